@@ -1,0 +1,38 @@
+//! What an ordered, atomic store must do for the kernel, and the layers that need no disk.
+//!
+//! - [`store`]: the [`Store`] and [`View`] traits with their duties, [`Batch`] and [`KvError`].
+//! - [`range`]: half-open ranges of keys.
+//! - [`codec`]: how integers and byte strings are laid out in stored values.
+//! - [`memory`]: a store in memory, for tests and as a model.
+//! - [`faulty`]: a store that fails on command.
+//! - [`overlay`]: an in-memory ordered map above a durable store, flushed behind in bulk.
+//!
+//! Never: knows what a key means. Keys are built in `kernel/src/keys.rs` alone.
+//!
+//! ```
+//! use statehouse_kv::{Batch, MemoryStore, Store, View};
+//!
+//! let store = MemoryStore::new();
+//! let before = store.view()?;
+//! store.commit(Batch::new().put(b"colour".as_slice(), b"red".as_slice()))?;
+//! assert_eq!(store.view()?.get(b"colour")?.as_deref(), Some(b"red".as_slice()));
+//! assert_eq!(before.get(b"colour")?, None, "a view outlives later writes unchanged");
+//! # Ok::<(), statehouse_kv::KvError>(())
+//! ```
+
+pub mod codec;
+pub mod faulty;
+pub mod memory;
+pub mod overlay;
+pub mod range;
+pub mod store;
+mod table;
+
+pub use codec::{DecodeError, Reader, Writer};
+pub use faulty::{FaultPlan, FaultyStore};
+pub use memory::MemoryStore;
+pub use overlay::{Overlay, OverlayOptions};
+pub use range::KeyRange;
+pub use store::{
+    Batch, Bytes, Committed, Condition, KvError, Order, Row, Rows, Sequence, Store, View,
+};

@@ -1,0 +1,243 @@
+//! The overlay: every batch is visible at once from memory, and reaches the store below later, in bulk.
+//!
+//! A batch goes into the *active* table. When that has grown to [`OverlayOptions::table_bytes_max`] it is frozen, a
+//! new one takes its place, and a thread writes the frozen one below as one batch (one *flush*). A view is one
+//! published picture: active table, frozen tables, a view of the store below, and the newest sequence it may see.
+//!
+//! Touches: the store below, which it owns alone. Keeps: S1 (after power loss the store is exactly one of the
+//! flushes: tables are frozen between batches, flushed oldest first, one batch each) and S2 (a view never changes).
+//! Never: logs ahead. What is not flushed is lost with the process; the journal above replays it.
+
+mod flusher;
+mod merge;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use arc_swap::ArcSwap;
+
+use crate::range::KeyRange;
+use crate::store::{Batch, Bytes, Committed, KvError, Order, Rows, Sequence, Store, View};
+use crate::table::{Probe, Table};
+
+/// Bounds of an [`Overlay`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OverlayOptions {
+    /// A table is frozen and flushed when it holds this many bytes.
+    pub table_bytes_max: usize,
+    /// A commit waits while this many frozen tables are not flushed yet.
+    pub frozen_tables_max: usize,
+}
+
+impl Default for OverlayOptions {
+    fn default() -> Self {
+        Self { table_bytes_max: 64 << 20, frozen_tables_max: 2 }
+    }
+}
+
+impl OverlayOptions {
+    /// Sets [`table_bytes_max`](Self::table_bytes_max).
+    pub fn table_bytes_max(mut self, bytes: usize) -> Self {
+        self.table_bytes_max = bytes;
+        self
+    }
+}
+
+/// A [`Store`] above another; see the module.
+///
+/// ```
+/// use statehouse_kv::{Batch, MemoryStore, Overlay, OverlayOptions, Store, View};
+/// use std::sync::Arc;
+///
+/// let below = Arc::new(MemoryStore::new());
+/// let overlay = Overlay::new(below.clone(), OverlayOptions::default())?;
+/// overlay.commit(Batch::new().put(b"k".as_slice(), b"v".as_slice()))?;
+/// assert_eq!((overlay.durable(), below.view()?.get(b"k")?), (0, None), "visible above, not yet below");
+/// overlay.persist()?;
+/// assert_eq!(overlay.durable(), 1);
+/// assert!(below.view()?.get(b"k")?.is_some());
+/// # Ok::<(), statehouse_kv::KvError>(())
+/// ```
+pub struct Overlay {
+    shared: Arc<Shared>,
+    options: OverlayOptions,
+    flusher: Option<JoinHandle<()>>,
+}
+
+/// What the committing thread, the flushing thread and the readers share.
+struct Shared {
+    below: Arc<dyn Store>,
+    /// The picture that new views take. Replaced under `state`'s lock.
+    published: ArcSwap<OverlayView>,
+    state: Mutex<State>,
+    /// Signalled when a table was frozen, a flush ended, or the overlay closes.
+    changed: Condvar,
+    durable: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    /// The last batch of each frozen table, oldest first; the tables are in the published view.
+    frozen_upto: Vec<Sequence>,
+    closing: bool,
+    failure: Option<KvError>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'lock>(&self, state: MutexGuard<'lock, State>) -> MutexGuard<'lock, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the active table aside for flushing. The caller holds the lock.
+    fn freeze(&self, state: &mut State) {
+        let view = self.published.load_full();
+        if view.active.is_empty() {
+            return;
+        }
+        let mut frozen = view.frozen.clone();
+        frozen.push(view.active.clone());
+        self.published.store(Arc::new(OverlayView { active: Arc::default(), frozen, ..(*view).clone() }));
+        state.frozen_upto.push(view.sequence);
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    fn refuse_if_failed(&self) -> Result<(), KvError> {
+        match &self.failure {
+            Some(first) => Err(KvError::Poisoned { first: first.to_string() }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Overlay {
+    /// An overlay above `below`, whose every write must from now on come through the overlay.
+    pub fn new(below: Arc<dyn Store>, options: OverlayOptions) -> Result<Self, KvError> {
+        let view = OverlayView {
+            active: Arc::default(),
+            frozen: Vec::new(),
+            below: below.view()?,
+            sequence: 0,
+        };
+        let shared = Arc::new(Shared {
+            below,
+            published: ArcSwap::from_pointee(view),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            durable: AtomicU64::new(0),
+        });
+        let flusher = flusher::spawn(shared.clone())?;
+        Ok(Self { shared, options, flusher: Some(flusher) })
+    }
+
+    /// Starts a flush of what is committed so far, without waiting for it.
+    pub fn start_flush(&self) {
+        self.shared.freeze(&mut self.shared.lock());
+    }
+
+    /// How many bytes wait in memory: the active table and the frozen ones.
+    pub fn bytes_in_memory(&self) -> usize {
+        let view = self.shared.published.load();
+        view.active.bytes() + view.frozen.iter().map(|table| table.bytes()).sum::<usize>()
+    }
+}
+
+impl Store for Overlay {
+    fn view(&self) -> Result<Arc<dyn View>, KvError> {
+        Ok(self.shared.published.load_full())
+    }
+
+    fn commit(&self, batch: Batch) -> Result<Committed, KvError> {
+        let mut state = self.shared.lock();
+        while state.frozen_upto.len() >= self.options.frozen_tables_max && state.failure.is_none() {
+            state = self.shared.wait(state);
+        }
+        state.refuse_if_failed()?;
+        let view = self.shared.published.load_full();
+        if !batch.condition_holds(&*view)? {
+            return Ok(Committed::ConditionFailed);
+        }
+        if batch.writes.is_empty() {
+            return Ok(Committed::Applied(view.sequence));
+        }
+        let sequence = view.sequence + 1;
+        for (key, value) in batch.into_writes() {
+            // Readers cannot see these before the new view is published: their sequence is too low.
+            view.active.insert(key, value, sequence);
+        }
+        self.shared.published.store(Arc::new(OverlayView { sequence, ..(*view).clone() }));
+        if view.active.bytes() >= self.options.table_bytes_max {
+            self.shared.freeze(&mut state);
+        }
+        Ok(Committed::Applied(sequence))
+    }
+
+    fn durable(&self) -> Sequence {
+        self.shared.durable.load(Ordering::Acquire)
+    }
+
+    fn persist(&self) -> Result<Sequence, KvError> {
+        let mut state = self.shared.lock();
+        let committed = self.shared.published.load().sequence;
+        self.shared.freeze(&mut state);
+        loop {
+            state.refuse_if_failed()?;
+            let durable = self.durable();
+            if durable >= committed {
+                return Ok(durable);
+            }
+            state = self.shared.wait(state);
+        }
+    }
+}
+
+impl Drop for Overlay {
+    /// Ends the flushing thread after the flush it is in; what is still in memory is left to the journal.
+    fn drop(&mut self) {
+        self.shared.lock().closing = true;
+        self.shared.changed.notify_all();
+        if let Some(flusher) = self.flusher.take() {
+            // A panic of the flusher was already turned into a failure that commits report.
+            let _ = flusher.join();
+        }
+    }
+}
+
+/// One published picture of the whole store.
+#[derive(Clone)]
+struct OverlayView {
+    active: Arc<Table>,
+    /// Oldest first.
+    frozen: Vec<Arc<Table>>,
+    below: Arc<dyn View>,
+    sequence: Sequence,
+}
+
+impl View for OverlayView {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        let probe = Probe::new(key, self.sequence);
+        let newest_first = std::iter::once(&self.active).chain(self.frozen.iter().rev());
+        for table in newest_first {
+            if let Some(found) = table.get(&probe) {
+                return Ok(found);
+            }
+        }
+        self.below.get(key)
+    }
+
+    fn scan(&self, range: &KeyRange, order: Order) -> Rows<'_> {
+        if range.is_empty() {
+            return Box::new(std::iter::empty());
+        }
+        let newest_first = std::iter::once(&self.active).chain(self.frozen.iter().rev());
+        let tables = newest_first.map(|table| table.scan(range, order, self.sequence)).collect();
+        Box::new(merge::Merge::new(tables, self.below.scan(range, order), order))
+    }
+}

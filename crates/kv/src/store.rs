@@ -1,0 +1,179 @@
+//! The two traits that every store implements, and the batch that changes one.
+//!
+//! Keeps: the duties written on [`Store`] and [`View`]; `statehouse-testkit` holds the suite that checks them.
+//! Never: asks a store to order writers. One writer commits at a time, readers are never held up.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::range::KeyRange;
+
+/// A stored key or value: shared, immutable bytes that are cheap to clone.
+pub type Bytes = Arc<[u8]>;
+
+/// One row of a scan: key and value.
+pub type Row = (Bytes, Bytes);
+
+/// The rows of a scan. It borrows the view that it came from.
+pub type Rows<'view> = Box<dyn Iterator<Item = Result<Row, KvError>> + Send + 'view>;
+
+/// Counts the batches that a store has committed since it was opened, starting at 1.
+/// Says "durable up to" in [`Store::durable`]; it is not stored.
+pub type Sequence = u64;
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Smallest key first.
+    Ascending,
+    /// Largest key first.
+    Descending,
+}
+
+/// A consistent read of everything committed when the view was taken.
+///
+/// # Duties
+/// - A view never changes: batches committed later are invisible, whether or not they were flushed,
+///   compacted or overwritten since.
+/// - A view sees all of a batch or none of it.
+/// - A scan yields every live key of the range once, in byte order (or its reverse), and nothing that was deleted.
+pub trait View: Send + Sync {
+    /// The value at `key`, or none.
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError>;
+
+    /// The rows of `range`, in `order`.
+    fn scan(&self, range: &KeyRange, order: Order) -> Rows<'_>;
+}
+
+/// An ordered map of bytes that changes by atomic batches.
+///
+/// # Duties
+/// - [`commit`](Store::commit) applies all of a batch or none of it, and a view taken after it returned sees it.
+/// - Batches become durable in the order they were committed: after power loss the store is exactly the result
+///   of its first `n` batches for some `n` at or above what [`durable`](Store::durable) said.
+///   (A store that flushes in bulk is exactly one of its flushes.)
+/// - A condition is judged against the state that the batch would change, with nothing in between.
+/// - After an error that leaves the outcome of a batch in doubt, the store is poisoned: every later commit
+///   fails, reads may go on.
+pub trait Store: Send + Sync {
+    /// A view of everything committed so far.
+    fn view(&self) -> Result<Arc<dyn View>, KvError>;
+
+    /// Applies a batch, or refuses it because its condition does not hold.
+    fn commit(&self, batch: Batch) -> Result<Committed, KvError>;
+
+    /// The newest batch that survives power loss, with all before it.
+    fn durable(&self) -> Sequence;
+
+    /// Makes everything committed so far durable and returns up to where that is.
+    fn persist(&self) -> Result<Sequence, KvError>;
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Committed {
+    /// The batch is in the store, as this one of its batches (an empty one may share the number before it).
+    Applied(Sequence),
+    /// The batch's condition did not hold; nothing was changed.
+    ConditionFailed,
+}
+
+/// A condition that a batch may carry: `key` holds exactly `expected` (none: is absent).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The key that is looked at.
+    pub key: Bytes,
+    /// What it must hold.
+    pub expected: Option<Bytes>,
+}
+
+/// Writes that happen together. The last write to a key wins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    pub(crate) writes: BTreeMap<Bytes, Option<Bytes>>,
+    pub(crate) condition: Option<Condition>,
+}
+
+impl Batch {
+    /// A batch without writes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A batch of writes that are already in a sorted map; none deletes.
+    pub fn from_writes(writes: BTreeMap<Bytes, Option<Bytes>>) -> Self {
+        Self { writes, condition: None }
+    }
+
+    /// Adds a write.
+    pub fn put(mut self, key: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
+        self.writes.insert(key.into(), Some(value.into()));
+        self
+    }
+
+    /// Adds a deletion.
+    pub fn delete(mut self, key: impl Into<Bytes>) -> Self {
+        self.writes.insert(key.into(), None);
+        self
+    }
+
+    /// Makes the batch conditional.
+    pub fn when(mut self, key: impl Into<Bytes>, expected: Option<Bytes>) -> Self {
+        self.condition = Some(Condition { key: key.into(), expected });
+        self
+    }
+
+    /// The writes in key order; none deletes.
+    pub fn writes(&self) -> impl ExactSizeIterator<Item = (&Bytes, Option<&Bytes>)> {
+        self.writes.iter().map(|(key, value)| (key, value.as_ref()))
+    }
+
+    /// The writes in key order, given away.
+    pub fn into_writes(self) -> impl ExactSizeIterator<Item = (Bytes, Option<Bytes>)> {
+        self.writes.into_iter()
+    }
+
+    /// The condition, if the batch has one.
+    pub fn condition(&self) -> Option<&Condition> {
+        self.condition.as_ref()
+    }
+
+    /// Whether the batch's condition holds in `view`.
+    pub fn condition_holds(&self, view: &dyn View) -> Result<bool, KvError> {
+        match &self.condition {
+            None => Ok(true),
+            Some(condition) => Ok(view.get(&condition.key)? == condition.expected),
+        }
+    }
+}
+
+/// Why a store could not do its work. Each one is the environment's failure, never an answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KvError {
+    /// The disk or the database below failed.
+    #[error("the store failed to {action}: {reason}")]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// What the layer below said.
+        reason: String,
+    },
+    /// Stored bytes are not what was written.
+    #[error("the store holds damaged bytes ({place}): {reason}")]
+    Corrupt {
+        /// Which file, table or key.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An earlier failure left the outcome of a write in doubt; only reopening helps.
+    #[error("the store takes no more writes since an earlier failure: {first}")]
+    Poisoned {
+        /// The failure that came first.
+        first: String,
+    },
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}

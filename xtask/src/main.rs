@@ -1,0 +1,52 @@
+//! Repository tasks, run as `cargo xtask TASK`: tidy, verify, show, check-small.
+//!
+//! Touches: the source tree (reads only), cargo and git as child processes, temporary directories.
+//! Keeps: one exit code for the caller (0 all well, 1 a check said no, 2 the task could not be run).
+//! Never: writes into the source tree, or is needed to build a crate.
+
+mod check_small;
+mod process;
+mod repository;
+mod show;
+mod tidy;
+mod verify;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+  tidy                  check what the compiler cannot: levels, module docs, names, links
+  verify [--no-tests]   format, clippy, tidy, docs, tests, licences
+  show [TOPIC [ITEM]]   run a topic's checks at full size; alone, list the topics
+  check-small           the same checks at a small size; what .ci/run runs";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs one task; `Ok(false)` means that the task ran and something it checked is wrong.
+fn run(arguments: &[&str]) -> Result<bool, String> {
+    let root = repository::root()?;
+    match arguments {
+        ["tidy"] => tidy::run(&root),
+        ["verify"] => verify::run(&root, verify::Tests::Run),
+        ["verify", "--no-tests"] => verify::run(&root, verify::Tests::Skip),
+        ["show"] => {
+            show::list();
+            Ok(true)
+        }
+        ["show", topic] => show::run(&root, topic, None),
+        ["show", topic, item] => show::run(&root, topic, Some(item)),
+        ["check-small"] => check_small::run(&root),
+        _ => Err(format!("unknown task `{}`\n{USAGE}", arguments.join(" "))),
+    }
+}

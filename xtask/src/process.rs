@@ -1,0 +1,32 @@
+//! Child processes: cargo with the right directory, and whether a tool is there at all.
+//!
+//! Touches: child processes. Keeps: children run in the repository's root, by the same cargo that
+//! runs this program. Never: hides a child's output.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A cargo command line in `directory`, its arguments parted by single spaces.
+pub(crate) fn cargo(directory: &Path, arguments: &str) -> Command {
+    // `cargo run` names the cargo that runs us; another one on the path may be another release.
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(program);
+    command.current_dir(directory).args(arguments.split(' '));
+    command
+}
+
+/// Whether `cargo SUBCOMMAND` is installed.
+pub(crate) fn has_cargo_subcommand(directory: &Path, subcommand: &str) -> bool {
+    let mut command = cargo(directory, &format!("{subcommand} --version"));
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Runs to the end with the caller's output and says whether it succeeded.
+pub(crate) fn succeeds(command: &mut Command) -> Result<bool, String> {
+    let status = command
+        .status()
+        .map_err(|error| format!("start {command:?}: {error}"))?;
+    Ok(status.success())
+}

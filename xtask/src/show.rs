@@ -1,0 +1,249 @@
+//! Show: run a topic's checks at full size and end with one line per figure.
+//!
+//! Touches: the programs named in the tables below, as child processes. Keeps: a program that fails
+//! or says nothing counts as short; the figures are the last thing printed. Never: measures by
+//! itself, except how long a clean clone takes to pass.
+//!
+//! A new topic is a file in `show/` with a table, and a line in `TOPICS`.
+
+mod cells;
+mod clean_clone;
+mod figures;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::process::cargo;
+use figures::{Figure, Report};
+
+/// Every topic, in the order in which they were built.
+const TOPICS: &[Topic] = &[cells::TOPIC];
+
+/// The deterministic and crash tests: optimised, with debug assertions.
+const SIM: &str = "run --profile stress -p sim --";
+/// The measurements.
+const BENCH: &str = "run --release -p bench --";
+
+/// A part of the product and the checks that show it.
+struct Topic {
+    name: &'static str,
+    items: &'static [Item],
+}
+
+/// One check. Its number is its place in the table, from 1.
+struct Item {
+    name: &'static str,
+    shows: &'static str,
+    work: Work,
+    judge: Judge,
+}
+
+enum Work {
+    /// Clone the repository and run its CI script there.
+    CleanClone,
+    /// Run these programs one after another.
+    Programs(&'static [Program]),
+}
+
+/// What a figure of an item says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judge {
+    /// Right or wrong, at any size.
+    Correctness,
+    /// A speed: at a small size, on a machine with other work, it means nothing.
+    Speed,
+}
+
+/// One program, at its two sizes.
+struct Program {
+    cargo: &'static str,
+    full: &'static str,
+    small: &'static str,
+}
+
+impl Program {
+    fn line(&self, size: Size) -> String {
+        let arguments = match size {
+            Size::Full => self.full,
+            Size::Small => self.small,
+        };
+        format!("{} {arguments}", self.cargo)
+    }
+}
+
+/// How much work the programs do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Full,
+    Small,
+}
+
+/// Prints the topics and their items.
+pub(crate) fn list() {
+    for topic in TOPICS {
+        println!("{}", topic.name);
+        for (index, item) in topic.items.iter().enumerate() {
+            println!("  {} {:<8} {}", index + 1, item.name, item.shows);
+            for line in command_lines(&item.work) {
+                println!("             {line}");
+            }
+        }
+    }
+    println!("\nrun all of a topic: cargo xtask show TOPIC; one: cargo xtask show TOPIC ITEM");
+}
+
+fn command_lines(work: &Work) -> Vec<String> {
+    match work {
+        Work::CleanClone => vec!["bash .ci/run, in a fresh clone of HEAD".to_string()],
+        Work::Programs(programs) => programs
+            .iter()
+            .map(|program| format!("cargo {}", program.line(Size::Full)))
+            .collect(),
+    }
+}
+
+/// Runs a topic, or one item of it by name or number, at full size.
+pub(crate) fn run(root: &Path, topic: &str, item: Option<&str>) -> Result<bool, String> {
+    let (topic, items) = select(topic, item)?;
+    let mut report = Report::default();
+    for item in items {
+        run_item(root, topic, item, Size::Full, &mut report)?;
+    }
+    print!("\n{report}");
+    Ok(report.is_free_of(|figure| figure.short))
+}
+
+/// Runs every program of every topic at its small size; a speed that is short passes.
+pub(crate) fn run_small(root: &Path) -> Result<bool, String> {
+    let mut passed = true;
+    let mut reports = Vec::new();
+    for topic in TOPICS {
+        for item in topic.items {
+            let mut report = Report::default();
+            run_item(root, topic, item, Size::Small, &mut report)?;
+            passed &= report.is_free_of(|figure| counts_when_small(item, figure));
+            reports.push(report);
+        }
+    }
+    println!();
+    reports.iter().for_each(|report| print!("{report}"));
+    Ok(passed)
+}
+
+/// Whether a figure of a small run fails it. A program that broke down does, whatever it measures.
+fn counts_when_small(item: &Item, figure: &Figure) -> bool {
+    figure.short && (item.judge == Judge::Correctness || !figure.measured)
+}
+
+fn select(topic: &str, item: Option<&str>) -> Result<(&'static Topic, Vec<&'static Item>), String> {
+    let found = TOPICS.iter().find(|candidate| candidate.name == topic);
+    let found =
+        found.ok_or_else(|| format!("no topic `{topic}`; `cargo xtask show` lists them"))?;
+    let Some(item) = item else {
+        return Ok((found, found.items.iter().collect()));
+    };
+    let number = item.parse::<usize>().ok();
+    let mut items = found.items.iter().enumerate();
+    let chosen = items.find(|(index, each)| each.name == item || number == Some(index + 1));
+    let (_, chosen) = chosen.ok_or_else(|| format!("topic `{topic}` has no item `{item}`"))?;
+    Ok((found, vec![chosen]))
+}
+
+fn run_item(
+    root: &Path,
+    topic: &Topic,
+    item: &Item,
+    size: Size,
+    report: &mut Report,
+) -> Result<(), String> {
+    let programs = match (&item.work, size) {
+        (Work::CleanClone, Size::Full) => {
+            report.push(clean_clone::run(root, topic.name, item.name)?);
+            return Ok(());
+        }
+        // The small run is a part of the CI script, which the clean clone runs.
+        (Work::CleanClone, Size::Small) => return Ok(()),
+        (Work::Programs(programs), _) => *programs,
+    };
+    for program in programs {
+        let line = program.line(size);
+        println!("\nshow: cargo {line}");
+        io::stdout()
+            .flush()
+            .map_err(|error| format!("standard output: {error}"))?;
+        report.collect(
+            topic.name,
+            item.name,
+            &mut cargo(root, &line),
+            &mut io::stdout(),
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_is_found_by_name_and_by_number() {
+        for (wanted, name) in [("model", "model"), ("2", "model"), ("7", "flat")] {
+            let (_, items) = select("cells", Some(wanted)).unwrap();
+            assert_eq!(
+                items.iter().map(|item| item.name).collect::<Vec<_>>(),
+                [name]
+            );
+        }
+        assert_eq!(select("cells", None).unwrap().1.len(), 7);
+        for (topic, item) in [("cell", None), ("cells", Some("0")), ("cells", Some("mod"))] {
+            assert!(select(topic, item).is_err(), "{topic} {item:?}");
+        }
+    }
+
+    #[test]
+    fn no_name_can_be_taken_for_another_or_for_a_number() {
+        for topic in TOPICS {
+            for (index, item) in topic.items.iter().enumerate() {
+                assert!(item.name.parse::<usize>().is_err());
+                let others = topic
+                    .items
+                    .iter()
+                    .enumerate()
+                    .filter(|(other, _)| *other != index);
+                for (_, other) in others {
+                    assert!(
+                        !other.name.starts_with(item.name),
+                        "{} {}",
+                        other.name,
+                        item.name
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_speed_may_be_short_but_not_missing() {
+        let item = |judge| Item {
+            name: "x",
+            shows: "",
+            work: Work::CleanClone,
+            judge,
+        };
+        let figure = |short, measured| Figure {
+            text: String::new(),
+            short,
+            measured,
+        };
+        assert!(!counts_when_small(&item(Judge::Speed), &figure(true, true)));
+        assert!(counts_when_small(&item(Judge::Speed), &figure(true, false)));
+        assert!(counts_when_small(
+            &item(Judge::Correctness),
+            &figure(true, true)
+        ));
+        assert!(!counts_when_small(
+            &item(Judge::Correctness),
+            &figure(false, true)
+        ));
+    }
+}

@@ -1,0 +1,231 @@
+//! Figures: the lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short` in a program's output.
+//!
+//! Touches: a child process and the writer its output is passed on to. Keeps: output appears as it
+//! comes; a failure, a silence and a line that cannot be read each become a short figure. Never:
+//! judges a number; the program compares its figure with its goal.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+/// One line to show.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Figure {
+    /// The whole line.
+    pub(super) text: String,
+    /// The goal was missed.
+    pub(super) short: bool,
+    /// The program said so itself; false for what we add when it broke down.
+    pub(super) measured: bool,
+}
+
+impl Figure {
+    /// A figure by the program.
+    pub(super) fn measured(text: String, short: bool) -> Self {
+        Self {
+            text,
+            short,
+            measured: true,
+        }
+    }
+
+    /// What is shown when there is no figure, or none to trust.
+    fn broken(topic: &str, item: &str, what: &str) -> Self {
+        let text = format!("show {topic} {item} {what} (goal -) short");
+        Self {
+            text,
+            short: true,
+            measured: false,
+        }
+    }
+
+    /// Reads a line if it is about this item, or one of its parts such as `ITEM.part`.
+    fn parse(topic: &str, item: &str, line: &str) -> Option<Self> {
+        let line = line.trim();
+        let about = line
+            .strip_prefix("show ")?
+            .strip_prefix(topic)?
+            .strip_prefix(' ')?;
+        if !about.starts_with(item) {
+            return None;
+        }
+        let figure = about.split_once(' ').map_or("", |(_, figure)| figure);
+        let (said, short) = match (figure.strip_suffix(") ok"), figure.strip_suffix(") short")) {
+            (Some(said), _) => (said, false),
+            (None, Some(said)) => (said, true),
+            (None, None) => ("", true),
+        };
+        let is_whole = said
+            .split_once(" (goal ")
+            .is_some_and(|(figure, _)| !figure.is_empty());
+        if is_whole {
+            return Some(Self::measured(line.to_string(), short));
+        }
+        // A misspelt `short` must not pass for silence while other parts say ok.
+        Some(Self::broken(topic, item, "unreadable-line"))
+    }
+}
+
+/// All figures so far, in the order they came.
+#[derive(Default)]
+pub(super) struct Report {
+    figures: Vec<Figure>,
+    a_program_failed: bool,
+}
+
+impl Report {
+    /// Adds a figure.
+    pub(super) fn push(&mut self, figure: Figure) {
+        self.figures.push(figure);
+    }
+
+    /// Whether every program ended well and no figure is such.
+    pub(super) fn is_free_of(&self, is_such: impl Fn(&Figure) -> bool) -> bool {
+        !self.a_program_failed && !self.figures.iter().any(is_such)
+    }
+
+    /// Runs a program to its end, passes its output on, and keeps its figures.
+    pub(super) fn collect(
+        &mut self,
+        topic: &str,
+        item: &str,
+        command: &mut Command,
+        output: &mut dyn Write,
+    ) -> Result<(), String> {
+        let mut found = Vec::new();
+        let mut child = command
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("start {command:?}: {error}"))?;
+        if let Some(stdout) = child.stdout.take() {
+            let mut lines = BufReader::new(stdout);
+            let mut line = Vec::new();
+            // Bytes, not text: a program that prints rubbish must not hide its later figures.
+            while lines
+                .read_until(b'\n', &mut line)
+                .map_err(|error| format!("{item}: {error}"))?
+                > 0
+            {
+                let passed_on = output.write_all(&line).and_then(|()| output.flush());
+                passed_on.map_err(|error| format!("standard output: {error}"))?;
+                found.extend(Figure::parse(topic, item, &String::from_utf8_lossy(&line)));
+                line.clear();
+            }
+        }
+        let status = child
+            .wait()
+            .map_err(|error| format!("wait for {item}: {error}"))?;
+        self.a_program_failed |= !status.success();
+        if found.is_empty() {
+            found.push(Figure::broken(topic, item, "no-result"));
+        } else if !status.success() && !found.iter().any(|figure| figure.short) {
+            found.push(Figure::broken(topic, item, "program-failed"));
+        }
+        self.figures.append(&mut found);
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.figures
+            .iter()
+            .try_for_each(|figure| writeln!(formatter, "{}", figure.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a shell script's output is passed on as, and what is reported of it.
+    fn collect(script: &str) -> (String, String, bool) {
+        let (mut report, mut output) = (Report::default(), Vec::new());
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        report
+            .collect("cells", "speed", &mut command, &mut output)
+            .unwrap();
+        let short = !report.is_free_of(|figure| figure.short);
+        (
+            String::from_utf8(output).unwrap(),
+            report.to_string(),
+            short,
+        )
+    }
+
+    #[test]
+    fn figures_are_collected_and_the_rest_is_passed_on() {
+        let script = "echo warming up; \
+                      echo 'show cells speed.set-256 90 k/s (goal >80 k/s) ok'; \
+                      echo 'show cells other 1 (goal 2) short'; \
+                      echo 'show cells speed.get 5us (goal <9us) ok'";
+        let (output, report, short) = collect(script);
+        assert_eq!(output.lines().count(), 4);
+        assert_eq!(
+            report,
+            "show cells speed.set-256 90 k/s (goal >80 k/s) ok\n\
+             show cells speed.get 5us (goal <9us) ok\n"
+        );
+        assert!(!short);
+    }
+
+    #[test]
+    fn a_short_figure_is_short() {
+        let (_, report, short) = collect("echo 'show cells speed 1 (goal 2) short'; exit 1");
+        assert_eq!(report, "show cells speed 1 (goal 2) short\n");
+        assert!(short);
+    }
+
+    #[test]
+    fn a_program_that_fails_is_seen_whatever_its_figures_are_worth() {
+        let mut report = Report::default();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo 'show cells speed 1 (goal 2) short'; exit 1"]);
+        report
+            .collect("cells", "speed", &mut command, &mut Vec::new())
+            .unwrap();
+        assert!(!report.is_free_of(|_| false));
+    }
+
+    #[test]
+    fn silence_is_short() {
+        for script in ["echo nothing", "exit 3"] {
+            let (_, report, short) = collect(script);
+            assert_eq!(report, "show cells speed no-result (goal -) short\n");
+            assert!(short);
+        }
+    }
+
+    #[test]
+    fn a_program_that_fails_after_good_figures_is_short() {
+        let (_, report, short) = collect("echo 'show cells speed 3 (goal 2) ok'; exit 1");
+        assert_eq!(
+            report,
+            "show cells speed 3 (goal 2) ok\nshow cells speed program-failed (goal -) short\n"
+        );
+        assert!(short);
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_is_short() {
+        for line in [
+            "show cells speed",
+            "show cells speed 3 ok",
+            "show cells speed 3 (goal 2) SHORT",
+            "show cells speed 3 (goal 2)",
+        ] {
+            let figure = Figure::parse("cells", "speed", line).unwrap();
+            assert!(figure.short && !figure.measured, "{line}");
+        }
+        for line in [
+            "",
+            "show",
+            "show cells",
+            "show cell speed 3 (goal 2) ok",
+            "a speed of 3",
+        ] {
+            assert_eq!(Figure::parse("cells", "speed", line), None, "{line}");
+        }
+    }
+}

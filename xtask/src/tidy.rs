@@ -1,0 +1,192 @@
+//! Tidy: the rules that the compiler and clippy cannot hold, each in a file of its own.
+//!
+//! Touches: the source tree and `cargo metadata`, reading only. Keeps: one line per complaint,
+//! `tidy: path:line: what is wrong; what to do`, sorted by path. Never: repairs anything.
+
+mod architecture;
+mod invariants;
+mod levels;
+mod links;
+mod markdown;
+mod modules;
+mod names;
+mod words;
+
+#[cfg(test)]
+mod temporary;
+
+use std::fmt;
+use std::path::Path;
+
+use crate::repository::Tree;
+
+/// Runs every rule and prints what it found; `Ok(false)` if there was an error.
+pub(crate) fn run(root: &Path) -> Result<bool, String> {
+    let complaints = check(root)?;
+    for complaint in &complaints {
+        println!("{complaint}");
+    }
+    let errors = complaints
+        .iter()
+        .filter(|complaint| complaint.severity == Severity::Error);
+    let errors = errors.count();
+    println!(
+        "tidy: {errors} errors, {} warnings",
+        complaints.len() - errors
+    );
+    Ok(errors == 0)
+}
+
+fn check(root: &Path) -> Result<Vec<Complaint>, String> {
+    let tree = Tree::read(root)?;
+    let mut complaints = levels::check(&levels::metadata(root)?, &tree)?;
+    complaints.extend(modules::check(&tree)?);
+    complaints.extend(names::check(&tree)?);
+    complaints.extend(architecture::check(&tree)?);
+    complaints.extend(invariants::check(&tree)?);
+    complaints.extend(links::check(&tree)?);
+    complaints.extend(words::check(&tree)?);
+    complaints.sort();
+    Ok(complaints)
+}
+
+/// Whether a complaint fails the check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Severity {
+    Error,
+    Warning,
+}
+
+/// One thing that is wrong, where, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Complaint {
+    path: String,
+    line: usize,
+    severity: Severity,
+    wrong: String,
+    remedy: String,
+}
+
+impl Complaint {
+    fn error(path: &str, line: usize, wrong: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let (wrong, remedy) = (wrong.into(), remedy.into());
+        Self {
+            path: path.to_string(),
+            line,
+            severity: Severity::Error,
+            wrong,
+            remedy,
+        }
+    }
+
+    fn warning(
+        path: &str,
+        line: usize,
+        wrong: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(path, line, wrong, remedy)
+        }
+    }
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            path,
+            line,
+            severity,
+            wrong,
+            remedy,
+        } = self;
+        let label = match severity {
+            Severity::Error => "",
+            Severity::Warning => "warning: ",
+        };
+        write!(formatter, "tidy: {path}:{line}: {label}{wrong}; {remedy}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::temporary::TemporaryTree;
+    use super::*;
+
+    /// A workspace that every rule accepts, to be broken in one place by a test.
+    fn sound() -> TemporaryTree {
+        let tree = TemporaryTree::new();
+        tree.write(
+            "Cargo.toml",
+            "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n",
+        );
+        tree.write(
+            "crates/kv/Cargo.toml",
+            "[package]\nname = \"statehouse-kv\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+        );
+        tree.write("crates/kv/src/lib.rs", "//! A store.\n");
+        tree.write("ARCHITECTURE.md", "The store is in `crates/kv`.\n");
+        tree
+    }
+
+    #[test]
+    fn a_sound_tree_has_no_complaints() {
+        assert_eq!(check(sound().root()), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn every_rule_takes_part_in_the_whole_check() {
+        let tree = sound();
+        tree.write(
+            "crates/kv/Cargo.toml",
+            "[package]\nname = \"statehouse-new\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+        );
+        tree.write("crates/kv/src/util.rs", "fn undocumented() {}\n");
+        tree.write("README.md", "[gone](gone.md)\n");
+        tree.write(
+            "ARCHITECTURE.md",
+            "`crates/kv`, `docs/gone`\n\n| K1 | broken |\n",
+        );
+        tree.write("notes.txt", concat!("see ../sha", "red\n"));
+        let found: Vec<String> = check(tree.root())
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let expected = [
+            "tidy: ARCHITECTURE.md:1: `docs/gone` does not exist; ",
+            "tidy: ARCHITECTURE.md:3: invariant K1 is named in 0 of 2 Rust files; ",
+            "tidy: README.md:1: the link `gone.md` points to nothing; ",
+            "tidy: crates/kv/Cargo.toml:2: crate `statehouse-new` is not in the table of levels; ",
+            "tidy: crates/kv/src/util.rs:1: `util` names no purpose; ",
+            "tidy: crates/kv/src/util.rs:1: no module documentation at the top; ",
+            "tidy: notes.txt:1: contains ",
+        ];
+        assert_eq!(found.len(), expected.len(), "{found:#?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.starts_with(expected), "{found} against {expected}");
+        }
+        assert_eq!(run(tree.root()), Ok(false));
+    }
+
+    #[test]
+    fn build_output_and_history_are_not_looked_at() {
+        let tree = sound();
+        for directory in [".git", "target", "crates/kv/target"] {
+            tree.write(&format!("{directory}/a.md"), "[gone](gone.md)\n");
+        }
+        assert_eq!(check(tree.root()), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_warning_alone_passes() {
+        let tree = sound();
+        tree.write(
+            "crates/kv/src/lib.rs",
+            &format!("//! A store.\n{}", "\n".repeat(500)),
+        );
+        assert_eq!(check(tree.root()).unwrap().len(), 1);
+        assert_eq!(run(tree.root()), Ok(true));
+    }
+}
