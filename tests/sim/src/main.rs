@@ -1,2 +1,30 @@
-//! Placeholder.
-fn main() {}
+//! Randomised and crash tests at any size: `sim TEST [--option value ...]`.
+//!
+//! Each test prints the seed it ran with, a command that replays it when it fails, and as its result one or more
+//! lines `show cells ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
+
+mod arguments;
+mod flips;
+mod power_journal;
+mod report;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let (test, arguments) = match arguments::Arguments::from_environment() {
+        Ok(parsed) => parsed,
+        Err(complaint) => {
+            eprintln!("sim: {complaint}");
+            return ExitCode::from(2);
+        }
+    };
+    let report = match test.as_str() {
+        "flips" => flips::run(&arguments),
+        "power-journal" => power_journal::run(&arguments),
+        other => {
+            eprintln!("sim: no test is called {other:?}");
+            return ExitCode::from(2);
+        }
+    };
+    if report.print() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,45 @@
+//! Why the journal stopped.
+
+/// A journal that cannot go on, or cannot be opened. None of these is ever retried in place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// Bytes that were known to be durable are damaged or gone. Nothing was changed on disk.
+    #[error("the journal is damaged: {what} ({place}); nothing was changed, restore the file or the directory from a copy")]
+    Damaged {
+        /// Which file, or which shard and index.
+        place: String,
+        /// What is wrong there.
+        what: String,
+    },
+    /// The disk failed. What was being written may or may not be there after a restart.
+    #[error("the journal could not {action}: {reason}")]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// What the layer below said.
+        reason: String,
+    },
+    /// The journal stopped at an earlier failure.
+    #[error("the journal takes no more commands since an earlier failure: {first}")]
+    Poisoned {
+        /// The failure that came first.
+        first: String,
+    },
+    /// Somebody else has the directory open.
+    #[error("the journal in {path} is open elsewhere")]
+    Locked {
+        /// The directory.
+        path: String,
+    },
+}
+
+impl JournalError {
+    pub(crate) fn io(action: &'static str, reason: impl ToString) -> Self {
+        Self::Io { action, reason: reason.to_string() }
+    }
+
+    pub(crate) fn damaged(place: impl ToString, what: impl ToString) -> Self {
+        Self::Damaged { place: place.to_string(), what: what.to_string() }
+    }
+}

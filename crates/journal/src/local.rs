@@ -1,0 +1,240 @@
+//! The journal of one process: what a bounded queue holds becomes one entry and one sync.
+//!
+//! Callers that arrive while a sync is under way share the next one; there is no timer and no artificial wait.
+//! Keeps: J1 (nobody hears of a command before its entry is durable), J4 (the first failure is the last thing it does)
+//! and J5 (commands are entered, and handed on, in the order they were submitted).
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::error::JournalError;
+use crate::files::EntryFiles;
+use crate::frame::ShardId;
+use crate::queue::{Queue, Work};
+
+/// Bounds of a [`LocalJournal`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LocalOptions {
+    /// Commands that wait for the writer.
+    pub queue_commands_max: usize,
+    /// Bytes of the commands that wait.
+    pub queue_bytes_max: usize,
+    /// Bytes of commands in one entry, unless a single command is larger.
+    pub entry_bytes_max: usize,
+    /// Bytes of all files; commands are refused while the files are larger.
+    pub files_bytes_max: u64,
+    /// How old the watermark on disk may get.
+    pub watermark_age_max: Duration,
+}
+
+impl Default for LocalOptions {
+    fn default() -> Self {
+        Self {
+            queue_commands_max: 16_384,
+            queue_bytes_max: 64 << 20,
+            entry_bytes_max: 4 << 20,
+            files_bytes_max: 1 << 30,
+            watermark_age_max: Duration::from_secs(1),
+        }
+    }
+}
+
+impl LocalOptions {
+    /// Sets [`queue_commands_max`](Self::queue_commands_max).
+    pub fn queue_commands_max(mut self, commands: usize) -> Self {
+        self.queue_commands_max = commands;
+        self
+    }
+
+    /// Sets [`files_bytes_max`](Self::files_bytes_max).
+    pub fn files_bytes_max(mut self, bytes: u64) -> Self {
+        self.files_bytes_max = bytes;
+        self
+    }
+}
+
+/// A command on its way into the journal.
+pub trait Queued: Send + 'static {
+    /// How many bytes it will take in an entry.
+    fn bytes(&self) -> usize;
+}
+
+/// Makes entries of commands, and hears what became of them. It runs on the writer thread.
+pub trait Consumer<C>: Send + 'static {
+    /// The payload of an entry that holds `commands`.
+    fn seal(&mut self, commands: &[C]) -> Vec<u8>;
+
+    /// The entry is durable.
+    fn committed(&mut self, index: u64, payload: Vec<u8>, commands: Vec<C>);
+
+    /// The commands will not be committed by this process. If they were `written`, they may yet be in the journal
+    /// when it is next opened.
+    fn lost(&mut self, commands: Vec<C>, written: bool, error: &JournalError);
+}
+
+/// Why a command was not taken. It is not in the journal and never will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueueFull {
+    /// Too many commands wait already.
+    #[error("{commands_max} commands wait for the journal already (queue_commands_max); try again shortly")]
+    Commands {
+        /// The bound.
+        commands_max: usize,
+    },
+    /// Too many bytes wait already.
+    #[error("{bytes_max} bytes wait for the journal already (queue_bytes_max); try again shortly")]
+    Bytes {
+        /// The bound.
+        bytes_max: usize,
+    },
+    /// The journal's files are as large as they may be, until the store has caught up.
+    #[error("the journal has grown to {bytes} bytes (files_bytes_max); try again when the store has caught up")]
+    JournalBytes {
+        /// How large the files are.
+        bytes: u64,
+    },
+    /// The journal was closed, or stopped at a failure.
+    #[error("the journal is closed")]
+    Closed,
+}
+
+/// See the module.
+pub struct LocalJournal<C: Queued> {
+    queue: Arc<Queue<C>>,
+    failure: Arc<Mutex<Option<JournalError>>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl<C: Queued> LocalJournal<C> {
+    /// Starts the writer thread for one shard.
+    pub fn start(
+        files: Arc<dyn EntryFiles>,
+        shard: ShardId,
+        options: &LocalOptions,
+        consumer: impl Consumer<C>,
+    ) -> Result<Self, JournalError> {
+        let queue = Arc::new(Queue::new(options));
+        let failure = Arc::new(Mutex::new(None));
+        let writer = Writer {
+            files,
+            shard,
+            options: options.clone(),
+            queue: queue.clone(),
+            failure: failure.clone(),
+            consumer,
+        };
+        let writer = std::thread::Builder::new()
+            .name("journal-write".into())
+            .spawn(move || writer.run())
+            .map_err(|error| JournalError::io("start the writer thread", error))?;
+        Ok(Self { queue, failure, writer: Some(writer) })
+    }
+
+    /// Hands a command to the writer, or gives it back with the reason.
+    pub fn submit(&self, command: C) -> Result<(), (C, QueueFull)> {
+        self.queue.push(command)
+    }
+
+    /// Lets the writer give up the entries before `first_kept`.
+    pub fn cut(&self, first_kept: u64) {
+        self.queue.cut(first_kept);
+    }
+
+    /// The failure that stopped the journal, if one did.
+    pub fn failure(&self) -> Option<JournalError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Writes what still waits and ends the writer thread.
+    pub fn close(&mut self) {
+        self.queue.close();
+        if let Some(writer) = self.writer.take() {
+            // A panic of the writer thread has left its commands unanswered; their waiters see them dropped.
+            let _ = writer.join();
+        }
+    }
+}
+
+impl<C: Queued> Drop for LocalJournal<C> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The term of entries that were not replicated.
+const LOCAL_TERM: u64 = 1;
+
+struct Writer<C: Queued, K> {
+    files: Arc<dyn EntryFiles>,
+    shard: ShardId,
+    options: LocalOptions,
+    queue: Arc<Queue<C>>,
+    failure: Arc<Mutex<Option<JournalError>>>,
+    consumer: K,
+}
+
+impl<C: Queued, K: Consumer<C>> Writer<C, K> {
+    fn run(mut self) {
+        if let Err(error) = self.write_until_closed() {
+            tracing::error!(%error, "the journal stopped");
+            let abandoned = self.queue.abandon();
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+            self.consumer.lost(abandoned, false, &error);
+        }
+    }
+
+    fn write_until_closed(&mut self) -> Result<(), JournalError> {
+        let mut watermark_written = now();
+        let mut watermark_stale = false;
+        loop {
+            // Without anything new, the thread sleeps until there is.
+            let patience = watermark_stale.then_some(self.options.watermark_age_max);
+            match self.queue.next(patience) {
+                Work::Append(commands) => {
+                    self.append(commands)?;
+                    watermark_stale = true;
+                }
+                Work::Cut(first_kept) => {
+                    self.files.cut(self.shard, first_kept)?;
+                    self.check_size();
+                }
+                Work::Nothing => {}
+                Work::Close => return self.files.sync_watermark(),
+            }
+            if watermark_stale && watermark_written.elapsed() >= self.options.watermark_age_max {
+                self.files.sync_watermark()?;
+                watermark_written = now();
+                watermark_stale = false;
+            }
+        }
+    }
+
+    fn append(&mut self, commands: Vec<C>) -> Result<(), JournalError> {
+        let payload = self.consumer.seal(&commands);
+        match self.files.append(self.shard, LOCAL_TERM, &[&payload]) {
+            Ok(index) => {
+                self.consumer.committed(index, payload, commands);
+                self.check_size();
+                Ok(())
+            }
+            Err(error) => {
+                self.consumer.lost(commands, true, &error);
+                Err(error)
+            }
+        }
+    }
+
+    fn check_size(&self) {
+        let bytes = self.files.bytes();
+        self.queue.files_full((bytes > self.options.files_bytes_max).then_some(bytes));
+    }
+}
+
+/// How old the watermark is decides nothing that is stored, so this reads the machine's clock directly.
+#[allow(clippy::disallowed_methods)]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}

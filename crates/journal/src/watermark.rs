@@ -1,0 +1,152 @@
+//! Up to where each shard's entries are known to be durable, in two small files that are written in turn.
+//!
+//! Keeps: J3. One of the two files is always whole: only the older one is ever overwritten.
+//! Never: is ahead of the entries. It is written after the sync of what it speaks of, about once a second.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kv::{DecodeError, Reader, Writer};
+use raft_engine::env::{Handle, Permission};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::disk::Disk;
+use crate::error::JournalError;
+use crate::frame::ShardId;
+
+/// The newest durable index of each shard.
+pub(crate) type Marks = BTreeMap<ShardId, u64>;
+
+const MAGIC: [u8; 8] = *b"SHmarks\x01";
+const FILE_NAMES: [&str; 2] = ["watermark.a", "watermark.b"];
+
+pub(crate) struct Watermark<D: Disk> {
+    disk: Arc<D>,
+    directory: PathBuf,
+    seed: u64,
+    /// Counts the writes; the file to write next is the one with the lower number.
+    number: u64,
+    marks: Marks,
+}
+
+impl<D: Disk> Watermark<D> {
+    /// Writes both files anew, for a journal without entries.
+    pub(crate) fn create(disk: Arc<D>, directory: &Path, seed: u64) -> Result<Self, JournalError> {
+        let mut watermark =
+            Self { disk, directory: directory.to_owned(), seed, number: 0, marks: Marks::new() };
+        for _ in FILE_NAMES {
+            watermark.write(Marks::new())?;
+        }
+        watermark
+            .disk
+            .sync_directory(directory)
+            .map_err(|error| JournalError::io("sync the journal's directory", error))?;
+        Ok(watermark)
+    }
+
+    /// Reads the newer of the files that are whole.
+    pub(crate) fn open(disk: Arc<D>, directory: &Path, seed: u64) -> Result<Self, JournalError> {
+        let mut newest: Option<(u64, Marks)> = None;
+        let mut complaints = Vec::new();
+        for name in FILE_NAMES {
+            match read(&*disk, &directory.join(name), seed) {
+                Ok((number, marks)) => {
+                    if newest.as_ref().is_none_or(|(other, _)| number > *other) {
+                        newest = Some((number, marks));
+                    }
+                }
+                Err(complaint) => complaints.push(format!("{name}: {complaint}")),
+            }
+        }
+        let Some((number, marks)) = newest else {
+            let what = format!("neither watermark file is readable: {}", complaints.join("; "));
+            return Err(JournalError::damaged(directory.display(), what));
+        };
+        Ok(Self { disk, directory: directory.to_owned(), seed, number, marks })
+    }
+
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    /// Makes `marks` durable in place of the older file's.
+    pub(crate) fn write(&mut self, marks: Marks) -> Result<(), JournalError> {
+        let number = self.number + 1;
+        let name = FILE_NAMES[usize::from(number.is_multiple_of(2))];
+        write(&*self.disk, &self.directory.join(name), &encode(number, &marks, self.seed))
+            .map_err(|error| JournalError::io("write the journal's watermark", error))?;
+        self.number = number;
+        self.marks = marks;
+        Ok(())
+    }
+}
+
+fn write<D: Disk>(disk: &D, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let handle = match disk.open(path, Permission::ReadWrite) {
+        Err(error) if !path.exists() => {
+            tracing::debug!(%error, "watermark file is new");
+            Arc::new(disk.create(path)?)
+        }
+        opened => Arc::new(opened?),
+    };
+    let mut writer = disk.new_writer(handle.clone())?;
+    writer.seek(SeekFrom::Start(0))?;
+    writer.write_all(bytes)?;
+    handle.sync()
+}
+
+fn read<D: Disk>(disk: &D, path: &Path, seed: u64) -> Result<(u64, Marks), String> {
+    let mut bytes = Vec::new();
+    let handle = disk.open(path, Permission::ReadOnly).map_err(|error| error.to_string())?;
+    let mut reader = disk.new_reader(Arc::new(handle)).map_err(|error| error.to_string())?;
+    reader.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    decode(&bytes, seed).map_err(|error| error.to_string())
+}
+
+fn encode(number: u64, marks: &Marks, seed: u64) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.raw(&MAGIC).u64(number).u32(u32::try_from(marks.len()).expect("fewer shards than that"));
+    for (shard, index) in marks {
+        writer.u64(*shard).u64(*index);
+    }
+    let hash = xxh3_64_with_seed(writer.as_slice(), seed);
+    writer.u64(hash);
+    writer.finish()
+}
+
+/// A file that once held more shards may be longer than what was written last.
+fn decode(bytes: &[u8], seed: u64) -> Result<(u64, Marks), DecodeError> {
+    let mut reader = Reader::new(bytes);
+    if reader.raw(MAGIC.len())? != MAGIC {
+        return Err(DecodeError { what: "a watermark without its magic bytes" });
+    }
+    let number = reader.u64()?;
+    let count = reader.u32()?;
+    let mut marks = Marks::new();
+    for _ in 0..count {
+        marks.insert(reader.u64()?, reader.u64()?);
+    }
+    let covered = bytes.len() - reader.rest().len();
+    if reader.u64()? != xxh3_64_with_seed(&bytes[..covered], seed) {
+        return Err(DecodeError { what: "a watermark whose hash does not match its bytes" });
+    }
+    Ok((number, marks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let bytes = encode(9, &Marks::from([(1, 100), (2, 7)]), 5);
+        assert_eq!(decode(&bytes, 5), Ok((9, Marks::from([(1, 100), (2, 7)]))));
+        for position in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[position / 8] ^= 1 << (position % 8);
+            assert!(decode(&flipped, 5).is_err(), "bit {position}");
+        }
+    }
+}
