@@ -1,1 +1,28 @@
-//! Placeholder.
+//! What the Statehouse contracts promise: value types, outcomes, limits and errors, and a trait for each contract.
+//!
+//! - [`value`]: what a cell can hold.
+//! - [`names`]: which names are allowed.
+//! - [`cells`]: the contract of cells, with its outcomes.
+//! - [`catalogue`]: spaces, branches and how much history they keep.
+//! - [`error`]: rejections (an answer "no") and failures (the environment).
+//! - [`limits`]: every bound by name.
+//! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
+//!
+//! Never: does any of it. Nothing here reads a clock, a disk or a socket.
+
+pub mod catalogue;
+pub mod cells;
+pub mod error;
+pub mod limits;
+pub mod names;
+pub mod seed;
+pub mod value;
+
+pub use catalogue::Retention;
+pub use cells::{
+    AsOf, Cells, Deleted, Expected, History, HistoryPage, Initialised, Listed, ListPage, Moment, Swapped, Versioned,
+    Written,
+};
+pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
+pub use limits::Limits;
+pub use value::{InvalidJson, Json, Value};

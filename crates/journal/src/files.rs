@@ -23,7 +23,8 @@ pub trait EntryFiles: Send + Sync {
     /// The last entry.
     fn last_index(&self, shard: ShardId) -> Option<u64>;
 
-    /// Sets where an empty shard starts: after an image, entries go on behind what it covers.
+    /// Sets where an empty shard starts: after an image, entries go on behind what it covers. Lasts
+    /// until the files are closed, or by the first entry that is appended.
     fn start_after(&self, shard: ShardId, index: u64) -> Result<(), JournalError>;
 
     /// Gives up the entries of `shard` before `first_kept`. The last entry is always kept.

@@ -1,16 +1,18 @@
-//! A file system that asks before a recovery cuts a file.
+//! A file system that asks before a recovery cuts a file, and that stops touching files after a failure.
 //!
-//! `raft-engine` drops the end of its last file at the first damage and only prints a warning. Here each such cut is
-//! judged first (`survey`), and one that would lose durable entries fails instead, with the file untouched.
+//! `raft-engine` drops the end of its last file at the first damage and only prints a warning. Here
+//! each such cut is judged first (`survey`), and one that would lose durable entries fails instead.
+//! A cut that is allowed is made at the first write to the file, so that an open that is refused
+//! later, for whatever reason, has changed nothing.
 //!
-//! Keeps: J3. Never: stands in the way once the files are open.
+//! Keeps: J3, J4. Never: stands in the way once the files are open; syncs a file again, or cuts it,
+//! after a sync has failed.
 
-use std::io;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use raft_engine::env::{FileSystem, Handle, Permission};
+use raft_engine::env::{FileSystem, Handle, Permission, WriteExt};
 
 use crate::disk::Disk;
 use crate::survey;
@@ -21,10 +23,23 @@ pub(crate) struct Guard<D: Disk> {
     judge: Arc<Judge<D>>,
 }
 
+/// What the files are going through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Cuts are judged and put off.
+    Opening,
+    /// Cuts are the engine's own business.
+    Open,
+    /// Nobody waits for an answer any more; the engine would panic at an error, twice over.
+    Closing,
+    /// A write or sync has failed: what the disk holds is unknown and stays as it is.
+    Stopped,
+}
+
 /// What a cut is judged by while the files are being opened.
 struct Judge<D: Disk> {
     disk: Arc<D>,
-    opening: AtomicBool,
+    phase: Mutex<Phase>,
     marks: Marks,
     seed: u64,
     refusal: Mutex<Option<(PathBuf, String)>>,
@@ -34,70 +49,175 @@ impl<D: Disk> Guard<D> {
     pub(crate) fn new(disk: Arc<D>, marks: Marks, seed: u64) -> Self {
         let judge = Judge {
             disk: disk.clone(),
-            opening: AtomicBool::new(true),
+            phase: Mutex::new(Phase::Opening),
             marks,
             seed,
             refusal: Mutex::default(),
         };
-        Self { disk, judge: Arc::new(judge) }
+        Self {
+            disk,
+            judge: Arc::new(judge),
+        }
     }
 
     /// The files are open: cuts are the engine's own business from now on.
     pub(crate) fn opened(&self) {
-        self.judge.opening.store(false, Ordering::SeqCst);
+        self.judge.enter(Phase::Open);
+    }
+
+    /// The files are about to be closed.
+    pub(crate) fn closing(&self) {
+        self.judge.enter(Phase::Closing);
+    }
+
+    /// A write or a sync has failed: no file is cut or synced any more, not even when it is closed.
+    pub(crate) fn stop(&self) {
+        self.judge.enter(Phase::Stopped);
     }
 
     /// Which file was not cut while opening, and why.
     pub(crate) fn refusal(&self) -> Option<(PathBuf, String)> {
-        self.judge.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.judge.refusal).clone()
     }
 }
 
 impl<D: Disk> Judge<D> {
-    fn allow_cut(&self, file: &Path, offset: usize) -> io::Result<()> {
-        if !self.opening.load(Ordering::SeqCst) {
-            return Ok(());
+    fn phase(&self) -> Phase {
+        *locked(&self.phase)
+    }
+
+    fn enter(&self, phase: Phase) {
+        let mut current = locked(&self.phase);
+        if *current != Phase::Stopped {
+            *current = phase;
         }
-        let reason = survey::reason_not_to_cut(&*self.disk, file, offset, &self.marks, self.seed)?;
+    }
+
+    fn allow_cut(&self, file: &Path, offset: usize) -> io::Result<()> {
+        let reason =
+            survey::reason_not_to_cut(&*self.disk, file, offset, &self.marks, self.seed)?;
         let Some(reason) = reason else { return Ok(()) };
-        let refusal = (file.to_owned(), format!("at byte {offset}: {reason}"));
-        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+        *locked(&self.refusal) = Some((file.to_owned(), format!("at byte {offset}: {reason}")));
         Err(io::Error::other("refused to drop durable entries"))
+    }
+
+    /// Does `change` to a file, unless files are not to be touched any more.
+    fn unless_stopped(&self, change: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        match self.phase() {
+            Phase::Stopped => Ok(()),
+            Phase::Closing => {
+                if let Err(error) = change() {
+                    tracing::warn!(%error, "a journal file was not closed cleanly");
+                }
+                Ok(())
+            }
+            Phase::Opening | Phase::Open => change(),
+        }
     }
 }
 
-/// An open file that knows its path.
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An open file that knows its path, and where it is to be cut before it is next written to.
 pub(crate) struct GuardedHandle<D: Disk> {
     inner: Arc<D::Handle>,
     path: PathBuf,
     judge: Arc<Judge<D>>,
+    cut_at: Mutex<Option<usize>>,
+}
+
+impl<D: Disk> GuardedHandle<D> {
+    /// Makes the cut that was put off.
+    fn settle(&self) -> io::Result<()> {
+        match locked(&self.cut_at).take() {
+            Some(offset) => self.inner.truncate(offset),
+            None => Ok(()),
+        }
+    }
 }
 
 impl<D: Disk> Handle for GuardedHandle<D> {
     fn truncate(&self, offset: usize) -> io::Result<()> {
-        self.judge.allow_cut(&self.path, offset)?;
-        self.inner.truncate(offset)
+        if self.judge.phase() == Phase::Opening {
+            self.judge.allow_cut(&self.path, offset)?;
+            *locked(&self.cut_at) = Some(offset);
+            return Ok(());
+        }
+        self.judge.unless_stopped(|| {
+            self.settle()?;
+            self.inner.truncate(offset)
+        })
     }
 
     fn file_size(&self) -> io::Result<usize> {
-        self.inner.file_size()
+        let size = self.inner.file_size()?;
+        Ok(locked(&self.cut_at).map_or(size, |cut_at| size.min(cut_at)))
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.inner.sync()
+        if locked(&self.cut_at).is_some() {
+            // Only a cut that has not been made yet; whoever makes it will sync it.
+            return Ok(());
+        }
+        self.judge.unless_stopped(|| self.inner.sync())
+    }
+}
+
+/// Writes to a file, after the cut that was put off.
+pub(crate) struct GuardedWriter<D: Disk> {
+    inner: D::Writer,
+    handle: Arc<GuardedHandle<D>>,
+}
+
+impl<D: Disk> Write for GuardedWriter<D> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.handle.settle()?;
+        self.inner.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<D: Disk> Seek for GuardedWriter<D> {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(position)
+    }
+}
+
+impl<D: Disk> WriteExt for GuardedWriter<D> {
+    fn truncate(&mut self, offset: usize) -> io::Result<()> {
+        let Self { inner, handle } = self;
+        handle.judge.unless_stopped(|| {
+            handle.settle()?;
+            inner.truncate(offset)
+        })
+    }
+
+    fn allocate(&mut self, offset: usize, size: usize) -> io::Result<()> {
+        self.handle.settle()?;
+        self.inner.allocate(offset, size)
     }
 }
 
 impl<D: Disk> Guard<D> {
     fn guarded(&self, inner: D::Handle, path: &Path) -> GuardedHandle<D> {
-        GuardedHandle { inner: Arc::new(inner), path: path.to_owned(), judge: self.judge.clone() }
+        GuardedHandle {
+            inner: Arc::new(inner),
+            path: path.to_owned(),
+            judge: self.judge.clone(),
+            cut_at: Mutex::new(None),
+        }
     }
 }
 
 impl<D: Disk> FileSystem for Guard<D> {
     type Handle = GuardedHandle<D>;
     type Reader = D::Reader;
-    type Writer = D::Writer;
+    type Writer = GuardedWriter<D>;
 
     fn create<P: AsRef<Path>>(&self, path: P) -> io::Result<Self::Handle> {
         Ok(self.guarded(self.disk.create(path.as_ref())?, path.as_ref()))
@@ -120,6 +240,7 @@ impl<D: Disk> FileSystem for Guard<D> {
     }
 
     fn new_writer(&self, handle: Arc<Self::Handle>) -> io::Result<Self::Writer> {
-        self.disk.new_writer(handle.inner.clone())
+        let inner = self.disk.new_writer(handle.inner.clone())?;
+        Ok(GuardedWriter { inner, handle })
     }
 }

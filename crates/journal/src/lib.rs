@@ -14,6 +14,7 @@ mod error;
 pub mod files;
 pub mod frame;
 mod guard;
+mod kept;
 pub mod local;
 mod queue;
 mod survey;

@@ -48,6 +48,18 @@ impl LocalOptions {
         self
     }
 
+    /// Sets [`queue_bytes_max`](Self::queue_bytes_max).
+    pub fn queue_bytes_max(mut self, bytes: usize) -> Self {
+        self.queue_bytes_max = bytes;
+        self
+    }
+
+    /// Sets [`entry_bytes_max`](Self::entry_bytes_max).
+    pub fn entry_bytes_max(mut self, bytes: usize) -> Self {
+        self.entry_bytes_max = bytes;
+        self
+    }
+
     /// Sets [`files_bytes_max`](Self::files_bytes_max).
     pub fn files_bytes_max(mut self, bytes: u64) -> Self {
         self.files_bytes_max = bytes;
@@ -105,7 +117,7 @@ pub enum QueueFull {
 pub struct LocalJournal<C: Queued> {
     queue: Arc<Queue<C>>,
     failure: Arc<Mutex<Option<JournalError>>>,
-    writer: Option<JoinHandle<()>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl<C: Queued> LocalJournal<C> {
@@ -130,7 +142,7 @@ impl<C: Queued> LocalJournal<C> {
             .name("journal-write".into())
             .spawn(move || writer.run())
             .map_err(|error| JournalError::io("start the writer thread", error))?;
-        Ok(Self { queue, failure, writer: Some(writer) })
+        Ok(Self { queue, failure, writer: Mutex::new(Some(writer)) })
     }
 
     /// Hands a command to the writer, or gives it back with the reason.
@@ -149,9 +161,10 @@ impl<C: Queued> LocalJournal<C> {
     }
 
     /// Writes what still waits and ends the writer thread.
-    pub fn close(&mut self) {
+    pub fn close(&self) {
         self.queue.close();
-        if let Some(writer) = self.writer.take() {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
             // A panic of the writer thread has left its commands unanswered; their waiters see them dropped.
             let _ = writer.join();
         }
@@ -178,10 +191,13 @@ struct Writer<C: Queued, K> {
 
 impl<C: Queued, K: Consumer<C>> Writer<C, K> {
     fn run(mut self) {
+        // However this thread ends, by a panic of the consumer too, nobody is left waiting for it.
+        let _abandon = AbandonAtEnd(self.queue.clone());
         if let Err(error) = self.write_until_closed() {
             tracing::error!(%error, "the journal stopped");
-            let abandoned = self.queue.abandon();
+            // Set first: whoever is told that the journal is closed can ask why.
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+            let abandoned = self.queue.abandon();
             self.consumer.lost(abandoned, false, &error);
         }
     }
@@ -189,6 +205,7 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
     fn write_until_closed(&mut self) -> Result<(), JournalError> {
         let mut watermark_written = now();
         let mut watermark_stale = false;
+        self.check_size();
         loop {
             // Without anything new, the thread sleeps until there is.
             let patience = watermark_stale.then_some(self.options.watermark_age_max);
@@ -221,7 +238,9 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
                 Ok(())
             }
             Err(error) => {
-                self.consumer.lost(commands, true, &error);
+                // A journal that had stopped already has not written anything.
+                let written = !matches!(error, JournalError::Poisoned { .. });
+                self.consumer.lost(commands, written, &error);
                 Err(error)
             }
         }
@@ -230,6 +249,14 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
     fn check_size(&self) {
         let bytes = self.files.bytes();
         self.queue.files_full((bytes > self.options.files_bytes_max).then_some(bytes));
+    }
+}
+
+struct AbandonAtEnd<C: Queued>(Arc<Queue<C>>);
+
+impl<C: Queued> Drop for AbandonAtEnd<C> {
+    fn drop(&mut self) {
+        drop(self.0.abandon());
     }
 }
 

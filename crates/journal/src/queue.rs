@@ -130,7 +130,9 @@ impl<C: Queued> Queue<C> {
     }
 
     pub(crate) fn cut(&self, first_kept: u64) {
-        self.lock().cut_before = Some(first_kept);
+        let mut state = self.lock();
+        state.cut_before = state.cut_before.max(Some(first_kept));
+        drop(state);
         self.changed.notify_one();
     }
 

@@ -1,11 +1,12 @@
-//! Searches raw journal files for entries, trusting nothing but an entry's own hash.
+//! Looks into raw journal files, trusting nothing but an entry's own hash.
 //!
-//! Used when the layer below wants to drop the end of a file, to tell a torn tail from rot (J3): a torn tail is what
-//! was being written when power failed, so nothing in or behind it was ever called durable.
+//! Used when the layer below wants to drop the end of a file, to tell a torn tail from rot (J3): a
+//! torn tail is what was being written when power failed. Each batch is synced before the next is
+//! written, so nothing that stands behind damage in a whole batch of its own was part of a tail.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use raft_engine::env::{FileSystem, Permission};
@@ -16,10 +17,29 @@ use crate::watermark::Marks;
 /// The files that hold entries: appended ones, and ones that were copied together.
 const FILE_ENDINGS: [&str; 2] = [".raftlog", ".rewrite"];
 
+/// How a file of the engine begins, before its version.
+const FILE_MAGIC: &[u8] = b"RAFT-LOG-FILE-HEADER-9986AB3E47F320B394C8E84916EB0ED5";
+
+/// What stands before the first entry of a batch: the batch's header.
+const BATCH_HEADER_BYTES: usize = 16;
+
 /// An entry found in a file.
 struct Found {
     offset: usize,
+    bytes: usize,
     entry: Entry,
+}
+
+impl Found {
+    /// Where the batch begins that this entry is the first of. Only the first entry of a batch
+    /// follows the newest durable one.
+    fn batch_start(&self) -> Option<usize> {
+        let is_first = self.entry.index == self.entry.durable + 1;
+        // The engine wraps an entry into a field: one byte of tag, then its length in groups of 7 bits.
+        let length_bytes = (usize::BITS - self.bytes.leading_zeros()).div_ceil(7) as usize;
+        let before = BATCH_HEADER_BYTES + 1 + length_bytes;
+        is_first.then(|| self.offset.checked_sub(before)).flatten()
+    }
 }
 
 /// Says why `file` must not be cut at `offset`, if it must not.
@@ -30,17 +50,22 @@ pub(crate) fn reason_not_to_cut<F: FileSystem>(
     marks: &Marks,
     seed: u64,
 ) -> io::Result<Option<String>> {
+    let others = other_files(file)?;
+    if let Some(newer) = others.iter().rfind(|other| is_newer(other, file)) {
+        let newer = newer.display();
+        return Ok(Some(format!("only the last file can have a torn end, and {newer} follows")));
+    }
     let mut last_kept = BTreeMap::<ShardId, u64>::new();
     let mut dropped = Vec::new();
     for found in entries_in(file_system, file, seed)? {
         if found.offset < offset {
             keep(&mut last_kept, &found.entry);
         } else {
-            dropped.push(found.entry);
+            dropped.push(found);
         }
     }
     // Older files matter only for shards whose watermark this file does not reach.
-    let mut older = older_files(file)?;
+    let mut older = others;
     while marks.iter().any(|(shard, mark)| last_kept.get(shard).copied().unwrap_or(0) < *mark) {
         let Some(file) = older.pop() else { break };
         for found in entries_in(file_system, &file, seed)? {
@@ -48,13 +73,19 @@ pub(crate) fn reason_not_to_cut<F: FileSystem>(
         }
     }
 
-    for entry in dropped {
-        let kept = last_kept.get(&entry.shard).copied().unwrap_or(0);
-        if entry.durable > kept {
+    for found in dropped {
+        let Entry { index, shard, durable, .. } = found.entry;
+        if found.batch_start().is_some_and(|start| start != offset) {
             return Ok(Some(format!(
-                "entry {} of shard {} is readable behind the damage and says that entry {} was durable, but the \
-                 readable entries before the damage end at {kept}",
-                entry.index, entry.shard, entry.durable
+                "entry {index} of shard {shard} is readable behind the damage, in a batch of its \
+                 own, so what is damaged was durable"
+            )));
+        }
+        let kept = last_kept.get(&shard).copied().unwrap_or(0);
+        if durable > kept {
+            return Ok(Some(format!(
+                "entry {index} of shard {shard} is readable behind the damage and says that entry \
+                 {durable} was durable, but the readable entries before the damage end at {kept}"
             )));
         }
     }
@@ -69,23 +100,96 @@ pub(crate) fn reason_not_to_cut<F: FileSystem>(
     Ok(None)
 }
 
+/// Whether a file below `directory` holds an entry of any journal, or a part of one.
+pub(crate) fn holds_entries<F: FileSystem>(file_system: &F, directory: &Path) -> io::Result<bool> {
+    for file in files_in(directory)? {
+        if find(&bytes_of(file_system, &file)?, &MAGIC).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The first file whose header asks for aligned batches, which this journal never writes. The engine
+/// would believe a damaged alignment, and reserve memory for as many bytes of padding as it says.
+pub(crate) fn damaged_header<F: FileSystem>(
+    file_system: &F,
+    directory: &Path,
+) -> io::Result<Option<PathBuf>> {
+    const VERSION_2: [u8; 8] = 2_u64.to_be_bytes();
+    for file in files_in(directory)? {
+        let mut header = [0; FILE_MAGIC.len() + 16];
+        let handle = Arc::new(file_system.open(&file, Permission::ReadOnly)?);
+        let length = file_system.new_reader(handle)?.read(&mut header)?;
+        let version_2 = header[..length].strip_prefix(FILE_MAGIC).and_then(|rest| rest.strip_prefix(&VERSION_2));
+        if version_2.is_some_and(|alignment| alignment.iter().any(|byte| *byte != 0)) {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}
+
+/// The files with entries in a directory, oldest first (their names sort by age).
+pub(crate) fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let listed = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listed => listed?,
+    };
+    let mut files = Vec::new();
+    for listed in listed {
+        let path = listed?.path();
+        if ending(&path).is_some() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The number of a file of appended entries.
+pub(crate) fn append_file_number(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_suffix(FILE_ENDINGS[0])?.parse().ok()
+}
+
+fn ending(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_str()?;
+    FILE_ENDINGS.into_iter().find(|ending| name.ends_with(ending))
+}
+
+fn other_files(file: &Path) -> io::Result<Vec<PathBuf>> {
+    let Some(directory) = file.parent() else { return Ok(Vec::new()) };
+    let mut files = files_in(directory)?;
+    files.retain(|other| other != file);
+    Ok(files)
+}
+
+/// Whether `other` continues the same queue of files behind `file`.
+fn is_newer(other: &Path, file: &Path) -> bool {
+    ending(other) == ending(file) && other.file_name() > file.file_name()
+}
+
 fn keep(last_kept: &mut BTreeMap<ShardId, u64>, entry: &Entry) {
     let last = last_kept.entry(entry.shard).or_default();
     *last = (*last).max(entry.index);
 }
 
-/// Every entry in a file, in file order.
-fn entries_in<F: FileSystem>(file_system: &F, file: &Path, seed: u64) -> io::Result<Vec<Found>> {
+fn bytes_of<F: FileSystem>(file_system: &F, file: &Path) -> io::Result<Vec<u8>> {
     let handle = Arc::new(file_system.open(file, Permission::ReadOnly)?);
     let mut bytes = Vec::new();
     file_system.new_reader(handle)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Every entry in a file, in file order.
+fn entries_in<F: FileSystem>(file_system: &F, file: &Path, seed: u64) -> io::Result<Vec<Found>> {
+    let bytes = bytes_of(file_system, file)?;
     let mut found = Vec::new();
     let mut position = 0;
     while let Some(magic) = find(&bytes[position..], &MAGIC).map(|at| at + position) {
         position = magic + MAGIC.len();
         let Some(offset) = magic.checked_sub(MAGIC_OFFSET) else { continue };
         if let Ok((entry, _, length)) = Entry::decode(&bytes[offset..], seed) {
-            found.push(Found { offset, entry });
+            found.push(Found { offset, bytes: length, entry });
             position = offset + length;
         }
     }
@@ -105,21 +209,6 @@ fn find(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
     }
 }
 
-/// The other files with entries in the same directory, oldest first (their names sort by age).
-fn older_files(file: &Path) -> io::Result<Vec<std::path::PathBuf>> {
-    let Some(directory) = file.parent() else { return Ok(Vec::new()) };
-    let mut files = Vec::new();
-    for listed in std::fs::read_dir(directory)? {
-        let path = listed?.path();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if path != file && FILE_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,5 +219,17 @@ mod tests {
         assert_eq!(find(b"SHentrySHentry\x01x", &MAGIC), Some(7));
         assert_eq!(find(b"SHentry", &MAGIC), None);
         assert_eq!(find(b"", &MAGIC), None);
+    }
+
+    #[test]
+    fn the_start_of_a_batch_is_known_from_its_first_entry_only() {
+        let found = |index, bytes| {
+            let entry = Entry { index, shard: 1, term: 1, durable: 6, previous_hash: 0, payload: Vec::new() };
+            Found { offset: 1000, bytes, entry }
+        };
+        assert_eq!(found(7, 127).batch_start(), Some(1000 - 16 - 1 - 1));
+        assert_eq!(found(7, 128).batch_start(), Some(1000 - 16 - 1 - 2));
+        assert_eq!(found(7, 16_384).batch_start(), Some(1000 - 16 - 1 - 3));
+        assert_eq!(found(8, 127).batch_start(), None);
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kv::{DecodeError, Reader, Writer};
-use raft_engine::env::{Handle, Permission};
+use raft_engine::env::{FileSystem, Handle, Permission};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::disk::Disk;
@@ -29,56 +29,59 @@ pub(crate) struct Watermark<D: Disk> {
     /// Counts the writes; the file to write next is the one with the lower number.
     number: u64,
     marks: Marks,
+    /// How many of the two files are whole.
+    whole: usize,
 }
 
 impl<D: Disk> Watermark<D> {
-    /// Writes both files anew, for a journal without entries.
-    pub(crate) fn create(disk: Arc<D>, directory: &Path, seed: u64) -> Result<Self, JournalError> {
-        let mut watermark =
-            Self { disk, directory: directory.to_owned(), seed, number: 0, marks: Marks::new() };
-        for _ in FILE_NAMES {
-            watermark.write(Marks::new())?;
-        }
-        watermark
-            .disk
-            .sync_directory(directory)
-            .map_err(|error| JournalError::io("sync the journal's directory", error))?;
-        Ok(watermark)
+    /// The watermark of a journal without entries, which is not on disk yet.
+    pub(crate) fn new(disk: Arc<D>, directory: &Path, seed: u64) -> Self {
+        let directory = directory.to_owned();
+        Self { disk, directory, seed, number: 0, marks: Marks::new(), whole: 0 }
     }
 
     /// Reads the newer of the files that are whole.
     pub(crate) fn open(disk: Arc<D>, directory: &Path, seed: u64) -> Result<Self, JournalError> {
-        let mut newest: Option<(u64, Marks)> = None;
+        let mut watermark = Self::new(disk, directory, seed);
+        let mut newest = None;
         let mut complaints = Vec::new();
         for name in FILE_NAMES {
-            match read(&*disk, &directory.join(name), seed) {
-                Ok((number, marks)) => {
-                    if newest.as_ref().is_none_or(|(other, _)| number > *other) {
-                        newest = Some((number, marks));
+            match read(&*watermark.disk, &directory.join(name), seed) {
+                Ok((number, marks, handle)) => {
+                    watermark.whole += 1;
+                    if watermark.whole == 1 || number > watermark.number {
+                        (watermark.number, watermark.marks) = (number, marks);
+                        newest = Some(handle);
                     }
                 }
                 Err(complaint) => complaints.push(format!("{name}: {complaint}")),
             }
         }
-        let Some((number, marks)) = newest else {
+        let Some(newest) = newest else {
             let what = format!("neither watermark file is readable: {}", complaints.join("; "));
             return Err(JournalError::damaged(directory.display(), what));
         };
-        Ok(Self { disk, directory: directory.to_owned(), seed, number, marks })
+        // A process that was killed may have left it in memory only, and the next write goes over
+        // the other file, which would then be the only one on disk.
+        newest.sync().map_err(|error| JournalError::io("sync the journal's watermark", error))?;
+        Ok(watermark)
     }
 
     pub(crate) fn marks(&self) -> &Marks {
         &self.marks
     }
 
-    /// Makes `marks` durable in place of the older file's.
+    /// Makes `marks` durable in place of the older file's, unless they already are.
     pub(crate) fn write(&mut self, marks: Marks) -> Result<(), JournalError> {
-        let number = self.number + 1;
-        let name = FILE_NAMES[usize::from(number.is_multiple_of(2))];
-        write(&*self.disk, &self.directory.join(name), &encode(number, &marks, self.seed))
-            .map_err(|error| JournalError::io("write the journal's watermark", error))?;
-        self.number = number;
-        self.marks = marks;
+        while self.marks != marks || self.whole < FILE_NAMES.len() {
+            let number = self.number + 1;
+            let name = FILE_NAMES[usize::from(number.is_multiple_of(2))];
+            write(&*self.disk, &self.directory.join(name), &encode(number, &marks, self.seed))
+                .map_err(|error| JournalError::io("write the journal's watermark", error))?;
+            self.number = number;
+            self.marks.clone_from(&marks);
+            self.whole = (self.whole + 1).min(FILE_NAMES.len());
+        }
         Ok(())
     }
 }
@@ -97,12 +100,16 @@ fn write<D: Disk>(disk: &D, path: &Path, bytes: &[u8]) -> io::Result<()> {
     handle.sync()
 }
 
-fn read<D: Disk>(disk: &D, path: &Path, seed: u64) -> Result<(u64, Marks), String> {
+type Whole<D> = (u64, Marks, Arc<<D as FileSystem>::Handle>);
+
+fn read<D: Disk>(disk: &D, path: &Path, seed: u64) -> Result<Whole<D>, String> {
     let mut bytes = Vec::new();
     let handle = disk.open(path, Permission::ReadOnly).map_err(|error| error.to_string())?;
-    let mut reader = disk.new_reader(Arc::new(handle)).map_err(|error| error.to_string())?;
+    let handle = Arc::new(handle);
+    let mut reader = disk.new_reader(handle.clone()).map_err(|error| error.to_string())?;
     reader.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    decode(&bytes, seed).map_err(|error| error.to_string())
+    let (number, marks) = decode(&bytes, seed).map_err(|error| error.to_string())?;
+    Ok((number, marks, handle))
 }
 
 fn encode(number: u64, marks: &Marks, seed: u64) -> Vec<u8> {

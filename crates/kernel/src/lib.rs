@@ -1,1 +1,42 @@
-//! Placeholder.
+//! The deterministic kernel: a function from state, stamp and command to answer and effects.
+//!
+//! - [`kernel`]: [`Kernel`], which applies entries one after the other.
+//! - [`entry`], [`command`], [`answer`]: what goes in and what comes out, as bytes.
+//! - [`keys`]: the only file that builds raw keys. [`place`]: which slot and bucket a thing is in.
+//! - [`catalogue`]: spaces, branches, retention and limits, as state.
+//! - [`cells`]: the first contract, one file per operation.
+//! - [`trim`]: the bounded walk over what retention has given up.
+//! - [`image`]: the whole state as a stream, and back.
+//!
+//! Keeps: K1 to K7 of `ARCHITECTURE.md`. Never: reads a clock, draws a random number, iterates in hash order, does
+//! I/O or waits. `clippy.toml` of this crate bans the types.
+
+pub mod answer;
+pub mod applied;
+#[cfg(feature = "canary")]
+pub mod canary;
+pub mod catalogue;
+pub mod cells;
+pub mod command;
+pub mod entry;
+pub mod image;
+pub mod kernel;
+pub mod keys;
+pub mod machine;
+pub mod place;
+pub mod transact;
+pub mod trim;
+pub mod value;
+
+pub use answer::{Answer, OpOutcome};
+pub use applied::Applied;
+pub use catalogue::{BranchId, Catalogue, CatalogueChange, SpaceId};
+pub use command::{Body, Guard, Op, Transact};
+pub use entry::EntryHeader;
+pub use kernel::{Effects, Kernel};
+pub use keys::Keys;
+pub use place::Buckets;
+pub use value::ValueRef;
+
+/// The level of behaviour that this release proposes and the highest it can apply.
+pub const LEVEL: u32 = 1;

@@ -5,6 +5,7 @@
 //! - [`codec`]: how integers and byte strings are laid out in stored values.
 //! - [`memory`]: a store in memory, for tests and as a model.
 //! - [`faulty`]: a store that fails on command.
+//! - [`staging`]: writes that are being prepared, read together with what is below.
 //! - [`overlay`]: an in-memory ordered map above a durable store, flushed behind in bulk.
 //!
 //! Never: knows what a key means. Keys are built in `kernel/src/keys.rs` alone.
@@ -23,8 +24,10 @@
 pub mod codec;
 pub mod faulty;
 pub mod memory;
+mod merge;
 pub mod overlay;
 pub mod range;
+pub mod staging;
 pub mod store;
 mod table;
 
@@ -33,6 +36,7 @@ pub use faulty::{FaultPlan, FaultyStore};
 pub use memory::MemoryStore;
 pub use overlay::{Overlay, OverlayOptions};
 pub use range::KeyRange;
+pub use staging::Staging;
 pub use store::{
     Batch, Bytes, Committed, Condition, KvError, Order, Row, Rows, Sequence, Store, View,
 };

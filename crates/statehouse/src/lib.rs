@@ -1,1 +1,57 @@
-//! Placeholder.
+//! Statehouse as a library: open a directory and keep state in it, durably, from any number of threads.
+//!
+//! ```
+//! use statehouse::{Expected, Statehouse, Swapped};
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("house");
+//!
+//! let house = Statehouse::open(&path)?;
+//! let cells = house.cells();
+//! let first = cells.set("greeting", "hello")?; // durable when it returns
+//! let swapped = cells.cas("greeting", Expected::Version(first.version), "hello again")?;
+//! assert!(matches!(swapped, Swapped::Written(_)));
+//! assert_eq!(cells.get("greeting")?.as_ref().and_then(|v| v.as_text()), Some("hello again"));
+//! house.close()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! - [`Statehouse`]: an open directory. Handles are cheap to clone and can be sent anywhere.
+//! - [`Cells`]: named values with versions, history and compare-and-swap.
+//! - [`Group`]: what is stored and committed together; [`Transaction`] on it.
+//! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
+//! - [`seed`]: the state primitive's commands and outputs.
+//!
+//! Every call says no by [`Error`]: a rejection is an answer, a failure is the environment.
+
+mod admission;
+mod apply;
+mod branches;
+mod cells;
+mod clock;
+mod directory;
+mod error;
+mod group;
+mod house;
+mod image;
+mod options;
+mod pending;
+mod proposer;
+pub mod seed;
+mod shard;
+mod transaction;
+mod walker;
+
+pub use cells::Cells;
+pub use clock::{Clock, SystemClock};
+pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+pub use contract::cells::PastVersion;
+pub use contract::{
+    AsOf, Cells as CellsContract, Deleted, Error, Expected, Failure, FailureKind, History, HistoryPage, Initialised,
+    InvalidJson, Json, Limits, ListPage, Listed, Moment, Outcome, Rejection, Retention, Swapped, Value, Versioned,
+    Written,
+};
+pub use group::Group;
+pub use house::{Space, Statehouse, Status};
+pub use options::Options;
+pub use pending::Pending;
+pub use transaction::{Committed, Isolation, Transaction};

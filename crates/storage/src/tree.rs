@@ -57,12 +57,9 @@ pub(crate) struct Writer {
 }
 
 impl TreeStore {
-    /// Makes an empty store at `path`, whose parent must exist. A store that was left empty there is taken over.
+    /// Makes an empty store at `path`, whose parent must exist. The caller makes the parent's new entry durable.
     pub fn create(path: &Path, options: &Options) -> Result<Self, KvError> {
         let store = Self::open_tree(path, options)?;
-        // The tree syncs its own directory, not the entry of it in ours.
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        sync_directory(parent.unwrap_or(Path::new(".")))?;
         if store.shared.tree.table_count() > 0 {
             return Err(KvError::Corrupt {
                 place: path.display().to_string(),
@@ -204,10 +201,4 @@ pub(crate) fn tree_error(action: &'static str, path: &Path, error: &lsm_tree::Er
         lsm_tree::Error::Io(error) => KvError::Io { action, reason: format!("{place}: {error}") },
         other => KvError::Corrupt { place, reason: format!("{other:?} while trying to {action}") },
     }
-}
-
-/// Makes the entries of a directory durable.
-fn sync_directory(path: &Path) -> Result<(), KvError> {
-    let synced = std::fs::File::open(path).and_then(|directory| directory.sync_all());
-    synced.map_err(|error| KvError::Io { action: "sync a directory", reason: format!("{}: {error}", path.display()) })
 }

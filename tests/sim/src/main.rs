@@ -5,8 +5,12 @@
 
 mod arguments;
 mod flips;
+mod kill;
+mod model;
 mod power_journal;
+mod power_store;
 mod report;
+mod serial;
 
 use std::process::ExitCode;
 
@@ -20,7 +24,14 @@ fn main() -> ExitCode {
     };
     let report = match test.as_str() {
         "flips" => flips::run(&arguments),
+        "kill" => kill::run(&arguments),
+        "kill-child" => return kill::child(&arguments),
+        "model" => model::run(&arguments),
         "power-journal" => power_journal::run(&arguments),
+        "power-store" => power_store::run(&arguments),
+        "power-store-child" => return power_store::child(&arguments),
+        "power-syncs" => power_store::run_syncs(&arguments),
+        "serial" => serial::run(&arguments),
         other => {
             eprintln!("sim: no test is called {other:?}");
             return ExitCode::from(2);

@@ -9,7 +9,6 @@
 //! Never: logs ahead. What is not flushed is lost with the process; the journal above replays it.
 
 mod flusher;
-mod merge;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,6 +16,7 @@ use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
 
+use crate::merge::{Merge, Writes};
 use crate::range::KeyRange;
 use crate::store::{Batch, Bytes, Committed, KvError, Order, Rows, Sequence, Store, View};
 use crate::table::{Probe, Table};
@@ -237,7 +237,8 @@ impl View for OverlayView {
             return Box::new(std::iter::empty());
         }
         let newest_first = std::iter::once(&self.active).chain(self.frozen.iter().rev());
-        let tables = newest_first.map(|table| table.scan(range, order, self.sequence)).collect();
-        Box::new(merge::Merge::new(tables, self.below.scan(range, order), order))
+        let scans = newest_first.map(|table| table.scan(range, order, self.sequence));
+        let tables = scans.map(|scan| Box::new(scan) as Writes<'_>).collect();
+        Box::new(Merge::new(tables, self.below.scan(range, order), order))
     }
 }

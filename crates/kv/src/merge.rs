@@ -1,4 +1,4 @@
-//! Merges the scans of the overlay's tables with the scan of the store below.
+//! Merges scans of writes in memory with the scan of what lies below them.
 //!
 //! Keeps: for each key the newest source wins; a deletion above hides the value below.
 
@@ -6,17 +6,20 @@ use std::cmp::Ordering;
 use std::iter::Peekable;
 
 use crate::store::{Bytes, KvError, Order, Row, Rows};
-use crate::table::TableScan;
+use crate::table::Found;
+
+/// Writes in scan order: a value, or a deletion.
+pub(crate) type Writes<'view> = Box<dyn Iterator<Item = (Bytes, Found)> + Send + 'view>;
 
 /// Rows of several sources, newest source first, the store below last.
-pub(super) struct Merge<'view> {
-    tables: Vec<Peekable<TableScan<'view>>>,
+pub(crate) struct Merge<'view> {
+    tables: Vec<Peekable<Writes<'view>>>,
     below: Peekable<Rows<'view>>,
     order: Order,
 }
 
 impl<'view> Merge<'view> {
-    pub(super) fn new(tables: Vec<TableScan<'view>>, below: Rows<'view>, order: Order) -> Self {
+    pub(crate) fn new(tables: Vec<Writes<'view>>, below: Rows<'view>, order: Order) -> Self {
         let tables = tables.into_iter().map(Iterator::peekable).collect();
         Self { tables, below: below.peekable(), order }
     }

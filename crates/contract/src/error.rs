@@ -1,0 +1,239 @@
+//! How a call says no: a rejection is an answer, a failure is the environment.
+//!
+//! A rejection is decided by the data and the same for every replica; it carries what the caller needs next. A
+//! failure says whether trying again can help and whether the write may have happened all the same.
+
+/// Why a call did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The answer is no, and nothing was changed.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The environment failed this call.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+impl Error {
+    /// The stable code that documentation and logs use.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Rejected(rejection) => rejection.code(),
+            Error::Failed(failure) => failure.kind.code(),
+        }
+    }
+
+    /// Whether the same call may succeed later.
+    pub fn retryable(&self) -> bool {
+        match self {
+            Error::Rejected(rejection) => rejection.retryable(),
+            Error::Failed(failure) => matches!(failure.kind, FailureKind::Busy),
+        }
+    }
+
+    /// Whether the write may have happened.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Error::Rejected(_) => Outcome::NotApplied,
+            Error::Failed(failure) => failure.outcome,
+        }
+    }
+}
+
+/// What is known of a write that was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It did not happen and will not.
+    NotApplied,
+    /// It may have happened, or happen yet.
+    Unknown,
+}
+
+/// A deterministic "no". Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// A name that is not allowed.
+    #[error("{what} is not allowed: {reason} [SH-1001]")]
+    InvalidName {
+        /// Whose name.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Something is larger than a limit.
+    #[error("{got} exceeds {limit} = {max} [SH-1002]")]
+    LimitExceeded {
+        /// The limit's name.
+        limit: &'static str,
+        /// The limit.
+        max: u64,
+        /// What was asked for.
+        got: u64,
+    },
+    /// A cell is not as the caller expected it.
+    #[error("cell {cell:?} is not as expected, it {} [SH-1003]", state(.current))]
+    Conflict {
+        /// The cell that differs; for a range, one cell of it.
+        cell: String,
+        /// Its version now, or none if it does not exist.
+        current: Option<u64>,
+    },
+    /// A transaction named two groups.
+    #[error("a transaction keeps to one group: this one is in {group:?}, {other:?} is another; use house.group(name) for what must change together [SH-1004]")]
+    TwoGroups {
+        /// The transaction's group.
+        group: String,
+        /// The other group.
+        other: String,
+    },
+    /// There is no such space.
+    #[error("there is no space {space:?} [SH-1005]")]
+    NoSuchSpace {
+        /// Its name or number.
+        space: String,
+    },
+    /// There is no such branch, or it was deleted.
+    #[error("there is no branch {branch:?} in this space [SH-1006]")]
+    NoSuchBranch {
+        /// Its name or number.
+        branch: String,
+    },
+    /// The name is taken.
+    #[error("{what} {name:?} exists already [SH-1007]")]
+    AlreadyExists {
+        /// What kind of thing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// `main` cannot be deleted.
+    #[error("the branch `main` cannot be deleted [SH-1008]")]
+    MainBranch,
+    /// The command was checked against a newer catalogue than this shard has.
+    #[error("the shard's catalogue is at revision {have}, the command needs {needed}; try again [SH-1009]")]
+    CatalogueBehind {
+        /// The revision that the command was checked against.
+        needed: u64,
+        /// The shard's revision.
+        have: u64,
+    },
+    /// The session is not known: never opened here, closed or expired. The command was not executed.
+    #[error("the session is not known or has expired; the command was not executed [SH-1010]")]
+    SessionExpired,
+    /// An interactive transaction took too long, or its store was closed under it.
+    #[error("the transaction was lost: {reason}; begin it again [SH-1011]")]
+    TransactionLost {
+        /// Why.
+        reason: &'static str,
+    },
+    /// A transaction is open already, or none is.
+    #[error("{reason} [SH-1012]")]
+    TransactionState {
+        /// What is the case.
+        reason: &'static str,
+    },
+    /// Old versions that were asked for are not kept any more.
+    #[error("the history of cell {cell:?} is kept from version {oldest} on [SH-1013]")]
+    HistoryUnavailable {
+        /// The cell.
+        cell: String,
+        /// The oldest version that is kept.
+        oldest: u64,
+    },
+}
+
+fn state(current: &Option<u64>) -> String {
+    match current {
+        Some(version) => format!("is at version {version}"),
+        None => "does not exist".to_owned(),
+    }
+}
+
+impl Rejection {
+    /// A [`Rejection::LimitExceeded`].
+    pub fn too_large(limit: &'static str, max: usize, got: usize) -> Self {
+        Self::LimitExceeded { limit, max: max as u64, got: got as u64 }
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Rejection::InvalidName { .. } => "SH-1001",
+            Rejection::LimitExceeded { .. } => "SH-1002",
+            Rejection::Conflict { .. } => "SH-1003",
+            Rejection::TwoGroups { .. } => "SH-1004",
+            Rejection::NoSuchSpace { .. } => "SH-1005",
+            Rejection::NoSuchBranch { .. } => "SH-1006",
+            Rejection::AlreadyExists { .. } => "SH-1007",
+            Rejection::MainBranch => "SH-1008",
+            Rejection::CatalogueBehind { .. } => "SH-1009",
+            Rejection::SessionExpired => "SH-1010",
+            Rejection::TransactionLost { .. } => "SH-1011",
+            Rejection::TransactionState { .. } => "SH-1012",
+            Rejection::HistoryUnavailable { .. } => "SH-1013",
+        }
+    }
+
+    /// Whether the same call, or the same transaction begun anew, may succeed later.
+    pub fn retryable(&self) -> bool {
+        matches!(
+            self,
+            Rejection::Conflict { .. } | Rejection::CatalogueBehind { .. } | Rejection::TransactionLost { .. }
+        )
+    }
+}
+
+/// The environment failed a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} [{}]", .kind.code())]
+pub struct Failure {
+    /// What to do about it.
+    pub kind: FailureKind,
+    /// Whether the write may have happened.
+    pub outcome: Outcome,
+    /// For a person.
+    pub message: String,
+}
+
+/// What to do about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// A queue or the journal is at its bound: try again shortly.
+    Busy,
+    /// The store was closed.
+    Closed,
+    /// The store stopped at a disk failure: reopen it, and look at the disk.
+    Stopped,
+    /// Stored bytes are damaged: restore from a copy.
+    Corrupt,
+    /// The directory is open in another process, or is not a store.
+    CannotOpen,
+}
+
+impl FailureKind {
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            FailureKind::Busy => "SH-2001",
+            FailureKind::Closed => "SH-2002",
+            FailureKind::Stopped => "SH-2003",
+            FailureKind::Corrupt => "SH-2004",
+            FailureKind::CannotOpen => "SH-2005",
+        }
+    }
+}
+
+impl Failure {
+    /// A failure of a call whose write did not happen.
+    pub fn not_applied(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, outcome: Outcome::NotApplied, message: message.into() }
+    }
+
+    /// A failure of a call whose write may have happened.
+    pub fn unknown(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, outcome: Outcome::Unknown, message: message.into() }
+    }
+}

@@ -1,0 +1,52 @@
+//! Every bound by name. A request beyond one is rejected with that name.
+//!
+//! The bounds in [`Limits`] change what a command does when it is applied, so they are catalogue state: two
+//! releases can never disagree on them. The constants bound what is admitted at all.
+
+use std::time::Duration;
+
+/// Bytes of a name: cell, group, space or branch.
+pub const NAME_BYTES_MAX: usize = 1024;
+
+/// Rows in one page of a list or a history.
+pub const PAGE_ROWS_MAX: usize = 1000;
+
+/// How long an interactive transaction may take from its beginning to its commit.
+pub const TRANSACTION_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// Cells that an interactive transaction may have read, by name or in ranges.
+pub const TRANSACTION_READS_MAX: usize = 10_000;
+
+/// Ranges that an interactive transaction may have read, and names, each of which becomes a guard.
+pub const TRANSACTION_GUARDS_MAX: usize = 1_000;
+
+/// Bounds that are catalogue state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes of one value.
+    pub value_bytes_max: u32,
+    /// Operations in one transaction.
+    pub transaction_ops_max: u32,
+    /// Bytes of one transaction: names, values and guards.
+    pub transaction_bytes_max: u32,
+    /// Old versions that one write removes beyond the one it displaces; a later walk removes the rest.
+    pub write_trim_rows_max: u32,
+    /// Spaces in a store.
+    pub spaces_max: u32,
+    /// Branches in a space, deleted ones not counted.
+    pub branches_per_space_max: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            value_bytes_max: 1 << 20,
+            transaction_ops_max: 128,
+            transaction_bytes_max: 2 << 20,
+            write_trim_rows_max: 4,
+            spaces_max: 10_000,
+            branches_per_space_max: 1_000,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Creating and opening a journal: what is found is checked against the watermark and made durable.
+//!
+//! Keeps: J3. An open that is refused has changed nothing that was there.
+//! Never: believes an entry before it is durable, or a directory before its entries are.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use raft_engine::internals::LogQueue;
+use raft_engine::{Command, Config, Engine, LogBatch, ReadableSize, RecoveryMode};
+
+use crate::disk::Disk;
+use crate::error::JournalError;
+use crate::guard::Guard;
+use crate::survey;
+use crate::watermark::Watermark;
+
+use super::{EngineFiles, EngineOptions, State, Tail};
+
+impl<D: Disk> EngineFiles<D> {
+    /// [`create`](EngineFiles::create) on a given file system.
+    pub fn create_on(
+        disk: Arc<D>,
+        directory: &Path,
+        id: u64,
+        options: &EngineOptions,
+    ) -> Result<Self, JournalError> {
+        // Looked for before anything is written: the watermark of a journal with entries guards them.
+        // What a creation that was cut short has left behind holds none.
+        let guards_entries = Watermark::open(disk.clone(), directory, id)
+            .is_ok_and(|watermark| !watermark.marks().is_empty());
+        let holds_entries = survey::holds_entries(&*disk, &directory.join("entries"))
+            .map_err(|error| JournalError::io("look for a journal", error))?;
+        if guards_entries || holds_entries {
+            let what = "a new journal was asked for, but this one holds entries";
+            return Err(JournalError::damaged(directory.display(), what));
+        }
+        let watermark = Watermark::new(disk.clone(), directory, id);
+        Self::open_engine(disk, directory, id, options, watermark)
+    }
+
+    /// [`open`](EngineFiles::open) on a given file system.
+    pub fn open_on(
+        disk: Arc<D>,
+        directory: &Path,
+        id: u64,
+        options: &EngineOptions,
+    ) -> Result<Self, JournalError> {
+        let watermark = Watermark::open(disk.clone(), directory, id)?;
+        Self::open_engine(disk, directory, id, options, watermark)
+    }
+
+    fn open_engine(
+        disk: Arc<D>,
+        directory: &Path,
+        id: u64,
+        options: &EngineOptions,
+        watermark: Watermark<D>,
+    ) -> Result<Self, JournalError> {
+        let entries_directory = directory.join("entries");
+        let header = survey::damaged_header(&*disk, &entries_directory);
+        if let Some(file) = header.map_err(|error| JournalError::io("read file headers", error))? {
+            return Err(JournalError::damaged(file.display(), "the file's header is not ours"));
+        }
+        let guard = Arc::new(Guard::new(disk.clone(), watermark.marks().clone(), id));
+        let config = Config {
+            dir: entries_directory.display().to_string(),
+            recovery_mode: RecoveryMode::TolerateTailCorruption,
+            recovery_threads: 1,
+            // Entries stay readable to a search of the raw file.
+            batch_compression_threshold: ReadableSize(0),
+            target_file_size: ReadableSize(options.file_bytes_target),
+            // Never reached: stale files are deleted in `cut`, live ones are never rewritten.
+            purge_threshold: ReadableSize(u64::MAX / 4),
+            enable_log_recycle: false,
+            ..Config::default()
+        };
+        let open = || Engine::open_with_file_system(config, guard.clone());
+        let engine = match catch_unwind(AssertUnwindSafe(open)) {
+            Ok(Ok(engine)) => engine,
+            Ok(Err(error)) => {
+                return Err(match guard.refusal() {
+                    Some((file, reason)) => JournalError::damaged(file.display(), reason),
+                    None => opening_error(&entries_directory, &error),
+                });
+            }
+            Err(_) => {
+                let what = "its files do not fit together (the engine below panicked while it read them)";
+                return Err(JournalError::damaged(entries_directory.display(), what));
+            }
+        };
+        guard.opened();
+
+        let active_file = engine.file_span(LogQueue::Append).1;
+        let state = State {
+            tails: Default::default(),
+            watermark,
+            kept: Default::default(),
+            bytes_counted: 0,
+            bytes_appended: 0,
+            active_file,
+            failure: None,
+        };
+        let files = Self {
+            engine: Some(engine),
+            guard,
+            disk,
+            entries_directory,
+            seed: id,
+            state: Mutex::new(state),
+        };
+        let recovered = files.recover(directory);
+        if recovered.is_err() {
+            // Closing must not touch what an open that is refused has found.
+            files.guard.stop();
+        }
+        recovered.map(|()| files)
+    }
+
+    /// Finds each shard's end, compares it with the watermark, and makes durable what was found.
+    fn recover(&self, directory: &Path) -> Result<(), JournalError> {
+        let mut state = self.lock();
+        let (file_first, file_last) = self.engine().file_span(LogQueue::Append);
+        let mut batch = LogBatch::default();
+        let mut shards = self.engine().raft_groups();
+        shards.sort_unstable();
+        for shard in shards {
+            let Some(last_index) = self.engine().last_index(shard) else { continue };
+            let (_, last_hash) = self.read_one(shard, last_index)?;
+            state.tails.insert(shard, Tail { last_index, last_hash, has_entries: true });
+            let first_index = self.engine().first_index(shard).unwrap_or(last_index);
+            state.kept.recovered(shard, first_index..=last_index, file_first..=file_last);
+            batch.add_command(shard, Command::Compact { index: first_index });
+        }
+        for (shard, mark) in state.watermark.marks() {
+            let last_index = state.tails.get(shard).map_or(0, |tail| tail.last_index);
+            if last_index < *mark {
+                let what = format!("entry {mark} was durable, but the entries end at {last_index}");
+                return Err(JournalError::damaged(format!("shard {shard}"), what));
+            }
+        }
+        if !batch.is_empty() {
+            // What a killed process wrote may be in memory only. It is about to be believed, so it
+            // is synced now: a batch that changes nothing, because the engine syncs only what it
+            // writes.
+            self.write(&mut state, &mut batch)?;
+        }
+        // The engine syncs neither the entry of its directory nor those of its first files, and a
+        // killed process may not have come to sync those of a later one.
+        self.sync_directory(&self.entries_directory)?;
+        self.write_watermark(&mut state)?;
+        self.sync_directory(directory)?;
+        state.bytes_counted = self.count_bytes();
+        Ok(())
+    }
+
+    fn sync_directory(&self, path: &Path) -> Result<(), JournalError> {
+        let synced = self.disk.sync_directory(path);
+        synced.map_err(|error| JournalError::io("sync the journal's directory", error))
+    }
+}
+
+fn opening_error(directory: &Path, error: &raft_engine::Error) -> JournalError {
+    match error {
+        raft_engine::Error::Corruption(what) => JournalError::damaged(directory.display(), what),
+        raft_engine::Error::Other(what) if what.to_string().contains("lock") => {
+            JournalError::Locked { path: directory.display().to_string() }
+        }
+        other => JournalError::io("open", other),
+    }
+}

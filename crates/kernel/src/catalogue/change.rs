@@ -1,0 +1,181 @@
+//! Changes of the catalogue: checked first, then made, each raising the revision by one.
+
+use contract::catalogue::MAIN_BRANCH;
+use contract::{Limits, Rejection, Retention};
+use kv::{DecodeError, Reader, Staging, Writer};
+
+use super::{BranchId, Catalogue, SpaceId};
+use crate::keys::Keys;
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CatalogueChange {
+    /// Makes a space with the branch `main`.
+    CreateSpace {
+        /// Its name.
+        name: String,
+    },
+    /// Makes an empty branch.
+    CreateBranch {
+        /// In which space.
+        space: SpaceId,
+        /// Its name.
+        name: String,
+    },
+    /// Deletes a branch. Its rows are removed behind, in bounded steps.
+    DeleteBranch {
+        /// In which space.
+        space: SpaceId,
+        /// Which branch.
+        branch: BranchId,
+    },
+    /// Sets how much history the cells of a space keep.
+    SetRetention {
+        /// Which space.
+        space: SpaceId,
+        /// How much.
+        retention: Retention,
+    },
+    /// Sets the bounds that decide what a command does.
+    SetLimits(Limits),
+}
+
+impl Catalogue {
+    /// Makes a change, here and in the rows. Gives the number that was assigned, if one was.
+    pub(crate) fn change(
+        &mut self,
+        change: &CatalogueChange,
+        keys: &Keys,
+        state: &mut Staging,
+    ) -> Result<Option<u32>, Rejection> {
+        let assigned = match change {
+            CatalogueChange::CreateSpace { name } => {
+                if self.space_named(name).is_ok() {
+                    return Err(Rejection::AlreadyExists { what: "space", name: name.clone() });
+                }
+                within("spaces_max", self.limits.spaces_max, self.spaces.len() + 1)?;
+                let space = self.add_space(name);
+                self.write_space(keys, state, space);
+                let main = self.space(space)?.branch_named(MAIN_BRANCH)?;
+                self.write_branch(keys, state, space, main);
+                Some(space)
+            }
+            CatalogueChange::CreateBranch { space, name } => {
+                let found = self.space(*space)?;
+                if found.branch_named(name).is_ok() {
+                    return Err(Rejection::AlreadyExists { what: "branch", name: name.clone() });
+                }
+                let live = found.branches().filter(|(_, branch)| !branch.deleted).count();
+                within("branches_per_space_max", self.limits.branches_per_space_max, live + 1)?;
+                let branch = self.add_branch(*space, name);
+                self.write_branch(keys, state, *space, branch);
+                Some(branch)
+            }
+            CatalogueChange::DeleteBranch { space, branch } => {
+                if self.space(*space)?.live_branch(*branch)?.name == MAIN_BRANCH {
+                    return Err(Rejection::MainBranch);
+                }
+                let branches = &mut self.spaces.get_mut(space).expect("it was just looked up").branches;
+                branches.get_mut(branch).expect("it was just looked up").deleted = true;
+                self.write_branch(keys, state, *space, *branch);
+                None
+            }
+            CatalogueChange::SetRetention { space, retention } => {
+                self.space(*space)?;
+                self.spaces.get_mut(space).expect("it was just looked up").retention = *retention;
+                self.write_space(keys, state, *space);
+                None
+            }
+            CatalogueChange::SetLimits(limits) => {
+                self.limits = *limits;
+                None
+            }
+        };
+        self.revision += 1;
+        self.write_meta(keys, state);
+        Ok(assigned)
+    }
+
+    /// Forgets a deleted branch that has no rows left.
+    pub(crate) fn forget_branch(&mut self, keys: &Keys, state: &mut Staging, space: SpaceId, branch: BranchId) {
+        let Some(found) = self.spaces.get_mut(&space) else { return };
+        if found.branches.get(&branch).is_some_and(|branch| branch.deleted) {
+            found.branches.remove(&branch);
+            state.delete(keys.catalogue_branch(space, branch));
+            self.revision += 1;
+            self.write_meta(keys, state);
+        }
+    }
+
+    /// Raises the level; a lower one changes nothing.
+    pub(crate) fn raise_level(&mut self, keys: &Keys, state: &mut Staging, level: u32) {
+        self.level = self.level.max(level);
+        self.revision += 1;
+        self.write_meta(keys, state);
+    }
+}
+
+fn within(limit: &'static str, max: u32, got: usize) -> Result<(), Rejection> {
+    if got > max as usize { Err(Rejection::too_large(limit, max as usize, got)) } else { Ok(()) }
+}
+
+const CREATE_SPACE: u8 = 1;
+const CREATE_BRANCH: u8 = 2;
+const DELETE_BRANCH: u8 = 3;
+const SET_RETENTION: u8 = 4;
+const SET_LIMITS: u8 = 5;
+
+impl CatalogueChange {
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        match self {
+            CatalogueChange::CreateSpace { name } => writer.u8(CREATE_SPACE).bytes(name.as_bytes()),
+            CatalogueChange::CreateBranch { space, name } => {
+                writer.u8(CREATE_BRANCH).u32(*space).bytes(name.as_bytes())
+            }
+            CatalogueChange::DeleteBranch { space, branch } => writer.u8(DELETE_BRANCH).u32(*space).u32(*branch),
+            CatalogueChange::SetRetention { space, retention } => {
+                encode_retention(writer.u8(SET_RETENTION).u32(*space), retention)
+            }
+            CatalogueChange::SetLimits(limits) => encode_limits(writer.u8(SET_LIMITS), limits),
+        };
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(match reader.u8()? {
+            CREATE_SPACE => CatalogueChange::CreateSpace { name: reader.text()?.to_owned() },
+            CREATE_BRANCH => {
+                CatalogueChange::CreateBranch { space: reader.u32()?, name: reader.text()?.to_owned() }
+            }
+            DELETE_BRANCH => CatalogueChange::DeleteBranch { space: reader.u32()?, branch: reader.u32()? },
+            SET_RETENTION => {
+                CatalogueChange::SetRetention { space: reader.u32()?, retention: decode_retention(reader)? }
+            }
+            SET_LIMITS => CatalogueChange::SetLimits(decode_limits(reader)?),
+            _ => return Err(DecodeError { what: "a catalogue change of an unknown kind" }),
+        })
+    }
+}
+
+pub(super) fn encode_retention<'writer>(writer: &'writer mut Writer, retention: &Retention) -> &'writer mut Writer {
+    writer.u64(retention.versions_max).u64(retention.age_us_max)
+}
+
+pub(super) fn decode_retention(reader: &mut Reader<'_>) -> Result<Retention, DecodeError> {
+    Ok(Retention { versions_max: reader.u64()?.max(1), age_us_max: reader.u64()? })
+}
+
+pub(super) fn encode_limits<'writer>(writer: &'writer mut Writer, limits: &Limits) -> &'writer mut Writer {
+    writer.u32(limits.value_bytes_max).u32(limits.transaction_ops_max).u32(limits.transaction_bytes_max);
+    writer.u32(limits.write_trim_rows_max).u32(limits.spaces_max).u32(limits.branches_per_space_max)
+}
+
+pub(super) fn decode_limits(reader: &mut Reader<'_>) -> Result<Limits, DecodeError> {
+    let mut limits = Limits::default();
+    limits.value_bytes_max = reader.u32()?;
+    limits.transaction_ops_max = reader.u32()?;
+    limits.transaction_bytes_max = reader.u32()?;
+    limits.write_trim_rows_max = reader.u32()?;
+    limits.spaces_max = reader.u32()?;
+    limits.branches_per_space_max = reader.u32()?;
+    Ok(limits)
+}

@@ -1,0 +1,142 @@
+//! The catalogue: spaces, branches, retention and limits, as state of the shard.
+//!
+//! Touches: the catalogue rows. Keeps: K6 (numbers of spaces and branches are never given out twice) and that
+//! everything which decides what a command does is state, changed only by a [`CatalogueChange`] in the journal.
+
+mod change;
+mod rows;
+
+use std::collections::BTreeMap;
+
+use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+use contract::{Limits, Rejection, Retention};
+
+pub use change::CatalogueChange;
+
+use crate::keys::CellId;
+use crate::place::Buckets;
+
+/// The number of a space.
+pub type SpaceId = u32;
+
+/// The number of a branch; unique in the whole shard.
+pub type BranchId = u32;
+
+/// See the module. This is the decoded form; the rows are the truth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalogue {
+    /// Counts the changes.
+    pub revision: u64,
+    /// The level of behaviour in force.
+    pub level: u32,
+    /// How many buckets the directory has.
+    pub buckets: Buckets,
+    /// Bounds that decide what a command does.
+    pub limits: Limits,
+    next_space: SpaceId,
+    next_branch: BranchId,
+    spaces: BTreeMap<SpaceId, Space>,
+}
+
+/// One tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Its name, for ever.
+    pub name: String,
+    /// How much history its cells keep.
+    pub retention: Retention,
+    branches: BTreeMap<BranchId, Branch>,
+}
+
+/// One line of a space's data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Its name; a deleted branch's name may be used again.
+    pub name: String,
+    /// Whether it was deleted, and waits for its rows to be removed.
+    pub deleted: bool,
+}
+
+impl Catalogue {
+    /// The catalogue of a new directory: one space with one branch.
+    pub fn genesis(buckets: Buckets) -> Self {
+        let mut catalogue = Self {
+            revision: 1,
+            level: crate::LEVEL,
+            buckets,
+            limits: Limits::default(),
+            next_space: 1,
+            next_branch: 1,
+            spaces: BTreeMap::new(),
+        };
+        catalogue.add_space(DEFAULT_SPACE);
+        catalogue
+    }
+
+    fn add_space(&mut self, name: &str) -> SpaceId {
+        let space = self.next_space;
+        self.next_space += 1;
+        let added = Space { name: name.to_owned(), retention: Retention::default(), branches: BTreeMap::new() };
+        self.spaces.insert(space, added);
+        self.add_branch(space, MAIN_BRANCH);
+        space
+    }
+
+    fn add_branch(&mut self, space: SpaceId, name: &str) -> BranchId {
+        let branch = self.next_branch;
+        self.next_branch += 1;
+        let branches = &mut self.spaces.get_mut(&space).expect("the space was looked up").branches;
+        branches.insert(branch, Branch { name: name.to_owned(), deleted: false });
+        branch
+    }
+
+    /// A space by number.
+    pub fn space(&self, space: SpaceId) -> Result<&Space, Rejection> {
+        self.spaces.get(&space).ok_or_else(|| Rejection::NoSuchSpace { space: format!("#{space}") })
+    }
+
+    /// The number of a space by name.
+    pub fn space_named(&self, name: &str) -> Result<SpaceId, Rejection> {
+        let found = self.spaces.iter().find(|(_, space)| space.name == name);
+        found.map(|(id, _)| *id).ok_or_else(|| Rejection::NoSuchSpace { space: name.to_owned() })
+    }
+
+    /// All spaces, by number.
+    pub fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
+        self.spaces.iter().map(|(id, space)| (*id, space))
+    }
+
+    /// The cell with this name, for keys; `group` is none if that is the name itself.
+    pub fn cell<'name>(
+        &self,
+        space: SpaceId,
+        branch: BranchId,
+        group: Option<&'name str>,
+        name: &'name str,
+    ) -> Result<CellId<'name>, Rejection> {
+        let found = self.space(space)?;
+        found.live_branch(branch)?;
+        let group = group.filter(|group| *group != name);
+        let bucket = self.buckets.of_group(found.name.as_bytes(), group.unwrap_or(name).as_bytes());
+        Ok(CellId { bucket, space, branch, group, name })
+    }
+}
+
+impl Space {
+    /// A branch that was not deleted, by number.
+    pub fn live_branch(&self, branch: BranchId) -> Result<&Branch, Rejection> {
+        let live = self.branches.get(&branch).filter(|branch| !branch.deleted);
+        live.ok_or_else(|| Rejection::NoSuchBranch { branch: format!("#{branch}") })
+    }
+
+    /// The number of a branch that was not deleted, by name.
+    pub fn branch_named(&self, name: &str) -> Result<BranchId, Rejection> {
+        let found = self.branches.iter().find(|(_, branch)| branch.name == name && !branch.deleted);
+        found.map(|(id, _)| *id).ok_or_else(|| Rejection::NoSuchBranch { branch: name.to_owned() })
+    }
+
+    /// All branches, deleted ones that still have rows included, by number.
+    pub fn branches(&self) -> impl Iterator<Item = (BranchId, &Branch)> {
+        self.branches.iter().map(|(id, branch)| (*id, branch))
+    }
+}

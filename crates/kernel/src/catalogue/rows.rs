@@ -1,0 +1,112 @@
+//! The catalogue's rows: one for its own numbers, one for each space, one for each branch; `docs/formats/keys.md`.
+
+use std::collections::BTreeMap;
+
+use kv::{Bytes, DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
+use session::Halt;
+
+use super::change::{decode_limits, decode_retention, encode_limits, encode_retention};
+use super::{Branch, BranchId, Catalogue, Space, SpaceId};
+use crate::keys::Keys;
+use crate::place::Buckets;
+
+const FORMAT: u8 = 1;
+
+impl Catalogue {
+    /// Writes every row.
+    pub(crate) fn write_all(&self, keys: &Keys, state: &mut Staging) {
+        self.write_meta(keys, state);
+        for (space, found) in &self.spaces {
+            self.write_space(keys, state, *space);
+            for branch in found.branches.keys() {
+                self.write_branch(keys, state, *space, *branch);
+            }
+        }
+    }
+
+    pub(super) fn write_meta(&self, keys: &Keys, state: &mut Staging) {
+        let mut writer = Writer::new();
+        writer.u8(FORMAT).u64(self.revision).u32(self.level).u16(self.buckets.count());
+        writer.u32(self.next_space).u32(self.next_branch);
+        encode_limits(&mut writer, &self.limits);
+        state.put(keys.catalogue_meta(), writer.finish());
+    }
+
+    pub(super) fn write_space(&self, keys: &Keys, state: &mut Staging, space: SpaceId) {
+        let found = &self.spaces[&space];
+        let mut writer = Writer::new();
+        writer.u8(FORMAT).u32(space).bytes(found.name.as_bytes());
+        encode_retention(&mut writer, &found.retention);
+        state.put(keys.catalogue_space(space), writer.finish());
+    }
+
+    pub(super) fn write_branch(&self, keys: &Keys, state: &mut Staging, space: SpaceId, branch: BranchId) {
+        let found = &self.spaces[&space].branches[&branch];
+        let mut writer = Writer::new();
+        writer.u8(FORMAT).u32(space).u32(branch).bytes(found.name.as_bytes()).bool(found.deleted);
+        state.put(keys.catalogue_branch(space, branch), writer.finish());
+    }
+
+    /// Reads the rows.
+    pub fn load(view: &dyn View, keys: &Keys) -> Result<Self, Halt> {
+        let meta = view.get(&keys.catalogue_meta())?;
+        let meta = meta.ok_or_else(|| Halt::Inconsistent("the catalogue has no row of its own".into()))?;
+        let mut catalogue = decode_meta(&meta).map_err(undecodable)?;
+        for row in rows(view, keys.catalogue_spaces()) {
+            let (space, found) = decode_space(&row?).map_err(undecodable)?;
+            catalogue.spaces.insert(space, found);
+        }
+        for row in rows(view, keys.catalogue_branches()) {
+            let (space, branch, found) = decode_branch(&row?).map_err(undecodable)?;
+            let space = catalogue.spaces.get_mut(&space);
+            let space = space.ok_or_else(|| Halt::Inconsistent("a branch belongs to no space".into()))?;
+            space.branches.insert(branch, found);
+        }
+        Ok(catalogue)
+    }
+}
+
+fn undecodable(error: DecodeError) -> Halt {
+    Halt::Undecodable { what: "a row of the catalogue", error }
+}
+
+fn rows(view: &dyn View, range: KeyRange) -> impl Iterator<Item = Result<Bytes, Halt>> {
+    view.scan(&range, Order::Ascending).map(|row| Ok(row?.1))
+}
+
+fn expect_format(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+    if reader.u8()? == FORMAT { Ok(()) } else { Err(DecodeError { what: "a row of an unknown format" }) }
+}
+
+fn decode_meta(bytes: &[u8]) -> Result<Catalogue, DecodeError> {
+    let mut reader = Reader::new(bytes);
+    expect_format(&mut reader)?;
+    let revision = reader.u64()?;
+    let level = reader.u32()?;
+    let buckets = Buckets::new(reader.u16()?).ok_or(DecodeError { what: "an impossible number of buckets" })?;
+    let next_space = reader.u32()?;
+    let next_branch = reader.u32()?;
+    let limits = decode_limits(&mut reader)?;
+    reader.end()?;
+    Ok(Catalogue { revision, level, buckets, limits, next_space, next_branch, spaces: BTreeMap::new() })
+}
+
+fn decode_space(bytes: &[u8]) -> Result<(SpaceId, Space), DecodeError> {
+    let mut reader = Reader::new(bytes);
+    expect_format(&mut reader)?;
+    let space = reader.u32()?;
+    let name = reader.text()?.to_owned();
+    let retention = decode_retention(&mut reader)?;
+    reader.end()?;
+    Ok((space, Space { name, retention, branches: BTreeMap::new() }))
+}
+
+fn decode_branch(bytes: &[u8]) -> Result<(SpaceId, BranchId, Branch), DecodeError> {
+    let mut reader = Reader::new(bytes);
+    expect_format(&mut reader)?;
+    let (space, branch) = (reader.u32()?, reader.u32()?);
+    let name = reader.text()?.to_owned();
+    let deleted = reader.bool()?;
+    reader.end()?;
+    Ok((space, branch, Branch { name, deleted }))
+}

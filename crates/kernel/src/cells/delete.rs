@@ -1,0 +1,24 @@
+//! Delete: write a version that says the cell does not exist.
+//!
+//! Touches: the cell. Keeps: K2. The row stays as long as the branch lives, so the version never restarts.
+
+use session::Halt;
+
+use super::row::Head;
+use super::write::write_version;
+use super::{OpContext, ReadCells, WriteCells};
+use crate::answer::OpOutcome;
+use crate::keys::CellId;
+
+pub(crate) fn delete<S: ReadCells + WriteCells>(
+    cells: &mut S,
+    context: &OpContext,
+    cell: &CellId<'_>,
+) -> Result<OpOutcome, Halt> {
+    let row = cells.head(cell)?;
+    let head = row.as_deref().map(Head::decode).transpose()?;
+    match head.filter(Head::exists) {
+        None => Ok(OpOutcome::Nothing),
+        Some(head) => Ok(OpOutcome::Written(write_version(cells, context, cell, Some(&head), None)?)),
+    }
+}

@@ -1,0 +1,89 @@
+//! Guards on cells: what must hold before a transaction is applied.
+//!
+//! Touches: nothing. A range guard reads at most what the transaction's author read, and stops at the first change.
+
+use contract::Rejection;
+use kv::{Order, Staging};
+use session::Halt;
+
+use super::row::Head;
+use crate::catalogue::Catalogue;
+use crate::command::Guard;
+use crate::keys::{CellId, CellKey, Keys};
+
+/// Where a transaction takes place.
+pub(crate) struct Place<'transact> {
+    pub(crate) catalogue: &'transact Catalogue,
+    pub(crate) keys: Keys,
+    pub(crate) space: u32,
+    pub(crate) branch: u32,
+    pub(crate) group: Option<&'transact str>,
+}
+
+impl Place<'_> {
+    pub(crate) fn cell<'name>(&'name self, name: &'name str) -> Result<CellId<'name>, Rejection> {
+        self.catalogue.cell(self.space, self.branch, self.group, name)
+    }
+}
+
+/// Checks a guard.
+pub(crate) fn check(state: &Staging, place: &Place<'_>, guard: &Guard<'_>) -> Result<Result<(), Rejection>, Halt> {
+    let (name, holds): (&str, &dyn Fn(Option<&Head<'_>>) -> bool) = match guard {
+        Guard::CellAbsent(name) => (name, &|head| !head.is_some_and(Head::exists)),
+        Guard::CellExists(name) => (name, &|head| head.is_some_and(Head::exists)),
+        Guard::CellVersionIs(name, version) => {
+            (name, &|head| head.and_then(Head::live_version) == Some(*version))
+        }
+        Guard::CellVersionBelow(name, version) => {
+            (name, &|head| head.and_then(Head::live_version).is_none_or(|current| current < *version))
+        }
+        Guard::CellUnchangedSince(name, commit) => {
+            (name, &|head| head.is_none_or(|head| head.write.commit <= *commit))
+        }
+        Guard::CellsUnchangedSince(from, to, commit) => return check_range(state, place, from, *to, *commit),
+    };
+    let cell = match place.cell(name) {
+        Ok(cell) => cell,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
+    let row = state.get(&place.keys.cell_head(&cell))?;
+    let head = row.as_deref().map(Head::decode).transpose()?;
+    if holds(head.as_ref()) {
+        return Ok(Ok(()));
+    }
+    Ok(Err(conflict(name, head.as_ref())))
+}
+
+fn check_range(
+    state: &Staging,
+    place: &Place<'_>,
+    from: &str,
+    to: Option<&str>,
+    commit: u64,
+) -> Result<Result<(), Rejection>, Halt> {
+    // The cell that has the group's own name is stored under its name alone.
+    if let Some(group) = place.group.filter(|group| *group >= from && to.is_none_or(|to| *group < to)) {
+        let own = check(state, place, &Guard::CellUnchangedSince(group, commit))?;
+        if own.is_err() {
+            return Ok(own);
+        }
+    }
+    let cell = match place.cell("") {
+        Ok(cell) => cell,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
+    let range = place.keys.cell_heads_between(&cell, from, to);
+    for row in state.scan(&range, Order::Ascending) {
+        let (key, row) = row?;
+        let head = Head::decode(&row)?;
+        if head.write.commit > commit {
+            let key = CellKey::decode(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among cells".into()))?;
+            return Ok(Err(conflict(&key.name, Some(&head))));
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn conflict(name: &str, head: Option<&Head<'_>>) -> Rejection {
+    Rejection::Conflict { cell: name.to_owned(), current: head.and_then(Head::live_version) }
+}

@@ -1,0 +1,32 @@
+//! History: the versions that are kept, newest first, in pages.
+
+use contract::cells::PastVersion;
+use contract::{History, HistoryPage};
+use session::Halt;
+
+use super::row::{Head, Old};
+use super::{ReadCells, old_row};
+use crate::keys::CellId;
+
+/// A page of the versions of a cell.
+pub fn history(cells: &impl ReadCells, cell: &CellId<'_>, page: HistoryPage) -> Result<History, Halt> {
+    let Some(row) = cells.head(cell)? else { return Ok(History::default()) };
+    let head = Head::decode(&row)?;
+    let mut history = History::default();
+    let mut next = page.before.map_or(head.version, |before| before.saturating_sub(1).min(head.version));
+    while next >= head.oldest && history.versions.len() < page.limit {
+        history.versions.push(if next == head.version {
+            past(next, &head.write)
+        } else {
+            past(next, &Old::decode(&old_row(cells, cell, next)?)?)
+        });
+        next -= 1;
+    }
+    // `next` is the version after the last one of this page.
+    history.next_before = (next >= head.oldest && page.limit > 0).then_some(next + 1);
+    Ok(history)
+}
+
+fn past(version: u64, write: &Old<'_>) -> PastVersion {
+    PastVersion::new(version, write.value.map(|value| value.to_value()), write.commit, write.updated_at)
+}

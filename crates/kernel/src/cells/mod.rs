@@ -1,0 +1,122 @@
+//! Cells: named values, each with a version that counts its writes and never restarts.
+//!
+//! The newest version of a cell is one row (its *head*), older versions are rows of their own, written when they are
+//! displaced. So a cell that is written once is one row, and a get is one read.
+//!
+//! Touches: the `CellHead` and `CellOld` rows. Keeps: K2 (versions rise by one with every write, across delete and
+//! re-create) and K3 (old versions are contiguous: from the head's `oldest` to just below its version).
+
+pub mod at;
+pub mod cas;
+pub mod delete;
+pub mod get;
+pub mod guard;
+pub mod history;
+pub mod init;
+pub mod list;
+pub mod retention;
+pub mod row;
+pub mod set;
+mod write;
+
+use kv::{Bytes, Staging, View};
+use session::Halt;
+
+use crate::keys::{CellId, Keys};
+use contract::{Limits, Retention};
+use row::{Head, Old};
+
+/// Reading cells.
+pub trait ReadCells {
+    /// The row of the newest version.
+    fn head(&self, cell: &CellId<'_>) -> Result<Option<Bytes>, Halt>;
+
+    /// The row of an older version.
+    fn old(&self, cell: &CellId<'_>, version: u64) -> Result<Option<Bytes>, Halt>;
+}
+
+/// Writing cells.
+pub trait WriteCells {
+    /// Replaces the newest version.
+    fn put_head(&mut self, cell: &CellId<'_>, head: &Head<'_>);
+
+    /// Adds an older version.
+    fn put_old(&mut self, cell: &CellId<'_>, version: u64, old: &Old<'_>);
+
+    /// Removes an older version.
+    fn delete_old(&mut self, cell: &CellId<'_>, version: u64);
+}
+
+/// What an operation needs to know beside its cell.
+#[derive(Clone, Copy, Debug)]
+pub struct OpContext {
+    /// The command's number.
+    pub commit: u64,
+    /// The entry's wall time.
+    pub wall_us: u64,
+    /// How much history the space keeps.
+    pub retention: Retention,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// Cells as a view has them.
+#[derive(Clone, Copy)]
+pub struct ViewCells<'view> {
+    /// Committed state.
+    pub view: &'view dyn View,
+    /// Whose keys.
+    pub keys: Keys,
+}
+
+impl ReadCells for ViewCells<'_> {
+    fn head(&self, cell: &CellId<'_>) -> Result<Option<Bytes>, Halt> {
+        Ok(self.view.get(&self.keys.cell_head(cell))?)
+    }
+
+    fn old(&self, cell: &CellId<'_>, version: u64) -> Result<Option<Bytes>, Halt> {
+        Ok(self.view.get(&self.keys.cell_old(cell, version))?)
+    }
+}
+
+/// Cells while a command is being applied.
+pub struct StagedCells<'staging> {
+    /// Committed state with the writes so far.
+    pub state: &'staging mut Staging,
+    /// Whose keys.
+    pub keys: Keys,
+}
+
+impl ReadCells for StagedCells<'_> {
+    fn head(&self, cell: &CellId<'_>) -> Result<Option<Bytes>, Halt> {
+        Ok(self.state.get(&self.keys.cell_head(cell))?)
+    }
+
+    fn old(&self, cell: &CellId<'_>, version: u64) -> Result<Option<Bytes>, Halt> {
+        Ok(self.state.get(&self.keys.cell_old(cell, version))?)
+    }
+}
+
+impl WriteCells for StagedCells<'_> {
+    fn put_head(&mut self, cell: &CellId<'_>, head: &Head<'_>) {
+        self.state.put(self.keys.cell_head(cell), head.encode());
+    }
+
+    fn put_old(&mut self, cell: &CellId<'_>, version: u64, old: &Old<'_>) {
+        self.state.put(self.keys.cell_old(cell, version), old.encode());
+    }
+
+    fn delete_old(&mut self, cell: &CellId<'_>, version: u64) {
+        self.state.delete(self.keys.cell_old(cell, version));
+    }
+}
+
+/// The row of an older version that must be there (K3).
+fn old_row(cells: &impl ReadCells, cell: &CellId<'_>, version: u64) -> Result<Bytes, Halt> {
+    cells.old(cell, version)?.ok_or_else(|| {
+        Halt::Inconsistent(format!("K3: version {version} of cell {:?} is missing from its history", cell.name))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! The rows of a cell, as bytes; `docs/formats/cells.md` is the specification.
+
+use contract::{Value, Versioned};
+use kv::{DecodeError, Reader, Writer};
+use session::Halt;
+
+use crate::value::{DELETION, ValueRef};
+
+const FORMAT: u8 = 1;
+
+/// The newest version of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head<'bytes> {
+    /// Counts the cell's writes.
+    pub version: u64,
+    /// The oldest version that is kept; equal to `version` if no older one is.
+    pub oldest: u64,
+    /// When the oldest version that is kept was displaced, or earlier: it is brought up to date only when it matters.
+    pub oldest_displaced_us: u64,
+    /// What was written, by which command, and when.
+    pub write: Old<'bytes>,
+}
+
+/// One write of a cell: all there is to an older version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Old<'bytes> {
+    /// The number of the command that wrote it.
+    pub commit: u64,
+    /// When it was written.
+    pub updated_at: u64,
+    /// The value, or none for a deletion.
+    pub value: Option<ValueRef<'bytes>>,
+}
+
+impl<'bytes> Head<'bytes> {
+    /// The row's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::with_capacity(42 + self.write.value.map_or(0, |value| value.len()));
+        writer.u8(FORMAT).u64(self.version).u64(self.oldest).u64(self.oldest_displaced_us);
+        self.write.encode_into(&mut writer);
+        writer.finish()
+    }
+
+    /// Reads the row.
+    pub fn decode(bytes: &'bytes [u8]) -> Result<Self, Halt> {
+        let read = || {
+            let mut reader = Reader::new(bytes);
+            expect_format(&mut reader)?;
+            let (version, oldest) = (reader.u64()?, reader.u64()?);
+            let oldest_displaced_us = reader.u64()?;
+            Ok(Self { version, oldest, oldest_displaced_us, write: Old::decode_from(reader)? })
+        };
+        read().map_err(undecodable)
+    }
+
+    /// Whether the cell exists, that is: its newest version is not a deletion.
+    pub fn exists(&self) -> bool {
+        self.write.value.is_some()
+    }
+
+    /// The version, if the cell exists.
+    pub fn live_version(&self) -> Option<u64> {
+        self.exists().then_some(self.version)
+    }
+
+    /// The value with its version, if the cell exists.
+    pub fn versioned(&self) -> Option<Versioned> {
+        self.write.versioned(self.version)
+    }
+}
+
+impl<'bytes> Old<'bytes> {
+    /// The row's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::with_capacity(18 + self.value.map_or(0, |value| value.len()));
+        writer.u8(FORMAT);
+        self.encode_into(&mut writer);
+        writer.finish()
+    }
+
+    fn encode_into(&self, writer: &mut Writer) {
+        writer.u64(self.commit).u64(self.updated_at);
+        match self.value {
+            None => {
+                writer.u8(DELETION);
+            }
+            Some(value) => value.encode(writer),
+        }
+    }
+
+    /// Reads the row.
+    pub fn decode(bytes: &'bytes [u8]) -> Result<Self, Halt> {
+        let read = || {
+            let mut reader = Reader::new(bytes);
+            expect_format(&mut reader)?;
+            Self::decode_from(reader)
+        };
+        read().map_err(undecodable)
+    }
+
+    fn decode_from(mut reader: Reader<'bytes>) -> Result<Self, DecodeError> {
+        let (commit, updated_at) = (reader.u64()?, reader.u64()?);
+        let kind = reader.u8()?;
+        let value = match kind {
+            DELETION => {
+                reader.end()?;
+                None
+            }
+            kind => Some(ValueRef::decode(kind, reader.rest())?),
+        };
+        Ok(Self { commit, updated_at, value })
+    }
+
+    /// The value with its version, if this is not a deletion.
+    pub fn versioned(&self, version: u64) -> Option<Versioned> {
+        let value: Value = self.value?.to_value();
+        Some(Versioned::new(value, version, self.commit, self.updated_at))
+    }
+}
+
+fn expect_format(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+    if reader.u8()? == FORMAT { Ok(()) } else { Err(DecodeError { what: "a row of an unknown format" }) }
+}
+
+fn undecodable(error: DecodeError) -> Halt {
+    Halt::Undecodable { what: "a row of a cell", error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of `docs/formats/cells.md`. A change here is a change of the format.
+    #[test]
+    fn golden_rows() {
+        let write = Old { commit: 9, updated_at: 258, value: Some(ValueRef::Text("hi")) };
+        let head = Head { version: 3, oldest: 2, oldest_displaced_us: 7, write };
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let golden_write = "0900000000000000".to_owned() + "0201000000000000" + "03" + "6869";
+        assert_eq!(hex(&write.encode()), "01".to_owned() + &golden_write);
+        let golden_head = "01".to_owned() + "0300000000000000" + "0200000000000000" + "0700000000000000";
+        assert_eq!(hex(&head.encode()), golden_head + &golden_write);
+        assert_eq!(Head::decode(&head.encode()), Ok(head));
+        let deletion = Old { value: None, ..write };
+        assert_eq!(hex(&deletion.encode()), "01090000000000000002010000000000".to_owned() + "00ff");
+        assert_eq!(Old::decode(&deletion.encode()), Ok(deletion));
+    }
+}

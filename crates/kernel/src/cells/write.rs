@@ -1,0 +1,41 @@
+//! The one place where a version of a cell is written and the one before it is displaced.
+
+use session::Halt;
+
+use super::retention::{Span, trim};
+use super::row::{Head, Old};
+use super::{OpContext, ReadCells, WriteCells};
+use crate::keys::CellId;
+use crate::value::ValueRef;
+
+/// Writes the next version: a value, or a deletion. Gives the version.
+pub(super) fn write_version<S: ReadCells + WriteCells>(
+    cells: &mut S,
+    context: &OpContext,
+    cell: &CellId<'_>,
+    head: Option<&Head<'_>>,
+    value: Option<ValueRef<'_>>,
+) -> Result<u64, Halt> {
+    let write = Old { commit: context.commit, updated_at: context.wall_us, value };
+    let Some(head) = head else {
+        cells.put_head(cell, &Head { version: 1, oldest: 1, oldest_displaced_us: 0, write });
+        return Ok(1);
+    };
+    let version = head.version + 1;
+    let displaced_first = head.oldest == head.version;
+    let mut span = Span {
+        oldest: head.oldest,
+        newest: version,
+        oldest_displaced_us: if displaced_first { context.wall_us } else { head.oldest_displaced_us },
+    };
+    // The row of the version that is being displaced does not exist yet; it is written below, if it is kept.
+    let kept = trim(cells, context, cell, span, Some(head.version))?;
+    span = kept;
+    if span.oldest <= head.version {
+        cells.put_old(cell, head.version, &head.write);
+    }
+    let next = Head { version, oldest: span.oldest, oldest_displaced_us: span.oldest_displaced_us, write };
+    assert!(next.version == head.version + 1 && next.oldest <= next.version, "K2, K3: {head:?} then {next:?}");
+    cells.put_head(cell, &next);
+    Ok(version)
+}

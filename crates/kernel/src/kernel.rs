@@ -1,0 +1,110 @@
+//! Applies entries one after the other: state and entry in, effects and answers out.
+//!
+//! Keeps: K1 (entries are applied once, in order), K4 (stamps never go back). The effects of an entry, what was
+//! applied and the running hash are one batch.
+
+use std::sync::Arc;
+
+use kv::{Batch, Staging, View};
+use session::{Halt, SessionMachine, Stamp};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::applied::Applied;
+use crate::catalogue::Catalogue;
+use crate::entry::EntryHeader;
+use crate::keys::{GENERATION_BYTES, Keys};
+use crate::machine::Contracts;
+use crate::place::Buckets;
+
+/// See the module.
+pub struct Kernel {
+    applied: Applied,
+    machine: SessionMachine<Contracts>,
+}
+
+/// What applying an entry did.
+pub struct Effects {
+    /// Everything that changed, what was applied included.
+    pub batch: Batch,
+    /// The reply to each command, in order.
+    pub replies: Vec<Vec<u8>>,
+}
+
+impl Kernel {
+    /// The first state of a shard.
+    pub fn genesis(empty: Arc<dyn View>, keys: Keys, buckets: Buckets) -> Batch {
+        let mut state = Staging::new(empty);
+        Catalogue::genesis(buckets).write_all(&keys, &mut state);
+        state.put(keys.applied(), Applied::default().encode());
+        state.into_batch()
+    }
+
+    /// The kernel at the state of a view; none if the shard has no state there.
+    pub fn load(view: &dyn View, keys: Keys) -> Result<Option<Self>, Halt> {
+        let Some(applied) = view.get(&keys.applied())? else { return Ok(None) };
+        let catalogue = Catalogue::load(view, &keys)?;
+        let machine = SessionMachine::new(Contracts { catalogue, keys });
+        Ok(Some(Self { applied: Applied::decode(&applied)?, machine }))
+    }
+
+    /// What was applied.
+    pub fn applied(&self) -> &Applied {
+        &self.applied
+    }
+
+    /// The catalogue as it is now.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.machine.machine().catalogue
+    }
+
+    /// Whose keys.
+    pub fn keys(&self) -> Keys {
+        self.machine.machine().keys
+    }
+
+    /// Applies the entry with this index to the state of `view`, which must be what the entry before it left.
+    ///
+    /// # Panics
+    /// If the entry is not the next one.
+    pub fn apply(&mut self, view: Arc<dyn View>, index: u64, payload: &[u8]) -> Result<Effects, Halt> {
+        assert!(index == self.applied.index + 1, "K1: applied {} then {index}", self.applied.index);
+        let (header, commands) = EntryHeader::decode(payload)?;
+        let before = self.applied;
+        let stamp = Stamp {
+            wall_us: header.stamp.wall_us.max(before.stamp.wall_us + 1),
+            cluster_us: header.stamp.cluster_us.max(before.stamp.cluster_us),
+        };
+        let mut state = Staging::new(view);
+        let mut replies = Vec::with_capacity(commands.len());
+        let mut commit = before.commit;
+        for command in commands {
+            commit += 1;
+            state.savepoint();
+            replies.push(self.machine.apply(&mut state, stamp, commit, command)?);
+        }
+        let hash = hash_effects(before.hash, index, &state);
+        self.applied = Applied { index, commit, stamp, hash };
+        assert!(stamp.wall_us > before.stamp.wall_us, "K4: {before:?} then {stamp:?}");
+        state.put(self.keys().applied(), self.applied.encode());
+        Ok(Effects { batch: state.into_batch(), replies })
+    }
+}
+
+/// Continues the running hash over an entry's effects. Generations are left out: they differ between nodes.
+fn hash_effects(before: u64, index: u64, state: &Staging) -> u64 {
+    let mut hasher = Xxh3::with_seed(before);
+    hasher.update(&index.to_le_bytes());
+    for (key, value) in state.writes() {
+        let key = &key[GENERATION_BYTES..];
+        hasher.update(&(key.len() as u64).to_le_bytes());
+        hasher.update(key);
+        match value {
+            None => hasher.update(&u64::MAX.to_le_bytes()),
+            Some(value) => {
+                hasher.update(&(value.len() as u64).to_le_bytes());
+                hasher.update(value);
+            }
+        }
+    }
+    hasher.digest()
+}

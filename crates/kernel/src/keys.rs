@@ -1,0 +1,295 @@
+//! The only file that builds raw keys; `docs/formats/keys.md` is the specification.
+//!
+//! A key is `generation, bucket, kind, space, branch, group, name, ...`. Numbers are big-endian and names are
+//! escaped, so that bytes sort as the parts do. Rows of the shard itself stand behind all buckets.
+//!
+//! Keeps: K5 (two different things never have the same key, and a prefix of names is a prefix of keys).
+//! Generations are local to a node: images and hashes see keys without them.
+
+use kv::KeyRange;
+
+/// Bytes of the generation in front of every key.
+pub const GENERATION_BYTES: usize = 4;
+
+/// In place of a bucket: rows of the shard itself.
+const SHARD_ROWS: u16 = u16::MAX;
+
+/// What a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// The newest version of a cell.
+    CellHead = 0x03,
+    /// An older version of a cell.
+    CellOld = 0x04,
+}
+
+/// What a row of the shard itself is.
+#[repr(u8)]
+enum ShardKind {
+    Applied = 0x01,
+    CatalogueMeta = 0x02,
+    CatalogueSpace = 0x03,
+    CatalogueBranch = 0x04,
+}
+
+/// Which cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellId<'name> {
+    /// The bucket of its group.
+    pub bucket: u16,
+    /// Its space.
+    pub space: u32,
+    /// Its branch.
+    pub branch: u32,
+    /// Its group, or none if that is its own name.
+    pub group: Option<&'name str>,
+    /// Its name.
+    pub name: &'name str,
+}
+
+/// Builds keys of one shard in one generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys {
+    generation: u32,
+    first_bucket: u16,
+}
+
+impl Keys {
+    /// Keys of the shard that begins with `first_bucket`, in a generation.
+    pub fn new(generation: u32, first_bucket: u16) -> Self {
+        Self { generation, first_bucket }
+    }
+
+    /// Everything of this generation.
+    pub fn all(&self) -> KeyRange {
+        KeyRange::prefix(&self.generation.to_be_bytes())
+    }
+
+    /// A key of this generation from its bytes behind the generation.
+    pub fn in_generation(&self, rest: &[u8]) -> Vec<u8> {
+        [&self.generation.to_be_bytes(), rest].concat()
+    }
+
+    /// The row that says what was applied.
+    pub fn applied(&self) -> Vec<u8> {
+        self.shard_row(ShardKind::Applied)
+    }
+
+    /// The row of the catalogue's own numbers.
+    pub fn catalogue_meta(&self) -> Vec<u8> {
+        self.shard_row(ShardKind::CatalogueMeta)
+    }
+
+    /// The row of a space.
+    pub fn catalogue_space(&self, space: u32) -> Vec<u8> {
+        let mut key = self.shard_row(ShardKind::CatalogueSpace);
+        key.extend_from_slice(&space.to_be_bytes());
+        key
+    }
+
+    /// The rows of all spaces.
+    pub fn catalogue_spaces(&self) -> KeyRange {
+        KeyRange::prefix(&self.shard_row(ShardKind::CatalogueSpace))
+    }
+
+    /// The row of a branch.
+    pub fn catalogue_branch(&self, space: u32, branch: u32) -> Vec<u8> {
+        let mut key = self.shard_row(ShardKind::CatalogueBranch);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(&branch.to_be_bytes());
+        key
+    }
+
+    /// The rows of all branches.
+    pub fn catalogue_branches(&self) -> KeyRange {
+        KeyRange::prefix(&self.shard_row(ShardKind::CatalogueBranch))
+    }
+
+    fn shard_row(&self, kind: ShardKind) -> Vec<u8> {
+        let mut key = Vec::with_capacity(24);
+        key.extend_from_slice(&self.generation.to_be_bytes());
+        key.extend_from_slice(&SHARD_ROWS.to_be_bytes());
+        key.extend_from_slice(&self.first_bucket.to_be_bytes());
+        key.push(kind as u8);
+        key
+    }
+
+    /// The newest version of a cell.
+    pub fn cell_head(&self, cell: &CellId<'_>) -> Vec<u8> {
+        let mut key = self.group_prefix(Kind::CellHead, cell);
+        push_name(&mut key, cell.name.as_bytes());
+        key
+    }
+
+    /// An older version of a cell.
+    pub fn cell_old(&self, cell: &CellId<'_>, version: u64) -> Vec<u8> {
+        let mut key = self.group_prefix(Kind::CellOld, cell);
+        push_name(&mut key, cell.name.as_bytes());
+        key.extend_from_slice(&version.to_be_bytes());
+        key
+    }
+
+    /// The newest versions of the cells of a group whose names begin with `prefix`. `cell` says which group.
+    pub fn cell_heads_with_prefix(&self, cell: &CellId<'_>, prefix: &str) -> KeyRange {
+        let mut key = self.group_prefix(Kind::CellHead, cell);
+        push_escaped(&mut key, prefix.as_bytes());
+        KeyRange::prefix(&key)
+    }
+
+    /// The newest versions of the cells of a group from the name `from` to before `to`, if that is given.
+    pub fn cell_heads_between(&self, cell: &CellId<'_>, from: &str, to: Option<&str>) -> KeyRange {
+        let group = self.group_prefix(Kind::CellHead, cell);
+        let mut start = group.clone();
+        push_escaped(&mut start, from.as_bytes());
+        let end = match to {
+            None => KeyRange::prefix(&group).end,
+            Some(to) => {
+                let mut end = group;
+                push_escaped(&mut end, to.as_bytes());
+                Some(end)
+            }
+        };
+        KeyRange { start, end }
+    }
+
+    /// The newest versions of all cells of a bucket.
+    pub fn cell_heads_of_bucket(&self, bucket: u16) -> KeyRange {
+        KeyRange::prefix(&self.bucket_prefix(Kind::CellHead, bucket))
+    }
+
+    /// All rows of one kind of a branch in a bucket.
+    pub fn rows_of_branch(&self, kind: Kind, bucket: u16, space: u32, branch: u32) -> KeyRange {
+        let mut key = self.bucket_prefix(kind, bucket);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(&branch.to_be_bytes());
+        KeyRange::prefix(&key)
+    }
+
+    fn bucket_prefix(&self, kind: Kind, bucket: u16) -> Vec<u8> {
+        let mut key = Vec::with_capacity(64);
+        key.extend_from_slice(&self.generation.to_be_bytes());
+        key.extend_from_slice(&bucket.to_be_bytes());
+        key.push(kind as u8);
+        key
+    }
+
+    fn group_prefix(&self, kind: Kind, cell: &CellId<'_>) -> Vec<u8> {
+        let mut key = self.bucket_prefix(kind, cell.bucket);
+        key.extend_from_slice(&cell.space.to_be_bytes());
+        key.extend_from_slice(&cell.branch.to_be_bytes());
+        match cell.group {
+            // A cell that is its own group needs its name only once.
+            None => key.push(OWN_GROUP),
+            Some(group) => {
+                key.push(NAMED_GROUP);
+                push_name(&mut key, group.as_bytes());
+            }
+        }
+        key
+    }
+}
+
+/// A cell's name and place, read back from the key of its newest version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellKey {
+    /// The bucket.
+    pub bucket: u16,
+    /// The space.
+    pub space: u32,
+    /// The branch.
+    pub branch: u32,
+    /// The group, or none if that is the name.
+    pub group: Option<String>,
+    /// The name.
+    pub name: String,
+}
+
+impl CellKey {
+    /// Reads the key of a cell's newest version; none if it is another key.
+    pub fn decode(key: &[u8]) -> Option<Self> {
+        let rest = key.get(GENERATION_BYTES..)?;
+        let (bucket, rest) = rest.split_first_chunk()?;
+        let (kind, rest) = rest.split_first()?;
+        let (space, rest) = rest.split_first_chunk()?;
+        let (branch, rest) = rest.split_first_chunk()?;
+        let (group_kind, rest) = rest.split_first()?;
+        let (group, rest) = match *group_kind {
+            OWN_GROUP => (None, rest),
+            NAMED_GROUP => {
+                let (group, rest) = take_name(rest)?;
+                (Some(group), rest)
+            }
+            _ => return None,
+        };
+        let (name, rest) = take_name(rest)?;
+        (*kind == Kind::CellHead as u8 && rest.is_empty()).then_some(Self {
+            bucket: u16::from_be_bytes(*bucket),
+            space: u32::from_be_bytes(*space),
+            branch: u32::from_be_bytes(*branch),
+            group,
+            name,
+        })
+    }
+
+    /// The same, borrowed.
+    pub fn id(&self) -> CellId<'_> {
+        CellId {
+            bucket: self.bucket,
+            space: self.space,
+            branch: self.branch,
+            group: self.group.as_deref(),
+            name: &self.name,
+        }
+    }
+}
+
+const OWN_GROUP: u8 = 0x00;
+const NAMED_GROUP: u8 = 0x01;
+
+/// Ends a name. It sorts before every byte that can follow within a longer name.
+const NAME_END: [u8; 2] = [0x00, 0x00];
+/// Stands for a zero byte inside a name.
+const ZERO_ESCAPE: [u8; 2] = [0x00, 0xff];
+
+fn push_escaped(key: &mut Vec<u8>, name: &[u8]) {
+    if !name.contains(&0) {
+        key.extend_from_slice(name);
+        return;
+    }
+    for byte in name {
+        if *byte == 0 {
+            key.extend_from_slice(&ZERO_ESCAPE);
+        } else {
+            key.push(*byte);
+        }
+    }
+}
+
+fn push_name(key: &mut Vec<u8>, name: &[u8]) {
+    push_escaped(key, name);
+    key.extend_from_slice(&NAME_END);
+}
+
+fn take_name(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let mut name = Vec::new();
+    let mut rest = bytes;
+    loop {
+        let (byte, after) = rest.split_first()?;
+        if *byte != 0 {
+            name.push(*byte);
+            rest = after;
+            continue;
+        }
+        let (second, after) = after.split_first()?;
+        rest = after;
+        match *second {
+            0x00 => return Some((String::from_utf8(name).ok()?, rest)),
+            0xff => name.push(0),
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Keys sort as their parts do, are read back as built, and never change.
+
+use super::*;
+
+fn cell<'name>(group: Option<&'name str>, name: &'name str) -> CellId<'name> {
+    CellId { bucket: 5, space: 1, branch: 2, group, name }
+}
+
+#[test]
+fn a_head_key_is_read_back() {
+    let keys = Keys::new(7, 0);
+    for id in [cell(None, "x"), cell(Some("g"), "x"), cell(Some("g\0h"), "\0")] {
+        let key = keys.cell_head(&id);
+        assert_eq!(CellKey::decode(&key).expect("a head key").id(), id);
+        assert_eq!(CellKey::decode(&keys.cell_old(&id, 3)), None);
+    }
+}
+
+#[test]
+fn names_sort_as_bytes_and_prefixes_are_prefixes() {
+    let keys = Keys::new(7, 0);
+    let names = ["a", "a\0", "a\0b", "a\u{1}", "ab", "b", "é"];
+    let sorted = names.map(|name| keys.cell_head(&cell(Some("g"), name)));
+    assert!(sorted.is_sorted(), "names sort as their bytes do");
+    for prefix in names {
+        let range = keys.cell_heads_with_prefix(&cell(Some("g"), ""), prefix);
+        for name in names {
+            let inside = range.contains(&keys.cell_head(&cell(Some("g"), name)));
+            assert_eq!(inside, name.starts_with(prefix), "{name:?} with prefix {prefix:?}");
+        }
+    }
+}
+
+#[test]
+fn a_range_of_names_holds_the_names_between() {
+    let keys = Keys::new(7, 0);
+    let names = ["a", "a\0", "ab", "b", "c"];
+    for from in names {
+        for to in names.map(Some).into_iter().chain([None]) {
+            let range = keys.cell_heads_between(&cell(Some("g"), ""), from, to);
+            for name in names {
+                let expected = name >= from && to.is_none_or(|to| name < to);
+                assert_eq!(range.contains(&keys.cell_head(&cell(Some("g"), name))), expected);
+            }
+            assert!(!range.contains(&keys.cell_head(&cell(Some("h"), "a"))), "another group is outside");
+            assert!(!range.contains(&keys.cell_head(&cell(None, "a"))), "no group is outside");
+        }
+    }
+}
+
+#[test]
+fn groups_and_names_are_not_joined() {
+    let keys = Keys::new(7, 0);
+    assert_ne!(keys.cell_head(&cell(Some("ab"), "c")), keys.cell_head(&cell(Some("a"), "bc")));
+    assert_ne!(keys.cell_head(&cell(None, "a")), keys.cell_head(&cell(Some("a"), "a")));
+}
+
+/// The bytes of `docs/formats/keys.md`. A change here is a change of the format.
+#[test]
+fn golden_keys() {
+    let keys = Keys::new(1, 0);
+    let hex = |key: Vec<u8>| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    assert_eq!(hex(keys.cell_head(&cell(None, "hi"))), "000000010005030000000100000002".to_owned() + "0068690000");
+    assert_eq!(
+        hex(keys.cell_old(&cell(Some("g"), "hi"), 258)),
+        "000000010005040000000100000002".to_owned() + "0167000068690000" + "0000000000000102"
+    );
+    assert_eq!(hex(keys.applied()), "00000001ffff000001");
+    assert_eq!(hex(keys.catalogue_branch(1, 2)), "00000001ffff0000040000000100000002");
+}

@@ -1,0 +1,183 @@
+//! The bounded walk: gives up history that is due, and removes what deleted branches left.
+//!
+//! The node looks for due cells in a view, at its own pace, and proposes steps that name them; nothing is journaled
+//! while nothing is due. Each step looks again when it is applied, so a step that has become pointless does nothing.
+//!
+//! Touches: cells and deleted branches. Keeps: K3, and K6 (a branch is forgotten only when it has no row left).
+
+use kv::{DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
+use session::{Call, Halt};
+
+use crate::answer::Answer;
+use crate::catalogue::Catalogue;
+use crate::cells::retention::{may_be_due, trim_cell};
+use crate::cells::row::Head;
+use crate::cells::{OpContext, StagedCells};
+use crate::keys::{CellId, CellKey, Keys, Kind};
+
+/// Steps in one command.
+pub const TRIM_STEPS_MAX: usize = 256;
+
+/// Old versions of a deleted branch's cell that one step removes.
+const REMOVED_ROWS_MAX: u64 = 64;
+
+/// One step of the walk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrimStep {
+    /// Gives up what is due of a cell, or some of it if its branch was deleted.
+    Cell(CellKey),
+    /// Forgets a deleted branch, if it has no row left.
+    Branch {
+        /// Its space.
+        space: u32,
+        /// Its number.
+        branch: u32,
+    },
+}
+
+const CELL: u8 = 1;
+const BRANCH: u8 = 2;
+
+impl TrimStep {
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        match self {
+            TrimStep::Cell(cell) => {
+                writer.u8(CELL).u16(cell.bucket).u32(cell.space).u32(cell.branch);
+                match &cell.group {
+                    None => writer.u8(0),
+                    Some(group) => writer.u8(1).bytes(group.as_bytes()),
+                };
+                writer.bytes(cell.name.as_bytes());
+            }
+            TrimStep::Branch { space, branch } => {
+                writer.u8(BRANCH).u32(*space).u32(*branch);
+            }
+        }
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(match reader.u8()? {
+            CELL => {
+                let (bucket, space, branch) = (reader.u16()?, reader.u32()?, reader.u32()?);
+                let group = if reader.bool()? { Some(reader.text()?.to_owned()) } else { None };
+                TrimStep::Cell(CellKey { bucket, space, branch, group, name: reader.text()?.to_owned() })
+            }
+            BRANCH => TrimStep::Branch { space: reader.u32()?, branch: reader.u32()? },
+            _ => return Err(DecodeError { what: "a step of an unknown kind" }),
+        })
+    }
+}
+
+pub(crate) fn apply(
+    state: &mut Staging,
+    catalogue: &mut Catalogue,
+    keys: Keys,
+    call: &Call<'_>,
+    steps: &[TrimStep],
+) -> Result<Answer, Halt> {
+    for step in steps {
+        match step {
+            TrimStep::Cell(cell) => trim_one(state, catalogue, keys, call, &cell.id())?,
+            TrimStep::Branch { space, branch } => {
+                if !has_rows(state, catalogue, &keys, *space, *branch)? {
+                    catalogue.forget_branch(&keys, state, *space, *branch);
+                }
+            }
+        }
+    }
+    Ok(Answer::Done { commit: call.commit, outcomes: Vec::new() })
+}
+
+fn trim_one(
+    state: &mut Staging,
+    catalogue: &Catalogue,
+    keys: Keys,
+    call: &Call<'_>,
+    cell: &CellId<'_>,
+) -> Result<(), Halt> {
+    let Ok(space) = catalogue.space(cell.space) else { return Ok(()) };
+    if space.live_branch(cell.branch).is_err() {
+        return remove_some(state, keys, cell);
+    }
+    let context = OpContext {
+        commit: call.commit,
+        wall_us: call.stamp.wall_us,
+        retention: space.retention,
+        limits: catalogue.limits,
+    };
+    trim_cell(&mut StagedCells { state, keys }, &context, cell)?;
+    Ok(())
+}
+
+/// Removes old versions of a cell whose branch was deleted, and the cell itself when none is left.
+fn remove_some(state: &mut Staging, keys: Keys, cell: &CellId<'_>) -> Result<(), Halt> {
+    let head_key = keys.cell_head(cell);
+    let Some(row) = state.get(&head_key)? else { return Ok(()) };
+    let head = Head::decode(&row)?;
+    let removed = (head.version - head.oldest).min(REMOVED_ROWS_MAX);
+    for version in head.oldest..head.oldest + removed {
+        state.delete(keys.cell_old(cell, version));
+    }
+    if head.oldest + removed == head.version {
+        state.delete(head_key);
+    } else {
+        state.put(head_key, Head { oldest: head.oldest + removed, ..head }.encode());
+    }
+    Ok(())
+}
+
+fn has_rows(state: &Staging, catalogue: &Catalogue, keys: &Keys, space: u32, branch: u32) -> Result<bool, Halt> {
+    for bucket in 0..catalogue.buckets.count() {
+        for kind in [Kind::CellHead, Kind::CellOld] {
+            let range = keys.rows_of_branch(kind, bucket, space, branch);
+            if state.scan(&range, Order::Ascending).next().transpose()?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Looks at up to `heads_max` cells after the key `cursor` for what is due, without changing anything.
+/// Gives steps, and the key to go on after; none when every cell was looked at.
+pub fn find_due(
+    view: &dyn View,
+    catalogue: &Catalogue,
+    keys: &Keys,
+    now_us: u64,
+    cursor: Option<&[u8]>,
+    heads_max: usize,
+) -> Result<(Vec<TrimStep>, Option<Vec<u8>>), Halt> {
+    let mut steps = Vec::new();
+    let mut looked_at = 0;
+    for bucket in 0..catalogue.buckets.count() {
+        let mut range: KeyRange = keys.cell_heads_of_bucket(bucket);
+        if let Some(cursor) = cursor {
+            range = range.after(cursor);
+        }
+        for row in view.scan(&range, Order::Ascending) {
+            let (key, row) = row?;
+            let cell = CellKey::decode(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among cells".into()))?;
+            if is_due(catalogue, &cell, &Head::decode(&row)?, now_us) {
+                steps.push(TrimStep::Cell(cell));
+            }
+            looked_at += 1;
+            if looked_at == heads_max || steps.len() == TRIM_STEPS_MAX {
+                return Ok((steps, Some(key.to_vec())));
+            }
+        }
+    }
+    for (space, found) in catalogue.spaces() {
+        let deleted = found.branches().filter(|(_, branch)| branch.deleted);
+        steps.extend(deleted.map(|(branch, _)| TrimStep::Branch { space, branch }));
+    }
+    steps.truncate(TRIM_STEPS_MAX);
+    Ok((steps, None))
+}
+
+fn is_due(catalogue: &Catalogue, cell: &CellKey, head: &Head<'_>, now_us: u64) -> bool {
+    match catalogue.space(cell.space) {
+        Err(_) => false,
+        Ok(space) => space.live_branch(cell.branch).is_err() || may_be_due(head, space.retention, now_us),
+    }
+}

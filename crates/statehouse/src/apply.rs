@@ -1,0 +1,111 @@
+//! The apply loop: takes durable entries in order, applies them, makes them visible, answers.
+//!
+//! Keeps: K1, and J1 (an answer is given after its effects are visible). A failure here is fatal: the loop ends, every
+//! later command is refused, and reopening replays from the journal.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use contract::Error;
+use kernel::{Answer, Kernel};
+use kv::{Committed, Overlay, Store};
+use session::{Halt, Reply as SessionReply};
+
+use crate::error::from_halt;
+use crate::pending::{Reply, Responder};
+use crate::proposer::DurableEntry;
+use crate::shard::Shared;
+
+/// How long the loop waits for an entry before it looks whether a flush has ended, while one is under way.
+const FLUSH_POLL: Duration = Duration::from_millis(50);
+
+pub(crate) struct ApplyLoop {
+    pub(crate) kernel: Kernel,
+    pub(crate) store: Arc<Overlay>,
+    pub(crate) shared: Arc<Shared>,
+    /// What the store had applied when it was opened: its batches count from there.
+    pub(crate) applied_at_open: u64,
+    pub(crate) replay_bytes_max: u64,
+    pub(crate) bytes_since_flush: u64,
+    pub(crate) cut_upto: u64,
+}
+
+impl ApplyLoop {
+    /// Runs until the journal's side hangs up or something fails.
+    pub(crate) fn run(mut self, entries: &Receiver<DurableEntry>, cut: impl Fn(u64)) {
+        loop {
+            let entry = match self.next(entries) {
+                Ok(entry) => entry,
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.cut_journal(&cut);
+                    continue;
+                }
+            };
+            let DurableEntry { index, payload, responders } = entry;
+            match self.apply(index, &payload) {
+                Ok(replies) => answer(replies, responders),
+                Err(halt) => {
+                    tracing::error!(%halt, index, "applying an entry failed, the store stops");
+                    self.shared.fail(from_halt(&halt));
+                    return;
+                }
+            }
+            self.cut_journal(&cut);
+        }
+    }
+
+    fn next(&self, entries: &Receiver<DurableEntry>) -> Result<DurableEntry, RecvTimeoutError> {
+        let everything_cut = self.cut_upto == self.kernel.applied().index;
+        if everything_cut || self.bytes_since_flush == 0 {
+            entries.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            entries.recv_timeout(FLUSH_POLL)
+        }
+    }
+
+    /// Applies one entry and makes it visible. Also used to replay.
+    pub(crate) fn apply(&mut self, index: u64, payload: &[u8]) -> Result<Vec<Vec<u8>>, Halt> {
+        let revision = self.kernel.catalogue().revision;
+        let effects = self.kernel.apply(self.store.view()?, index, payload)?;
+        match self.store.commit(effects.batch)? {
+            Committed::Applied(_) => {}
+            Committed::ConditionFailed => unreachable!("the batch of an entry carries no condition"),
+        }
+        if self.kernel.catalogue().revision != revision {
+            self.shared.publish_catalogue(self.kernel.catalogue().clone());
+        }
+        self.bytes_since_flush += payload.len() as u64;
+        if self.bytes_since_flush >= self.replay_bytes_max {
+            self.store.start_flush();
+            self.bytes_since_flush = 0;
+        }
+        Ok(effects.replies)
+    }
+
+    /// Gives up the entries that the store has made durable.
+    fn cut_journal(&mut self, cut: &impl Fn(u64)) {
+        let durable = self.applied_at_open + self.store.durable();
+        if durable > self.cut_upto {
+            self.cut_upto = durable;
+            cut(durable + 1);
+        }
+    }
+}
+
+fn answer(replies: Vec<Vec<u8>>, responders: Vec<Responder>) {
+    assert_eq!(replies.len(), responders.len(), "every command has a reply");
+    for (reply, responder) in replies.iter().zip(responders) {
+        responder.give(decode(reply));
+    }
+}
+
+fn decode(reply: &[u8]) -> Reply {
+    let undecodable = |error| from_halt(&Halt::Undecodable { what: "an answer", error });
+    match SessionReply::decode(reply).map_err(undecodable)? {
+        SessionReply::Answer(answer) => Answer::decode(&answer).map_err(undecodable),
+        SessionReply::SessionExpired => Err(Error::Rejected(contract::Rejection::SessionExpired)),
+        _ => unreachable!("every reply is listed above"),
+    }
+}

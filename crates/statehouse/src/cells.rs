@@ -1,0 +1,242 @@
+//! Cells: the handle on named values, and each of their operations.
+
+use std::sync::Arc;
+
+use contract::limits::PAGE_ROWS_MAX;
+use contract::{
+    AsOf, Cells as CellsContract, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment,
+    Rejection, Swapped, Value, Versioned, Written, names,
+};
+use kernel::cells::{ViewCells, at, get, history, list};
+use kernel::keys::CellId;
+use kernel::{Answer, Body, Catalogue, Op, OpOutcome, Transact, ValueRef};
+use kv::View;
+
+use crate::admission::{Scope, ScopeIds};
+use crate::error::from_halt;
+use crate::pending::Pending;
+use crate::shard::keys;
+use crate::transaction::{Isolation, Transaction};
+
+/// Cells of a branch, or of a group in it. Each call is atomic and durable when it returns.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// use statehouse::{Expected, Swapped};
+/// let cells = house.cells();
+/// assert_eq!(cells.init("state", "idle")?.version, 1);
+/// assert_eq!(cells.set("state", "busy")?.version, 2);
+/// assert_eq!(cells.cas("state", Expected::Version(1), "idle")?, Swapped::Conflict { current: Some(2) });
+/// assert_eq!(cells.history("state", Default::default())?.versions.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Cells {
+    scope: Scope,
+    group: Option<Arc<str>>,
+}
+
+impl Cells {
+    pub(crate) fn new(scope: Scope, group: Option<Arc<str>>) -> Self {
+        Self { scope, group }
+    }
+
+    /// Creates the cell if it does not exist; otherwise changes nothing and gives the version that is there.
+    pub fn init(&self, cell: &str, value: impl Into<Value>) -> Result<Initialised, Error> {
+        self.init_later(cell, value).wait()
+    }
+
+    /// [`init`](Self::init), answered later.
+    pub fn init_later(&self, cell: &str, value: impl Into<Value>) -> Pending<Initialised> {
+        let value = value.into();
+        self.propose(cell, Op::CellInit(cell, ValueRef::from(&value)), |answer| match outcome(answer)? {
+            (_, OpOutcome::Written(version)) => Ok(Initialised { version, created: true }),
+            (_, OpOutcome::Existing(version)) => Ok(Initialised { version, created: false }),
+            other => unreachable!("init does not give {other:?}"),
+        })
+    }
+
+    /// The value, or none if the cell does not exist.
+    pub fn get(&self, cell: &str) -> Result<Option<Value>, Error> {
+        self.read(cell, |cells, id| get::get(cells, id))
+    }
+
+    /// The value with its version, commit number and time.
+    pub fn get_versioned(&self, cell: &str) -> Result<Option<Versioned>, Error> {
+        self.read(cell, |cells, id| get::get_versioned(cells, id))
+    }
+
+    /// Writes the value, whatever is there.
+    pub fn set(&self, cell: &str, value: impl Into<Value>) -> Result<Written, Error> {
+        self.set_later(cell, value).wait()
+    }
+
+    /// [`set`](Self::set), answered later.
+    pub fn set_later(&self, cell: &str, value: impl Into<Value>) -> Pending<Written> {
+        let value = value.into();
+        self.propose(cell, Op::CellSet(cell, ValueRef::from(&value)), written)
+    }
+
+    /// Writes the value if the cell is as expected.
+    pub fn cas(&self, cell: &str, expected: Expected, value: impl Into<Value>) -> Result<Swapped, Error> {
+        self.cas_later(cell, expected, value).wait()
+    }
+
+    /// [`cas`](Self::cas), answered later.
+    pub fn cas_later(&self, cell: &str, expected: Expected, value: impl Into<Value>) -> Pending<Swapped> {
+        let value = value.into();
+        let expected = match expected {
+            Expected::Absent => None,
+            Expected::Version(version) => Some(version),
+        };
+        self.propose(cell, Op::CellCas(cell, expected, ValueRef::from(&value)), |answer| match answer {
+            Answer::Rejected(Rejection::Conflict { current, .. }) => Ok(Swapped::Conflict { current }),
+            other => written(other).map(Swapped::Written),
+        })
+    }
+
+    /// Deletes the cell, if it exists. Its version goes on if it is written again.
+    pub fn delete(&self, cell: &str) -> Result<Deleted, Error> {
+        self.delete_later(cell).wait()
+    }
+
+    /// [`delete`](Self::delete), answered later.
+    pub fn delete_later(&self, cell: &str) -> Pending<Deleted> {
+        self.propose(cell, Op::CellDelete(cell), |answer| match outcome(answer)? {
+            (_, OpOutcome::Written(version)) => Ok(Deleted { version: Some(version) }),
+            (_, OpOutcome::Nothing) => Ok(Deleted { version: None }),
+            other => unreachable!("delete does not give {other:?}"),
+        })
+    }
+
+    /// The versions that are kept, newest first.
+    pub fn history(&self, cell: &str, page: HistoryPage) -> Result<History, Error> {
+        check_page(page.limit)?;
+        self.read(cell, |cells, id| history::history(cells, id, page))
+    }
+
+    /// The cell as it was at a version or a time.
+    pub fn at(&self, cell: &str, moment: Moment) -> Result<AsOf, Error> {
+        self.read(cell, |cells, id| at::at(cells, id, moment))
+    }
+
+    /// The cells whose names begin with `prefix`, in name order: those of this group, or those that are their own.
+    pub fn list(&self, prefix: &str, page: ListPage) -> Result<Listed, Error> {
+        check_page(page.limit)?;
+        let (view, catalogue) = self.scope.shard.view()?;
+        let ids = self.scope.resolve(&catalogue)?;
+        list_cells(&*view, &catalogue, ids, self.group.as_deref(), prefix, &page)
+    }
+
+    /// Begins a transaction. Without a group it keeps to the first cell that it touches.
+    pub fn begin(&self) -> Result<Transaction, Error> {
+        Transaction::begin(self.scope.clone(), self.group.as_deref().map(str::to_owned), Isolation::Serialisable)
+    }
+
+    fn read<T>(
+        &self,
+        cell: &str,
+        read: impl FnOnce(&ViewCells<'_>, &CellId<'_>) -> Result<T, session::Halt>,
+    ) -> Result<T, Error> {
+        self.check_names(cell)?;
+        let (view, catalogue) = self.scope.shard.view()?;
+        let ids = self.scope.resolve(&catalogue)?;
+        let id = catalogue.cell(ids.space, ids.branch, self.group.as_deref(), cell)?;
+        read(&ViewCells { view: &*view, keys: keys() }, &id).map_err(|halt| from_halt(&halt))
+    }
+
+    fn propose<T>(&self, cell: &str, op: Op<'_>, decode: fn(Answer) -> Result<T, Error>) -> Pending<T> {
+        let prepare = || {
+            self.check_names(cell)?;
+            let catalogue = self.scope.shard.shared.catalogue();
+            let ids = self.scope.resolve(&catalogue)?;
+            Ok::<_, Error>((catalogue, ids))
+        };
+        let (catalogue, ids) = match prepare() {
+            Ok(prepared) => prepared,
+            Err(error) => return Pending::refused(error),
+        };
+        let group = self.group.as_deref();
+        let transact =
+            Transact { space: ids.space, branch: ids.branch, group, guards: Vec::new(), ops: vec![op] };
+        self.scope.shard.propose(&catalogue, &Body::Transact(transact), decode)
+    }
+
+    fn check_names(&self, cell: &str) -> Result<(), Rejection> {
+        if let Some(group) = &self.group {
+            names::check_group(group)?;
+        }
+        names::check_cell(cell)
+    }
+}
+
+pub(crate) fn check_page(limit: usize) -> Result<(), Rejection> {
+    if limit > PAGE_ROWS_MAX { Err(Rejection::too_large("page_rows_max", PAGE_ROWS_MAX, limit)) } else { Ok(()) }
+}
+
+/// A page of the cells of a group, or of those that are their own.
+pub(crate) fn list_cells(
+    view: &dyn View,
+    catalogue: &Catalogue,
+    ids: ScopeIds,
+    group: Option<&str>,
+    prefix: &str,
+    page: &ListPage,
+) -> Result<Listed, Error> {
+    let listed = match group {
+        Some(group) => {
+            let id = catalogue.cell(ids.space, ids.branch, Some(group), "")?;
+            list::list_group(view, &keys(), &id, prefix, page)
+        }
+        None => list::list_spread(view, &keys(), catalogue.buckets, ids.space, ids.branch, prefix, page),
+    };
+    listed.map_err(|halt| from_halt(&halt))
+}
+
+fn outcome(answer: Answer) -> Result<(u64, OpOutcome), Error> {
+    match answer {
+        Answer::Rejected(rejection) => Err(rejection.into()),
+        Answer::Done { commit, outcomes } => match outcomes.as_slice() {
+            [outcome] => Ok((commit, *outcome)),
+            other => unreachable!("one operation has one outcome, not {other:?}"),
+        },
+    }
+}
+
+fn written(answer: Answer) -> Result<Written, Error> {
+    match outcome(answer)? {
+        (commit, OpOutcome::Written(version)) => Ok(Written { version, commit }),
+        other => unreachable!("a write does not give {other:?}"),
+    }
+}
+
+impl CellsContract for Cells {
+    fn init(&self, cell: &str, value: Value) -> Result<Initialised, Error> {
+        self.init(cell, value)
+    }
+    fn get(&self, cell: &str) -> Result<Option<Value>, Error> {
+        self.get(cell)
+    }
+    fn get_versioned(&self, cell: &str) -> Result<Option<Versioned>, Error> {
+        self.get_versioned(cell)
+    }
+    fn set(&self, cell: &str, value: Value) -> Result<Written, Error> {
+        self.set(cell, value)
+    }
+    fn cas(&self, cell: &str, expected: Expected, value: Value) -> Result<Swapped, Error> {
+        self.cas(cell, expected, value)
+    }
+    fn delete(&self, cell: &str) -> Result<Deleted, Error> {
+        self.delete(cell)
+    }
+    fn history(&self, cell: &str, page: HistoryPage) -> Result<History, Error> {
+        self.history(cell, page)
+    }
+    fn at(&self, cell: &str, moment: Moment) -> Result<AsOf, Error> {
+        self.at(cell, moment)
+    }
+    fn list(&self, prefix: &str, page: ListPage) -> Result<Listed, Error> {
+        self.list(prefix, page)
+    }
+}

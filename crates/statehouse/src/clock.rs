@@ -1,0 +1,125 @@
+//! Time, through one seam, and the stamps that entries get from it.
+//!
+//! Keeps: K4 (stamps rise strictly). The machine's clock is believed when the store is opened; from then on wall time
+//! is that start plus the time that passed, drawn towards the machine's clock by at most one part in twenty. So a
+//! clock that is set back or forward while the store is open moves stamps slowly and never back.
+
+use session::Stamp;
+
+/// Where time comes from.
+pub trait Clock: Send + Sync + 'static {
+    /// µs since 1970 in UTC, as the machine believes.
+    fn wall_us(&self) -> u64;
+
+    /// µs since some fixed moment; never goes back.
+    fn monotonic_us(&self) -> u64;
+}
+
+/// The machine's clocks.
+#[derive(Debug)]
+pub struct SystemClock {
+    started: std::time::Instant,
+}
+
+#[allow(clippy::disallowed_methods, reason = "this is the seam")]
+impl SystemClock {
+    /// The machine's clocks, from now on.
+    pub fn new() -> Self {
+        Self { started: std::time::Instant::now() }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "this is the seam")]
+impl Clock for SystemClock {
+    fn wall_us(&self) -> u64 {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    fn monotonic_us(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+/// One part in this many is how far wall time is drawn towards the machine's clock.
+const SLEW_DIVISOR: u64 = 20;
+
+/// Makes the stamps of one leadership: in a library, of one opening.
+pub(crate) struct Stamper {
+    wall_us: u64,
+    cluster_us: u64,
+    monotonic_us: u64,
+}
+
+impl Stamper {
+    /// Goes on from the last stamp that was applied.
+    pub(crate) fn new(clock: &dyn Clock, last: Stamp) -> Self {
+        Self {
+            wall_us: clock.wall_us().max(last.wall_us),
+            cluster_us: last.cluster_us,
+            monotonic_us: clock.monotonic_us(),
+        }
+    }
+
+    pub(crate) fn stamp(&mut self, clock: &dyn Clock) -> Stamp {
+        let monotonic_us = clock.monotonic_us();
+        let elapsed = monotonic_us.saturating_sub(self.monotonic_us);
+        self.monotonic_us = monotonic_us;
+        let expected = self.wall_us + elapsed;
+        let slew = elapsed / SLEW_DIVISOR;
+        let drawn = clock.wall_us().clamp(expected - slew, expected + slew);
+        self.wall_us = drawn.max(self.wall_us + 1);
+        self.cluster_us += elapsed;
+        Stamp { wall_us: self.wall_us, cluster_us: self.cluster_us }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[derive(Default)]
+    struct SetClock {
+        wall: AtomicU64,
+        monotonic: AtomicU64,
+    }
+
+    impl Clock for SetClock {
+        fn wall_us(&self) -> u64 {
+            self.wall.load(Ordering::SeqCst)
+        }
+        fn monotonic_us(&self) -> u64 {
+            self.monotonic.load(Ordering::SeqCst)
+        }
+    }
+
+    #[test]
+    fn a_clock_that_jumps_moves_stamps_by_a_twentieth_at_most() {
+        let clock = SetClock::default();
+        clock.wall.store(1_000_000, Ordering::SeqCst);
+        let mut stamper = Stamper::new(&clock, Stamp::default());
+        for (jump_to, expected) in [(1_000_000_000, 1_001_050), (0, 1_002_000), (1_003_001, 1_003_001)] {
+            clock.wall.store(jump_to, Ordering::SeqCst);
+            clock.monotonic.fetch_add(1_000, Ordering::SeqCst);
+            assert_eq!(stamper.stamp(&clock).wall_us, expected);
+        }
+    }
+
+    #[test]
+    fn stamps_rise_when_no_time_passes_and_cluster_time_goes_on_from_the_last() {
+        let clock = SetClock::default();
+        clock.wall.store(50, Ordering::SeqCst);
+        let mut stamper = Stamper::new(&clock, Stamp { wall_us: 100, cluster_us: 7 });
+        assert_eq!(stamper.stamp(&clock), Stamp { wall_us: 101, cluster_us: 7 });
+        assert_eq!(stamper.stamp(&clock), Stamp { wall_us: 102, cluster_us: 7 });
+        clock.monotonic.store(10, Ordering::SeqCst);
+        assert_eq!(stamper.stamp(&clock).cluster_us, 17);
+    }
+}

@@ -1,0 +1,259 @@
+//! The directory: who has it open, what it is, and how a new one comes to be; `docs/formats/directory.md`.
+//!
+//! Keeps: D1 (one opener at a time) and D2 (a directory is either whole or still being made: the identity file gets
+//! its name last, so nothing is ever acknowledged in a directory without one).
+//! Never: removes anything from a directory that has, or ever had, an identity.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use contract::Error;
+use kernel::Buckets;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::cannot_open;
+
+const IDENTITY_FILE: &str = "IDENTITY";
+/// Present without the file above while a directory is being made.
+const UNFINISHED_FILE: &str = "IDENTITY.new";
+const LOCK_FILE: &str = "LOCK";
+const FORMAT: u32 = 1;
+const ENGINE: &str = "lsm-tree-3";
+
+/// An open directory.
+pub(crate) struct Directory {
+    path: PathBuf,
+    identity: Identity,
+    /// Held while the directory is open.
+    _lock: File,
+}
+
+/// What a directory is, for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Drawn at random; part of every hash in the journal.
+    pub(crate) id: u64,
+    pub(crate) buckets: Buckets,
+}
+
+/// What [`Directory::open`] found.
+pub(crate) enum Found {
+    /// A directory with an identity.
+    Whole(Directory),
+    /// A new one: fill it, then [`finish`](Unfinished::finish) it.
+    New(Unfinished),
+}
+
+/// A directory that is being made.
+pub(crate) struct Unfinished(Directory);
+
+impl Directory {
+    /// Opens the directory at `path`, or begins a new one with the given number of buckets.
+    pub(crate) fn open(path: &Path, buckets: Buckets) -> Result<Found, Error> {
+        create_directory(path).map_err(|error| cannot_use(path, "create", &error))?;
+        let lock = lock(path)?;
+        let (identity_file, unfinished_file) = (path.join(IDENTITY_FILE), path.join(UNFINISHED_FILE));
+        if identity_file.exists() {
+            let identity = read_identity(&identity_file)?;
+            return Ok(Found::Whole(Self { path: path.to_owned(), identity, _lock: lock }));
+        }
+        let directory =
+            Self { path: path.to_owned(), identity: Identity { id: random_number(), buckets }, _lock: lock };
+        let leftovers = [directory.store_path(), directory.journal_path()];
+        if unfinished_file.exists() {
+            // Making this directory was cut short; nothing in it was ever acknowledged.
+            for leftover in leftovers.iter().filter(|leftover| leftover.exists()) {
+                std::fs::remove_dir_all(leftover).map_err(|error| cannot_use(leftover, "clear", &error))?;
+            }
+        } else if let Some(leftover) = leftovers.iter().find(|leftover| leftover.exists()) {
+            return Err(cannot_open(format!(
+                "{} has a {} but no {IDENTITY_FILE} file; bring that file back, or move the rest away to start anew",
+                path.display(),
+                leftover.file_name().unwrap_or_default().to_string_lossy()
+            )));
+        }
+        let make = || {
+            write_synced(&unfinished_file, directory.identity.encode().as_bytes())?;
+            sync_directory(path)?;
+            std::fs::create_dir(directory.journal_path())
+        };
+        make().map_err(|error| cannot_use(path, "begin", &error))?;
+        Ok(Found::New(Unfinished(directory)))
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    pub(crate) fn store_path(&self) -> PathBuf {
+        self.path.join("store")
+    }
+
+    pub(crate) fn journal_path(&self) -> PathBuf {
+        self.path.join("journal")
+    }
+}
+
+impl Unfinished {
+    /// The directory, to be filled.
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.0
+    }
+
+    /// Sets the number of buckets, where the first state brings its own.
+    pub(crate) fn set_buckets(&mut self, buckets: Buckets) -> Result<(), Error> {
+        self.0.identity.buckets = buckets;
+        let path = self.0.path.join(UNFINISHED_FILE);
+        write_synced(&path, self.0.identity.encode().as_bytes()).map_err(|error| cannot_use(&path, "write", &error))
+    }
+
+    /// Makes the directory whole.
+    pub(crate) fn finish(self) -> Result<Directory, Error> {
+        let path = &self.0.path;
+        let finish = || {
+            std::fs::rename(path.join(UNFINISHED_FILE), path.join(IDENTITY_FILE))?;
+            sync_directory(path)
+        };
+        finish().map_err(|error| cannot_use(path, "finish", &error))?;
+        Ok(self.0)
+    }
+}
+
+impl Identity {
+    fn encode(&self) -> String {
+        let lines = format!(
+            "statehouse directory\nformat {FORMAT}\nid {:016x}\nbuckets {}\nstore {ENGINE}\n",
+            self.id,
+            self.buckets.count()
+        );
+        format!("{lines}hash {:016x}\n", xxh3_64(lines.as_bytes()))
+    }
+
+    fn decode(text: &str) -> Result<Self, String> {
+        let (lines, hash) = text.rsplit_once("hash ").ok_or("it has no hash")?;
+        if u64::from_str_radix(hash.trim_end(), 16) != Ok(xxh3_64(lines.as_bytes())) {
+            return Err("its hash does not match its lines".into());
+        }
+        let line = |name: &str| {
+            let found = lines.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            found.ok_or_else(|| format!("it has no line {name:?}"))
+        };
+        if line("format")? != FORMAT.to_string() {
+            return Err(format!("its format is {}, this release knows {FORMAT}", line("format")?));
+        }
+        if line("store")? != ENGINE {
+            return Err(format!("its store is {:?}, this build knows {ENGINE:?}", line("store")?));
+        }
+        let id = u64::from_str_radix(line("id")?, 16).map_err(|error| error.to_string())?;
+        let buckets = line("buckets")?.parse().ok().and_then(Buckets::new).ok_or("its buckets are impossible")?;
+        Ok(Self { id, buckets })
+    }
+}
+
+fn read_identity(path: &Path) -> Result<Identity, Error> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|mut file| file.read_to_string(&mut text));
+    read.map_err(|error| cannot_use(path, "read", &error))?;
+    Identity::decode(&text).map_err(|reason| {
+        cannot_open(format!("{} is damaged or of another release: {reason}; restore it from a copy", path.display()))
+    })
+}
+
+fn lock(path: &Path) -> Result<File, Error> {
+    let lock_file = path.join(LOCK_FILE);
+    let file = File::create(&lock_file).map_err(|error| cannot_use(&lock_file, "create", &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(cannot_open(format!(
+            "{} is open already, in this or another process; close it there first",
+            path.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(cannot_use(&lock_file, "lock", &error)),
+    }
+}
+
+/// Makes a directory with its parents, and the entry of each durable.
+fn create_directory(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    create_directory(parent)?;
+    std::fs::create_dir(path)?;
+    sync_directory(parent)
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+fn cannot_use(path: &Path, action: &str, error: &io::Error) -> Error {
+    cannot_open(format!("could not {action} {}: {error}", path.display()))
+}
+
+/// A number that no other directory has. It tells directories apart and needs no secrecy.
+fn random_number() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(path: &Path) -> Result<Found, Error> {
+        Directory::open(path, Buckets::default())
+    }
+
+    #[test]
+    fn an_identity_is_read_as_written_and_every_change_is_found() {
+        let identity = Identity { id: 7, buckets: Buckets::default() };
+        let text = identity.encode();
+        assert_eq!(Identity::decode(&text), Ok(identity));
+        for position in 0..text.len() - 1 {
+            let mut bytes = text.clone().into_bytes();
+            bytes[position] ^= 1;
+            let changed = String::from_utf8(bytes).expect("still ASCII");
+            assert!(Identity::decode(&changed).is_err(), "byte {position}");
+        }
+    }
+
+    #[test]
+    fn a_directory_cut_short_is_begun_again_and_a_whole_one_is_found() {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let path = temporary.path().join("a/b");
+        assert!(matches!(open(&path), Ok(Found::New(_))));
+        std::fs::create_dir(path.join("store")).expect("a leftover");
+        let Ok(Found::New(unfinished)) = open(&path) else { panic!("begun again") };
+        assert!(!path.join("store").exists(), "leftovers are cleared");
+        let made = unfinished.finish().expect("finish");
+        let identity = made.identity();
+        drop(made);
+        assert!(matches!(open(&path), Ok(Found::Whole(found)) if found.identity() == identity));
+    }
+
+    #[test]
+    fn a_second_opener_and_a_lost_identity_are_refused_and_nothing_is_removed() {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let path = temporary.path().join("house");
+        let Ok(Found::New(unfinished)) = open(&path) else { panic!("new") };
+        let made = unfinished.finish().expect("finish");
+        let message = open(&path).err().expect("refused").to_string();
+        assert!(message.contains("open already"), "{message}");
+        drop(made);
+        std::fs::remove_file(path.join(IDENTITY_FILE)).expect("remove");
+        let message = open(&path).err().expect("refused").to_string();
+        assert!(message.contains("no IDENTITY"), "{message}");
+        assert!(path.join("journal").exists());
+    }
+}

@@ -1,0 +1,201 @@
+//! The handle on an open directory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+use contract::{Error, Limits, Retention, names};
+use kernel::{Body, CatalogueChange};
+
+use crate::admission::Scope;
+use crate::cells::Cells;
+use crate::group::Group;
+use crate::options::Options;
+use crate::shard::Shard;
+
+/// An open directory. Clones share it; it closes when the last handle of any kind is dropped.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("house");
+/// let house = statehouse::Statehouse::open(&path)?;
+/// let worker = { let house = house.clone(); std::thread::spawn(move || house.cells().set("seen", true)) };
+/// worker.join().unwrap()?;
+/// assert!(statehouse::Statehouse::open(&path).is_err(), "a directory has one opener at a time");
+/// house.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Statehouse {
+    shard: Arc<Shard>,
+}
+
+/// How an open directory is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// The number of the last command that was applied.
+    pub commit: u64,
+    /// The journal's last entry that was applied.
+    pub applied_index: u64,
+    /// A hash over everything that was ever applied.
+    pub effects_hash: u64,
+    /// Bytes of the journal's files.
+    pub journal_bytes: u64,
+    /// Bytes of the store's tables.
+    pub store_bytes: u64,
+    /// Bytes that wait in memory for the store.
+    pub memory_bytes: usize,
+}
+
+impl Statehouse {
+    /// Opens the directory at `path`, or makes it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Options::default().open(path)
+    }
+
+    /// Cells of the space `default`, branch `main`, each a group of its own.
+    pub fn cells(&self) -> Cells {
+        self.default_space().cells()
+    }
+
+    /// A group of the space `default`, branch `main`: what is in it can change in one transaction.
+    pub fn group(&self, name: impl Into<String>) -> Group {
+        self.default_space().group(name)
+    }
+
+    fn default_space(&self) -> Space {
+        self.space(DEFAULT_SPACE)
+    }
+
+    /// A space by name, at its branch `main`. That it exists is checked when it is used.
+    pub fn space(&self, name: &str) -> Space {
+        Space { scope: Scope { shard: self.shard.clone(), space: name.into(), branch: MAIN_BRANCH.into() } }
+    }
+
+    /// Makes a space with the branch `main`.
+    pub fn create_space(&self, name: &str) -> Result<Space, Error> {
+        names::check_space(name)?;
+        change(&self.shard, CatalogueChange::CreateSpace { name: name.to_owned() })?;
+        Ok(self.space(name))
+    }
+
+    /// The names of all spaces.
+    pub fn spaces(&self) -> Result<Vec<String>, Error> {
+        let (_, catalogue) = self.shard.view()?;
+        Ok(catalogue.spaces().map(|(_, space)| space.name.clone()).collect())
+    }
+
+    /// The bounds that decide what a command does.
+    pub fn limits(&self) -> Result<Limits, Error> {
+        Ok(self.shard.view()?.1.limits)
+    }
+
+    /// Sets those bounds.
+    pub fn set_limits(&self, limits: Limits) -> Result<(), Error> {
+        change(&self.shard, CatalogueChange::SetLimits(limits))
+    }
+
+    /// How it is doing.
+    pub fn status(&self) -> Result<Status, Error> {
+        let (view, _) = self.shard.view()?;
+        let applied = crate::image::applied(&*view)?;
+        Ok(Status {
+            commit: applied.commit,
+            applied_index: applied.index,
+            effects_hash: applied.hash,
+            journal_bytes: self.shard.journal_bytes(),
+            store_bytes: self.shard.store_bytes(),
+            memory_bytes: self.shard.memory_bytes(),
+        })
+    }
+
+    /// Makes everything so far durable in the store, so that nothing is left to replay. Answers are durable without
+    /// it: they are in the journal.
+    pub fn flush(&self) -> Result<(), Error> {
+        self.shard.flush()
+    }
+
+    /// Waits until the store has nothing to merge.
+    pub fn settle(&self) -> Result<(), Error> {
+        self.shard.settle()
+    }
+
+    /// Looks for history to give up now, instead of at the next turn.
+    pub fn walk_retention(&self) {
+        self.shard.wake_walker();
+    }
+
+    /// Reads the whole journal and checks every entry. Gives how many there are.
+    pub fn verify_journal(&self) -> Result<u64, Error> {
+        Ok(self.shard.verify_journal()?.entries)
+    }
+
+    /// Writes everything that is committed now as one image. Gives how many rows that were.
+    pub fn write_image(&self, out: &mut dyn std::io::Write) -> Result<u64, Error> {
+        crate::image::write(&self.shard, out)
+    }
+
+    /// Makes a new directory at `path` that holds what an image does.
+    pub fn restore_image(path: impl AsRef<Path>, input: &mut dyn std::io::Read) -> Result<(), Error> {
+        crate::image::restore(path.as_ref(), &Options::default(), input)
+    }
+
+    /// Answers what was submitted, stops, flushes, and lets the directory go. Other handles get `Closed` from then on.
+    pub fn close(&self) -> Result<(), Error> {
+        self.shard.close()
+    }
+}
+
+impl Options {
+    /// Opens the directory at `path`, or makes it.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Statehouse, Error> {
+        Ok(Statehouse { shard: Shard::open(path.as_ref(), self)? })
+    }
+}
+
+/// One branch of a space: `main` unless another was chosen.
+#[derive(Clone)]
+pub struct Space {
+    pub(crate) scope: Scope,
+}
+
+impl Space {
+    /// The same space at another branch. That it exists is checked when it is used.
+    pub fn branch(&self, name: &str) -> Space {
+        Space { scope: Scope { branch: name.into(), ..self.scope.clone() } }
+    }
+
+    /// Cells of this branch, each a group of its own.
+    pub fn cells(&self) -> Cells {
+        Cells::new(self.scope.clone(), None)
+    }
+
+    /// A group of this branch: what is in it can change in one transaction.
+    pub fn group(&self, name: impl Into<String>) -> Group {
+        Group::new(self.scope.clone(), name.into())
+    }
+
+    /// Sets how much history the cells of this space keep.
+    pub fn set_retention(&self, retention: Retention) -> Result<(), Error> {
+        let (_, catalogue) = self.scope.shard.view()?;
+        let space = catalogue.space_named(&self.scope.space)?;
+        change(&self.scope.shard, CatalogueChange::SetRetention { space, retention })
+    }
+
+    /// How much history the cells of this space keep.
+    pub fn retention(&self) -> Result<Retention, Error> {
+        let (_, catalogue) = self.scope.shard.view()?;
+        Ok(catalogue.space(catalogue.space_named(&self.scope.space)?)?.retention)
+    }
+}
+
+/// Changes the catalogue.
+pub(crate) fn change(shard: &Shard, change: CatalogueChange) -> Result<(), Error> {
+    let (_, catalogue) = shard.view()?;
+    let done = |answer| match answer {
+        kernel::Answer::Done { .. } => Ok(()),
+        kernel::Answer::Rejected(rejection) => Err(rejection.into()),
+    };
+    shard.propose(&catalogue, &Body::Catalogue(change), done).wait()
+}

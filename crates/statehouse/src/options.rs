@@ -1,0 +1,84 @@
+//! What can be chosen when a directory is opened. Every bound has a name here or in the layer that keeps it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::{Clock, SystemClock};
+
+/// How a directory is opened.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("house");
+/// let house = statehouse::Options::default().memory_bytes(64 << 20).open(&path)?;
+/// # house.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// How many buckets a new directory gets; a power of two, at most 4,096. An existing one keeps its number.
+    pub buckets: u16,
+    /// Bounds of the store's files and cache.
+    pub storage: storage::Options,
+    /// Bounds of what waits in memory for the store.
+    pub overlay: kv::OverlayOptions,
+    /// Sizes of the journal's files.
+    pub journal_files: journal::EngineOptions,
+    /// Bounds of the journal's queue and of all its files.
+    pub journal: journal::LocalOptions,
+    /// Bytes of journal after which the store is flushed, which bounds how much is replayed after a crash.
+    pub replay_bytes_max: u64,
+    /// How often cells are looked through for history to give up.
+    pub retention_walk_every: Duration,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            buckets: 64,
+            storage: storage::Options::default(),
+            overlay: kv::OverlayOptions::default(),
+            journal_files: journal::EngineOptions::default(),
+            journal: journal::LocalOptions::default(),
+            replay_bytes_max: 128 << 20,
+            retention_walk_every: Duration::from_secs(10 * 60),
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+}
+
+impl Options {
+    /// Sets the store's cache to `bytes`, and what waits in memory to about as much.
+    pub fn memory_bytes(mut self, bytes: usize) -> Self {
+        self.storage.cache_bytes_max = bytes as u64;
+        self.overlay.table_bytes_max = (bytes / 4).max(1 << 20);
+        self
+    }
+
+    /// Sets where time comes from.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets [`retention_walk_every`](Self::retention_walk_every).
+    pub fn retention_walk_every(mut self, every: Duration) -> Self {
+        self.retention_walk_every = every;
+        self
+    }
+
+    /// Sets [`buckets`](Self::buckets).
+    pub fn buckets(mut self, buckets: u16) -> Self {
+        self.buckets = buckets;
+        self
+    }
+
+    /// Sets [`replay_bytes_max`](Self::replay_bytes_max).
+    pub fn replay_bytes_max(mut self, bytes: u64) -> Self {
+        self.replay_bytes_max = bytes;
+        self
+    }
+}

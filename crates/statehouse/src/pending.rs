@@ -1,0 +1,200 @@
+//! An answer to come: a thread can wait for it, a task can await it.
+//!
+//! Keeps: an answer is given once, and only after it is durable and visible to reads (J1).
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread::Thread;
+
+use contract::{Error, Failure, FailureKind};
+use kernel::Answer;
+
+/// What the apply loop hands back: an answer of the kernel, or why there is none.
+pub(crate) type Reply = Result<Answer, Error>;
+
+/// An answer that is on its way. Dropping it does not take the command back.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// let cells = house.cells();
+/// let pending: Vec<_> = (0..10).map(|n| cells.set_later("counter", n)).collect(); // all under way at once
+/// for (expected, answer) in (1..).zip(pending) {
+///     assert_eq!(answer.wait()?.version, expected);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a command is answered only to whoever waits"]
+pub struct Pending<T> {
+    state: State<T>,
+    result: PhantomData<fn() -> T>,
+}
+
+enum State<T> {
+    Waiting { slot: Arc<Slot>, decode: fn(Answer) -> Result<T, Error> },
+    Refused(Option<Error>),
+}
+
+impl<T> Pending<T> {
+    pub(crate) fn waiting(slot: Arc<Slot>, decode: fn(Answer) -> Result<T, Error>) -> Self {
+        Self { state: State::Waiting { slot, decode }, result: PhantomData }
+    }
+
+    pub(crate) fn refused(error: impl Into<Error>) -> Self {
+        Self { state: State::Refused(Some(error.into())), result: PhantomData }
+    }
+
+    /// Blocks until the answer is there.
+    pub fn wait(self) -> Result<T, Error> {
+        match self.state {
+            State::Refused(error) => Err(error.expect("a refusal is taken once")),
+            State::Waiting { slot, decode } => slot.wait().and_then(decode),
+        }
+    }
+}
+
+impl<T> Future for Pending<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.state {
+            State::Refused(error) => Poll::Ready(Err(error.take().expect("not polled again after it was ready"))),
+            State::Waiting { slot, decode } => match slot.poll(context.waker()) {
+                Some(reply) => Poll::Ready(reply.and_then(*decode)),
+                None => Poll::Pending,
+            },
+        }
+    }
+}
+
+/// Where an answer is put.
+#[derive(Default)]
+pub(crate) struct Slot {
+    reply: Mutex<SlotState>,
+}
+
+#[derive(Default)]
+enum SlotState {
+    #[default]
+    Empty,
+    Parked(Thread),
+    Awaited(Waker),
+    Given(Reply),
+    Taken,
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, SlotState> {
+        self.reply.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the answer and wakes whoever waits for it.
+    pub(crate) fn give(&self, reply: Reply) {
+        let before = std::mem::replace(&mut *self.lock(), SlotState::Given(reply));
+        match before {
+            SlotState::Parked(thread) => thread.unpark(),
+            SlotState::Awaited(waker) => waker.wake(),
+            SlotState::Empty => {}
+            SlotState::Given(_) | SlotState::Taken => unreachable!("an answer is given once"),
+        }
+    }
+
+    fn wait(&self) -> Reply {
+        loop {
+            let mut state = self.lock();
+            match std::mem::replace(&mut *state, SlotState::Taken) {
+                SlotState::Given(reply) => return reply,
+                _ => *state = SlotState::Parked(std::thread::current()),
+            }
+            drop(state);
+            // A stale permit only costs one more turn of the loop.
+            std::thread::park();
+        }
+    }
+
+    fn poll(&self, waker: &Waker) -> Option<Reply> {
+        let mut state = self.lock();
+        match std::mem::replace(&mut *state, SlotState::Taken) {
+            SlotState::Given(reply) => Some(reply),
+            SlotState::Taken => panic!("a pending answer was polled after it was ready"),
+            _ => {
+                *state = SlotState::Awaited(waker.clone());
+                None
+            }
+        }
+    }
+}
+
+/// Gives the answer of one command; if it is dropped without one, it says that the outcome is unknown.
+pub(crate) struct Responder(Option<Arc<Slot>>);
+
+impl Responder {
+    pub(crate) fn new() -> (Self, Arc<Slot>) {
+        let slot = Arc::new(Slot::default());
+        (Self(Some(slot.clone())), slot)
+    }
+
+    pub(crate) fn give(mut self, reply: Reply) {
+        if let Some(slot) = self.0.take() {
+            slot.give(reply);
+        }
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        if let Some(slot) = self.0.take() {
+            let failure = Failure::unknown(FailureKind::Stopped, "the store stopped before the command was answered");
+            slot.give(Err(failure.into()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done() -> Answer {
+        Answer::Done { commit: 1, outcomes: Vec::new() }
+    }
+
+    #[test]
+    fn an_answer_reaches_a_thread_that_waits_before_or_after() {
+        for wait_first in [true, false] {
+            let (responder, slot) = Responder::new();
+            let pending = Pending::waiting(slot, Ok);
+            let waiter = std::thread::spawn(move || {
+                if !wait_first {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }
+                pending.wait()
+            });
+            if wait_first {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            responder.give(Ok(done()));
+            assert_eq!(waiter.join().expect("no panic"), Ok(done()));
+        }
+    }
+
+    #[test]
+    fn a_dropped_responder_answers_that_the_outcome_is_unknown() {
+        let (responder, slot) = Responder::new();
+        drop(responder);
+        let error = Pending::waiting(slot, Ok).wait().expect_err("no answer");
+        assert_eq!(error.outcome(), contract::Outcome::Unknown);
+    }
+
+    #[test]
+    fn an_awaited_answer_wakes_its_task() {
+        let (responder, slot) = Responder::new();
+        let mut pending = Pending::waiting(slot, Ok);
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(Pin::new(&mut pending).poll(&mut context).is_pending());
+        responder.give(Ok(done()));
+        assert_eq!(Pin::new(&mut pending).poll(&mut context), Poll::Ready(Ok(done())));
+    }
+}

@@ -1,0 +1,63 @@
+//! Turns what waits for the journal into entries, and hands entries that are durable to the apply loop.
+//!
+//! Runs on the journal's writer thread. Keeps: J5, by sending entries on in the order they were written.
+
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use contract::{Error, Failure, FailureKind};
+use journal::{Consumer, JournalError, Queued};
+use kernel::EntryHeader;
+
+use crate::clock::{Clock, Stamper};
+use crate::pending::Responder;
+
+/// A command that waits for the journal.
+pub(crate) struct Submission {
+    pub(crate) envelope: Vec<u8>,
+    pub(crate) responder: Responder,
+}
+
+impl Queued for Submission {
+    fn bytes(&self) -> usize {
+        self.envelope.len()
+    }
+}
+
+/// An entry that is durable, with who waits for the answers to its commands.
+pub(crate) struct DurableEntry {
+    pub(crate) index: u64,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) responders: Vec<Responder>,
+}
+
+pub(crate) struct Proposer {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) stamper: Stamper,
+    pub(crate) apply: SyncSender<DurableEntry>,
+}
+
+impl Consumer<Submission> for Proposer {
+    fn seal(&mut self, commands: &[Submission]) -> Vec<u8> {
+        let header = EntryHeader::new(self.stamper.stamp(&*self.clock));
+        header.encode(commands.iter().map(|command| command.envelope.as_slice()))
+    }
+
+    fn committed(&mut self, index: u64, payload: Vec<u8>, commands: Vec<Submission>) {
+        let responders = commands.into_iter().map(|command| command.responder).collect();
+        // If the apply loop has stopped, the responders are dropped and say that the outcome is unknown: the entry
+        // is durable and will be applied when the directory is next opened.
+        let _ = self.apply.send(DurableEntry { index, payload, responders });
+    }
+
+    fn lost(&mut self, commands: Vec<Submission>, written: bool, error: &JournalError) {
+        for command in commands {
+            let message = error.to_string();
+            let failure: Error = match written {
+                true => Failure::unknown(FailureKind::Stopped, message).into(),
+                false => Failure::not_applied(FailureKind::Stopped, message).into(),
+            };
+            command.responder.give(Err(failure));
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! One shard: its journal, its store, the apply loop between them, and the way of a command through all three.
+//!
+//! Touches: everything under the directory. Keeps: the order of opening (identity, journal, store, replay) and of
+//! closing (journal first, then the loop, then a last flush).
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use arc_swap::ArcSwap;
+use contract::{Error, Failure, FailureKind};
+use journal::{EngineFiles, EntryFiles, LocalJournal};
+use kernel::{Answer, Body, Buckets, Catalogue, Kernel, Keys};
+use kv::{Overlay, Store, View};
+use session::Halt;
+use storage::TreeStore;
+
+use crate::admission::envelope;
+use crate::apply::ApplyLoop;
+use crate::clock::{Clock, Stamper};
+use crate::directory::{Directory, Found, Unfinished};
+use crate::error::{cannot_open, from_full_queue, from_halt, from_journal, from_kv};
+use crate::options::Options;
+use crate::pending::{Pending, Responder};
+use crate::proposer::{DurableEntry, Proposer, Submission};
+use crate::walker::Walker;
+
+/// The one shard of a library's directory.
+const SHARD: journal::ShardId = 1;
+const GENERATION: u32 = 1;
+const FIRST_BUCKET: u16 = 0;
+
+/// Entries that wait between the journal and the apply loop.
+const APPLY_QUEUE_ENTRIES: usize = 16;
+
+/// Bytes of journal that are read at a time when it is replayed.
+const REPLAY_CHUNK_BYTES: usize = 8 << 20;
+
+pub(crate) fn keys() -> Keys {
+    Keys::new(GENERATION, FIRST_BUCKET)
+}
+
+/// An open shard.
+pub(crate) struct Shard {
+    pub(crate) shared: Arc<Shared>,
+    store: Arc<Overlay>,
+    tree: Arc<TreeStore>,
+    files: Arc<dyn EntryFiles>,
+    journal: Arc<LocalJournal<Submission>>,
+    apply: Mutex<Option<JoinHandle<()>>>,
+    walker: Mutex<Option<Walker>>,
+    closed: AtomicBool,
+    clock: Arc<dyn Clock>,
+    /// Last, so that the lock is let go after everything else.
+    _directory: Directory,
+}
+
+/// What the apply loop tells everybody else.
+pub(crate) struct Shared {
+    catalogue: ArcSwap<Catalogue>,
+    failure: Mutex<Option<Error>>,
+}
+
+impl Shared {
+    pub(crate) fn publish_catalogue(&self, catalogue: Catalogue) {
+        self.catalogue.store(Arc::new(catalogue));
+    }
+
+    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
+        self.catalogue.load_full()
+    }
+
+    pub(crate) fn fail(&self, error: Error) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Shard {
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<Arc<Self>, Error> {
+        let buckets = Buckets::new(options.buckets).ok_or_else(|| {
+            cannot_open(format!("{} buckets are impossible: a power of two, at most 4,096", options.buckets))
+        })?;
+        let (directory, tree, files) = match Directory::open(path, buckets)? {
+            Found::Whole(directory) => {
+                let id = directory.identity().id;
+                let files = EngineFiles::open(&directory.journal_path(), id, &options.journal_files)
+                    .map_err(|error| from_journal(&error))?;
+                let tree = TreeStore::open(&directory.store_path(), &options.storage).map_err(|error| from_kv(&error))?;
+                (directory, tree, files)
+            }
+            Found::New(unfinished) => {
+                let genesis = |store: &dyn Store| {
+                    let empty = store.view().map_err(|error| from_kv(&error))?;
+                    let batch = Kernel::genesis(empty, keys(), unfinished.directory().identity().buckets);
+                    store.commit(batch).map_err(|error| from_kv(&error))?;
+                    Ok(())
+                };
+                let (tree, files) = fill(&unfinished, options, genesis)?;
+                (unfinished.finish()?, tree, files)
+            }
+        };
+        Self::start(directory, tree, files, options)
+    }
+
+    /// Makes a new directory whose first state is put there by `fill_store`.
+    pub(crate) fn create(
+        path: &Path,
+        options: &Options,
+        fill_store: impl FnOnce(&dyn Store) -> Result<Buckets, Error>,
+    ) -> Result<(), Error> {
+        match Directory::open(path, Buckets::default())? {
+            Found::Whole(_) => Err(cannot_open(format!("{} exists already", path.display()))),
+            Found::New(mut unfinished) => {
+                let mut buckets = Buckets::default();
+                let fill_store = |store: &dyn Store| {
+                    buckets = fill_store(store)?;
+                    Ok(())
+                };
+                let (tree, files) = fill(&unfinished, options, fill_store)?;
+                drop((tree, files));
+                unfinished.set_buckets(buckets)?;
+                unfinished.finish()?;
+                Ok(())
+            }
+        }
+    }
+
+    fn start(
+        directory: Directory,
+        tree: TreeStore,
+        files: EngineFiles,
+        options: &Options,
+    ) -> Result<Arc<Self>, Error> {
+        let files: Arc<dyn EntryFiles> = Arc::new(files);
+        let tree = Arc::new(tree);
+        let store = Overlay::new(tree.clone(), options.overlay.clone()).map_err(|error| from_kv(&error))?;
+        let store = Arc::new(store);
+        let view = store.view().map_err(|error| from_kv(&error))?;
+        let kernel = Kernel::load(&*view, keys()).map_err(|halt| from_halt(&halt))?;
+        let kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
+        let shared = Arc::new(Shared {
+            catalogue: ArcSwap::from_pointee(kernel.catalogue().clone()),
+            failure: Mutex::new(None),
+        });
+        let applied_at_open = kernel.applied().index;
+        let mut apply_loop = ApplyLoop {
+            kernel,
+            store: store.clone(),
+            shared: shared.clone(),
+            applied_at_open,
+            replay_bytes_max: options.replay_bytes_max,
+            bytes_since_flush: 0,
+            cut_upto: applied_at_open,
+        };
+        replay(&*files, &mut apply_loop)?;
+
+        let stamper = Stamper::new(&*options.clock, apply_loop.kernel.applied().stamp);
+        let (sender, entries) = sync_channel::<DurableEntry>(APPLY_QUEUE_ENTRIES);
+        let proposer = Proposer { clock: options.clock.clone(), stamper, apply: sender };
+        let journal = LocalJournal::start(files.clone(), SHARD, &options.journal, proposer)
+            .map_err(|error| from_journal(&error))?;
+        let journal = Arc::new(journal);
+        let apply = std::thread::Builder::new()
+            .name("apply".into())
+            .spawn({
+                let journal = journal.clone();
+                let cut = move |first_kept| journal.cut(first_kept);
+                move || apply_loop.run(&entries, cut)
+            })
+            .map_err(|error| cannot_open(format!("could not start the apply thread: {error}")))?;
+        let shard = Arc::new(Self {
+            shared,
+            store,
+            tree,
+            files,
+            journal,
+            apply: Mutex::new(Some(apply)),
+            walker: Mutex::new(None),
+            closed: AtomicBool::new(false),
+            clock: options.clock.clone(),
+            _directory: directory,
+        });
+        let walker = Walker::start(Arc::downgrade(&shard), options.retention_walk_every)?;
+        *shard.walker.lock().unwrap_or_else(PoisonError::into_inner) = Some(walker);
+        Ok(shard)
+    }
+
+    /// A view of everything that was answered, with the catalogue.
+    pub(crate) fn view(&self) -> Result<(Arc<dyn View>, Arc<Catalogue>), Error> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(closed());
+        }
+        Ok((self.store.view().map_err(|error| from_kv(&error))?, self.shared.catalogue()))
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    /// Proposes a command.
+    pub(crate) fn propose<T>(
+        &self,
+        catalogue: &Catalogue,
+        body: &Body<'_>,
+        decode: fn(Answer) -> Result<T, Error>,
+    ) -> Pending<T> {
+        if let Some(error) = self.shared.failure() {
+            return Pending::refused(error);
+        }
+        let envelope = match envelope(catalogue, body) {
+            Ok(envelope) => envelope,
+            Err(error) => return Pending::refused(error),
+        };
+        let (responder, slot) = Responder::new();
+        let submission = Submission { envelope, responder };
+        if let Err((submission, full)) = self.journal.submit(submission) {
+            let error = match self.journal.failure() {
+                Some(failure) => from_journal(&failure),
+                None => from_full_queue(full),
+            };
+            submission.responder.give(Err(error));
+        }
+        Pending::waiting(slot, decode)
+    }
+
+    /// Flushes the store, so that nothing is left to replay.
+    pub(crate) fn flush(&self) -> Result<(), Error> {
+        self.store.persist().map_err(|error| from_kv(&error))?;
+        Ok(())
+    }
+
+    /// Reads the whole journal and checks it.
+    pub(crate) fn verify_journal(&self) -> Result<journal::Verified, Error> {
+        self.files.verify().map_err(|error| from_journal(&error))
+    }
+
+    pub(crate) fn journal_bytes(&self) -> u64 {
+        self.files.bytes()
+    }
+
+    pub(crate) fn store_bytes(&self) -> u64 {
+        self.tree.bytes_on_disk()
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.store.bytes_in_memory()
+    }
+
+    /// Waits until the store has nothing to merge.
+    pub(crate) fn settle(&self) -> Result<(), Error> {
+        self.tree.settle().map_err(|error| from_kv(&error))
+    }
+
+    /// Looks for history to give up now.
+    pub(crate) fn wake_walker(&self) {
+        if let Some(walker) = &*self.walker.lock().unwrap_or_else(PoisonError::into_inner) {
+            walker.wake();
+        }
+    }
+
+    /// Answers what was submitted, then stops everything and flushes. Closing twice does nothing.
+    pub(crate) fn close(&self) -> Result<(), Error> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let walker = self.walker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(walker);
+        self.journal.close();
+        let apply = self.apply.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Err(_)) = apply.map(JoinHandle::join) {
+            self.shared.fail(inconsistent("the apply loop panicked".into()));
+        }
+        if let Some(failure) = self.shared.failure() {
+            return Err(failure);
+        }
+        if let Some(failure) = self.journal.failure() {
+            return Err(from_journal(&failure));
+        }
+        self.flush()
+    }
+}
+
+impl Drop for Shard {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::error!(%error, "closing failed; the journal will be replayed at the next opening");
+        }
+    }
+}
+
+fn fill(
+    unfinished: &Unfinished,
+    options: &Options,
+    fill_store: impl FnOnce(&dyn Store) -> Result<(), Error>,
+) -> Result<(TreeStore, EngineFiles), Error> {
+    let directory = unfinished.directory();
+    let tree = TreeStore::create(&directory.store_path(), &options.storage).map_err(|error| from_kv(&error))?;
+    fill_store(&tree)?;
+    let files = EngineFiles::create(&directory.journal_path(), directory.identity().id, &options.journal_files)
+        .map_err(|error| from_journal(&error))?;
+    Ok((tree, files))
+}
+
+/// Applies the entries that the store does not have yet.
+fn replay(files: &dyn EntryFiles, apply_loop: &mut ApplyLoop) -> Result<(), Error> {
+    let applied = apply_loop.kernel.applied().index;
+    let Some(last) = files.last_index(SHARD) else {
+        return files.start_after(SHARD, applied).map_err(|error| from_journal(&error));
+    };
+    let first = files.first_index(SHARD).unwrap_or(last);
+    if last < applied || first > applied + 1 {
+        return Err(inconsistent(format!(
+            "the store has applied entry {applied}, but the journal holds entries {first} to {last}"
+        )));
+    }
+    let mut next = applied + 1;
+    while next <= last {
+        let entries = files.read(SHARD, next, REPLAY_CHUNK_BYTES).map_err(|error| from_journal(&error))?;
+        for entry in entries {
+            apply_loop.apply(entry.index, &entry.payload).map_err(|halt| from_halt(&halt))?;
+            next = entry.index + 1;
+        }
+    }
+    Ok(())
+}
+
+fn closed() -> Error {
+    Failure::not_applied(FailureKind::Closed, "the store is closed").into()
+}
+
+fn inconsistent(reason: String) -> Error {
+    from_halt(&Halt::Inconsistent(reason))
+}

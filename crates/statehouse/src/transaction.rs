@@ -1,0 +1,317 @@
+//! Interactive transactions: read from a view, buffer writes, commit as one command whose guards are what was read.
+//!
+//! Keeps: T1 (serialisable: whatever a transaction read, by name or in a range, is unchanged when it commits, or it
+//! changes nothing and the cell that differs is named). One attempt; `Group::transact` tries again.
+
+mod own;
+mod range;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use contract::limits::{TRANSACTION_AGE_MAX, TRANSACTION_GUARDS_MAX, TRANSACTION_READS_MAX};
+use contract::{
+    Deleted, Error, Expected, Initialised, ListPage, Listed, Rejection, Swapped, Value, Versioned, Written, names,
+};
+use kernel::cells::row::Head;
+use kernel::cells::{ReadCells, ViewCells};
+use kernel::{Answer, Body, Catalogue, Guard, Transact};
+use kv::View;
+
+use crate::admission::{Scope, ScopeIds};
+use crate::cells::{check_page, list_cells};
+use crate::error::from_halt;
+use crate::shard::keys;
+use own::{OwnOp, OwnWrites};
+use range::{after_prefix, merge_own};
+
+/// What a transaction may miss of what others do meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// Nothing: it is as if it had run alone. Everything that it read is guarded.
+    #[default]
+    Serialisable,
+    /// It reads one moment and its writes do not overwrite others', but what it only read may have changed.
+    Snapshot,
+}
+
+/// A committed transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Committed {
+    /// Its commit number; for one that wrote nothing, that of the view it read.
+    pub commit: u64,
+}
+
+/// An open transaction on the cells of one group. Dropping it gives it up.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// let order = house.group("order-7");
+/// let mut first = order.begin()?;
+/// let mut second = order.begin()?;
+/// assert_eq!(first.get("owner")?, None);
+/// assert_eq!(second.get("owner")?, None);
+/// first.set("owner", "ann")?;
+/// second.set("owner", "bob")?;
+/// first.commit()?;
+/// let error = second.commit().expect_err("ann was first");
+/// assert!(error.retryable() && error.to_string().contains("owner"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Transaction {
+    scope: Scope,
+    group: Option<String>,
+    isolation: Isolation,
+    view: Arc<dyn View>,
+    catalogue: Arc<Catalogue>,
+    ids: ScopeIds,
+    /// The commit number of the view.
+    commit: u64,
+    started_us: u64,
+    names_read: BTreeSet<String>,
+    ranges_read: Vec<(String, Option<String>)>,
+    cells_read: usize,
+    own: OwnWrites,
+}
+
+/// A cell as the transaction sees it.
+struct Seen {
+    /// Counts the cell's writes, deletions included; 0 if there were none.
+    counter: u64,
+    versioned: Option<Versioned>,
+}
+
+impl Transaction {
+    pub(crate) fn begin(scope: Scope, group: Option<String>, isolation: Isolation) -> Result<Self, Error> {
+        let (view, catalogue) = scope.shard.view()?;
+        let ids = scope.resolve(&catalogue)?;
+        let commit = crate::image::applied(&*view)?.commit;
+        let started_us = scope.shard.clock().monotonic_us();
+        Ok(Self {
+            scope,
+            group,
+            isolation,
+            view,
+            catalogue,
+            ids,
+            commit,
+            started_us,
+            names_read: BTreeSet::new(),
+            ranges_read: Vec::new(),
+            cells_read: 0,
+            own: OwnWrites::default(),
+        })
+    }
+
+    /// The value of a cell, with this transaction's own writes.
+    pub fn get(&mut self, cell: &str) -> Result<Option<Value>, Error> {
+        Ok(self.get_versioned(cell)?.map(|versioned| versioned.value))
+    }
+
+    /// The value with its version. A cell that this transaction wrote has commit 0 and time 0 until it is committed.
+    pub fn get_versioned(&mut self, cell: &str) -> Result<Option<Versioned>, Error> {
+        self.touch(cell)?;
+        Ok(self.see(cell)?.versioned)
+    }
+
+    /// The cells of the group whose names begin with `prefix`, with this transaction's own writes.
+    pub fn list(&mut self, prefix: &str, page: ListPage) -> Result<Listed, Error> {
+        self.check_age()?;
+        check_page(page.limit)?;
+        let group = self.group.clone().ok_or(Rejection::TransactionState {
+            reason: "a transaction without a group cannot list; begin it with house.group(name)",
+        })?;
+        // Own deletions may take cells away from the page, so that many more are read.
+        let wider = ListPage { after: page.after.clone(), limit: page.limit + self.own.cells() };
+        let stored = list_cells(&*self.view, &self.catalogue, self.ids, Some(&group), prefix, &wider)?;
+        self.count_reads(stored.cells.len())?;
+        let start = page.after.as_ref().map_or(prefix.to_owned(), |after| format!("{after}\0"));
+        let start = start.max(prefix.to_owned());
+        let end = match &stored.next_after {
+            None => after_prefix(prefix),
+            Some(last) => Some(format!("{last}\0")),
+        };
+        self.remember_range(start.clone(), end.clone())?;
+        let own = self.own.between(&start, end.as_deref());
+        let mut versions = Vec::new();
+        for (cell, written) in own {
+            versions.push((cell.to_owned(), written.value.clone(), written.writes));
+        }
+        let mut merged = Vec::new();
+        for (cell, value, writes) in versions {
+            let counter = self.stored(&cell)?.counter;
+            merged.push((cell, value.map(|value| Versioned::new(value, counter + writes, 0, 0))));
+        }
+        Ok(merge_own(stored, merged, page.limit))
+    }
+
+    /// Creates the cell if it does not exist.
+    pub fn init(&mut self, cell: &str, value: impl Into<Value>) -> Result<Initialised, Error> {
+        self.touch(cell)?;
+        let seen = self.see(cell)?;
+        match seen.versioned {
+            Some(versioned) => Ok(Initialised { version: versioned.version, created: false }),
+            None => {
+                self.write(cell, OwnOp::Init(value.into()))?;
+                Ok(Initialised { version: seen.counter + 1, created: true })
+            }
+        }
+    }
+
+    /// Writes the value, whatever is there. This alone does not guard the cell.
+    pub fn set(&mut self, cell: &str, value: impl Into<Value>) -> Result<(), Error> {
+        self.touch(cell)?;
+        self.write(cell, OwnOp::Set(value.into()))
+    }
+
+    /// Writes the value, whatever is there, and gives the version it will have. To know that, it reads the cell.
+    pub fn set_versioned(&mut self, cell: &str, value: impl Into<Value>) -> Result<u64, Error> {
+        self.touch(cell)?;
+        let counter = self.see(cell)?.counter;
+        self.write(cell, OwnOp::Set(value.into()))?;
+        Ok(counter + 1)
+    }
+
+    /// Writes the value if the cell is as expected.
+    pub fn cas(&mut self, cell: &str, expected: Expected, value: impl Into<Value>) -> Result<Swapped, Error> {
+        self.touch(cell)?;
+        let seen = self.see(cell)?;
+        let current = seen.versioned.map(|versioned| versioned.version);
+        let expected = match expected {
+            Expected::Absent => None,
+            Expected::Version(version) => Some(version),
+        };
+        if current != expected {
+            return Ok(Swapped::Conflict { current });
+        }
+        self.write(cell, OwnOp::Cas(expected, value.into()))?;
+        Ok(Swapped::Written(Written { version: seen.counter + 1, commit: 0 }))
+    }
+
+    /// Deletes the cell, if it exists.
+    pub fn delete(&mut self, cell: &str) -> Result<Deleted, Error> {
+        self.touch(cell)?;
+        let seen = self.see(cell)?;
+        if seen.versioned.is_none() {
+            return Ok(Deleted { version: None });
+        }
+        self.write(cell, OwnOp::Delete)?;
+        Ok(Deleted { version: Some(seen.counter + 1) })
+    }
+
+    /// Commits everything, or changes nothing and says what was in conflict.
+    pub fn commit(self) -> Result<Committed, Error> {
+        self.check_age()?;
+        if self.own.is_empty() {
+            // A transaction that only read has read one consistent view.
+            return Ok(Committed { commit: self.commit });
+        }
+        let guards = match self.isolation {
+            Isolation::Serialisable => {
+                let names = self.names_read.iter().map(|name| Guard::CellUnchangedSince(name, self.commit));
+                let ranges = self.ranges_read.iter();
+                let ranges =
+                    ranges.map(|(from, to)| Guard::CellsUnchangedSince(from, to.as_deref(), self.commit));
+                names.chain(ranges).collect()
+            }
+            Isolation::Snapshot => {
+                self.own.names().map(|name| Guard::CellUnchangedSince(name, self.commit)).collect()
+            }
+        };
+        let transact = Transact {
+            space: self.ids.space,
+            branch: self.ids.branch,
+            group: self.group.as_deref(),
+            guards,
+            ops: self.own.ops(),
+        };
+        let done = |answer| match answer {
+            Answer::Done { commit, .. } => Ok(Committed { commit }),
+            Answer::Rejected(rejection) => Err(rejection.into()),
+        };
+        self.scope.shard.propose(&self.catalogue, &Body::Transact(transact), done).wait()
+    }
+
+    /// Gives the transaction up. Dropping it does the same.
+    pub fn rollback(self) {}
+
+    /// Checks a name, and that it is in this transaction's group.
+    fn touch(&mut self, cell: &str) -> Result<(), Error> {
+        self.check_age()?;
+        names::check_cell(cell)?;
+        let only = self.names_read.iter().map(String::as_str).chain(self.own.names()).next();
+        if let (None, Some(only)) = (&self.group, only.filter(|only| *only != cell)) {
+            return Err(Rejection::TwoGroups { group: only.to_owned(), other: cell.to_owned() }.into());
+        }
+        Ok(())
+    }
+
+    /// The cell with own writes, remembered as read.
+    fn see(&mut self, cell: &str) -> Result<Seen, Error> {
+        if !self.names_read.contains(cell) {
+            self.count_reads(1)?;
+            if self.names_read.len() + self.ranges_read.len() >= TRANSACTION_GUARDS_MAX {
+                let got = TRANSACTION_GUARDS_MAX + 1;
+                return Err(Rejection::too_large("transaction_guards_max", TRANSACTION_GUARDS_MAX, got).into());
+            }
+            self.names_read.insert(cell.to_owned());
+        }
+        let stored = self.stored(cell)?;
+        Ok(match self.own.get(cell) {
+            None => stored,
+            Some(own) => {
+                let counter = stored.counter + own.writes;
+                let versioned = own.value.clone().map(|value| Versioned::new(value, counter, 0, 0));
+                Seen { counter, versioned }
+            }
+        })
+    }
+
+    /// The cell as the view has it.
+    fn stored(&self, cell: &str) -> Result<Seen, Error> {
+        let id = self.catalogue.cell(self.ids.space, self.ids.branch, self.group.as_deref(), cell)?;
+        let cells = ViewCells { view: &*self.view, keys: keys() };
+        let row = cells.head(&id).map_err(|halt| from_halt(&halt))?;
+        let Some(row) = row else { return Ok(Seen { counter: 0, versioned: None }) };
+        let head = Head::decode(&row).map_err(|halt| from_halt(&halt))?;
+        Ok(Seen { counter: head.version, versioned: head.versioned() })
+    }
+
+    fn write(&mut self, cell: &str, op: OwnOp) -> Result<(), Error> {
+        let limits = &self.catalogue.limits;
+        let ops_max = limits.transaction_ops_max as usize;
+        if self.own.len() >= ops_max {
+            return Err(Rejection::too_large("transaction_ops_max", ops_max, ops_max + 1).into());
+        }
+        self.own.push(cell, op);
+        Ok(())
+    }
+
+    fn remember_range(&mut self, from: String, to: Option<String>) -> Result<(), Error> {
+        if self.names_read.len() + self.ranges_read.len() >= TRANSACTION_GUARDS_MAX {
+            let got = TRANSACTION_GUARDS_MAX + 1;
+            return Err(Rejection::too_large("transaction_guards_max", TRANSACTION_GUARDS_MAX, got).into());
+        }
+        self.ranges_read.push((from, to));
+        Ok(())
+    }
+
+    fn count_reads(&mut self, cells: usize) -> Result<(), Error> {
+        self.cells_read += cells;
+        if self.cells_read > TRANSACTION_READS_MAX {
+            let max = TRANSACTION_READS_MAX;
+            return Err(Rejection::too_large("transaction_reads_max", max, self.cells_read).into());
+        }
+        Ok(())
+    }
+
+    fn check_age(&self) -> Result<(), Rejection> {
+        let age_us = self.scope.shard.clock().monotonic_us().saturating_sub(self.started_us);
+        if u128::from(age_us) > TRANSACTION_AGE_MAX.as_micros() {
+            return Err(Rejection::TransactionLost { reason: "it was open longer than transaction_age_max" });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! A transaction's own writes: what it will do, and what its cells look like until then.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use contract::Value;
+use kernel::{Op, ValueRef};
+
+/// One buffered operation.
+pub(super) enum OwnOp {
+    Init(Value),
+    Set(Value),
+    Cas(Option<u64>, Value),
+    Delete,
+}
+
+/// A cell that the transaction wrote.
+pub(super) struct OwnCell {
+    /// The value now, or none if it was deleted.
+    pub(super) value: Option<Value>,
+    /// How many versions the transaction adds.
+    pub(super) writes: u64,
+}
+
+#[derive(Default)]
+pub(super) struct OwnWrites {
+    ops: Vec<(String, OwnOp)>,
+    cells: BTreeMap<String, OwnCell>,
+}
+
+impl OwnWrites {
+    pub(super) fn push(&mut self, cell: &str, op: OwnOp) {
+        let value = match &op {
+            OwnOp::Init(value) | OwnOp::Set(value) | OwnOp::Cas(_, value) => Some(value.clone()),
+            OwnOp::Delete => None,
+        };
+        let own = self.cells.entry(cell.to_owned()).or_insert(OwnCell { value: None, writes: 0 });
+        own.value = value;
+        own.writes += 1;
+        self.ops.push((cell.to_owned(), op));
+    }
+
+    pub(super) fn get(&self, cell: &str) -> Option<&OwnCell> {
+        self.cells.get(cell)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+
+    /// How many operations.
+    pub(super) fn len(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// How many cells.
+    pub(super) fn cells(&self) -> usize {
+        self.cells.len()
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.cells.keys().map(String::as_str)
+    }
+
+    /// The cells with names from `start` to before `end`.
+    pub(super) fn between<'own>(
+        &'own self,
+        start: &str,
+        end: Option<&str>,
+    ) -> impl Iterator<Item = (&'own str, &'own OwnCell)> {
+        let end = end.map_or(Bound::Unbounded, Bound::Excluded);
+        let range = self.cells.range::<str, _>((Bound::Included(start), end));
+        range.map(|(name, cell)| (name.as_str(), cell))
+    }
+
+    pub(super) fn ops(&self) -> Vec<Op<'_>> {
+        self.ops
+            .iter()
+            .map(|(cell, op)| match op {
+                OwnOp::Init(value) => Op::CellInit(cell, ValueRef::from(value)),
+                OwnOp::Set(value) => Op::CellSet(cell, ValueRef::from(value)),
+                OwnOp::Cas(expected, value) => Op::CellCas(cell, *expected, ValueRef::from(value)),
+                OwnOp::Delete => Op::CellDelete(cell),
+            })
+            .collect()
+    }
+}

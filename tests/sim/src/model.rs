@@ -1,0 +1,8 @@
+//! Random operations against a plain model.
+
+use crate::arguments::Arguments;
+use crate::report::Report;
+
+pub fn run(_arguments: &Arguments) -> Report {
+    Report::new()
+}
