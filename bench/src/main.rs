@@ -1,2 +1,38 @@
-//! Placeholder.
-fn main() {}
+//! Measures Statehouse on its own workloads, beside the bare parts it is made of: `bench WORKLOAD [--option value ...]`.
+//!
+//! - `speed`: durable `set`, `cas` and `get` at 1, 16 and 256 callers, and how long a replay takes.
+//! - `profile`: one operation at one number of callers, to run a profiler on.
+//! - `flat`: many writes over few cells: memory, disk and journal must not grow.
+//!
+//! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
+//! `show cells ITEM FIGURE (goal GOAL) ok|short`.
+
+mod arguments;
+mod bare_append;
+mod bare_map;
+mod callers;
+mod flat;
+mod profile;
+mod report;
+mod resources;
+mod restart;
+mod speed;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let (workload, arguments) = arguments::parse();
+    let report = match workload.as_str() {
+        "speed" => speed::run(&arguments),
+        "flat" => flat::run(&arguments),
+        "profile" => return profile::run(&arguments),
+        "restart-child" => return restart::child(&arguments),
+        other => {
+            eprintln!("bench: no workload is called {other:?}; see bench/src/main.rs");
+            return ExitCode::from(2);
+        }
+    };
+    let all_ok = report.print();
+    // A small run checks that the workload works; its speed says nothing.
+    if all_ok || arguments.flag("small") { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -207,8 +207,8 @@ impl<D: Disk> EntryFiles for EngineFiles<D> {
     fn append(&self, shard: ShardId, term: u64, payloads: &[&[u8]]) -> Result<u64, JournalError> {
         let mut state = self.lock();
         let mut tail = state.tails.get(&shard).copied().unwrap_or_default();
-        let durable = tail.last_index;
-        let first_index = durable + 1;
+        let durable = if tail.has_entries { tail.last_index } else { 0 };
+        let first_index = tail.last_index + 1;
         if payloads.is_empty() {
             return Ok(first_index);
         }

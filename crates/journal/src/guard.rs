@@ -2,8 +2,8 @@
 //!
 //! `raft-engine` drops the end of its last file at the first damage and only prints a warning. Here
 //! each such cut is judged first (`survey`), and one that would lose durable entries fails instead.
-//! A cut that is allowed is made at the first write to the file, so that an open that is refused
-//! later, for whatever reason, has changed nothing.
+//! A cut that is allowed is made when the file is next written or synced, so that an open that is
+//! refused later, for whatever reason, has changed nothing.
 //!
 //! Keeps: J3, J4. Never: stands in the way once the files are open; syncs a file again, or cuts it,
 //! after a sync has failed.
@@ -120,7 +120,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An open file that knows its path, and where it is to be cut before it is next written to.
+/// An open file that knows its path, and where it is to be cut before it is next written or synced.
 pub(crate) struct GuardedHandle<D: Disk> {
     inner: Arc<D::Handle>,
     path: PathBuf,
@@ -157,11 +157,15 @@ impl<D: Disk> Handle for GuardedHandle<D> {
     }
 
     fn sync(&self) -> io::Result<()> {
-        if locked(&self.cut_at).is_some() {
-            // Only a cut that has not been made yet; whoever makes it will sync it.
+        if self.judge.phase() == Phase::Opening {
+            // The engine has just cut the file, it thinks.
             return Ok(());
         }
-        self.judge.unless_stopped(|| self.inner.sync())
+        // The engine may close a file and go on to the next without another write to it.
+        self.judge.unless_stopped(|| {
+            self.settle()?;
+            self.inner.sync()
+        })
     }
 }
 

@@ -20,6 +20,9 @@ const FILE_ENDINGS: [&str; 2] = [".raftlog", ".rewrite"];
 /// How a file of the engine begins, before its version.
 const FILE_MAGIC: &[u8] = b"RAFT-LOG-FILE-HEADER-9986AB3E47F320B394C8E84916EB0ED5";
 
+/// Where the first batch of a file begins, at most: behind the magic bytes, version and alignment.
+const FILE_HEADER_BYTES: usize = FILE_MAGIC.len() + 16;
+
 /// What stands before the first entry of a batch: the batch's header.
 const BATCH_HEADER_BYTES: usize = 16;
 
@@ -32,9 +35,10 @@ struct Found {
 
 impl Found {
     /// Where the batch begins that this entry is the first of. Only the first entry of a batch
-    /// follows the newest durable one.
+    /// follows the newest durable one, or none at all.
     fn batch_start(&self) -> Option<usize> {
-        let is_first = self.entry.index == self.entry.durable + 1;
+        let Entry { index, durable, previous_hash, .. } = self.entry;
+        let is_first = index == durable + 1 || previous_hash == 0;
         // The engine wraps an entry into a field: one byte of tag, then its length in groups of 7 bits.
         let length_bytes = (usize::BITS - self.bytes.leading_zeros()).div_ceil(7) as usize;
         let before = BATCH_HEADER_BYTES + 1 + length_bytes;
@@ -73,9 +77,11 @@ pub(crate) fn reason_not_to_cut<F: FileSystem>(
         }
     }
 
+    // The header of the first file of all is synced with its first batch, so both may be torn.
+    let batch_torn = offset.max(FILE_HEADER_BYTES);
     for found in dropped {
         let Entry { index, shard, durable, .. } = found.entry;
-        if found.batch_start().is_some_and(|start| start != offset) {
+        if found.batch_start().is_some_and(|start| start > batch_torn) {
             return Ok(Some(format!(
                 "entry {index} of shard {shard} is readable behind the damage, in a batch of its \
                  own, so what is damaged was durable"
@@ -118,7 +124,7 @@ pub(crate) fn damaged_header<F: FileSystem>(
 ) -> io::Result<Option<PathBuf>> {
     const VERSION_2: [u8; 8] = 2_u64.to_be_bytes();
     for file in files_in(directory)? {
-        let mut header = [0; FILE_MAGIC.len() + 16];
+        let mut header = [0; FILE_HEADER_BYTES];
         let handle = Arc::new(file_system.open(&file, Permission::ReadOnly)?);
         let length = file_system.new_reader(handle)?.read(&mut header)?;
         let version_2 = header[..length].strip_prefix(FILE_MAGIC).and_then(|rest| rest.strip_prefix(&VERSION_2));
@@ -144,6 +150,11 @@ pub(crate) fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// The path of a file of appended entries.
+pub(crate) fn append_file(directory: &Path, number: u64) -> PathBuf {
+    directory.join(format!("{number:016}{}", FILE_ENDINGS[0]))
 }
 
 /// The number of a file of appended entries.
@@ -223,13 +234,14 @@ mod tests {
 
     #[test]
     fn the_start_of_a_batch_is_known_from_its_first_entry_only() {
-        let found = |index, bytes| {
-            let entry = Entry { index, shard: 1, term: 1, durable: 6, previous_hash: 0, payload: Vec::new() };
-            Found { offset: 1000, bytes, entry }
+        let found = |index, previous_hash, bytes| {
+            let entry = Entry { index, shard: 1, term: 1, durable: 6, previous_hash, payload: Vec::new() };
+            Found { offset: 1000, bytes, entry }.batch_start()
         };
-        assert_eq!(found(7, 127).batch_start(), Some(1000 - 16 - 1 - 1));
-        assert_eq!(found(7, 128).batch_start(), Some(1000 - 16 - 1 - 2));
-        assert_eq!(found(7, 16_384).batch_start(), Some(1000 - 16 - 1 - 3));
-        assert_eq!(found(8, 127).batch_start(), None);
+        assert_eq!(found(7, 5, 127), Some(1000 - 16 - 1 - 1));
+        assert_eq!(found(7, 5, 128), Some(1000 - 16 - 1 - 2));
+        assert_eq!(found(7, 5, 16_384), Some(1000 - 16 - 1 - 3));
+        assert_eq!(found(8, 5, 127), None);
+        assert_eq!(found(1001, 0, 127), Some(1000 - 16 - 1 - 1), "the first of a shard");
     }
 }

@@ -7,8 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use raft_engine::env::{Handle, Permission};
 use raft_engine::internals::LogQueue;
-use raft_engine::{Command, Config, Engine, LogBatch, ReadableSize, RecoveryMode};
+use raft_engine::{Config, Engine, ReadableSize, RecoveryMode};
 
 use crate::disk::Disk;
 use crate::error::JournalError;
@@ -122,7 +123,6 @@ impl<D: Disk> EngineFiles<D> {
     fn recover(&self, directory: &Path) -> Result<(), JournalError> {
         let mut state = self.lock();
         let (file_first, file_last) = self.engine().file_span(LogQueue::Append);
-        let mut batch = LogBatch::default();
         let mut shards = self.engine().raft_groups();
         shards.sort_unstable();
         for shard in shards {
@@ -131,7 +131,6 @@ impl<D: Disk> EngineFiles<D> {
             state.tails.insert(shard, Tail { last_index, last_hash, has_entries: true });
             let first_index = self.engine().first_index(shard).unwrap_or(last_index);
             state.kept.recovered(shard, first_index..=last_index, file_first..=file_last);
-            batch.add_command(shard, Command::Compact { index: first_index });
         }
         for (shard, mark) in state.watermark.marks() {
             let last_index = state.tails.get(shard).map_or(0, |tail| tail.last_index);
@@ -140,12 +139,12 @@ impl<D: Disk> EngineFiles<D> {
                 return Err(JournalError::damaged(format!("shard {shard}"), what));
             }
         }
-        if !batch.is_empty() {
-            // What a killed process wrote may be in memory only. It is about to be believed, so it
-            // is synced now: a batch that changes nothing, because the engine syncs only what it
-            // writes.
-            self.write(&mut state, &mut batch)?;
-        }
+        // What a killed process wrote may be in memory only, and it is about to be believed. Only the
+        // last file can hold such bytes. They are synced before anything is written behind them: the
+        // engine checks the entries of the last batch alone, so a torn one must not stand before it.
+        let last_file = survey::append_file(&self.entries_directory, file_last);
+        let synced = self.disk.open(last_file, Permission::ReadOnly).and_then(|file| file.sync());
+        synced.map_err(|error| JournalError::io("sync what was recovered", error))?;
         // The engine syncs neither the entry of its directory nor those of its first files, and a
         // killed process may not have come to sync those of a later one.
         self.sync_directory(&self.entries_directory)?;

@@ -1,0 +1,65 @@
+//! Runs an operation from many threads for a while, and says how fast it was.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use testkit::random::Random;
+
+/// How fast an operation was.
+pub struct Measured {
+    /// Operations a second, all callers together.
+    pub per_second: f64,
+    /// Latencies in ns.
+    pub latency_ns: Histogram<u64>,
+    /// CPU µs for each operation, callers included.
+    pub cpu_us: f64,
+}
+
+impl Measured {
+    /// A quantile of the latencies, in µs.
+    pub fn quantile_us(&self, quantile: f64) -> f64 {
+        self.latency_ns.value_at_quantile(quantile) as f64 / 1000.0
+    }
+}
+
+/// An empty histogram of ns.
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(100, 60_000_000_000, 3).expect("fixed bounds")
+}
+
+/// Calls `operation` from `callers` threads, each again as soon as it returns.
+pub fn run(callers: u64, duration: Duration, operation: impl Fn(&mut Random) + Sync) -> Measured {
+    let stop = AtomicBool::new(false);
+    let started = Instant::now();
+    let cpu_before = crate::resources::cpu_seconds();
+    let histograms: Vec<Histogram<u64>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..callers)
+            .map(|caller| {
+                let (stop, operation) = (&stop, &operation);
+                scope.spawn(move || {
+                    let mut random = Random::new(caller.wrapping_mul(0x5851_f42d_4c95_7f2d) + 1);
+                    let mut latencies = histogram();
+                    while !stop.load(Ordering::Relaxed) {
+                        let before = Instant::now();
+                        operation(&mut random);
+                        let elapsed = u64::try_from(before.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                        latencies.saturating_record(elapsed);
+                    }
+                    latencies
+                })
+            })
+            .collect();
+        std::thread::sleep(duration);
+        stop.store(true, Ordering::Relaxed);
+        threads.into_iter().map(|thread| thread.join().expect("a caller")).collect()
+    });
+    let seconds = started.elapsed().as_secs_f64();
+    let cpu = crate::resources::cpu_seconds() - cpu_before;
+    let mut latency_ns = histogram();
+    for histogram in &histograms {
+        latency_ns.add(histogram).expect("the same bounds");
+    }
+    let count = latency_ns.len() as f64;
+    Measured { per_second: count / seconds, latency_ns, cpu_us: cpu * 1e6 / count.max(1.0) }
+}

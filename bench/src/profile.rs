@@ -1,0 +1,36 @@
+//! One operation at one number of callers, for as long as asked: `bench profile --op set --callers 256`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use statehouse::Options;
+
+use crate::arguments::Arguments;
+use crate::callers;
+use crate::speed::{VALUE_BYTES, load, name, print_row, swap};
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let cells_count = arguments.number("cells", 200_000);
+    let callers = arguments.number("callers", 256);
+    let duration = Duration::from_millis(arguments.number("milliseconds", 5_000));
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = Options::default().open(directory.path().join("house")).expect("a house");
+    let cells = house.cells();
+    load(&house, cells_count);
+    let op = arguments.text("op").unwrap_or("set");
+    let before = house.status().expect("status");
+    let measured = callers::run(callers, duration, |random| match op {
+        "get" => {
+            assert!(cells.get(&name(random.below(cells_count))).expect("a get").is_some());
+        }
+        "cas" => swap(&cells, random, cells_count),
+        _ => {
+            cells.set(&name(random.below(cells_count)), vec![7; VALUE_BYTES]).expect("a set");
+        }
+    });
+    let after = house.status().expect("status");
+    let entries = (after.applied_index - before.applied_index).max(1);
+    let batch = (after.commit - before.commit) as f64 / entries as f64;
+    print_row(op, callers, &measured, &format!("{batch:.1} commands an entry"));
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,31 @@
+//! What the process and its directories take.
+
+use std::path::Path;
+
+/// Resident bytes of this process.
+pub fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kibibytes.unwrap_or(0) * 1024
+}
+
+/// CPU time of this process so far, in seconds.
+pub fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// Bytes of all files below a directory.
+pub fn directory_bytes(path: &Path) -> u64 {
+    let Ok(listed) = std::fs::read_dir(path) else { return 0 };
+    let sizes = listed.flatten().map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => directory_bytes(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}

@@ -1,0 +1,89 @@
+//! What a recording holds: every change to the simulated disk, and the journal's promises between.
+
+use std::sync::Arc;
+
+use journal::ShardId;
+
+/// Names one file for as long as it exists, whatever it is called.
+pub(crate) type FileId = u64;
+
+/// A change, a sync, or a note.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    /// A new, empty file at a path below the journal's directory.
+    Create { path: String, file: FileId },
+    /// A new directory.
+    CreateDirectory { path: String },
+    /// A file's name is gone.
+    Delete { path: String },
+    /// A file has another name.
+    Rename { from: String, to: String },
+    /// Bytes at a place in a file.
+    Write { file: FileId, offset: usize, bytes: Arc<[u8]> },
+    /// A file ends here.
+    Truncate { file: FileId, length: usize },
+    /// A file is at least this long; zeros where nothing was written.
+    Allocate { file: FileId, end: usize },
+    /// A file's bytes and length are durable.
+    Sync { file: FileId, site: Site },
+    /// A directory's entries are durable.
+    SyncDirectory { path: String, site: Site },
+    /// Something the journal was asked, or has answered.
+    Note(Note),
+}
+
+/// What the journal was asked and has answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Note {
+    /// `open` or `create` was called.
+    Opening,
+    /// It has returned. What it shows from now on is believed.
+    Opened { shards: Vec<(ShardId, u64)> },
+    /// `append` was called.
+    Appending { shard: ShardId, first_index: u64, payloads: Arc<Vec<Vec<u8>>> },
+    /// It has returned.
+    Appended { shard: ShardId, last_index: u64 },
+    /// `cut` was called.
+    Cutting { shard: ShardId, first_kept: u64 },
+    /// The files are about to be dropped.
+    Closing,
+}
+
+/// Which call a sync comes from. The first five are our own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Site {
+    /// `watermark.rs`, after a watermark file was written.
+    WatermarkWrite,
+    /// `watermark.rs`, of the newer watermark file that was found.
+    WatermarkReopen,
+    /// `engine/open.rs`, of the last file, whose entries were recovered.
+    RecoveredEntries,
+    /// `engine/open.rs`, of `entries/`.
+    EntriesDirectory,
+    /// `engine/open.rs`, of the journal's directory.
+    JournalDirectory,
+    /// The engine's sync of an appended batch.
+    EngineAppend,
+    /// The engine's sync of its directory after a roll.
+    EngineDirectory,
+    /// Any other sync of the engine.
+    Engine,
+}
+
+impl Site {
+    /// Every site that can be switched off, by name.
+    pub(crate) const NAMED: &[(&str, Self)] = &[
+        ("watermark-write", Self::WatermarkWrite),
+        ("watermark-reopen", Self::WatermarkReopen),
+        ("recovered-entries", Self::RecoveredEntries),
+        ("entries-directory", Self::EntriesDirectory),
+        ("journal-directory", Self::JournalDirectory),
+        ("engine-append", Self::EngineAppend),
+        ("engine-directory", Self::EngineDirectory),
+    ];
+
+    /// The site of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, site)| *site)
+    }
+}
