@@ -1,6 +1,7 @@
 //! What an ordered, atomic store must do for the kernel, and the layers that need no disk.
 //!
 //! - [`store`]: the [`Store`] and [`View`] traits with their duties, [`Batch`] and [`KvError`].
+//! - [`key`]: what keys are made of.
 //! - [`range`]: half-open ranges of keys.
 //! - [`codec`]: how integers and byte strings are laid out in stored values.
 //! - [`memory`]: a store in memory, for tests and as a model.
@@ -23,6 +24,8 @@
 
 pub mod codec;
 pub mod faulty;
+mod filter;
+pub mod key;
 pub mod memory;
 mod merge;
 pub mod overlay;
@@ -33,6 +36,7 @@ mod table;
 
 pub use codec::{DecodeError, Reader, Writer};
 pub use faulty::{FaultPlan, FaultyStore};
+pub use key::Key;
 pub use memory::MemoryStore;
 pub use overlay::{Overlay, OverlayOptions};
 pub use range::KeyRange;

@@ -11,8 +11,10 @@ use crate::range::KeyRange;
 use crate::store::{Batch, Bytes, Committed, KvError, Order, Rows, Sequence, Store, View};
 use crate::table::{Probe, Table};
 
+/// What a store in memory is expected to hold; it may hold more.
+const MEMORY_STORE_BYTES: usize = 1 << 20;
+
 /// A [`Store`] in memory.
-#[derive(Default)]
 pub struct MemoryStore {
     table: Arc<Table>,
     committed: AtomicU64,
@@ -23,11 +25,22 @@ pub struct MemoryStore {
 impl MemoryStore {
     /// An empty store.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            table: Arc::new(Table::new(MEMORY_STORE_BYTES)),
+            committed: AtomicU64::new(0),
+            durable: AtomicU64::new(0),
+            writer: Mutex::new(()),
+        }
     }
 
     fn memory_view(&self) -> MemoryView {
         MemoryView { table: self.table.clone(), sequence: self.committed.load(Ordering::Acquire) }
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -5,11 +5,12 @@
 use std::cmp::Ordering;
 use std::iter::Peekable;
 
+use crate::key::Key;
 use crate::store::{Bytes, KvError, Order, Row, Rows};
 use crate::table::Found;
 
 /// Writes in scan order: a value, or a deletion.
-pub(crate) type Writes<'view> = Box<dyn Iterator<Item = (Bytes, Found)> + Send + 'view>;
+pub(crate) type Writes<'view> = Box<dyn Iterator<Item = (Key, Found)> + Send + 'view>;
 
 /// Rows of several sources, newest source first, the store below last.
 pub(crate) struct Merge<'view> {
@@ -25,7 +26,7 @@ impl<'view> Merge<'view> {
     }
 
     /// Which of two keys a scan meets first.
-    fn compare(&self, left: &Bytes, right: &Bytes) -> Ordering {
+    fn compare(&self, left: &Key, right: &Key) -> Ordering {
         match self.order {
             Order::Ascending => left.cmp(right),
             Order::Descending => right.cmp(left),
@@ -33,7 +34,7 @@ impl<'view> Merge<'view> {
     }
 
     /// The next key of any table.
-    fn next_table_key(&mut self) -> Option<Bytes> {
+    fn next_table_key(&mut self) -> Option<Key> {
         let order = self.order;
         let keys = self.tables.iter_mut().filter_map(|table| table.peek().map(|(key, _)| key));
         match order {
@@ -43,7 +44,7 @@ impl<'view> Merge<'view> {
     }
 
     /// Takes `key` from every table that stands at it; the newest one's word counts.
-    fn take_from_tables(&mut self, key: &Bytes) -> Option<Bytes> {
+    fn take_from_tables(&mut self, key: &Key) -> Option<Bytes> {
         let mut newest = None;
         for table in &mut self.tables {
             if let Some((_, found)) = table.next_if(|(other, _)| other == key) {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use crate::key::Key;
 use crate::merge::{Merge, Writes};
 use crate::range::KeyRange;
 use crate::store::{Batch, Bytes, KvError, Order, Rows, View};
@@ -28,9 +29,9 @@ use crate::store::{Batch, Bytes, KvError, Order, Rows, View};
 /// ```
 pub struct Staging {
     below: Arc<dyn View>,
-    writes: BTreeMap<Bytes, Option<Bytes>>,
+    writes: BTreeMap<Key, Option<Bytes>>,
     /// What each key held in `writes` before it was written since the savepoint.
-    before: Vec<(Bytes, Option<Option<Bytes>>)>,
+    before: Vec<(Key, Option<Option<Bytes>>)>,
 }
 
 impl Staging {
@@ -64,16 +65,16 @@ impl Staging {
     }
 
     /// Stages a write.
-    pub fn put(&mut self, key: impl Into<Bytes>, value: impl Into<Bytes>) {
+    pub fn put(&mut self, key: impl Into<Key>, value: impl Into<Bytes>) {
         self.write(key.into(), Some(value.into()));
     }
 
     /// Stages a deletion.
-    pub fn delete(&mut self, key: impl Into<Bytes>) {
+    pub fn delete(&mut self, key: impl Into<Key>) {
         self.write(key.into(), None);
     }
 
-    fn write(&mut self, key: Bytes, value: Option<Bytes>) {
+    fn write(&mut self, key: Key, value: Option<Bytes>) {
         let before = self.writes.insert(key.clone(), value);
         self.before.push((key, before));
     }
@@ -94,12 +95,12 @@ impl Staging {
     }
 
     /// The staged writes in key order; none deletes.
-    pub fn writes(&self) -> impl Iterator<Item = (&Bytes, Option<&Bytes>)> {
+    pub fn writes(&self) -> impl Iterator<Item = (&Key, Option<&Bytes>)> {
         self.writes.iter().map(|(key, value)| (key, value.as_ref()))
     }
 
     /// The staged writes as a batch.
     pub fn into_batch(self) -> Batch {
-        Batch::from_writes(self.writes)
+        Batch::from_sorted(self.writes.into_iter().collect())
     }
 }

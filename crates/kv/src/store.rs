@@ -3,16 +3,16 @@
 //! Keeps: the duties written on [`Store`] and [`View`]; `statehouse-testkit` holds the suite that checks them.
 //! Never: asks a store to order writers. One writer commits at a time, readers are never held up.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::key::Key;
 use crate::range::KeyRange;
 
-/// A stored key or value: shared, immutable bytes that are cheap to clone.
+/// A stored value: shared, immutable bytes that are cheap to clone.
 pub type Bytes = Arc<[u8]>;
 
 /// One row of a scan: key and value.
-pub type Row = (Bytes, Bytes);
+pub type Row = (Key, Bytes);
 
 /// The rows of a scan. It borrows the view that it came from.
 pub type Rows<'view> = Box<dyn Iterator<Item = Result<Row, KvError>> + Send + 'view>;
@@ -82,7 +82,7 @@ pub enum Committed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The key that is looked at.
-    pub key: Bytes,
+    pub key: Key,
     /// What it must hold.
     pub expected: Option<Bytes>,
 }
@@ -90,8 +90,9 @@ pub struct Condition {
 /// Writes that happen together. The last write to a key wins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    pub(crate) writes: BTreeMap<Bytes, Option<Bytes>>,
-    pub(crate) condition: Option<Condition>,
+    /// Sorted, each key once.
+    writes: Vec<(Key, Option<Bytes>)>,
+    condition: Option<Condition>,
 }
 
 impl Batch {
@@ -100,36 +101,51 @@ impl Batch {
         Self::default()
     }
 
-    /// A batch of writes that are already in a sorted map; none deletes.
-    pub fn from_writes(writes: BTreeMap<Bytes, Option<Bytes>>) -> Self {
+    /// A batch of writes that are sorted by key, each key once; none deletes.
+    ///
+    /// # Panics
+    /// If they are not.
+    pub fn from_sorted(writes: Vec<(Key, Option<Bytes>)>) -> Self {
+        assert!(writes.is_sorted_by(|(left, _), (right, _)| left < right), "the writes of a batch are sorted");
         Self { writes, condition: None }
     }
 
     /// Adds a write.
-    pub fn put(mut self, key: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
-        self.writes.insert(key.into(), Some(value.into()));
-        self
+    pub fn put(self, key: impl Into<Key>, value: impl Into<Bytes>) -> Self {
+        self.write(key.into(), Some(value.into()))
     }
 
     /// Adds a deletion.
-    pub fn delete(mut self, key: impl Into<Bytes>) -> Self {
-        self.writes.insert(key.into(), None);
+    pub fn delete(self, key: impl Into<Key>) -> Self {
+        self.write(key.into(), None)
+    }
+
+    fn write(mut self, key: Key, value: Option<Bytes>) -> Self {
+        match self.writes.binary_search_by(|(other, _)| other.cmp(&key)) {
+            Ok(place) => self.writes[place].1 = value,
+            Err(place) => self.writes.insert(place, (key, value)),
+        }
         self
     }
 
+    /// Whether the batch changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
     /// Makes the batch conditional.
-    pub fn when(mut self, key: impl Into<Bytes>, expected: Option<Bytes>) -> Self {
+    pub fn when(mut self, key: impl Into<Key>, expected: Option<Bytes>) -> Self {
         self.condition = Some(Condition { key: key.into(), expected });
         self
     }
 
     /// The writes in key order; none deletes.
-    pub fn writes(&self) -> impl ExactSizeIterator<Item = (&Bytes, Option<&Bytes>)> {
+    pub fn writes(&self) -> impl ExactSizeIterator<Item = (&Key, Option<&Bytes>)> {
         self.writes.iter().map(|(key, value)| (key, value.as_ref()))
     }
 
     /// The writes in key order, given away.
-    pub fn into_writes(self) -> impl ExactSizeIterator<Item = (Bytes, Option<Bytes>)> {
+    pub fn into_writes(self) -> impl ExactSizeIterator<Item = (Key, Option<Bytes>)> {
         self.writes.into_iter()
     }
 

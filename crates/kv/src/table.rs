@@ -11,32 +11,48 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crossbeam_skiplist::SkipMap;
 use crossbeam_skiplist::map::{Entry, Range};
 
+use crate::filter::{Filter, KeyHash};
+use crate::key::Key;
 use crate::range::KeyRange;
 use crate::store::{Bytes, Order, Sequence};
 
 /// What a node of the map costs beside its key and value: tower, counts, two shared headers.
-const NODE_BYTES: usize = 128;
+const NODE_BYTES: usize = 160;
+
+/// What a row takes on average, to size the filter; a table with smaller rows has a weaker filter.
+const EXPECTED_ROW_BYTES: usize = 400;
 
 /// A key with the batch that wrote it; newer versions of a key sort first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Versioned {
-    key: Bytes,
+    key: Key,
     sequence: Reverse<Sequence>,
 }
 
 /// What a table knows of a key: a value, or that it was deleted.
 pub(crate) type Found = Option<Bytes>;
 
-#[derive(Default)]
 pub(crate) struct Table {
     versions: SkipMap<Versioned, Found>,
+    /// Most keys that are looked up are not in a table; this says so without a search.
+    filter: Filter,
     bytes: AtomicUsize,
 }
 
 impl Table {
+    /// An empty table that is expected to grow to about `bytes_max`.
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self {
+            versions: SkipMap::new(),
+            filter: Filter::new(bytes_max / EXPECTED_ROW_BYTES),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
     /// Adds a write of the batch with this sequence.
-    pub(crate) fn insert(&self, key: Bytes, value: Found, sequence: Sequence) {
+    pub(crate) fn insert(&self, key: Key, value: Found, sequence: Sequence) {
         let bytes = key.len() + value.as_ref().map_or(0, |value| value.len()) + NODE_BYTES;
+        self.filter.add(&key);
         self.versions.insert(Versioned { key, sequence: Reverse(sequence) }, value);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -52,8 +68,12 @@ impl Table {
 
     /// The newest version of `probe`'s key at or below its sequence; none if the table has none.
     pub(crate) fn get(&self, probe: &Probe) -> Option<Found> {
-        let entry = self.versions.lower_bound(Bound::Included(&probe.0))?;
-        (entry.key().key == probe.0.key).then(|| entry.value().clone())
+        if !self.filter.may_contain(&probe.hash) {
+            return None;
+        }
+        let probe = &probe.versioned;
+        let entry = self.versions.lower_bound(Bound::Included(probe))?;
+        (entry.key().key == probe.key).then(|| entry.value().clone())
     }
 
     /// The newest version of each key of `range` at or below `sequence`, deletions included.
@@ -76,11 +96,15 @@ impl Table {
 const NEWEST: Reverse<Sequence> = Reverse(Sequence::MAX);
 
 /// A key to look up, made once and used on several tables.
-pub(crate) struct Probe(Versioned);
+pub(crate) struct Probe {
+    versioned: Versioned,
+    hash: KeyHash,
+}
 
 impl Probe {
     pub(crate) fn new(key: &[u8], sequence: Sequence) -> Self {
-        Self(Versioned { key: key.into(), sequence: Reverse(sequence) })
+        let versioned = Versioned { key: key.into(), sequence: Reverse(sequence) };
+        Self { versioned, hash: KeyHash::of(key) }
     }
 }
 
@@ -111,9 +135,9 @@ pub(crate) struct TableScan<'table> {
 }
 
 impl Iterator for TableScan<'_> {
-    type Item = (Bytes, Found);
+    type Item = (Key, Found);
 
-    fn next(&mut self) -> Option<(Bytes, Found)> {
+    fn next(&mut self) -> Option<(Key, Found)> {
         loop {
             let first = self.versions.next()?;
             let key = first.key().key.clone();
@@ -143,7 +167,7 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let table = Table::default();
+        let table = Table::new(0);
         for (key, value, sequence) in
             [("a", Some("a1"), 1), ("b", Some("b1"), 1), ("a", None, 2), ("a", Some("a3"), 3)]
         {
@@ -153,10 +177,10 @@ mod tests {
     }
 
     fn scan(order: Order, sequence: Sequence) -> String {
-        let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let rows = table()
             .scan(&KeyRange::all(), order, sequence)
-            .map(|(key, found)| format!("{}={}", text(&key), found.as_ref().map_or("-".into(), text)))
+            .map(|(key, found)| format!("{}={}", text(&key), found.as_ref().map_or("-".into(), |value| text(value))))
             .collect::<Vec<_>>();
         rows.join(" ")
     }

@@ -32,8 +32,9 @@ const SHARD: journal::ShardId = 1;
 const GENERATION: u32 = 1;
 const FIRST_BUCKET: u16 = 0;
 
-/// Entries that wait between the journal and the apply loop.
-const APPLY_QUEUE_ENTRIES: usize = 16;
+/// Entries that wait between the journal and the apply loop. While one waits, the next one grows: a longer queue
+/// would only make more and smaller entries (measured at 256 callers: 14 commands an entry with 16 here).
+const APPLY_QUEUE_ENTRIES: usize = 1;
 
 /// Bytes of journal that are read at a time when it is replayed.
 const REPLAY_CHUNK_BYTES: usize = 8 << 20;

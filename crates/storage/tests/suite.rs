@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kv::{Batch, Bytes, KeyRange, KvError, Order, Overlay, OverlayOptions, Store};
+use kv::{Batch, Bytes, Key, KeyRange, KvError, Order, Overlay, OverlayOptions, Store};
 use statehouse_storage::{Options, TreeStore};
 use testkit::random::Random;
 
@@ -52,13 +52,13 @@ fn what_was_committed_is_there_after_reopening() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store");
     let mut random = Random::new(7);
-    let mut model = BTreeMap::<Bytes, Bytes>::new();
+    let mut model = BTreeMap::<Key, Bytes>::new();
     let mut store = TreeStore::create(&path, &Options::default()).expect("create");
     for _ in 0..10 {
         for _ in 0..12 {
             let mut batch = Batch::new();
             for _ in 0..200 {
-                let key: Bytes = random.below(1_000).to_be_bytes().into();
+                let key: Key = random.below(1_000).to_be_bytes().into();
                 if random.one_in(3) {
                     model.remove(&key);
                     batch = batch.delete(key);

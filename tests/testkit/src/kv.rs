@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kv::{Batch, Bytes, Committed, KeyRange, Order, Store, View};
+use kv::{Batch, Bytes, Committed, Key, KeyRange, Order, Store, View};
 
 use crate::random::Random;
 
@@ -27,6 +27,10 @@ fn bytes(text: &str) -> Bytes {
     text.as_bytes().into()
 }
 
+fn key(text: &str) -> Key {
+    text.as_bytes().into()
+}
+
 fn applied(committed: Result<Committed, kv::KvError>) -> u64 {
     match committed.expect("the store takes the batch") {
         Committed::Applied(sequence) => sequence,
@@ -40,7 +44,7 @@ fn view(store: &impl Store) -> Arc<dyn View> {
 
 /// The rows of a scan as `key=value` words.
 fn rows(view: &dyn View, range: &KeyRange, order: Order) -> String {
-    let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let rows = view.scan(range, order).map(|row| {
         let (key, value) = row.expect("the scan goes on");
         format!("{}={}", text(&key), text(&value))
@@ -50,28 +54,28 @@ fn rows(view: &dyn View, range: &KeyRange, order: Order) -> String {
 
 fn a_batch_is_visible_at_once_and_the_last_write_wins(store: &impl Store) {
     assert_eq!(view(store).get(b"a").expect("get"), None);
-    let first = applied(store.commit(Batch::new().put(bytes("a"), bytes("0")).put(bytes("a"), bytes("1"))));
+    let first = applied(store.commit(Batch::new().put(key("a"), bytes("0")).put(key("a"), bytes("1"))));
     assert_eq!(view(store).get(b"a").expect("get"), Some(bytes("1")));
-    let second = applied(store.commit(Batch::new().put(bytes("a"), bytes(""))));
+    let second = applied(store.commit(Batch::new().put(key("a"), bytes(""))));
     assert_eq!(view(store).get(b"a").expect("get"), Some(bytes("")), "an empty value is a value");
     assert!(second > first, "sequences rise");
 }
 
 fn a_deletion_hides_and_a_later_write_shows(store: &impl Store) {
-    applied(store.commit(Batch::new().put(bytes("a"), bytes("1")).put(bytes("b"), bytes("2"))));
+    applied(store.commit(Batch::new().put(key("a"), bytes("1")).put(key("b"), bytes("2"))));
     store.persist().expect("persist");
-    applied(store.commit(Batch::new().delete(bytes("a")).delete(bytes("never-there"))));
+    applied(store.commit(Batch::new().delete(key("a")).delete(key("never-there"))));
     assert_eq!(view(store).get(b"a").expect("get"), None);
     assert_eq!(rows(&*view(store), &KeyRange::all(), Order::Ascending), "b=2");
     store.persist().expect("persist");
     assert_eq!(view(store).get(b"a").expect("get"), None, "a deletion survives a persist");
-    applied(store.commit(Batch::new().put(bytes("a"), bytes("3"))));
+    applied(store.commit(Batch::new().put(key("a"), bytes("3"))));
     assert_eq!(rows(&*view(store), &KeyRange::all(), Order::Descending), "b=2 a=3");
 }
 
 fn a_scan_goes_both_ways_within_its_range(store: &impl Store) {
-    for (index, key) in ["d", "b", "a", "c", "e"].into_iter().enumerate() {
-        applied(store.commit(Batch::new().put(bytes(key), bytes("v"))));
+    for (index, name) in ["d", "b", "a", "c", "e"].into_iter().enumerate() {
+        applied(store.commit(Batch::new().put(key(name), bytes("v"))));
         if index == 2 {
             store.persist().expect("persist");
         }
@@ -85,12 +89,12 @@ fn a_scan_goes_both_ways_within_its_range(store: &impl Store) {
 }
 
 fn a_view_never_changes(store: &impl Store) {
-    applied(store.commit(Batch::new().put(bytes("a"), bytes("1")).put(bytes("b"), bytes("1"))));
+    applied(store.commit(Batch::new().put(key("a"), bytes("1")).put(key("b"), bytes("1"))));
     let old = view(store);
-    applied(store.commit(Batch::new().put(bytes("a"), bytes("2")).delete(bytes("b")).put(bytes("c"), bytes("2"))));
+    applied(store.commit(Batch::new().put(key("a"), bytes("2")).delete(key("b")).put(key("c"), bytes("2"))));
     store.persist().expect("persist");
     for round in 0..20 {
-        applied(store.commit(Batch::new().put(bytes("a"), bytes(&format!("{round}")))));
+        applied(store.commit(Batch::new().put(key("a"), bytes(&format!("{round}")))));
         store.persist().expect("persist");
     }
     assert_eq!(rows(&*old, &KeyRange::all(), Order::Ascending), "a=1 b=1");
@@ -100,21 +104,21 @@ fn a_view_never_changes(store: &impl Store) {
 }
 
 fn a_condition_decides_over_the_whole_batch(store: &impl Store) {
-    applied(store.commit(Batch::new().put(bytes("epoch"), bytes("7"))));
-    let stale = Batch::new().put(bytes("a"), bytes("x")).when(bytes("epoch"), Some(bytes("6")));
+    applied(store.commit(Batch::new().put(key("epoch"), bytes("7"))));
+    let stale = Batch::new().put(key("a"), bytes("x")).when(key("epoch"), Some(bytes("6")));
     assert_eq!(store.commit(stale).expect("commit"), Committed::ConditionFailed);
-    let present = Batch::new().put(bytes("a"), bytes("x")).when(bytes("epoch"), None);
+    let present = Batch::new().put(key("a"), bytes("x")).when(key("epoch"), None);
     assert_eq!(store.commit(present).expect("commit"), Committed::ConditionFailed);
     assert_eq!(view(store).get(b"a").expect("get"), None);
-    applied(store.commit(Batch::new().put(bytes("a"), bytes("y")).when(bytes("epoch"), Some(bytes("7")))));
-    applied(store.commit(Batch::new().put(bytes("b"), bytes("z")).when(bytes("absent"), None)));
+    applied(store.commit(Batch::new().put(key("a"), bytes("y")).when(key("epoch"), Some(bytes("7")))));
+    applied(store.commit(Batch::new().put(key("b"), bytes("z")).when(key("absent"), None)));
     assert_eq!(rows(&*view(store), &KeyRange::all(), Order::Ascending), "a=y b=z epoch=7");
 }
 
 fn durable_is_never_ahead_and_persist_catches_up(store: &impl Store) {
     let mut last = 0;
     for round in 0..10 {
-        last = applied(store.commit(Batch::new().put(bytes("k"), bytes(&format!("{round}")))));
+        last = applied(store.commit(Batch::new().put(key("k"), bytes(&format!("{round}")))));
         assert!(store.durable() <= last, "what is durable was committed");
     }
     assert!(store.persist().expect("persist") >= last, "persist covers what was committed before it");
@@ -124,12 +128,12 @@ fn durable_is_never_ahead_and_persist_catches_up(store: &impl Store) {
 
 fn a_random_history_equals_a_sorted_map(store: &impl Store, seed: u64) {
     let mut random = Random::new(seed);
-    let mut model = BTreeMap::<Bytes, Bytes>::new();
+    let mut model = BTreeMap::<Key, Bytes>::new();
     let mut pinned = Vec::new();
     for round in 0..2_000 {
         let mut batch = Batch::new();
         for _ in 0..random.below(6) {
-            let key = bytes(&format!("k{:02}", random.below(60)));
+            let key = key(&format!("k{:02}", random.below(60)));
             if random.one_in(3) {
                 model.remove(&key);
                 batch = batch.delete(key);
@@ -156,7 +160,7 @@ fn a_random_history_equals_a_sorted_map(store: &impl Store, seed: u64) {
 }
 
 /// Compares a view with the model by gets, and by scans of a random range in both orders.
-fn compare(view: &dyn View, model: &BTreeMap<Bytes, Bytes>, random: &mut Random) {
+fn compare(view: &dyn View, model: &BTreeMap<Key, Bytes>, random: &mut Random) {
     let start = format!("k{:02}", random.below(60)).into_bytes();
     let end = format!("k{:02}", random.below(60)).into_bytes();
     for range in [KeyRange::all(), KeyRange::between(start, end)] {
@@ -169,7 +173,7 @@ fn compare(view: &dyn View, model: &BTreeMap<Bytes, Bytes>, random: &mut Random)
         assert_eq!(down, expected, "a descending scan equals the model");
     }
     for number in 0..60 {
-        let key = bytes(&format!("k{number:02}"));
+        let key = key(&format!("k{number:02}"));
         assert_eq!(view.get(&key).expect("get").as_ref(), model.get(&key), "a get equals the model");
     }
 }
@@ -196,7 +200,7 @@ fn a_reader_sees_whole_batches_only<S: Store + 'static>(store: Arc<S>) {
     let readers: Vec<_> = readers.collect();
     for round in 1..=1_000_u64 {
         let value = bytes(&round.to_string());
-        applied(store.commit(keys.iter().fold(Batch::new(), |batch, key| batch.put(bytes(key), value.clone()))));
+        applied(store.commit(keys.iter().fold(Batch::new(), |batch, name| batch.put(key(name), value.clone()))));
         if round % 100 == 0 {
             store.persist().expect("persist");
         }

@@ -4,7 +4,7 @@
 //! Never: retries. After a failed flush nobody knows what the store below holds, so the overlay refuses further
 //! commits and its owner has to reopen.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -64,7 +64,7 @@ fn next_frozen(shared: &Shared) -> Option<(Arc<Table>, Sequence)> {
 
 fn flush(shared: &Shared, table: &Table) -> Result<(), KvError> {
     let rows = table.scan(&KeyRange::all(), Order::Ascending, Sequence::MAX);
-    let batch = Batch::from_writes(rows.collect::<BTreeMap<_, _>>());
+    let batch = Batch::from_sorted(rows.collect());
     match shared.below.commit(batch)? {
         Committed::Applied(_) => {}
         Committed::ConditionFailed => unreachable!("a flush carries no condition"),

@@ -75,6 +75,7 @@ struct Shared {
     /// Signalled when a table was frozen, a flush ended, or the overlay closes.
     changed: Condvar,
     durable: AtomicU64,
+    table_bytes_max: usize,
 }
 
 #[derive(Default)]
@@ -102,7 +103,8 @@ impl Shared {
         }
         let mut frozen = view.frozen.clone();
         frozen.push(view.active.clone());
-        self.published.store(Arc::new(OverlayView { active: Arc::default(), frozen, ..(*view).clone() }));
+        let active = Arc::new(Table::new(self.table_bytes_max));
+        self.published.store(Arc::new(OverlayView { active, frozen, ..(*view).clone() }));
         state.frozen_upto.push(view.sequence);
         self.changed.notify_all();
     }
@@ -121,7 +123,7 @@ impl Overlay {
     /// An overlay above `below`, whose every write must from now on come through the overlay.
     pub fn new(below: Arc<dyn Store>, options: OverlayOptions) -> Result<Self, KvError> {
         let view = OverlayView {
-            active: Arc::default(),
+            active: Arc::new(Table::new(options.table_bytes_max)),
             frozen: Vec::new(),
             below: below.view()?,
             sequence: 0,
@@ -132,6 +134,7 @@ impl Overlay {
             state: Mutex::default(),
             changed: Condvar::new(),
             durable: AtomicU64::new(0),
+            table_bytes_max: options.table_bytes_max,
         });
         let flusher = flusher::spawn(shared.clone())?;
         Ok(Self { shared, options, flusher: Some(flusher) })
@@ -164,7 +167,7 @@ impl Store for Overlay {
         if !batch.condition_holds(&*view)? {
             return Ok(Committed::ConditionFailed);
         }
-        if batch.writes.is_empty() {
+        if batch.is_empty() {
             return Ok(Committed::Applied(view.sequence));
         }
         let sequence = view.sequence + 1;
