@@ -25,7 +25,7 @@ use crate::frame::{Entry, Place, ShardId};
 use crate::guard::Guard;
 use crate::kept::Kept;
 use crate::survey;
-use crate::watermark::{Marks, Watermark};
+use crate::watermark::{Known, Marks, Watermark};
 
 /// Sizes of the files.
 #[derive(Clone, Debug)]
@@ -110,6 +110,10 @@ impl<D: Disk> EngineFiles<D> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn first_file(&self) -> u64 {
+        self.engine().file_span(LogQueue::Append).0
+    }
+
     fn active_file(&self) -> u64 {
         self.engine().file_span(LogQueue::Append).1
     }
@@ -142,27 +146,29 @@ impl<D: Disk> EngineFiles<D> {
     }
 
     fn write_watermark(&self, state: &mut State<D>) -> Result<(), JournalError> {
-        let marks = state.marks();
-        self.attempt(state, "write the watermark", |state| state.watermark.write(marks))
+        let known = Known { first_file: self.first_file(), marks: state.marks() };
+        self.attempt(state, "write the watermark", |state| state.watermark.write(known))
     }
 
     /// Deletes the files that no shard needs any more.
     fn delete_stale_files(&self, state: &mut State<D>) -> Result<(), JournalError> {
-        self.attempt(state, "delete stale files", |_| {
+        self.attempt(state, "delete stale files", |state| {
+            // How many the engine deletes shows only afterwards, and no file may be missed till then.
+            state.watermark.write(Known { first_file: 0, marks: state.marks() })?;
             self.engine().purge_manager().must_purge_all_stale();
             // After power loss a file that had been deleted may be back. If a younger one is not,
             // the engine does not look at it, so nobody else would delete it.
-            let oldest = self.engine().file_span(LogQueue::Append).0;
             let files = survey::files_in(&self.entries_directory);
             for file in files.map_err(|error| JournalError::io("list files", error))? {
-                if survey::append_file_number(&file).is_some_and(|number| number < oldest) {
+                if survey::append_file_number(&file).is_some_and(|file| file < self.first_file()) {
                     let deleted = self.disk.delete(&file);
                     deleted.map_err(|error| JournalError::io("delete a stale file", error))?;
                 }
             }
             Ok(())
         })?;
-        state.kept.deleted(self.engine().file_span(LogQueue::Append).0);
+        self.write_watermark(state)?;
+        state.kept.deleted(self.first_file());
         state.bytes_counted = self.count_bytes();
         state.bytes_appended = 0;
         Ok(())
@@ -285,7 +291,7 @@ impl<D: Disk> EntryFiles for EngineFiles<D> {
         if let Some((shard, index)) = state.kept.laggard(self.active_file()) {
             self.move_last(&mut state, shard, index)?;
         }
-        if state.kept.should_delete(self.engine().file_span(LogQueue::Append).0) {
+        if state.kept.should_delete(self.first_file()) {
             self.delete_stale_files(&mut state)?;
         }
         Ok(())

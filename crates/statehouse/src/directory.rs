@@ -1,6 +1,6 @@
 //! The directory: who has it open, what it is, and how a new one comes to be; `docs/formats/directory.md`.
 //!
-//! Keeps: D1 (one opener at a time) and D2 (a directory is either whole or still being made: the identity file gets
+//! Keeps: H1 (one opener at a time) and H2 (a directory is either whole or still being made: the identity file gets
 //! its name last, so nothing is ever acknowledged in a directory without one).
 //! Never: removes anything from a directory that has, or ever had, an identity.
 

@@ -6,6 +6,7 @@
 //! the line that a failure prints says. `--without SITE` takes one sync for not called; then there
 //! must be a failure, or the sync is not needed, or this test is too weak.
 
+mod moments;
 mod operation;
 mod promises;
 mod recorder;

@@ -30,7 +30,7 @@ impl<D: Disk> EngineFiles<D> {
         // Looked for before anything is written: the watermark of a journal with entries guards them.
         // What a creation that was cut short has left behind holds none.
         let guards_entries = Watermark::open(disk.clone(), directory, id)
-            .is_ok_and(|watermark| !watermark.marks().is_empty());
+            .is_ok_and(|watermark| !watermark.known().marks.is_empty());
         let holds_entries = survey::holds_entries(&*disk, &directory.join("entries"))
             .map_err(|error| JournalError::io("look for a journal", error))?;
         if guards_entries || holds_entries {
@@ -64,7 +64,7 @@ impl<D: Disk> EngineFiles<D> {
         if let Some(file) = header.map_err(|error| JournalError::io("read file headers", error))? {
             return Err(JournalError::damaged(file.display(), "the file's header is not ours"));
         }
-        let guard = Arc::new(Guard::new(disk.clone(), watermark.marks().clone(), id));
+        let guard = Arc::new(Guard::new(disk.clone(), watermark.known().marks.clone(), id));
         let config = Config {
             dir: entries_directory.display().to_string(),
             recovery_mode: RecoveryMode::TolerateTailCorruption,
@@ -132,7 +132,13 @@ impl<D: Disk> EngineFiles<D> {
             let first_index = self.engine().first_index(shard).unwrap_or(last_index);
             state.kept.recovered(shard, first_index..=last_index, file_first..=file_last);
         }
-        for (shard, mark) in state.watermark.marks() {
+        let known = state.watermark.known();
+        if known.first_file > 0 && known.first_file < file_first {
+            let file = survey::append_file(&self.entries_directory, known.first_file);
+            let what = format!("a file is missing: entries are kept from there on, but the files begin at {file_first}");
+            return Err(JournalError::damaged(file.display(), what));
+        }
+        for (shard, mark) in &known.marks {
             let last_index = state.tails.get(shard).map_or(0, |tail| tail.last_index);
             if last_index < *mark {
                 let what = format!("entry {mark} was durable, but the entries end at {last_index}");

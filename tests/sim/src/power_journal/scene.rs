@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use journal::{EngineFiles, EngineOptions, EntryFiles, ShardId};
 use testkit::random::Random;
 
+use super::moments::Moments;
 use super::operation::{Note, Operation, Site};
 use super::promises::Promises;
 use super::recorder::RecordingDisk;
@@ -56,11 +57,11 @@ impl Scene<'_> {
                     return found;
                 }
             };
-            let weights = weights(&operations);
+            let moments = Moments::of(&operations);
             let mut points: Vec<usize> =
-                (0..IMAGES_PER_GENERATION).map(|_| draw(&weights, &mut random)).collect();
+                (0..IMAGES_PER_GENERATION).map(|_| moments.draw(&mut random)).collect();
             points.sort_unstable();
-            let next_point = draw(&weights, &mut random);
+            let next_point = moments.draw(&mut random);
             let mut next = None;
             let mut images = (image_first..).zip(points).peekable();
             for (position, operation) in operations.iter().enumerate() {
@@ -170,47 +171,5 @@ fn append(files: &EngineFiles, promises: &mut Promises, random: &mut Random) -> 
     promises.note(&Note::Appending { shard, first_index, payloads });
     promises.note(&Note::Appended { shard, last_index: first_index });
     Ok(())
-}
-
-/// How interesting the moment before each operation is: most of all right behind a change that is
-/// not durable yet.
-fn weights(operations: &[Operation]) -> Vec<u64> {
-    let mut opening = false;
-    let weight = |operation: &Operation| {
-        let weight = match operation {
-            Operation::Note(Note::Opening) => {
-                opening = true;
-                2
-            }
-            Operation::Note(Note::Opened { .. }) => {
-                opening = false;
-                10
-            }
-            Operation::Sync { site: Site::WatermarkWrite | Site::WatermarkReopen, .. } => 12,
-            Operation::Sync { .. } => 8,
-            Operation::Note(Note::Closing | Note::Appended { .. }) => 4,
-            Operation::Note(_) => 6,
-            Operation::Write { .. } | Operation::Allocate { .. } => 1,
-            Operation::Create { .. }
-            | Operation::CreateDirectory { .. }
-            | Operation::Delete { .. }
-            | Operation::Rename { .. }
-            | Operation::Truncate { .. }
-            | Operation::SyncDirectory { .. } => 12,
-        };
-        if opening { weight * 2 } else { weight }
-    };
-    operations.iter().map(weight).collect()
-}
-
-fn draw(weights: &[u64], random: &mut Random) -> usize {
-    let mut rest = random.below(weights.iter().sum());
-    for (position, weight) in weights.iter().enumerate() {
-        match rest.checked_sub(*weight) {
-            Some(left) => rest = left,
-            None => return position,
-        }
-    }
-    unreachable!("the weights add up")
 }
 

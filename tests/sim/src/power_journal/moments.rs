@@ -1,0 +1,53 @@
+//! Which moments of a recording are worth losing power at: right before a sync, most of all.
+
+use testkit::random::Random;
+
+use super::operation::{Note, Operation, Site};
+
+/// Positions in a recording, by what is about to happen there.
+pub(crate) struct Moments {
+    any: usize,
+    /// Each kind comes up as often as the others, however rare it is in the recording.
+    kinds: Vec<Vec<usize>>,
+}
+
+impl Moments {
+    pub(crate) fn of(operations: &[Operation]) -> Self {
+        let mut kinds = vec![Vec::new(); 7];
+        let mut opening = false;
+        for (position, operation) in operations.iter().enumerate() {
+            match operation {
+                Operation::Note(Note::Opening) => opening = true,
+                Operation::Note(Note::Opened { .. }) => opening = false,
+                _ => {}
+            }
+            if opening {
+                kinds[0].push(position);
+            }
+            let kind = match operation {
+                Operation::Sync { site: Site::WatermarkWrite | Site::WatermarkReopen, .. } => 1,
+                Operation::Sync { site: Site::EngineAppend | Site::RecoveredEntries, .. } => 2,
+                Operation::Sync { .. } | Operation::Truncate { .. } => 3,
+                Operation::Create { .. }
+                | Operation::CreateDirectory { .. }
+                | Operation::SyncDirectory { .. } => 4,
+                Operation::Delete { .. } | Operation::Rename { .. } => 5,
+                // What has just been promised is broken first.
+                Operation::Note(_) => 6,
+                Operation::Write { .. } | Operation::Allocate { .. } => continue,
+            };
+            kinds[kind].push(position);
+        }
+        kinds.retain(|positions| !positions.is_empty());
+        Self { any: operations.len(), kinds }
+    }
+
+    /// A moment; sometimes just any.
+    pub(crate) fn draw(&self, random: &mut Random) -> usize {
+        if self.kinds.is_empty() || random.one_in(6) {
+            return random.index(self.any);
+        }
+        let positions = random.choose(&self.kinds);
+        *random.choose(positions)
+    }
+}
