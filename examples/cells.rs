@@ -17,7 +17,9 @@ fn main() -> Result<(), Error> {
     for candidate in ["green", "red"] {
         match cells.cas("deployment/colour", Expected::Version(1), candidate)? {
             Swapped::Written(written) => println!("{candidate} is version {}", written.version),
-            Swapped::Conflict { current } => println!("{candidate} came too late, the cell is at {current:?}"),
+            Swapped::Conflict { current } => {
+                println!("{candidate} came too late, the cell is at {current:?}")
+            }
         }
     }
 

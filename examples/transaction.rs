@@ -38,7 +38,8 @@ fn main() -> Result<(), Error> {
             });
         }
     });
-    let sum: i64 = ["ann", "bob"].map(|name| bank.cells().get(name).unwrap().unwrap().as_integer().unwrap()).iter().sum();
+    let listed = bank.cells().list("", Default::default())?;
+    let sum: i64 = listed.cells.iter().filter_map(|(_, account)| account.value.as_integer()).sum();
     println!("together they still have {sum}");
     assert_eq!(sum, 200);
 

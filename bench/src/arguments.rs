@@ -21,9 +21,9 @@ pub fn parse() -> (String, Arguments) {
 impl Arguments {
     /// The number given as `--name`, or `default`.
     pub fn number(&self, name: &str, default: u64) -> u64 {
-        self.0.get(name).map_or(default, |value| {
-            value.parse().unwrap_or_else(|_| panic!("--{name} takes a number, not {value:?}"))
-        })
+        self.0
+            .get(name)
+            .map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("--{name} takes a number, not {value:?}")))
     }
 
     /// The text given as `--name`.

@@ -69,7 +69,15 @@ impl BareMap {
                 }
             }
         });
-        Self { tree, active: Map::new(), active_bytes: 0, flushing: None, flushes, flushed: Mutex::new(flushed), flusher: Some(flusher) }
+        Self {
+            tree,
+            active: Map::new(),
+            active_bytes: 0,
+            flushing: None,
+            flushes,
+            flushed: Mutex::new(flushed),
+            flusher: Some(flusher),
+        }
     }
 
     /// One get and two writes for each command, as a set that displaces a version does, for a while.

@@ -21,7 +21,9 @@ pub fn cpu_seconds() -> f64 {
 
 /// Bytes of all files below a directory.
 pub fn directory_bytes(path: &Path) -> u64 {
-    let Ok(listed) = std::fs::read_dir(path) else { return 0 };
+    let Ok(listed) = std::fs::read_dir(path) else {
+        return 0;
+    };
     let sizes = listed.flatten().map(|entry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => directory_bytes(&entry.path()),
         Ok(metadata) => metadata.len(),

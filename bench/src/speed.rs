@@ -73,13 +73,15 @@ pub fn run(arguments: &Arguments) -> Report {
     report
 }
 
+#[allow(clippy::cast_possible_truncation, reason = "a batch is a few hundred commands")]
 fn compare_sets(report: &mut Report, directory: &Path, sets: &[SetRun], cells_count: u64, duration: Duration) {
     let mut bare = BareMap::load(&directory.join("map"), cells_count, VALUE_BYTES);
     let map_per_second = bare.run_sets(cells_count, VALUE_BYTES, duration);
     println!("bare sorted map with lsm-tree behind: {map_per_second:.0} commands/s (one get, two writes)");
     drop(bare);
     for (callers, set) in CALLERS.iter().zip(sets) {
-        let bytes = (set.batch * (VALUE_BYTES + COMMAND_OVERHEAD_BYTES) as f64) as usize;
+        let commands = set.batch.round() as u32 as usize;
+        let bytes = commands * (VALUE_BYTES + COMMAND_OVERHEAD_BYTES);
         let append = bare_append::run(&directory.join(format!("append-{callers}")), bytes, duration);
         let seconds = append.mean() / 1e9;
         let append_per_second = set.batch / seconds;

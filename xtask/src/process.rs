@@ -25,8 +25,6 @@ pub(crate) fn has_cargo_subcommand(directory: &Path, subcommand: &str) -> bool {
 
 /// Runs to the end with the caller's output and says whether it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> Result<bool, String> {
-    let status = command
-        .status()
-        .map_err(|error| format!("start {command:?}: {error}"))?;
+    let status = command.status().map_err(|error| format!("start {command:?}: {error}"))?;
     Ok(status.success())
 }

@@ -34,10 +34,7 @@ impl Tree {
         let mut files = Vec::new();
         collect(root, "", &mut files)?;
         files.sort();
-        Ok(Self {
-            root: root.to_path_buf(),
-            files,
-        })
+        Ok(Self { root: root.to_path_buf(), files })
     }
 
     /// Every file, relative to the root, sorted.
@@ -47,8 +44,7 @@ impl Tree {
 
     /// Every file whose name ends in `.EXTENSION`.
     pub(crate) fn files_with(&self, extension: &str) -> impl Iterator<Item = &str> {
-        self.files()
-            .filter(move |file| Path::new(file).extension().is_some_and(|e| e == extension))
+        self.files().filter(move |file| Path::new(file).extension().is_some_and(|e| e == extension))
     }
 
     /// Whether a file or a directory is at this path. `..` is allowed.
@@ -73,11 +69,7 @@ fn collect(root: &Path, below: &str, files: &mut Vec<String>) -> Result<(), Stri
     for entry in fs::read_dir(&directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if below.is_empty() {
-            name.clone()
-        } else {
-            format!("{below}/{name}")
-        };
+        let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
         let kind = entry.file_type().map_err(failed)?;
         if kind.is_dir() && !SKIPPED_DIRECTORIES.contains(&name.as_str()) {
             collect(root, &path, files)?;

@@ -95,10 +95,9 @@ pub(crate) fn list() {
 fn command_lines(work: &Work) -> Vec<String> {
     match work {
         Work::CleanClone => vec!["bash .ci/run, in a fresh clone of HEAD".to_string()],
-        Work::Programs(programs) => programs
-            .iter()
-            .map(|program| format!("cargo {}", program.line(Size::Full)))
-            .collect(),
+        Work::Programs(programs) => {
+            programs.iter().map(|program| format!("cargo {}", program.line(Size::Full))).collect()
+        }
     }
 }
 
@@ -137,8 +136,7 @@ fn counts_when_small(item: &Item, figure: &Figure) -> bool {
 
 fn select(topic: &str, item: Option<&str>) -> Result<(&'static Topic, Vec<&'static Item>), String> {
     let found = TOPICS.iter().find(|candidate| candidate.name == topic);
-    let found =
-        found.ok_or_else(|| format!("no topic `{topic}`; `cargo xtask show` lists them"))?;
+    let found = found.ok_or_else(|| format!("no topic `{topic}`; `cargo xtask show` lists them"))?;
     let Some(item) = item else {
         return Ok((found, found.items.iter().collect()));
     };
@@ -149,13 +147,7 @@ fn select(topic: &str, item: Option<&str>) -> Result<(&'static Topic, Vec<&'stat
     Ok((found, vec![chosen]))
 }
 
-fn run_item(
-    root: &Path,
-    topic: &Topic,
-    item: &Item,
-    size: Size,
-    report: &mut Report,
-) -> Result<(), String> {
+fn run_item(root: &Path, topic: &Topic, item: &Item, size: Size, report: &mut Report) -> Result<(), String> {
     let programs = match (&item.work, size) {
         (Work::CleanClone, Size::Full) => {
             report.push(clean_clone::run(root, topic.name, item.name)?);
@@ -168,15 +160,8 @@ fn run_item(
     for program in programs {
         let line = program.line(size);
         println!("\nshow: cargo {line}");
-        io::stdout()
-            .flush()
-            .map_err(|error| format!("standard output: {error}"))?;
-        report.collect(
-            topic.name,
-            item.name,
-            &mut cargo(root, &line),
-            &mut io::stdout(),
-        )?;
+        io::stdout().flush().map_err(|error| format!("standard output: {error}"))?;
+        report.collect(topic.name, item.name, &mut cargo(root, &line), &mut io::stdout())?;
     }
     Ok(())
 }
@@ -189,10 +174,7 @@ mod tests {
     fn an_item_is_found_by_name_and_by_number() {
         for (wanted, name) in [("model", "model"), ("2", "model"), ("7", "flat")] {
             let (_, items) = select("cells", Some(wanted)).unwrap();
-            assert_eq!(
-                items.iter().map(|item| item.name).collect::<Vec<_>>(),
-                [name]
-            );
+            assert_eq!(items.iter().map(|item| item.name).collect::<Vec<_>>(), [name]);
         }
         assert_eq!(select("cells", None).unwrap().1.len(), 7);
         for (topic, item) in [("cell", None), ("cells", Some("0")), ("cells", Some("mod"))] {
@@ -205,18 +187,9 @@ mod tests {
         for topic in TOPICS {
             for (index, item) in topic.items.iter().enumerate() {
                 assert!(item.name.parse::<usize>().is_err());
-                let others = topic
-                    .items
-                    .iter()
-                    .enumerate()
-                    .filter(|(other, _)| *other != index);
+                let others = topic.items.iter().enumerate().filter(|(other, _)| *other != index);
                 for (_, other) in others {
-                    assert!(
-                        !other.name.starts_with(item.name),
-                        "{} {}",
-                        other.name,
-                        item.name
-                    );
+                    assert!(!other.name.starts_with(item.name), "{} {}", other.name, item.name);
                 }
             }
         }
@@ -224,26 +197,11 @@ mod tests {
 
     #[test]
     fn a_small_speed_may_be_short_but_not_missing() {
-        let item = |judge| Item {
-            name: "x",
-            shows: "",
-            work: Work::CleanClone,
-            judge,
-        };
-        let figure = |short, measured| Figure {
-            text: String::new(),
-            short,
-            measured,
-        };
+        let item = |judge| Item { name: "x", shows: "", work: Work::CleanClone, judge };
+        let figure = |short, measured| Figure { text: String::new(), short, measured };
         assert!(!counts_when_small(&item(Judge::Speed), &figure(true, true)));
         assert!(counts_when_small(&item(Judge::Speed), &figure(true, false)));
-        assert!(counts_when_small(
-            &item(Judge::Correctness),
-            &figure(true, true)
-        ));
-        assert!(!counts_when_small(
-            &item(Judge::Correctness),
-            &figure(false, true)
-        ));
+        assert!(counts_when_small(&item(Judge::Correctness), &figure(true, true)));
+        assert!(!counts_when_small(&item(Judge::Correctness), &figure(false, true)));
     }
 }

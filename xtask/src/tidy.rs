@@ -26,14 +26,9 @@ pub(crate) fn run(root: &Path) -> Result<bool, String> {
     for complaint in &complaints {
         println!("{complaint}");
     }
-    let errors = complaints
-        .iter()
-        .filter(|complaint| complaint.severity == Severity::Error);
+    let errors = complaints.iter().filter(|complaint| complaint.severity == Severity::Error);
     let errors = errors.count();
-    println!(
-        "tidy: {errors} errors, {} warnings",
-        complaints.len() - errors
-    );
+    println!("tidy: {errors} errors, {} warnings", complaints.len() - errors);
     Ok(errors == 0)
 }
 
@@ -70,37 +65,17 @@ struct Complaint {
 impl Complaint {
     fn error(path: &str, line: usize, wrong: impl Into<String>, remedy: impl Into<String>) -> Self {
         let (wrong, remedy) = (wrong.into(), remedy.into());
-        Self {
-            path: path.to_string(),
-            line,
-            severity: Severity::Error,
-            wrong,
-            remedy,
-        }
+        Self { path: path.to_string(), line, severity: Severity::Error, wrong, remedy }
     }
 
-    fn warning(
-        path: &str,
-        line: usize,
-        wrong: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
-        Self {
-            severity: Severity::Warning,
-            ..Self::error(path, line, wrong, remedy)
-        }
+    fn warning(path: &str, line: usize, wrong: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(path, line, wrong, remedy) }
     }
 }
 
 impl fmt::Display for Complaint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            line,
-            severity,
-            wrong,
-            remedy,
-        } = self;
+        let Self { path, line, severity, wrong, remedy } = self;
         let label = match severity {
             Severity::Error => "",
             Severity::Warning => "warning: ",
@@ -117,10 +92,7 @@ mod tests {
     /// A workspace that every rule accepts, to be broken in one place by a test.
     fn sound() -> TemporaryTree {
         let tree = TemporaryTree::new();
-        tree.write(
-            "Cargo.toml",
-            "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n",
-        );
+        tree.write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n");
         tree.write(
             "crates/kv/Cargo.toml",
             "[package]\nname = \"statehouse-kv\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
@@ -144,16 +116,9 @@ mod tests {
         );
         tree.write("crates/kv/src/util.rs", "fn undocumented() {}\n");
         tree.write("README.md", "[gone](gone.md)\n");
-        tree.write(
-            "ARCHITECTURE.md",
-            "`crates/kv`, `docs/gone`\n\n| K1 | broken |\n",
-        );
+        tree.write("ARCHITECTURE.md", "`crates/kv`, `docs/gone`\n\n| K1 | broken |\n");
         tree.write("notes.txt", concat!("see ../sha", "red\n"));
-        let found: Vec<String> = check(tree.root())
-            .unwrap()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let found: Vec<String> = check(tree.root()).unwrap().iter().map(ToString::to_string).collect();
         let expected = [
             "tidy: ARCHITECTURE.md:1: `docs/gone` does not exist; ",
             "tidy: ARCHITECTURE.md:3: invariant K1 is named in 0 of 2 Rust files; ",
@@ -182,10 +147,7 @@ mod tests {
     #[test]
     fn a_warning_alone_passes() {
         let tree = sound();
-        tree.write(
-            "crates/kv/src/lib.rs",
-            &format!("//! A store.\n{}", "\n".repeat(500)),
-        );
+        tree.write("crates/kv/src/lib.rs", &format!("//! A store.\n{}", "\n".repeat(500)));
         assert_eq!(check(tree.root()).unwrap().len(), 1);
         assert_eq!(run(tree.root()), Ok(true));
     }

@@ -19,14 +19,9 @@ pub(crate) enum Tests {
 }
 
 enum Work {
-    Cargo {
-        arguments: &'static str,
-        environment: &'static [(&'static str, &'static str)],
-    },
+    Cargo { arguments: &'static str, environment: &'static [(&'static str, &'static str)] },
     Tidy,
-    Nothing {
-        succeeds: bool,
-    },
+    Nothing { succeeds: bool },
 }
 
 struct Step {
@@ -52,14 +47,8 @@ pub(crate) fn run(root: &Path, tests: Tests) -> Result<bool, String> {
         }
         println!("verify: took {:.1} s", started.elapsed().as_secs_f64());
     }
-    let skipped = steps
-        .iter()
-        .filter(|step| matches!(step.work, Work::Nothing { .. }))
-        .count();
-    println!(
-        "\nverify: {} steps passed, {skipped} skipped",
-        count - skipped
-    );
+    let skipped = steps.iter().filter(|step| matches!(step.work, Work::Nothing { .. })).count();
+    println!("\nverify: {} steps passed, {skipped} skipped", count - skipped);
     Ok(true)
 }
 
@@ -77,10 +66,7 @@ fn steps(tests: Tests, found: &Found) -> Vec<Step> {
             "cargo clippy --workspace --all-targets --locked -- -D warnings",
             "clippy --workspace --all-targets --locked -- -D warnings",
         ),
-        Step {
-            heading: "cargo xtask tidy",
-            work: Work::Tidy,
-        },
+        Step { heading: "cargo xtask tidy", work: Work::Tidy },
         Step {
             heading: "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps --locked",
             work: Work::Cargo {
@@ -91,26 +77,17 @@ fn steps(tests: Tests, found: &Found) -> Vec<Step> {
     ];
     if tests == Tests::Run {
         steps.push(if found.nextest {
-            plain(
-                "cargo nextest run --workspace --locked",
-                "nextest run --workspace --locked",
-            )
+            plain("cargo nextest run --workspace --locked", "nextest run --workspace --locked")
         } else {
             plain(
                 "cargo test --workspace --locked --lib --bins --tests (no cargo-nextest here)",
                 "test --workspace --locked --lib --bins --tests",
             )
         });
-        steps.push(plain(
-            "cargo test --workspace --doc --locked",
-            "test --workspace --doc --locked",
-        ));
+        steps.push(plain("cargo test --workspace --doc --locked", "test --workspace --doc --locked"));
     }
     steps.push(match (found.deny, found.in_ci) {
-        (true, _) => plain(
-            "cargo deny check licenses bans sources",
-            "deny check licenses bans sources",
-        ),
+        (true, _) => plain("cargo deny check licenses bans sources", "deny check licenses bans sources"),
         // On a developer's machine the rules may wait for CI; in CI nobody else would check them.
         (false, in_ci) => Step {
             heading: "cargo deny check licenses bans sources: SKIPPED, cargo-deny is not installed",
@@ -121,21 +98,12 @@ fn steps(tests: Tests, found: &Found) -> Vec<Step> {
 }
 
 fn plain(heading: &'static str, arguments: &'static str) -> Step {
-    Step {
-        heading,
-        work: Work::Cargo {
-            arguments,
-            environment: &[],
-        },
-    }
+    Step { heading, work: Work::Cargo { arguments, environment: &[] } }
 }
 
 fn run_step(root: &Path, step: &Step) -> Result<bool, String> {
     match step.work {
-        Work::Cargo {
-            arguments,
-            environment,
-        } => succeeds(cargo(root, arguments).envs(environment.iter().copied())),
+        Work::Cargo { arguments, environment } => succeeds(cargo(root, arguments).envs(environment.iter().copied())),
         Work::Tidy => tidy::run(root),
         Work::Nothing { succeeds } => Ok(succeeds),
     }
@@ -146,19 +114,12 @@ mod tests {
     use super::*;
 
     fn headings(tests: Tests, found: &Found) -> Vec<&'static str> {
-        steps(tests, found)
-            .iter()
-            .map(|step| step.heading)
-            .collect()
+        steps(tests, found).iter().map(|step| step.heading).collect()
     }
 
     #[test]
     fn without_tests_no_test_runner_is_named() {
-        let found = Found {
-            nextest: true,
-            deny: true,
-            in_ci: true,
-        };
+        let found = Found { nextest: true, deny: true, in_ci: true };
         let headings = headings(Tests::Skip, &found);
         assert_eq!(headings.len(), 5);
         assert!(!headings.iter().any(|heading| heading.contains("test")));
@@ -166,32 +127,16 @@ mod tests {
 
     #[test]
     fn without_nextest_cargo_test_takes_over() {
-        let found = Found {
-            nextest: false,
-            deny: true,
-            in_ci: false,
-        };
+        let found = Found { nextest: false, deny: true, in_ci: false };
         let headings = headings(Tests::Run, &found);
-        assert!(
-            headings
-                .iter()
-                .any(|heading| heading.contains("--lib --bins --tests"))
-        );
-        assert!(
-            !headings
-                .iter()
-                .any(|heading| heading.contains("nextest run"))
-        );
+        assert!(headings.iter().any(|heading| heading.contains("--lib --bins --tests")));
+        assert!(!headings.iter().any(|heading| heading.contains("nextest run")));
     }
 
     #[test]
     fn a_missing_cargo_deny_fails_only_in_ci() {
         for in_ci in [true, false] {
-            let found = Found {
-                nextest: true,
-                deny: false,
-                in_ci,
-            };
+            let found = Found { nextest: true, deny: false, in_ci };
             let steps = steps(Tests::Run, &found);
             let work = steps.last().map(|step| &step.work);
             assert!(matches!(work, Some(Work::Nothing { succeeds }) if *succeeds != in_ci));

@@ -81,7 +81,9 @@ pub enum Rejection {
         current: Option<u64>,
     },
     /// A transaction named two groups.
-    #[error("a transaction keeps to one group: this one is in {group:?}, {other:?} is another; use house.group(name) for what must change together [SH-1004]")]
+    #[error(
+        "a transaction keeps to one group: this one is in {group:?}, {other:?} is another; use house.group(name) for what must change together [SH-1004]"
+    )]
     TwoGroups {
         /// The transaction's group.
         group: String,
@@ -134,14 +136,6 @@ pub enum Rejection {
         /// What is the case.
         reason: &'static str,
     },
-    /// Old versions that were asked for are not kept any more.
-    #[error("the history of cell {cell:?} is kept from version {oldest} on [SH-1013]")]
-    HistoryUnavailable {
-        /// The cell.
-        cell: String,
-        /// The oldest version that is kept.
-        oldest: u64,
-    },
 }
 
 fn state(current: &Option<u64>) -> String {
@@ -172,7 +166,6 @@ impl Rejection {
             Rejection::SessionExpired => "SH-1010",
             Rejection::TransactionLost { .. } => "SH-1011",
             Rejection::TransactionState { .. } => "SH-1012",
-            Rejection::HistoryUnavailable { .. } => "SH-1013",
         }
     }
 

@@ -20,7 +20,7 @@ pub mod value;
 
 pub use catalogue::Retention;
 pub use cells::{
-    AsOf, Cells, Deleted, Expected, History, HistoryPage, Initialised, Listed, ListPage, Moment, Swapped, Versioned,
+    AsOf, Cells, Deleted, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, Swapped, Versioned,
     Written,
 };
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};

@@ -189,7 +189,9 @@ impl<D: Disk> EngineFiles<D> {
 
     /// What the files take on disk.
     fn count_bytes(&self) -> u64 {
-        let Ok(listed) = std::fs::read_dir(&self.entries_directory) else { return 0 };
+        let Ok(listed) = std::fs::read_dir(&self.entries_directory) else {
+            return 0;
+        };
         listed.filter_map(|file| file.ok()?.metadata().ok()).map(|metadata| metadata.len()).sum()
     }
 }
@@ -275,7 +277,9 @@ impl<D: Disk> EntryFiles for EngineFiles<D> {
 
     fn cut(&self, shard: ShardId, first_kept: u64) -> Result<(), JournalError> {
         let mut state = self.lock();
-        let Some(last_index) = self.engine().last_index(shard) else { return Ok(()) };
+        let Some(last_index) = self.engine().last_index(shard) else {
+            return Ok(());
+        };
         // The last entry stays: it holds the shard's place, and the hash that the next entry refers to.
         let first_kept = first_kept.min(last_index);
         if self.engine().first_index(shard).is_some_and(|first| first >= first_kept) {
@@ -322,6 +326,5 @@ impl<D: Disk> Drop for EngineFiles<D> {
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
-    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
-        .unwrap_or_else(|| "a panic".into())
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_else(|| "a panic".into())
 }

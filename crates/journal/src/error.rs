@@ -5,7 +5,9 @@
 #[non_exhaustive]
 pub enum JournalError {
     /// Bytes that were known to be durable are damaged or gone. Nothing was changed on disk.
-    #[error("the journal is damaged: {what} ({place}); nothing was changed, restore the file or the directory from a copy")]
+    #[error(
+        "the journal is damaged: {what} ({place}); nothing was changed, restore the file or the directory from a copy"
+    )]
     Damaged {
         /// Which file, or which shard and index.
         place: String,

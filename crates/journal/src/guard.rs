@@ -47,17 +47,9 @@ struct Judge<D: Disk> {
 
 impl<D: Disk> Guard<D> {
     pub(crate) fn new(disk: Arc<D>, marks: Marks, seed: u64) -> Self {
-        let judge = Judge {
-            disk: disk.clone(),
-            phase: Mutex::new(Phase::Opening),
-            marks,
-            seed,
-            refusal: Mutex::default(),
-        };
-        Self {
-            disk,
-            judge: Arc::new(judge),
-        }
+        let judge =
+            Judge { disk: disk.clone(), phase: Mutex::new(Phase::Opening), marks, seed, refusal: Mutex::default() };
+        Self { disk, judge: Arc::new(judge) }
     }
 
     /// The files are open: cuts are the engine's own business from now on.
@@ -94,8 +86,7 @@ impl<D: Disk> Judge<D> {
     }
 
     fn allow_cut(&self, file: &Path, offset: usize) -> io::Result<()> {
-        let reason =
-            survey::reason_not_to_cut(&*self.disk, file, offset, &self.marks, self.seed)?;
+        let reason = survey::reason_not_to_cut(&*self.disk, file, offset, &self.marks, self.seed)?;
         let Some(reason) = reason else { return Ok(()) };
         *locked(&self.refusal) = Some((file.to_owned(), format!("at byte {offset}: {reason}")));
         Err(io::Error::other("refused to drop durable entries"))

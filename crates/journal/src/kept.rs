@@ -34,12 +34,7 @@ struct Place {
 
 impl Kept {
     /// Entries found when the files were opened, somewhere in `files`: taken to be spread evenly.
-    pub(crate) fn recovered(
-        &mut self,
-        shard: ShardId,
-        entries: RangeInclusive<u64>,
-        files: RangeInclusive<u64>,
-    ) {
+    pub(crate) fn recovered(&mut self, shard: ShardId, entries: RangeInclusive<u64>, files: RangeInclusive<u64>) {
         let (first, last) = entries.into_inner();
         let file_count = files.end() - files.start() + 1;
         let entry_count = last - first + 1;
@@ -67,7 +62,9 @@ impl Kept {
 
     /// The entries before `first_kept` were given up.
     pub(crate) fn cut(&mut self, shard: ShardId, first_kept: u64) {
-        let Some(shard) = self.shards.get_mut(&shard) else { return };
+        let Some(shard) = self.shards.get_mut(&shard) else {
+            return;
+        };
         while shard.places.get(1).is_some_and(|next| next.first_index <= first_kept) {
             shard.places.pop_front();
         }
@@ -100,9 +97,8 @@ impl Kept {
         let busy = self.shards.values().filter(|shard| !rests(shard));
         let newest = busy.filter_map(Shard::oldest_file).min().unwrap_or(active_file);
         let mut resting = self.shards.iter().filter(|(_, shard)| rests(shard));
-        let (shard, found) = resting.find(|(_, shard)| {
-            shard.oldest_file().is_some_and(|file| file + FILES_BEHIND_MAX <= newest)
-        })?;
+        let (shard, found) =
+            resting.find(|(_, shard)| shard.oldest_file().is_some_and(|file| file + FILES_BEHIND_MAX <= newest))?;
         Some((*shard, found.last_index))
     }
 

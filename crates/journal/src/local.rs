@@ -130,14 +130,8 @@ impl<C: Queued> LocalJournal<C> {
     ) -> Result<Self, JournalError> {
         let queue = Arc::new(Queue::new(options));
         let failure = Arc::new(Mutex::new(None));
-        let writer = Writer {
-            files,
-            shard,
-            options: options.clone(),
-            queue: queue.clone(),
-            failure: failure.clone(),
-            consumer,
-        };
+        let writer =
+            Writer { files, shard, options: options.clone(), queue: queue.clone(), failure: failure.clone(), consumer };
         let writer = std::thread::Builder::new()
             .name("journal-write".into())
             .spawn(move || writer.run())

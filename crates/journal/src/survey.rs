@@ -118,10 +118,7 @@ pub(crate) fn holds_entries<F: FileSystem>(file_system: &F, directory: &Path) ->
 
 /// The first file whose header asks for aligned batches, which this journal never writes. The engine
 /// would believe a damaged alignment, and reserve memory for as many bytes of padding as it says.
-pub(crate) fn damaged_header<F: FileSystem>(
-    file_system: &F,
-    directory: &Path,
-) -> io::Result<Option<PathBuf>> {
+pub(crate) fn damaged_header<F: FileSystem>(file_system: &F, directory: &Path) -> io::Result<Option<PathBuf>> {
     const VERSION_2: [u8; 8] = 2_u64.to_be_bytes();
     for file in files_in(directory)? {
         let mut header = [0; FILE_HEADER_BYTES];
@@ -168,7 +165,9 @@ fn ending(path: &Path) -> Option<&'static str> {
 }
 
 fn other_files(file: &Path) -> io::Result<Vec<PathBuf>> {
-    let Some(directory) = file.parent() else { return Ok(Vec::new()) };
+    let Some(directory) = file.parent() else {
+        return Ok(Vec::new());
+    };
     let mut files = files_in(directory)?;
     files.retain(|other| other != file);
     Ok(files)
@@ -198,7 +197,9 @@ fn entries_in<F: FileSystem>(file_system: &F, file: &Path, seed: u64) -> io::Res
     let mut position = 0;
     while let Some(magic) = find(&bytes[position..], &MAGIC).map(|at| at + position) {
         position = magic + MAGIC.len();
-        let Some(offset) = magic.checked_sub(MAGIC_OFFSET) else { continue };
+        let Some(offset) = magic.checked_sub(MAGIC_OFFSET) else {
+            continue;
+        };
         if let Ok((entry, _, length)) = Entry::decode(&bytes[offset..], seed) {
             found.push(Found { offset, bytes: length, entry });
             position = offset + length;

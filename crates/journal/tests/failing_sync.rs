@@ -14,7 +14,7 @@ const ID: u64 = 78;
 const SHARD: u64 = 1;
 
 fn small() -> EngineOptions {
-    EngineOptions::default().file_bytes_target(4 << 10)
+    EngineOptions::default().file_bytes_target(1 << 10)
 }
 
 struct Number(u64);
@@ -90,8 +90,7 @@ fn run_until_failure(directory: &Path, fail_after: u64, count: u64) -> (Vec<Hear
     let (disk, plan) = FailingDisk::new(count);
     let files = EngineFiles::create_on(disk, directory, ID, &small()).unwrap();
     let heard = Listener::default();
-    let mut journal =
-        LocalJournal::start(Arc::new(files), SHARD, &LocalOptions::default(), heard.clone()).unwrap();
+    let mut journal = LocalJournal::start(Arc::new(files), SHARD, &LocalOptions::default(), heard.clone()).unwrap();
     plan.fail_after(fail_after);
     let taken = submit_until_closed(&journal, &heard);
     let syncs = plan.syncs();
@@ -107,7 +106,7 @@ fn run_until_failure(directory: &Path, fail_after: u64, count: u64) -> (Vec<Hear
 /// The failing sync is, in turn, of an append, of a file that is rolled, and of the watermark.
 #[test]
 fn a_failed_sync_stops_the_journal_and_is_never_retried() {
-    for fail_after in 1..130 {
+    for fail_after in 1..50 {
         let directory = tempfile::tempdir().unwrap();
         let (heard, taken, plan, syncs) = run_until_failure(directory.path(), fail_after, 1);
         assert_eq!(plan.syncs(), syncs, "no file was synced after the failure, not even to close it");

@@ -90,8 +90,7 @@ impl Fixture {
     fn start_gated(&self, options: &LocalOptions) -> (LocalJournal<Command>, Receiver<()>, Sender<()>) {
         let (entered_send, entered) = channel();
         let (leave, leave_receive) = channel();
-        let consumer =
-            Listener { committed: self.committed.clone(), gate: Some((entered_send, leave_receive)) };
+        let consumer = Listener { committed: self.committed.clone(), gate: Some((entered_send, leave_receive)) };
         let journal = LocalJournal::start(self.files.clone(), SHARD, options, consumer).unwrap();
         (journal, entered, leave)
     }
@@ -234,8 +233,7 @@ fn a_consumer_that_panics_closes_the_journal() {
         fn lost(&mut self, _: Vec<Command>, _: bool, _: &JournalError) {}
     }
     let fixture = fixture();
-    let journal =
-        LocalJournal::start(fixture.files.clone(), SHARD, &LocalOptions::default(), Panics).unwrap();
+    let journal = LocalJournal::start(fixture.files.clone(), SHARD, &LocalOptions::default(), Panics).unwrap();
     let refused = eventually(|| journal.submit(command(0, 0)).err());
     assert_eq!(refused.1, QueueFull::Closed);
 }

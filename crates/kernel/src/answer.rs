@@ -67,7 +67,9 @@ impl Answer {
                         2 => OpOutcome::Existing(reader.u64()?),
                         3 => OpOutcome::Nothing,
                         4 => OpOutcome::Assigned(reader.u32()?),
-                        _ => return Err(DecodeError { what: "an outcome of an unknown kind" }),
+                        _ => {
+                            return Err(DecodeError { what: "an outcome of an unknown kind" });
+                        }
                     });
                 }
                 Ok(Answer::Done { commit, outcomes })
@@ -141,13 +143,12 @@ fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, DecodeError> {
         3 => Rejection::Conflict { cell: reader.text()?.to_owned(), current: reader.optional_u64()? },
         5 => Rejection::NoSuchSpace { space: reader.text()?.to_owned() },
         6 => Rejection::NoSuchBranch { branch: reader.text()?.to_owned() },
-        7 => Rejection::AlreadyExists {
-            what: named(&EXISTING_KINDS, reader.u8()?)?,
-            name: reader.text()?.to_owned(),
-        },
+        7 => Rejection::AlreadyExists { what: named(&EXISTING_KINDS, reader.u8()?)?, name: reader.text()?.to_owned() },
         8 => Rejection::MainBranch,
         9 => Rejection::CatalogueBehind { needed: reader.u64()?, have: reader.u64()? },
-        _ => return Err(DecodeError { what: "a rejection of an unknown kind" }),
+        _ => {
+            return Err(DecodeError { what: "a rejection of an unknown kind" });
+        }
     })
 }
 
@@ -167,8 +168,7 @@ mod tests {
             Rejection::MainBranch,
             Rejection::CatalogueBehind { needed: 2, have: 1 },
         ];
-        let outcomes =
-            vec![OpOutcome::Written(1), OpOutcome::Existing(2), OpOutcome::Nothing, OpOutcome::Assigned(3)];
+        let outcomes = vec![OpOutcome::Written(1), OpOutcome::Existing(2), OpOutcome::Nothing, OpOutcome::Assigned(3)];
         let done = Answer::Done { commit: 9, outcomes };
         for answer in rejections.map(Answer::Rejected).into_iter().chain([done]) {
             assert_eq!(Answer::decode(&answer.encode()), Ok(answer));

@@ -103,7 +103,9 @@ impl<'bytes> Body<'bytes> {
                 Body::Trim(steps)
             }
             LEVEL => Body::Level(reader.u32()?),
-            _ => return Err(DecodeError { what: "a command of an unknown kind" }),
+            _ => {
+                return Err(DecodeError { what: "a command of an unknown kind" });
+            }
         };
         reader.end()?;
         Ok(body)
@@ -172,9 +174,7 @@ impl<'bytes> Guard<'bytes> {
         match self {
             Guard::CellAbsent(name) => writer.u8(CELL_ABSENT).bytes(name.as_bytes()),
             Guard::CellExists(name) => writer.u8(CELL_EXISTS).bytes(name.as_bytes()),
-            Guard::CellVersionIs(name, version) => {
-                writer.u8(CELL_VERSION_IS).bytes(name.as_bytes()).u64(*version)
-            }
+            Guard::CellVersionIs(name, version) => writer.u8(CELL_VERSION_IS).bytes(name.as_bytes()).u64(*version),
             Guard::CellVersionBelow(name, version) => {
                 writer.u8(CELL_VERSION_BELOW).bytes(name.as_bytes()).u64(*version)
             }
@@ -199,7 +199,9 @@ impl<'bytes> Guard<'bytes> {
             CELLS_UNCHANGED_SINCE => {
                 Guard::CellsUnchangedSince(reader.text()?, read_optional_text(reader)?, reader.u64()?)
             }
-            _ => return Err(DecodeError { what: "a guard of an unknown kind" }),
+            _ => {
+                return Err(DecodeError { what: "a guard of an unknown kind" });
+            }
         })
     }
 }
@@ -245,7 +247,9 @@ impl<'bytes> Op<'bytes> {
             CELL_SET => Op::CellSet(reader.text()?, decode_value(reader)?),
             CELL_CAS => Op::CellCas(reader.text()?, reader.optional_u64()?, decode_value(reader)?),
             CELL_DELETE => Op::CellDelete(reader.text()?),
-            _ => return Err(DecodeError { what: "an operation of an unknown kind" }),
+            _ => {
+                return Err(DecodeError { what: "an operation of an unknown kind" });
+            }
         })
     }
 }

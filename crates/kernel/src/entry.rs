@@ -47,10 +47,8 @@ impl EntryHeader {
         if level > LEVEL {
             return Err(Halt::Newer { what: "level", found: level, known: LEVEL });
         }
-        let stamp = Stamp {
-            wall_us: reader.u64().map_err(undecodable)?,
-            cluster_us: reader.u64().map_err(undecodable)?,
-        };
+        let stamp =
+            Stamp { wall_us: reader.u64().map_err(undecodable)?, cluster_us: reader.u64().map_err(undecodable)? };
         let count = reader.u32().map_err(undecodable)?;
         let mut commands = Vec::new();
         for _ in 0..count {

@@ -41,7 +41,9 @@ impl Kernel {
 
     /// The kernel at the state of a view; none if the shard has no state there.
     pub fn load(view: &dyn View, keys: Keys) -> Result<Option<Self>, Halt> {
-        let Some(applied) = view.get(&keys.applied())? else { return Ok(None) };
+        let Some(applied) = view.get(&keys.applied())? else {
+            return Ok(None);
+        };
         let catalogue = Catalogue::load(view, &keys)?;
         let machine = SessionMachine::new(Contracts { catalogue, keys });
         Ok(Some(Self { applied: Applied::decode(&applied)?, machine }))

@@ -6,7 +6,7 @@
 //! Keeps: K5 (two different things never have the same key, and a prefix of names is a prefix of keys).
 //! Generations are local to a node: images and hashes see keys without them.
 
-use kv::KeyRange;
+use kv::{Key, KeyRange};
 
 /// Bytes of the generation in front of every key.
 pub const GENERATION_BYTES: usize = 4;
@@ -67,22 +67,24 @@ impl Keys {
     }
 
     /// A key of this generation from its bytes behind the generation.
-    pub fn in_generation(&self, rest: &[u8]) -> Vec<u8> {
-        [&self.generation.to_be_bytes(), rest].concat()
+    pub fn in_generation(&self, rest: &[u8]) -> Key {
+        let mut key = Key::from(self.generation.to_be_bytes());
+        key.extend_from_slice(rest);
+        key
     }
 
     /// The row that says what was applied.
-    pub fn applied(&self) -> Vec<u8> {
+    pub fn applied(&self) -> Key {
         self.shard_row(ShardKind::Applied)
     }
 
     /// The row of the catalogue's own numbers.
-    pub fn catalogue_meta(&self) -> Vec<u8> {
+    pub fn catalogue_meta(&self) -> Key {
         self.shard_row(ShardKind::CatalogueMeta)
     }
 
     /// The row of a space.
-    pub fn catalogue_space(&self, space: u32) -> Vec<u8> {
+    pub fn catalogue_space(&self, space: u32) -> Key {
         let mut key = self.shard_row(ShardKind::CatalogueSpace);
         key.extend_from_slice(&space.to_be_bytes());
         key
@@ -94,7 +96,7 @@ impl Keys {
     }
 
     /// The row of a branch.
-    pub fn catalogue_branch(&self, space: u32, branch: u32) -> Vec<u8> {
+    pub fn catalogue_branch(&self, space: u32, branch: u32) -> Key {
         let mut key = self.shard_row(ShardKind::CatalogueBranch);
         key.extend_from_slice(&space.to_be_bytes());
         key.extend_from_slice(&branch.to_be_bytes());
@@ -106,8 +108,8 @@ impl Keys {
         KeyRange::prefix(&self.shard_row(ShardKind::CatalogueBranch))
     }
 
-    fn shard_row(&self, kind: ShardKind) -> Vec<u8> {
-        let mut key = Vec::with_capacity(24);
+    fn shard_row(&self, kind: ShardKind) -> Key {
+        let mut key = Key::default();
         key.extend_from_slice(&self.generation.to_be_bytes());
         key.extend_from_slice(&SHARD_ROWS.to_be_bytes());
         key.extend_from_slice(&self.first_bucket.to_be_bytes());
@@ -116,14 +118,14 @@ impl Keys {
     }
 
     /// The newest version of a cell.
-    pub fn cell_head(&self, cell: &CellId<'_>) -> Vec<u8> {
+    pub fn cell_head(&self, cell: &CellId<'_>) -> Key {
         let mut key = self.group_prefix(Kind::CellHead, cell);
         push_name(&mut key, cell.name.as_bytes());
         key
     }
 
     /// An older version of a cell.
-    pub fn cell_old(&self, cell: &CellId<'_>, version: u64) -> Vec<u8> {
+    pub fn cell_old(&self, cell: &CellId<'_>, version: u64) -> Key {
         let mut key = self.group_prefix(Kind::CellOld, cell);
         push_name(&mut key, cell.name.as_bytes());
         key.extend_from_slice(&version.to_be_bytes());
@@ -147,10 +149,10 @@ impl Keys {
             Some(to) => {
                 let mut end = group;
                 push_escaped(&mut end, to.as_bytes());
-                Some(end)
+                Some(end.to_vec())
             }
         };
-        KeyRange { start, end }
+        KeyRange { start: start.to_vec(), end }
     }
 
     /// The newest versions of all cells of a bucket.
@@ -166,15 +168,15 @@ impl Keys {
         KeyRange::prefix(&key)
     }
 
-    fn bucket_prefix(&self, kind: Kind, bucket: u16) -> Vec<u8> {
-        let mut key = Vec::with_capacity(64);
+    fn bucket_prefix(&self, kind: Kind, bucket: u16) -> Key {
+        let mut key = Key::default();
         key.extend_from_slice(&self.generation.to_be_bytes());
         key.extend_from_slice(&bucket.to_be_bytes());
         key.push(kind as u8);
         key
     }
 
-    fn group_prefix(&self, kind: Kind, cell: &CellId<'_>) -> Vec<u8> {
+    fn group_prefix(&self, kind: Kind, cell: &CellId<'_>) -> Key {
         let mut key = self.bucket_prefix(kind, cell.bucket);
         key.extend_from_slice(&cell.space.to_be_bytes());
         key.extend_from_slice(&cell.branch.to_be_bytes());
@@ -252,7 +254,7 @@ const NAME_END: [u8; 2] = [0x00, 0x00];
 /// Stands for a zero byte inside a name.
 const ZERO_ESCAPE: [u8; 2] = [0x00, 0xff];
 
-fn push_escaped(key: &mut Vec<u8>, name: &[u8]) {
+fn push_escaped(key: &mut Key, name: &[u8]) {
     if !name.contains(&0) {
         key.extend_from_slice(name);
         return;
@@ -266,7 +268,7 @@ fn push_escaped(key: &mut Vec<u8>, name: &[u8]) {
     }
 }
 
-fn push_name(key: &mut Vec<u8>, name: &[u8]) {
+fn push_name(key: &mut Key, name: &[u8]) {
     push_escaped(key, name);
     key.extend_from_slice(&NAME_END);
 }

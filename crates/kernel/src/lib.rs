@@ -19,6 +19,8 @@ pub mod catalogue;
 pub mod cells;
 pub mod command;
 pub mod entry;
+#[cfg(test)]
+mod golden;
 pub mod image;
 pub mod kernel;
 pub mod keys;

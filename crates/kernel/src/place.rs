@@ -62,8 +62,9 @@ mod tests {
     /// These numbers are part of the stored format: a change would lose every stored thing.
     #[test]
     fn golden_slots() {
-        let slots = [(b"default".as_slice(), b"order-7".as_slice()), (b"default", b""), (b"", b"order-7"), (b"a", b"b")]
-            .map(|(space, group)| slot(space, group));
+        let slots =
+            [(b"default".as_slice(), b"order-7".as_slice()), (b"default", b""), (b"", b"order-7"), (b"a", b"b")]
+                .map(|(space, group)| slot(space, group));
         assert_eq!(slots, [6544, 5314, 14150, 5784]);
     }
 

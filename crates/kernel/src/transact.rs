@@ -43,8 +43,7 @@ fn try_transact(
         Ok(space) => space.retention,
         Err(rejection) => return Ok(Err(rejection)),
     };
-    let place =
-        Place { catalogue, keys, space: transact.space, branch: transact.branch, group: transact.group };
+    let place = Place { catalogue, keys, space: transact.space, branch: transact.branch, group: transact.group };
     for guard in &transact.guards {
         #[cfg(feature = "canary")]
         if crate::canary::guards_are_skipped() {
@@ -54,12 +53,7 @@ fn try_transact(
             return Ok(Err(rejection));
         }
     }
-    let context = OpContext {
-        commit: call.commit,
-        wall_us: call.stamp.wall_us,
-        retention,
-        limits: catalogue.limits,
-    };
+    let context = OpContext { commit: call.commit, wall_us: call.stamp.wall_us, retention, limits: catalogue.limits };
     let mut outcomes = Vec::with_capacity(transact.ops.len());
     for op in &transact.ops {
         let cell = match place.cell(op.name()) {

@@ -63,7 +63,9 @@ impl TrimStep {
                 TrimStep::Cell(CellKey { bucket, space, branch, group, name: reader.text()?.to_owned() })
             }
             BRANCH => TrimStep::Branch { space: reader.u32()?, branch: reader.u32()? },
-            _ => return Err(DecodeError { what: "a step of an unknown kind" }),
+            _ => {
+                return Err(DecodeError { what: "a step of an unknown kind" });
+            }
         })
     }
 }
@@ -95,7 +97,9 @@ fn trim_one(
     call: &Call<'_>,
     cell: &CellId<'_>,
 ) -> Result<(), Halt> {
-    let Ok(space) = catalogue.space(cell.space) else { return Ok(()) };
+    let Ok(space) = catalogue.space(cell.space) else {
+        return Ok(());
+    };
     if space.live_branch(cell.branch).is_err() {
         return remove_some(state, keys, cell);
     }
@@ -112,7 +116,9 @@ fn trim_one(
 /// Removes old versions of a cell whose branch was deleted, and the cell itself when none is left.
 fn remove_some(state: &mut Staging, keys: Keys, cell: &CellId<'_>) -> Result<(), Halt> {
     let head_key = keys.cell_head(cell);
-    let Some(row) = state.get(&head_key)? else { return Ok(()) };
+    let Some(row) = state.get(&head_key)? else {
+        return Ok(());
+    };
     let head = Head::decode(&row)?;
     let removed = (head.version - head.oldest).min(REMOVED_ROWS_MAX);
     for version in head.oldest..head.oldest + removed {

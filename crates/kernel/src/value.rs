@@ -53,7 +53,9 @@ impl<'bytes> ValueRef<'bytes> {
             TEXT => return Ok(ValueRef::Text(text()?)),
             JSON => return Ok(ValueRef::Json(text()?)),
             BYTES => return Ok(ValueRef::Bytes(payload)),
-            _ => return Err(DecodeError { what: "a value of an unknown kind" }),
+            _ => {
+                return Err(DecodeError { what: "a value of an unknown kind" });
+            }
         };
         reader.end()?;
         Ok(value)

@@ -38,12 +38,7 @@ struct Counts {
 impl<S: Store> FaultyStore<S> {
     /// A store that does not fail yet.
     pub fn new(inner: S) -> Self {
-        Self {
-            inner,
-            plan: Mutex::new(FaultPlan::default()),
-            counts: Arc::default(),
-            poisoned: AtomicBool::new(false),
-        }
+        Self { inner, plan: Mutex::new(FaultPlan::default()), counts: Arc::default(), poisoned: AtomicBool::new(false) }
     }
 
     /// Sets which calls fail, counted from now.

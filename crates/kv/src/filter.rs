@@ -36,7 +36,8 @@ impl Filter {
 
     /// Both probes go to one word: one cache miss, and a filter that is only a little weaker.
     fn place(&self, hash: KeyHash) -> (usize, u64) {
-        let word = hash.0 as usize & (self.words.len() - 1);
+        let mask = self.words.len() as u64 - 1;
+        let word = usize::try_from(hash.0 & mask).expect("below the number of words");
         let bits = (1 << (hash.0 >> 58)) | (1 << ((hash.0 >> 52) & 63));
         (word, bits)
     }

@@ -17,6 +17,16 @@ const INLINE_BYTES: usize = 48;
 pub struct Key(SmallVec<[u8; INLINE_BYTES]>);
 
 impl Key {
+    /// Appends a byte.
+    pub fn push(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
+    /// Appends bytes.
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         &self.0

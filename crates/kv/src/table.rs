@@ -108,8 +108,7 @@ impl Probe {
     }
 }
 
-type TableRange<'table> =
-    Range<'table, Versioned, (Bound<Versioned>, Bound<Versioned>), Versioned, Found>;
+type TableRange<'table> = Range<'table, Versioned, (Bound<Versioned>, Bound<Versioned>), Versioned, Found>;
 
 enum Direction<'table> {
     Ascending(TableRange<'table>),
@@ -168,8 +167,7 @@ mod tests {
 
     fn table() -> Table {
         let table = Table::new(0);
-        for (key, value, sequence) in
-            [("a", Some("a1"), 1), ("b", Some("b1"), 1), ("a", None, 2), ("a", Some("a3"), 3)]
+        for (key, value, sequence) in [("a", Some("a1"), 1), ("b", Some("b1"), 1), ("a", None, 2), ("a", Some("a3"), 3)]
         {
             table.insert(key.as_bytes().into(), value.map(|v| v.as_bytes().into()), sequence);
         }

@@ -36,8 +36,7 @@ impl<'command> Envelope<'command> {
         let mut reader = Reader::new(bytes);
         let machine = reader.u32()?;
         let session = reader.optional_u64()?;
-        let (request, lowest_pending) =
-            if session.is_some() { (reader.u64()?, reader.u64()?) } else { (0, 0) };
+        let (request, lowest_pending) = if session.is_some() { (reader.u64()?, reader.u64()?) } else { (0, 0) };
         let catalogue_revision = reader.u64()?;
         let identity = reader.bytes()?;
         let body = reader.rest();

@@ -36,13 +36,7 @@ impl<M: Machine> SessionMachine<M> {
     }
 
     /// Applies one command, given as the bytes of its envelope, and gives the bytes of a [`Reply`].
-    pub fn apply(
-        &mut self,
-        state: &mut Staging,
-        stamp: Stamp,
-        commit: u64,
-        command: &[u8],
-    ) -> Result<Vec<u8>, Halt> {
+    pub fn apply(&mut self, state: &mut Staging, stamp: Stamp, commit: u64, command: &[u8]) -> Result<Vec<u8>, Halt> {
         let envelope = Envelope::decode(command)?;
         if envelope.session.is_some() {
             return Ok(Reply::SessionExpired.encode());

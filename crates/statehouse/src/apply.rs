@@ -71,7 +71,9 @@ impl ApplyLoop {
         let effects = self.kernel.apply(self.store.view()?, index, payload)?;
         match self.store.commit(effects.batch)? {
             Committed::Applied(_) => {}
-            Committed::ConditionFailed => unreachable!("the batch of an entry carries no condition"),
+            Committed::ConditionFailed => {
+                unreachable!("the batch of an entry carries no condition")
+            }
         }
         if self.kernel.catalogue().revision != revision {
             self.shared.publish_catalogue(self.kernel.catalogue().clone());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use contract::limits::PAGE_ROWS_MAX;
 use contract::{
-    AsOf, Cells as CellsContract, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment,
-    Rejection, Swapped, Value, Versioned, Written, names,
+    AsOf, Cells as CellsContract, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed,
+    Moment, Rejection, Swapped, Value, Versioned, Written, names,
 };
 use kernel::cells::{ViewCells, at, get, history, list};
 use kernel::keys::CellId;
@@ -158,8 +158,7 @@ impl Cells {
             Err(error) => return Pending::refused(error),
         };
         let group = self.group.as_deref();
-        let transact =
-            Transact { space: ids.space, branch: ids.branch, group, guards: Vec::new(), ops: vec![op] };
+        let transact = Transact { space: ids.space, branch: ids.branch, group, guards: Vec::new(), ops: vec![op] };
         self.scope.shard.propose(&catalogue, &Body::Transact(transact), decode)
     }
 

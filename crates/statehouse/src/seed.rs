@@ -148,9 +148,11 @@ fn versions(cells: &Cells, cell: &str) -> Result<Option<Vec<State>>, Error> {
     loop {
         let history = cells.history(cell, page)?;
         any |= !history.versions.is_empty();
-        states.extend(history.versions.into_iter().filter_map(|past| {
-            Some(State { value: past.value?, version: past.version, updated_at: past.updated_at })
-        }));
+        states.extend(
+            history.versions.into_iter().filter_map(|past| {
+                Some(State { value: past.value?, version: past.version, updated_at: past.updated_at })
+            }),
+        );
         match history.next_before {
             None => return Ok(any.then_some(states)),
             before => page.before = before,

@@ -92,7 +92,8 @@ impl Shard {
                 let id = directory.identity().id;
                 let files = EngineFiles::open(&directory.journal_path(), id, &options.journal_files)
                     .map_err(|error| from_journal(&error))?;
-                let tree = TreeStore::open(&directory.store_path(), &options.storage).map_err(|error| from_kv(&error))?;
+                let tree =
+                    TreeStore::open(&directory.store_path(), &options.storage).map_err(|error| from_kv(&error))?;
                 (directory, tree, files)
             }
             Found::New(unfinished) => {
@@ -132,12 +133,7 @@ impl Shard {
         }
     }
 
-    fn start(
-        directory: Directory,
-        tree: TreeStore,
-        files: EngineFiles,
-        options: &Options,
-    ) -> Result<Arc<Self>, Error> {
+    fn start(directory: Directory, tree: TreeStore, files: EngineFiles, options: &Options) -> Result<Arc<Self>, Error> {
         let files: Arc<dyn EntryFiles> = Arc::new(files);
         let tree = Arc::new(tree);
         let store = Overlay::new(tree.clone(), options.overlay.clone()).map_err(|error| from_kv(&error))?;

@@ -5,11 +5,11 @@
 
 mod own;
 mod range;
+mod reads;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use contract::limits::{TRANSACTION_AGE_MAX, TRANSACTION_GUARDS_MAX, TRANSACTION_READS_MAX};
+use contract::limits::TRANSACTION_AGE_MAX;
 use contract::{
     Deleted, Error, Expected, Initialised, ListPage, Listed, Rejection, Swapped, Value, Versioned, Written, names,
 };
@@ -24,6 +24,7 @@ use crate::error::from_halt;
 use crate::shard::keys;
 use own::{OwnOp, OwnWrites};
 use range::{after_prefix, merge_own};
+use reads::Reads;
 
 /// What a transaction may miss of what others do meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -70,9 +71,7 @@ pub struct Transaction {
     /// The commit number of the view.
     commit: u64,
     started_us: u64,
-    names_read: BTreeSet<String>,
-    ranges_read: Vec<(String, Option<String>)>,
-    cells_read: usize,
+    reads: Reads,
     own: OwnWrites,
 }
 
@@ -98,9 +97,7 @@ impl Transaction {
             ids,
             commit,
             started_us,
-            names_read: BTreeSet::new(),
-            ranges_read: Vec::new(),
-            cells_read: 0,
+            reads: Reads::default(),
             own: OwnWrites::default(),
         })
     }
@@ -126,14 +123,14 @@ impl Transaction {
         // Own deletions may take cells away from the page, so that many more are read.
         let wider = ListPage { after: page.after.clone(), limit: page.limit + self.own.cells() };
         let stored = list_cells(&*self.view, &self.catalogue, self.ids, Some(&group), prefix, &wider)?;
-        self.count_reads(stored.cells.len())?;
+        self.reads.count(stored.cells.len())?;
         let start = page.after.as_ref().map_or(prefix.to_owned(), |after| format!("{after}\0"));
         let start = start.max(prefix.to_owned());
         let end = match &stored.next_after {
             None => after_prefix(prefix),
             Some(last) => Some(format!("{last}\0")),
         };
-        self.remember_range(start.clone(), end.clone())?;
+        self.reads.add_range(start.clone(), end.clone())?;
         let own = self.own.between(&start, end.as_deref());
         let mut versions = Vec::new();
         for (cell, written) in own {
@@ -209,16 +206,8 @@ impl Transaction {
             return Ok(Committed { commit: self.commit });
         }
         let guards = match self.isolation {
-            Isolation::Serialisable => {
-                let names = self.names_read.iter().map(|name| Guard::CellUnchangedSince(name, self.commit));
-                let ranges = self.ranges_read.iter();
-                let ranges =
-                    ranges.map(|(from, to)| Guard::CellsUnchangedSince(from, to.as_deref(), self.commit));
-                names.chain(ranges).collect()
-            }
-            Isolation::Snapshot => {
-                self.own.names().map(|name| Guard::CellUnchangedSince(name, self.commit)).collect()
-            }
+            Isolation::Serialisable => self.reads.guards(self.commit),
+            Isolation::Snapshot => self.own.names().map(|name| Guard::CellUnchangedSince(name, self.commit)).collect(),
         };
         let transact = Transact {
             space: self.ids.space,
@@ -241,7 +230,7 @@ impl Transaction {
     fn touch(&mut self, cell: &str) -> Result<(), Error> {
         self.check_age()?;
         names::check_cell(cell)?;
-        let only = self.names_read.iter().map(String::as_str).chain(self.own.names()).next();
+        let only = self.reads.names().chain(self.own.names()).next();
         if let (None, Some(only)) = (&self.group, only.filter(|only| *only != cell)) {
             return Err(Rejection::TwoGroups { group: only.to_owned(), other: cell.to_owned() }.into());
         }
@@ -250,14 +239,7 @@ impl Transaction {
 
     /// The cell with own writes, remembered as read.
     fn see(&mut self, cell: &str) -> Result<Seen, Error> {
-        if !self.names_read.contains(cell) {
-            self.count_reads(1)?;
-            if self.names_read.len() + self.ranges_read.len() >= TRANSACTION_GUARDS_MAX {
-                let got = TRANSACTION_GUARDS_MAX + 1;
-                return Err(Rejection::too_large("transaction_guards_max", TRANSACTION_GUARDS_MAX, got).into());
-            }
-            self.names_read.insert(cell.to_owned());
-        }
+        self.reads.add_name(cell)?;
         let stored = self.stored(cell)?;
         Ok(match self.own.get(cell) {
             None => stored,
@@ -274,7 +256,9 @@ impl Transaction {
         let id = self.catalogue.cell(self.ids.space, self.ids.branch, self.group.as_deref(), cell)?;
         let cells = ViewCells { view: &*self.view, keys: keys() };
         let row = cells.head(&id).map_err(|halt| from_halt(&halt))?;
-        let Some(row) = row else { return Ok(Seen { counter: 0, versioned: None }) };
+        let Some(row) = row else {
+            return Ok(Seen { counter: 0, versioned: None });
+        };
         let head = Head::decode(&row).map_err(|halt| from_halt(&halt))?;
         Ok(Seen { counter: head.version, versioned: head.versioned() })
     }
@@ -286,24 +270,6 @@ impl Transaction {
             return Err(Rejection::too_large("transaction_ops_max", ops_max, ops_max + 1).into());
         }
         self.own.push(cell, op);
-        Ok(())
-    }
-
-    fn remember_range(&mut self, from: String, to: Option<String>) -> Result<(), Error> {
-        if self.names_read.len() + self.ranges_read.len() >= TRANSACTION_GUARDS_MAX {
-            let got = TRANSACTION_GUARDS_MAX + 1;
-            return Err(Rejection::too_large("transaction_guards_max", TRANSACTION_GUARDS_MAX, got).into());
-        }
-        self.ranges_read.push((from, to));
-        Ok(())
-    }
-
-    fn count_reads(&mut self, cells: usize) -> Result<(), Error> {
-        self.cells_read += cells;
-        if self.cells_read > TRANSACTION_READS_MAX {
-            let max = TRANSACTION_READS_MAX;
-            return Err(Rejection::too_large("transaction_reads_max", max, self.cells_read).into());
-        }
         Ok(())
     }
 

@@ -74,7 +74,9 @@ fn walk(shard: &Weak<Shard>, woken: &Receiver<()>) -> Result<(), Error> {
         let mut next = None;
         for _ in 0..PASSES_MAX {
             // The shard is held only for one step, so that dropping the last handle closes it.
-            let Some(shard) = shard.upgrade() else { return Ok(()) };
+            let Some(shard) = shard.upgrade() else {
+                return Ok(());
+            };
             let steps;
             (steps, next) = look(&shard, cursor.as_deref())?;
             if steps.is_empty() {

@@ -1,4 +1,4 @@
-//! The library as a user meets it: opening, closing, bounds, retention, branches, images.
+//! The library as a user meets it: opening (H1, H2), closing, bounds, retention, branches, images.
 
 use std::future::Future;
 use std::pin::pin;
@@ -120,10 +120,10 @@ fn limits_hold_at_the_limit_and_refuse_one_more() {
     let max = house.limits().expect("limits").value_bytes_max as usize;
     cells.set("a", vec![0; max]).expect("a value at the limit");
     let refused = cells.set("a", vec![0; max + 1]).expect_err("one more");
-    assert!(matches!(
-        &refused,
-        Error::Rejected(Rejection::LimitExceeded { limit: "value_bytes_max", .. })
-    ), "{refused}");
+    assert!(
+        matches!(&refused, Error::Rejected(Rejection::LimitExceeded { limit: "value_bytes_max", .. })),
+        "{refused}"
+    );
     for page in [1000, 1001] {
         assert_eq!(cells.list("", ListPage { after: None, limit: page }).is_ok(), page == 1000);
         assert_eq!(cells.history("a", HistoryPage { before: None, limit: page }).is_ok(), page == 1000);

@@ -35,7 +35,9 @@ impl Pinned {
             get: Box::new(move |key| {
                 let hash = BloomBuilder::get_hash(key);
                 for run in version.iter_levels().flat_map(|level| level.iter()) {
-                    let Some(table) = run.get_for_key(key) else { continue };
+                    let Some(table) = run.get_for_key(key) else {
+                        continue;
+                    };
                     if let Some(found) = table.get(key, SeqNo::MAX, hash)? {
                         return Ok((!found.is_tombstone()).then_some(found.value));
                     }

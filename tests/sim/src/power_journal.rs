@@ -44,9 +44,9 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
     let images = arguments.number("images", 1000);
     let only = arguments.text("image").map(|_| arguments.number("image", 0));
-    let without = arguments.text("without").map(|name| {
-        Site::named(name).unwrap_or_else(|| panic!("--without takes one of {}", SITES.join(", ")))
-    });
+    let without = arguments
+        .text("without")
+        .map(|name| Site::named(name).unwrap_or_else(|| panic!("--without takes one of {}", SITES.join(", "))));
     println!("power-journal: seed {seed}, {images} images");
     let found = check(&Check { seed, images, only, without, stop_at_first: false });
     for (image, what) in found.broken.iter().take(DESCRIBED_MAX) {

@@ -163,7 +163,8 @@ fn names_are_checked(cells: &impl Cells) {
     cells.set(&longest, 1.into()).expect("1,024 bytes are allowed");
     assert_eq!(cells.get(&longest).expect("get"), Some(1.into()));
     let too_long = "x".repeat(1025);
-    for (name, limit) in [("", false), ("a\0b", false), ("_strata/x", false), ("_statehouse", false), (&too_long, true)] {
+    for (name, limit) in [("", false), ("a\0b", false), ("_strata/x", false), ("_statehouse", false), (&too_long, true)]
+    {
         for refused in [cells.set(name, 1.into()).map(|_| ()), cells.get(name).map(|_| ())] {
             match refused {
                 Err(Error::Rejected(Rejection::InvalidName { .. })) if !limit => {}

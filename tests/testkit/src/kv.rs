@@ -191,7 +191,8 @@ fn a_reader_sees_whole_batches_only<S: Store + 'static>(store: Arc<S>) {
                 assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "a view saw part of a batch: {seen:?}");
                 let scanned = view.scan(&KeyRange::all(), Order::Ascending).map(|row| Some(row.expect("row").1));
                 assert!(scanned.eq(seen.iter().filter(|value| value.is_some()).cloned()), "a scan saw another state");
-                let number = seen[0].as_ref().map_or(0, |value| String::from_utf8_lossy(value).parse().expect("number"));
+                let number =
+                    seen[0].as_ref().map_or(0, |value| String::from_utf8_lossy(value).parse().expect("number"));
                 assert!(number >= newest, "a later view is never older");
                 newest = number;
             }

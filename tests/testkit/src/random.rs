@@ -15,6 +15,7 @@ impl Random {
     }
 
     /// The next number.
+    #[allow(clippy::should_implement_trait, reason = "it never ends, and an iterator's adapters are not wanted")]
     pub fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;

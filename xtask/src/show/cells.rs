@@ -18,58 +18,30 @@ pub(super) const TOPIC: Topic = Topic {
         Item {
             name: "model",
             shows: "the kernel answers as a naive model does, and replays to the same bytes",
-            work: Work::Programs(&[Program {
-                cargo: SIM,
-                full: "model --ops 1000000",
-                small: "model --ops 60000",
-            }]),
+            work: Work::Programs(&[Program { cargo: SIM, full: "model --ops 1000000", small: "model --ops 60000" }]),
             judge: Judge::Correctness,
         },
         Item {
             name: "power",
             shows: "nothing acknowledged is lost or torn after power loss or bit rot",
             work: Work::Programs(&[
-                Program {
-                    cargo: SIM,
-                    full: "power-journal --images 20000",
-                    small: "power-journal --images 1000",
-                },
-                Program {
-                    cargo: SIM,
-                    full: "power-store --images 500",
-                    small: "power-store --images 20",
-                },
-                Program {
-                    cargo: SIM,
-                    full: "power-syncs",
-                    small: "power-syncs --small",
-                },
-                Program {
-                    cargo: SIM,
-                    full: "flips --flips 5000",
-                    small: "flips --flips 500",
-                },
+                Program { cargo: SIM, full: "power-journal --images 20000", small: "power-journal --images 1000" },
+                Program { cargo: SIM, full: "power-store --images 500", small: "power-store --images 20" },
+                Program { cargo: SIM, full: "power-syncs", small: "power-syncs --small" },
+                Program { cargo: SIM, full: "flips --flips 5000", small: "flips --flips 500" },
             ]),
             judge: Judge::Correctness,
         },
         Item {
             name: "kill",
             shows: "nothing acknowledged is lost when the process is killed",
-            work: Work::Programs(&[Program {
-                cargo: SIM,
-                full: "kill --times 500",
-                small: "kill --times 20",
-            }]),
+            work: Work::Programs(&[Program { cargo: SIM, full: "kill --times 500", small: "kill --times 20" }]),
             judge: Judge::Correctness,
         },
         Item {
             name: "serial",
             shows: "concurrent transactions are serialisable",
-            work: Work::Programs(&[Program {
-                cargo: SIM,
-                full: "serial --seconds 30",
-                small: "serial --seconds 5",
-            }]),
+            work: Work::Programs(&[Program { cargo: SIM, full: "serial --seconds 30", small: "serial --seconds 5" }]),
             judge: Judge::Correctness,
         },
         Item {

@@ -20,9 +20,7 @@ pub(super) fn run(root: &Path, topic: &str, item: &str) -> Result<Figure, String
     let scratch = Scratch::new()?;
     let clone = scratch.path.join("clone");
     let mut git = Command::new("git");
-    git.args(["clone", "--quiet", "--no-hardlinks"])
-        .arg(root)
-        .arg(&clone);
+    git.args(["clone", "--quiet", "--no-hardlinks"]).arg(root).arg(&clone);
     if !succeeds(&mut git)? {
         return Err("git clone failed".to_string());
     }
@@ -43,9 +41,7 @@ fn figure(topic: &str, item: &str, passed: bool, took: Duration) -> Figure {
     let short = !passed || minutes >= MINUTES_MAX;
     let failed = if passed { "" } else { "-failed" };
     let verdict = if short { "short" } else { "ok" };
-    let text = format!(
-        "show {topic} {item} {minutes:.1}min{failed} (goal <{MINUTES_MAX}min cold) {verdict}"
-    );
+    let text = format!("show {topic} {item} {minutes:.1}min{failed} (goal <{MINUTES_MAX}min cold) {verdict}");
     Figure::measured(text, short)
 }
 
@@ -89,24 +85,9 @@ mod tests {
     #[test]
     fn a_failure_and_a_long_run_are_short() {
         for (passed, seconds, line, short) in [
-            (
-                true,
-                738,
-                "show cells verify 12.3min (goal <30min cold) ok",
-                false,
-            ),
-            (
-                false,
-                60,
-                "show cells verify 1.0min-failed (goal <30min cold) short",
-                true,
-            ),
-            (
-                true,
-                1800,
-                "show cells verify 30.0min (goal <30min cold) short",
-                true,
-            ),
+            (true, 738, "show cells verify 12.3min (goal <30min cold) ok", false),
+            (false, 60, "show cells verify 1.0min-failed (goal <30min cold) short", true),
+            (true, 1800, "show cells verify 30.0min (goal <30min cold) short", true),
         ] {
             let figure = figure("cells", "verify", passed, Duration::from_secs(seconds));
             assert_eq!(figure, Figure::measured(line.to_string(), short));

@@ -22,30 +22,19 @@ pub(super) struct Figure {
 impl Figure {
     /// A figure by the program.
     pub(super) fn measured(text: String, short: bool) -> Self {
-        Self {
-            text,
-            short,
-            measured: true,
-        }
+        Self { text, short, measured: true }
     }
 
     /// What is shown when there is no figure, or none to trust.
     fn broken(topic: &str, item: &str, what: &str) -> Self {
         let text = format!("show {topic} {item} {what} (goal -) short");
-        Self {
-            text,
-            short: true,
-            measured: false,
-        }
+        Self { text, short: true, measured: false }
     }
 
     /// Reads a line if it is about this item, or one of its parts such as `ITEM.part`.
     fn parse(topic: &str, item: &str, line: &str) -> Option<Self> {
         let line = line.trim();
-        let about = line
-            .strip_prefix("show ")?
-            .strip_prefix(topic)?
-            .strip_prefix(' ')?;
+        let about = line.strip_prefix("show ")?.strip_prefix(topic)?.strip_prefix(' ')?;
         if !about.starts_with(item) {
             return None;
         }
@@ -55,9 +44,7 @@ impl Figure {
             (None, Some(said)) => (said, true),
             (None, None) => ("", true),
         };
-        let is_whole = said
-            .split_once(" (goal ")
-            .is_some_and(|(figure, _)| !figure.is_empty());
+        let is_whole = said.split_once(" (goal ").is_some_and(|(figure, _)| !figure.is_empty());
         if is_whole {
             return Some(Self::measured(line.to_string(), short));
         }
@@ -93,28 +80,20 @@ impl Report {
         output: &mut dyn Write,
     ) -> Result<(), String> {
         let mut found = Vec::new();
-        let mut child = command
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("start {command:?}: {error}"))?;
+        let mut child =
+            command.stdout(Stdio::piped()).spawn().map_err(|error| format!("start {command:?}: {error}"))?;
         if let Some(stdout) = child.stdout.take() {
             let mut lines = BufReader::new(stdout);
             let mut line = Vec::new();
             // Bytes, not text: a program that prints rubbish must not hide its later figures.
-            while lines
-                .read_until(b'\n', &mut line)
-                .map_err(|error| format!("{item}: {error}"))?
-                > 0
-            {
+            while lines.read_until(b'\n', &mut line).map_err(|error| format!("{item}: {error}"))? > 0 {
                 let passed_on = output.write_all(&line).and_then(|()| output.flush());
                 passed_on.map_err(|error| format!("standard output: {error}"))?;
                 found.extend(Figure::parse(topic, item, &String::from_utf8_lossy(&line)));
                 line.clear();
             }
         }
-        let status = child
-            .wait()
-            .map_err(|error| format!("wait for {item}: {error}"))?;
+        let status = child.wait().map_err(|error| format!("wait for {item}: {error}"))?;
         self.a_program_failed |= !status.success();
         if found.is_empty() {
             found.push(Figure::broken(topic, item, "no-result"));
@@ -128,9 +107,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.figures
-            .iter()
-            .try_for_each(|figure| writeln!(formatter, "{}", figure.text))
+        self.figures.iter().try_for_each(|figure| writeln!(formatter, "{}", figure.text))
     }
 }
 
@@ -143,15 +120,9 @@ mod tests {
         let (mut report, mut output) = (Report::default(), Vec::new());
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        report
-            .collect("cells", "speed", &mut command, &mut output)
-            .unwrap();
+        report.collect("cells", "speed", &mut command, &mut output).unwrap();
         let short = !report.is_free_of(|figure| figure.short);
-        (
-            String::from_utf8(output).unwrap(),
-            report.to_string(),
-            short,
-        )
+        (String::from_utf8(output).unwrap(), report.to_string(), short)
     }
 
     #[test]
@@ -182,9 +153,7 @@ mod tests {
         let mut report = Report::default();
         let mut command = Command::new("sh");
         command.args(["-c", "echo 'show cells speed 1 (goal 2) short'; exit 1"]);
-        report
-            .collect("cells", "speed", &mut command, &mut Vec::new())
-            .unwrap();
+        report.collect("cells", "speed", &mut command, &mut Vec::new()).unwrap();
         assert!(!report.is_free_of(|_| false));
     }
 
@@ -200,10 +169,7 @@ mod tests {
     #[test]
     fn a_program_that_fails_after_good_figures_is_short() {
         let (_, report, short) = collect("echo 'show cells speed 3 (goal 2) ok'; exit 1");
-        assert_eq!(
-            report,
-            "show cells speed 3 (goal 2) ok\nshow cells speed program-failed (goal -) short\n"
-        );
+        assert_eq!(report, "show cells speed 3 (goal 2) ok\nshow cells speed program-failed (goal -) short\n");
         assert!(short);
     }
 
@@ -218,13 +184,7 @@ mod tests {
             let figure = Figure::parse("cells", "speed", line).unwrap();
             assert!(figure.short && !figure.measured, "{line}");
         }
-        for line in [
-            "",
-            "show",
-            "show cells",
-            "show cell speed 3 (goal 2) ok",
-            "a speed of 3",
-        ] {
+        for line in ["", "show", "show cells", "show cell speed 3 (goal 2) ok", "a speed of 3"] {
             assert_eq!(Figure::parse("cells", "speed", line), None, "{line}");
         }
     }

@@ -13,26 +13,13 @@ use crate::repository::Tree;
 pub(super) const DOCUMENT: &str = "ARCHITECTURE.md";
 
 /// A code span that starts with one of these is a path of this repository.
-const PLACES: &[&str] = &[
-    "crates/",
-    "tests/",
-    "bench/",
-    "xtask/",
-    "docs/",
-    ".ci/",
-    "examples/",
-];
+const PLACES: &[&str] = &["crates/", "tests/", "bench/", "xtask/", "docs/", ".ci/", "examples/"];
 
 /// Checks that paths exist and that crates are named.
 pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
     if !tree.exists(DOCUMENT) {
         let wrong = "the document is missing";
-        return Ok(vec![Complaint::error(
-            DOCUMENT,
-            1,
-            wrong,
-            "write it: it is the map of the code",
-        )]);
+        return Ok(vec![Complaint::error(DOCUMENT, 1, wrong, "write it: it is the map of the code")]);
     }
     let text = tree.text(DOCUMENT)?;
     let mut complaints = Vec::new();
@@ -40,12 +27,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         for path in code_spans(prose).filter_map(path_of) {
             if !tree.exists(path) {
                 let wrong = format!("`{path}` does not exist");
-                complaints.push(Complaint::error(
-                    DOCUMENT,
-                    line,
-                    wrong,
-                    "name what is there now",
-                ));
+                complaints.push(Complaint::error(DOCUMENT, line, wrong, "name what is there now"));
             }
         }
     }
@@ -61,25 +43,20 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
 
 /// The path in a code span, without a line number or an anchor; none if it is a pattern or a command.
 fn path_of(span: &str) -> Option<&str> {
-    let is_plain =
-        !span.contains(|letter: char| letter.is_whitespace() || "*{}<>…".contains(letter));
+    let is_plain = !span.contains(|letter: char| letter.is_whitespace() || "*{}<>…".contains(letter));
     let is_here = PLACES.iter().any(|place| span.starts_with(place));
     (is_plain && is_here).then(|| span.split([':', '#']).next().unwrap_or(span))
 }
 
 fn crate_directories(tree: &Tree) -> BTreeSet<String> {
     let name = |path: &str| Some(path.strip_prefix("crates/")?.split_once('/')?.0.to_string());
-    tree.files()
-        .filter_map(name)
-        .map(|name| format!("crates/{name}"))
-        .collect()
+    tree.files().filter_map(name).map(|name| format!("crates/{name}")).collect()
 }
 
 /// Whether `text` has `directory` as a whole: `crates/kv2` does not name `crates/kv`.
 fn names(text: &str, directory: &str) -> bool {
     let goes_on = |letter: char| letter.is_alphanumeric() || "-_".contains(letter);
-    text.match_indices(directory)
-        .any(|(start, _)| !text[start + directory.len()..].starts_with(goes_on))
+    text.match_indices(directory).any(|(start, _)| !text[start + directory.len()..].starts_with(goes_on))
 }
 
 #[cfg(test)]
@@ -88,16 +65,9 @@ mod tests {
     use super::*;
 
     fn complaints(document: &str) -> Vec<(usize, String)> {
-        let files = [
-            (DOCUMENT, document),
-            ("crates/kv/src/lib.rs", ""),
-            (".ci/run", ""),
-        ];
+        let files = [(DOCUMENT, document), ("crates/kv/src/lib.rs", ""), (".ci/run", "")];
         let found = check(&TemporaryTree::with(&files).tree()).unwrap();
-        found
-            .into_iter()
-            .map(|complaint| (complaint.line, complaint.wrong))
-            .collect()
+        found.into_iter().map(|complaint| (complaint.line, complaint.wrong)).collect()
     }
 
     #[test]
@@ -110,10 +80,7 @@ mod tests {
     #[test]
     fn a_path_that_does_not_exist_is_an_error() {
         let document = "`crates/kv`\n`crates/kv/src/lib.rs:7` `.ci/run`\n`docs/gone.md`\n";
-        assert_eq!(
-            complaints(document),
-            [(3, "`docs/gone.md` does not exist".to_string())]
-        );
+        assert_eq!(complaints(document), [(3, "`docs/gone.md` does not exist".to_string())]);
         let unjudged = "`crates/kv` `crates/*/src` `tests/<name>` `bench/ and more` `other/path`\n";
         assert_eq!(complaints(unjudged), []);
     }

@@ -26,23 +26,17 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         }
     }
     // This crate's own tests make up numbers.
-    for path in tree
-        .files_with("rs")
-        .filter(|path| !path.starts_with("xtask/"))
-    {
+    for path in tree.files_with("rs").filter(|path| !path.starts_with("xtask/")) {
         let text = tree.text(path)?;
         for (_, code, files) in &mut invariants {
             *files += usize::from(mentions(&text, code));
         }
     }
-    let short = invariants
-        .into_iter()
-        .filter(|(_, _, files)| *files < FILES_MIN);
+    let short = invariants.into_iter().filter(|(_, _, files)| *files < FILES_MIN);
     Ok(short
         .map(|(line, code, files)| {
             let wrong = format!("invariant {code} is named in {files} of {FILES_MIN} Rust files");
-            let remedy =
-                format!("name {code} in the assertion and in the test that would break it");
+            let remedy = format!("name {code} in the assertion and in the test that would break it");
             Complaint::error(DOCUMENT, line, wrong, remedy)
         })
         .collect())
@@ -68,9 +62,7 @@ fn code_of(line: &str) -> Option<&str> {
 /// A capital letter and a number.
 fn is_code(word: &str) -> bool {
     let mut letters = word.chars();
-    letters
-        .next()
-        .is_some_and(|first| first.is_ascii_uppercase())
+    letters.next().is_some_and(|first| first.is_ascii_uppercase())
         && (2..=4).contains(&word.len())
         && letters.all(|digit| digit.is_ascii_digit())
 }
@@ -78,9 +70,8 @@ fn is_code(word: &str) -> bool {
 /// Whether `word` stands in `text` by itself: `K1` is not in `K12` or `BLOCK1`.
 fn mentions(text: &str, word: &str) -> bool {
     let joins = |letter: char| letter.is_alphanumeric() || letter == '_';
-    text.match_indices(word).any(|(start, _)| {
-        !text[..start].ends_with(joins) && !text[start + word.len()..].starts_with(joins)
-    })
+    text.match_indices(word)
+        .any(|(start, _)| !text[..start].ends_with(joins) && !text[start + word.len()..].starts_with(joins))
 }
 
 #[cfg(test)]
@@ -96,10 +87,7 @@ mod tests {
             ("xtask/src/tidy.rs", "// K1 K1 K1\n"),
         ];
         let found = check(&TemporaryTree::with(&files).tree()).unwrap();
-        found
-            .into_iter()
-            .map(|complaint| (complaint.line, complaint.wrong))
-            .collect()
+        found.into_iter().map(|complaint| (complaint.line, complaint.wrong)).collect()
     }
 
     #[test]
@@ -113,21 +101,9 @@ mod tests {
             "- `K1`: versions only rise\n",
             "**K1.** versions only rise\n",
         ] {
-            assert_eq!(
-                complaints(document, "// K1\n", "// (K1)\n"),
-                [],
-                "{document}"
-            );
-            assert_eq!(
-                complaints(document, "// K1\n", "// K12\n"),
-                [(1, wrong(1))],
-                "{document}"
-            );
-            assert_eq!(
-                complaints(document, "BLOCK1\n", "K1_a\n"),
-                [(1, wrong(0))],
-                "{document}"
-            );
+            assert_eq!(complaints(document, "// K1\n", "// (K1)\n"), [], "{document}");
+            assert_eq!(complaints(document, "// K1\n", "// K12\n"), [(1, wrong(1))], "{document}");
+            assert_eq!(complaints(document, "BLOCK1\n", "K1_a\n"), [(1, wrong(0))], "{document}");
         }
     }
 

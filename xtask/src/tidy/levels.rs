@@ -23,15 +23,9 @@ enum Sees {
 const LEVELS: &[(&str, Sees)] = &[
     ("statehouse-contract", Sees::Only(&[])),
     ("statehouse-kv", Sees::Only(&[])),
-    (
-        "statehouse-testkit",
-        Sees::Only(&["statehouse-contract", "statehouse-kv"]),
-    ),
+    ("statehouse-testkit", Sees::Only(&["statehouse-contract", "statehouse-kv"])),
     ("statehouse-session", Sees::Only(&["statehouse-kv"])),
-    (
-        "statehouse-kernel",
-        Sees::Only(&["statehouse-contract", "statehouse-kv", "statehouse-session"]),
-    ),
+    ("statehouse-kernel", Sees::Only(&["statehouse-contract", "statehouse-kv", "statehouse-session"])),
     ("statehouse-storage", Sees::Only(&["statehouse-kv"])),
     ("statehouse-journal", Sees::Only(&["statehouse-kv"])),
     (
@@ -57,7 +51,7 @@ const TESTS_ALSO_SEE: &[&str] = &["statehouse-testkit", "statehouse-kv", "stateh
 /// parts beside ours; `sim` puts its faulty file system below raft-engine.
 const FOREIGN: &[(&str, &[&str])] = &[
     ("lsm-tree", &["statehouse-storage", "bench"]),
-    ("protobuf", &["statehouse-journal"]),
+    ("protobuf", &["statehouse-journal", "bench"]),
     ("raft-engine", &["statehouse-journal", "bench", "sim"]),
 ];
 
@@ -66,10 +60,7 @@ const HERE: &str = "xtask/src/tidy/levels.rs";
 /// What cargo knows of the workspace's own packages.
 pub(super) fn metadata(root: &Path) -> Result<Value, String> {
     let mut command = cargo(root, "metadata --format-version 1 --no-deps");
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("start cargo metadata: {error}"))?;
+    let output = command.stderr(Stdio::inherit()).output().map_err(|error| format!("start cargo metadata: {error}"))?;
     if !output.status.success() {
         return Err("cargo metadata failed".to_string());
     }
@@ -116,16 +107,10 @@ fn check_dependency(package: &Package, sees: &Sees, dependency: &Dependency) -> 
     }
     let allowed = match sees {
         Sees::Anything => true,
-        Sees::Only(names) => {
-            names.contains(&name) || (dependency.only_tests && TESTS_ALSO_SEE.contains(&name))
-        }
+        Sees::Only(names) => names.contains(&name) || (dependency.only_tests && TESTS_ALSO_SEE.contains(&name)),
     };
     (!allowed).then(|| {
-        let kind = if dependency.only_tests {
-            "'s tests"
-        } else {
-            ""
-        };
+        let kind = if dependency.only_tests { "'s tests" } else { "" };
         Complaint::error(
             manifest,
             line,
@@ -178,26 +163,18 @@ impl Package {
     fn line_of(&self, key: &str) -> usize {
         let starts = |line: &str| {
             let rest = line.trim_start().strip_prefix(key)?;
-            (!rest.starts_with(|next: char| next.is_alphanumeric() || "-_".contains(next)))
-                .then_some(())
+            (!rest.starts_with(|next: char| next.is_alphanumeric() || "-_".contains(next))).then_some(())
         };
-        self.manifest_text
-            .lines()
-            .position(|line| starts(line).is_some())
-            .map_or(1, |line| line + 1)
+        self.manifest_text.lines().position(|line| starts(line).is_some()).map_or(1, |line| line + 1)
     }
 }
 
 fn text<'a>(value: &'a Value, what: &str) -> Result<&'a str, String> {
-    value
-        .as_str()
-        .ok_or_else(|| format!("cargo metadata: no {what}"))
+    value.as_str().ok_or_else(|| format!("cargo metadata: no {what}"))
 }
 
 fn list<'a>(value: &'a Value, what: &str) -> Result<&'a Vec<Value>, String> {
-    value
-        .as_array()
-        .ok_or_else(|| format!("cargo metadata: no {what}"))
+    value.as_array().ok_or_else(|| format!("cargo metadata: no {what}"))
 }
 
 #[cfg(test)]
@@ -208,15 +185,10 @@ mod tests {
 
     /// The complaints about a package with one dependency.
     fn complaints(package: &str, dependency: &str, kind: Option<&str>) -> Vec<String> {
-        let manifest =
-            format!("[package]\nname = \"{package}\"\n[dependencies]\n{dependency} = 1\n");
+        let manifest = format!("[package]\nname = \"{package}\"\n[dependencies]\n{dependency} = 1\n");
         let files = TemporaryTree::with(&[("crates/one/Cargo.toml", &manifest)]);
         let foreign = FOREIGN.iter().any(|(name, _)| *name == dependency);
-        let path = if foreign {
-            Value::Null
-        } else {
-            json!("/workspace/elsewhere")
-        };
+        let path = if foreign { Value::Null } else { json!("/workspace/elsewhere") };
         let metadata = json!({
             "workspace_root": "/workspace",
             "packages": [{
@@ -231,23 +203,15 @@ mod tests {
 
     #[test]
     fn arrows_point_down_only() {
-        assert_eq!(
-            complaints("statehouse-kernel", "statehouse-kv", None),
-            [""; 0]
-        );
+        assert_eq!(complaints("statehouse-kernel", "statehouse-kv", None), [""; 0]);
         let found = complaints("statehouse-kernel", "statehouse-storage", None);
         assert_eq!(found.len(), 1);
-        assert!(found[0].starts_with(
-            "tidy: crates/one/Cargo.toml:4: `statehouse-kernel` may not see `statehouse-storage`; "
-        ));
-        assert_eq!(
-            complaints("statehouse-kv", "statehouse-contract", None).len(),
-            1
+        assert!(
+            found[0]
+                .starts_with("tidy: crates/one/Cargo.toml:4: `statehouse-kernel` may not see `statehouse-storage`; ")
         );
-        assert_eq!(
-            complaints("statehouse-kernel", "statehouse-storage", Some("build")).len(),
-            1
-        );
+        assert_eq!(complaints("statehouse-kv", "statehouse-contract", None).len(), 1);
+        assert_eq!(complaints("statehouse-kernel", "statehouse-storage", Some("build")).len(), 1);
         assert_eq!(complaints("sim", "statehouse", None), [""; 0]);
         assert_eq!(complaints("xtask", "statehouse-kv", None).len(), 1);
     }
@@ -257,39 +221,24 @@ mod tests {
         for seen in TESTS_ALSO_SEE {
             assert_eq!(complaints("statehouse-kernel", seen, Some("dev")), [""; 0]);
         }
-        assert_eq!(
-            complaints("statehouse-kernel", "statehouse-testkit", None).len(),
-            1
-        );
-        assert_eq!(
-            complaints("statehouse-kernel", "statehouse", Some("dev")).len(),
-            1
-        );
+        assert_eq!(complaints("statehouse-kernel", "statehouse-testkit", None).len(), 1);
+        assert_eq!(complaints("statehouse-kernel", "statehouse", Some("dev")).len(), 1);
     }
 
     #[test]
     fn a_crate_that_is_not_in_the_table_is_an_error() {
         let found = complaints("statehouse-wire", "statehouse-contract", None);
         assert_eq!(found.len(), 1);
-        assert!(
-            found[0].contains(":2: crate `statehouse-wire` is not in the table"),
-            "{found:?}"
-        );
+        assert!(found[0].contains(":2: crate `statehouse-wire` is not in the table"), "{found:?}");
     }
 
     #[test]
     fn a_foreign_part_stays_behind_its_seam() {
-        assert_eq!(
-            complaints("statehouse-journal", "raft-engine", None),
-            [""; 0]
-        );
+        assert_eq!(complaints("statehouse-journal", "raft-engine", None), [""; 0]);
         assert_eq!(complaints("bench", "lsm-tree", None), [""; 0]);
-        for (package, foreign) in [
-            ("statehouse", "raft-engine"),
-            ("statehouse", "lsm-tree"),
-            ("sim", "lsm-tree"),
-            ("bench", "protobuf"),
-        ] {
+        for (package, foreign) in
+            [("statehouse", "raft-engine"), ("statehouse", "lsm-tree"), ("sim", "lsm-tree"), ("sim", "protobuf")]
+        {
             for kind in [None, Some("dev")] {
                 let found = complaints(package, foreign, kind);
                 assert_eq!(found.len(), 1, "{package} and {foreign}");
@@ -304,10 +253,7 @@ mod tests {
             let Sees::Only(names) = sees else { continue };
             for name in *names {
                 let above = LEVELS[..index].iter().any(|(other, _)| other == name);
-                assert!(
-                    above,
-                    "{package} sees {name}, which is not above it in the table"
-                );
+                assert!(above, "{package} sees {name}, which is not above it in the table");
             }
         }
     }

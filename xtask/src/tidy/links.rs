@@ -26,9 +26,9 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
 
 /// The file a link means, relative to the root; none if it leaves the repository or stays on the page.
 fn file_of(page: &str, target: &str) -> Option<String> {
-    let has_scheme = target.split_once(':').is_some_and(|(scheme, _)| {
-        !scheme.is_empty() && scheme.chars().all(|letter| letter.is_ascii_alphanumeric())
-    });
+    let has_scheme = target
+        .split_once(':')
+        .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.chars().all(|letter| letter.is_ascii_alphanumeric()));
     let file = target.split('#').next().unwrap_or(target);
     if has_scheme || file.is_empty() {
         return None;
@@ -50,29 +50,17 @@ mod tests {
     fn complaints(page: &str, text: &str) -> Vec<(usize, String)> {
         let files = [(page, text), ("docs/adr/0001-one.md", ""), ("LICENSE", "")];
         let found = check(&TemporaryTree::with(&files).tree()).unwrap();
-        found
-            .into_iter()
-            .map(|complaint| (complaint.line, complaint.wrong))
-            .collect()
+        found.into_iter().map(|complaint| (complaint.line, complaint.wrong)).collect()
     }
 
     #[test]
     fn a_link_to_nothing_is_an_error() {
         let wrong = |link: &str| format!("the link `{link}` points to nothing");
-        let found = complaints(
-            "README.md",
-            "[a](docs/adr/0001-one.md)\n[b](docs/two.md#part)\n",
-        );
+        let found = complaints("README.md", "[a](docs/adr/0001-one.md)\n[b](docs/two.md#part)\n");
         assert_eq!(found, [(2, wrong("docs/two.md#part"))]);
-        let found = complaints(
-            "docs/a.md",
-            "[a](adr/0001-one.md) [b](docs/adr/0001-one.md)\n",
-        );
+        let found = complaints("docs/a.md", "[a](adr/0001-one.md) [b](docs/adr/0001-one.md)\n");
         assert_eq!(found, [(1, wrong("docs/adr/0001-one.md"))]);
-        assert_eq!(
-            complaints("docs/a.md", "[a]: gone.md\n"),
-            [(1, wrong("gone.md"))]
-        );
+        assert_eq!(complaints("docs/a.md", "[a]: gone.md\n"), [(1, wrong("gone.md"))]);
     }
 
     #[test]

@@ -34,10 +34,7 @@ pub(super) fn link_targets(line: &str) -> Vec<String> {
         targets.extend(first_word(target));
         rest = next;
     }
-    let definition = outside
-        .trim_start()
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("]: "));
+    let definition = outside.trim_start().strip_prefix('[').and_then(|rest| rest.split_once("]: "));
     targets.extend(definition.and_then(|(_, target)| first_word(target)));
     targets
 }
@@ -45,11 +42,7 @@ pub(super) fn link_targets(line: &str) -> Vec<String> {
 /// A target without its title and angle brackets.
 fn first_word(target: &str) -> Option<String> {
     let word = target.split_whitespace().next()?;
-    Some(
-        word.trim_start_matches('<')
-            .trim_end_matches('>')
-            .to_string(),
-    )
+    Some(word.trim_start_matches('<').trim_end_matches('>').to_string())
 }
 
 #[cfg(test)]
@@ -64,10 +57,7 @@ mod tests {
 
     #[test]
     fn code_spans_are_found_and_an_open_one_is_not() {
-        assert_eq!(
-            code_spans("a `b` c `d/e`").collect::<Vec<_>>(),
-            ["b", "d/e"]
-        );
+        assert_eq!(code_spans("a `b` c `d/e`").collect::<Vec<_>>(), ["b", "d/e"]);
         assert_eq!(code_spans("a `b` c `d").collect::<Vec<_>>(), ["b"]);
         assert_eq!(code_spans("none").count(), 0);
     }

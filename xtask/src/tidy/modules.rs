@@ -34,9 +34,7 @@ fn must_be_documented(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     matches!(
         parts.as_slice(),
-        ["crates" | "tests", _, "src" | "examples", ..]
-            | ["bench" | "xtask", "src", ..]
-            | ["examples", ..]
+        ["crates" | "tests", _, "src" | "examples", ..] | ["bench" | "xtask", "src", ..] | ["examples", ..]
     )
 }
 
@@ -58,21 +56,11 @@ fn opens_with_documentation(text: &str) -> bool {
 fn check_length(path: &str, lines: usize) -> Option<Complaint> {
     if lines > LINES_MAX {
         let wrong = format!("{lines} lines, {LINES_MAX} is the most");
-        return Some(Complaint::error(
-            path,
-            LINES_MAX + 1,
-            wrong,
-            "split it by what it does",
-        ));
+        return Some(Complaint::error(path, LINES_MAX + 1, wrong, "split it by what it does"));
     }
     (lines > LINES_WARNED).then(|| {
         let wrong = format!("{lines} lines, aim below {LINES_WARNED}");
-        Complaint::warning(
-            path,
-            LINES_WARNED + 1,
-            wrong,
-            "split it, or move its tests out",
-        )
+        Complaint::warning(path, LINES_WARNED + 1, wrong, "split it, or move its tests out")
     })
 }
 
@@ -98,21 +86,13 @@ mod tests {
             "examples/one.rs",
         ];
         for place in places {
-            for text in [
-                "",
-                "fn main() {}\n",
-                "// A comment.\n",
-                "/// Of an item.\nfn f() {}\n",
-            ] {
+            for text in ["", "fn main() {}\n", "// A comment.\n", "/// Of an item.\nfn f() {}\n"] {
                 let found = check_files(&[(place, text)]);
                 assert_eq!(found.len(), 1, "{place}: {text:?}");
                 assert!(found[0].wrong.contains("no module documentation"));
             }
         }
-        assert_eq!(
-            check_files(&[("crates/kv/tests/one.rs", "fn main() {}\n")]),
-            []
-        );
+        assert_eq!(check_files(&[("crates/kv/tests/one.rs", "fn main() {}\n")]), []);
     }
 
     #[test]
@@ -135,11 +115,7 @@ mod tests {
         let lines = |count: usize| format!("//! Long.\n{}", "//\n".repeat(count - 1));
         let check_lines = |count| check_files(&[("crates/kv/src/lib.rs", &lines(count))]);
         assert_eq!(check_lines(400), []);
-        for (count, severity) in [
-            (401, Severity::Warning),
-            (1000, Severity::Warning),
-            (1001, Severity::Error),
-        ] {
+        for (count, severity) in [(401, Severity::Warning), (1000, Severity::Warning), (1001, Severity::Error)] {
             let found = check_lines(count);
             assert_eq!(found.len(), 1);
             assert_eq!(found[0].severity, severity, "{count} lines");

@@ -23,9 +23,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
     }
     for path in tree.files().filter(|path| path.ends_with("Cargo.toml")) {
         for (index, line) in tree.text(path)?.lines().enumerate() {
-            let name = line
-                .strip_prefix("name = \"")
-                .and_then(|rest| rest.strip_suffix('"'));
+            let name = line.strip_prefix("name = \"").and_then(|rest| rest.strip_suffix('"'));
             let words = name.into_iter().flat_map(|name| name.split(['-', '_']));
             complaints.extend(words.filter_map(|word| judge(path, index + 1, word)));
         }
@@ -36,12 +34,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
 fn judge(path: &str, line: usize, name: &str) -> Option<Complaint> {
     DRAWERS.contains(&name).then(|| {
         let wrong = format!("`{name}` names no purpose");
-        Complaint::error(
-            path,
-            line,
-            wrong,
-            "name it for what it does, or move it to its user",
-        )
+        Complaint::error(path, line, wrong, "name it for what it does, or move it to its user")
     })
 }
 
@@ -70,11 +63,7 @@ mod tests {
             ("crates/common/src/lib.rs", "", 1),
             ("crates/kv/src/lib.rs", "\nmod helpers {\n}\n", 2),
             ("crates/kv/src/lib.rs", "\n\npub(crate) mod util {\n}\n", 3),
-            (
-                "crates/one/Cargo.toml",
-                "[package]\nname = \"statehouse-utils\"\n",
-                2,
-            ),
+            ("crates/one/Cargo.toml", "[package]\nname = \"statehouse-utils\"\n", 2),
         ] {
             let found = check(&TemporaryTree::with(&[(path, text)]).tree()).unwrap();
             assert_eq!(found.len(), 1, "{path}: {found:?}");
@@ -85,10 +74,7 @@ mod tests {
     #[test]
     fn a_word_inside_another_is_no_drawer() {
         let files = [
-            (
-                "crates/kv/src/utility.rs",
-                "mod commonly {\n}\n// mod util {\n",
-            ),
+            ("crates/kv/src/utility.rs", "mod commonly {\n}\n// mod util {\n"),
             ("crates/kv/Cargo.toml", "name = \"statehouse-kv\"\n"),
         ];
         assert_eq!(check(&TemporaryTree::with(&files).tree()).unwrap(), []);

@@ -7,11 +7,7 @@ use super::Complaint;
 use crate::repository::Tree;
 
 /// Each word in two parts, so that this file does not contain it.
-const FORBIDDEN: &[(&str, &str, &str)] = &[(
-    "../sha",
-    "red",
-    "nothing beside the repository exists in a clone",
-)];
+const FORBIDDEN: &[(&str, &str, &str)] = &[("../sha", "red", "nothing beside the repository exists in a clone")];
 
 /// Checks every file for the words.
 pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
@@ -20,18 +16,9 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         let text = tree.text(path)?;
         for (head, tail, reason) in FORBIDDEN {
             let word = format!("{head}{tail}");
-            for (index, _) in text
-                .lines()
-                .enumerate()
-                .filter(|(_, line)| line.contains(&word))
-            {
+            for (index, _) in text.lines().enumerate().filter(|(_, line)| line.contains(&word)) {
                 let wrong = format!("contains `{word}`: {reason}");
-                complaints.push(Complaint::error(
-                    path,
-                    index + 1,
-                    wrong,
-                    "say it in the repository",
-                ));
+                complaints.push(Complaint::error(path, index + 1, wrong, "say it in the repository"));
             }
         }
     }

@@ -21,16 +21,11 @@ use super::{EngineFiles, EngineOptions, State, Tail};
 
 impl<D: Disk> EngineFiles<D> {
     /// [`create`](EngineFiles::create) on a given file system.
-    pub fn create_on(
-        disk: Arc<D>,
-        directory: &Path,
-        id: u64,
-        options: &EngineOptions,
-    ) -> Result<Self, JournalError> {
+    pub fn create_on(disk: Arc<D>, directory: &Path, id: u64, options: &EngineOptions) -> Result<Self, JournalError> {
         // Looked for before anything is written: the watermark of a journal with entries guards them.
         // What a creation that was cut short has left behind holds none.
-        let guards_entries = Watermark::open(disk.clone(), directory, id)
-            .is_ok_and(|watermark| !watermark.known().marks.is_empty());
+        let guards_entries =
+            Watermark::open(disk.clone(), directory, id).is_ok_and(|watermark| !watermark.known().marks.is_empty());
         let holds_entries = survey::holds_entries(&*disk, &directory.join("entries"))
             .map_err(|error| JournalError::io("look for a journal", error))?;
         if guards_entries || holds_entries {
@@ -42,12 +37,7 @@ impl<D: Disk> EngineFiles<D> {
     }
 
     /// [`open`](EngineFiles::open) on a given file system.
-    pub fn open_on(
-        disk: Arc<D>,
-        directory: &Path,
-        id: u64,
-        options: &EngineOptions,
-    ) -> Result<Self, JournalError> {
+    pub fn open_on(disk: Arc<D>, directory: &Path, id: u64, options: &EngineOptions) -> Result<Self, JournalError> {
         let watermark = Watermark::open(disk.clone(), directory, id)?;
         Self::open_engine(disk, directory, id, options, watermark)
     }
@@ -103,14 +93,7 @@ impl<D: Disk> EngineFiles<D> {
             active_file,
             failure: None,
         };
-        let files = Self {
-            engine: Some(engine),
-            guard,
-            disk,
-            entries_directory,
-            seed: id,
-            state: Mutex::new(state),
-        };
+        let files = Self { engine: Some(engine), guard, disk, entries_directory, seed: id, state: Mutex::new(state) };
         let recovered = files.recover(directory);
         if recovered.is_err() {
             // Closing must not touch what an open that is refused has found.
@@ -126,7 +109,9 @@ impl<D: Disk> EngineFiles<D> {
         let mut shards = self.engine().raft_groups();
         shards.sort_unstable();
         for shard in shards {
-            let Some(last_index) = self.engine().last_index(shard) else { continue };
+            let Some(last_index) = self.engine().last_index(shard) else {
+                continue;
+            };
             let (_, last_hash) = self.read_one(shard, last_index)?;
             state.tails.insert(shard, Tail { last_index, last_hash, has_entries: true });
             let first_index = self.engine().first_index(shard).unwrap_or(last_index);
@@ -135,7 +120,8 @@ impl<D: Disk> EngineFiles<D> {
         let known = state.watermark.known();
         if known.first_file > 0 && known.first_file < file_first {
             let file = survey::append_file(&self.entries_directory, known.first_file);
-            let what = format!("a file is missing: entries are kept from there on, but the files begin at {file_first}");
+            let what =
+                format!("a file is missing: entries are kept from there on, but the files begin at {file_first}");
             return Err(JournalError::damaged(file.display(), what));
         }
         for (shard, mark) in &known.marks {

@@ -39,13 +39,7 @@ impl<D: Disk> EngineFiles<D> {
         let end = end.min(first.saturating_add(count_max as u64));
         let fetch = || {
             let mut framed = Vec::new();
-            let fetched = self.engine().fetch_entries_to::<Framed>(
-                shard,
-                first,
-                end,
-                Some(bytes_max),
-                &mut framed,
-            );
+            let fetched = self.engine().fetch_entries_to::<Framed>(shard, first, end, Some(bytes_max), &mut framed);
             fetched.map(|_| framed)
         };
         let fetched = std::thread::scope(|scope| scope.spawn(fetch).join());
@@ -58,8 +52,8 @@ impl<D: Disk> EngineFiles<D> {
         let mut entries = Vec::with_capacity(framed.len());
         let mut previous_hash = None;
         for (index, framed) in (first..end).zip(&framed) {
-            let (entry, hash, length) = Entry::decode(&framed.value, self.seed)
-                .map_err(|error| JournalError::damaged(place(index), error))?;
+            let (entry, hash, length) =
+                Entry::decode(&framed.value, self.seed).map_err(|error| JournalError::damaged(place(index), error))?;
             let fits = entry.shard == shard && entry.index == index && length == framed.value.len();
             if !fits || previous_hash.is_some_and(|previous| previous != entry.previous_hash) {
                 return Err(JournalError::damaged(place(index), "another entry stands in its place"));

@@ -34,15 +34,10 @@ impl Plan {
 impl FailingDisk {
     /// A disk that works until it is told to fail `count` syncs.
     pub fn new(count: u64) -> (Arc<Self>, Arc<Plan>) {
-        let plan = Arc::new(Plan {
-            syncs: AtomicU64::new(0),
-            first: AtomicU64::new(u64::MAX),
-            count,
-        });
+        let plan = Arc::new(Plan { syncs: AtomicU64::new(0), first: AtomicU64::new(u64::MAX), count });
         (Arc::new(Self { plan: plan.clone() }), plan)
     }
 }
-
 
 pub struct FailingHandle {
     inner: Arc<<RealDisk as FileSystem>::Handle>,
@@ -70,10 +65,7 @@ impl Handle for FailingHandle {
 
 impl FailingDisk {
     fn handle(&self, inner: <RealDisk as FileSystem>::Handle) -> FailingHandle {
-        FailingHandle {
-            inner: Arc::new(inner),
-            plan: self.plan.clone(),
-        }
+        FailingHandle { inner: Arc::new(inner), plan: self.plan.clone() }
     }
 }
 

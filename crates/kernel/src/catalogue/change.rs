@@ -75,8 +75,7 @@ impl Catalogue {
                 if self.space(*space)?.live_branch(*branch)?.name == MAIN_BRANCH {
                     return Err(Rejection::MainBranch);
                 }
-                let branches = &mut self.spaces.get_mut(space).expect("it was just looked up").branches;
-                branches.get_mut(branch).expect("it was just looked up").deleted = true;
+                self.spaces.get_mut(space).expect("it was just looked up").mark_deleted(*branch);
                 self.write_branch(keys, state, *space, *branch);
                 None
             }
@@ -98,7 +97,9 @@ impl Catalogue {
 
     /// Forgets a deleted branch that has no rows left.
     pub(crate) fn forget_branch(&mut self, keys: &Keys, state: &mut Staging, space: SpaceId, branch: BranchId) {
-        let Some(found) = self.spaces.get_mut(&space) else { return };
+        let Some(found) = self.spaces.get_mut(&space) else {
+            return;
+        };
         if found.branches.get(&branch).is_some_and(|branch| branch.deleted) {
             found.branches.remove(&branch);
             state.delete(keys.catalogue_branch(space, branch));
@@ -143,15 +144,15 @@ impl CatalogueChange {
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(match reader.u8()? {
             CREATE_SPACE => CatalogueChange::CreateSpace { name: reader.text()?.to_owned() },
-            CREATE_BRANCH => {
-                CatalogueChange::CreateBranch { space: reader.u32()?, name: reader.text()?.to_owned() }
-            }
+            CREATE_BRANCH => CatalogueChange::CreateBranch { space: reader.u32()?, name: reader.text()?.to_owned() },
             DELETE_BRANCH => CatalogueChange::DeleteBranch { space: reader.u32()?, branch: reader.u32()? },
             SET_RETENTION => {
                 CatalogueChange::SetRetention { space: reader.u32()?, retention: decode_retention(reader)? }
             }
             SET_LIMITS => CatalogueChange::SetLimits(decode_limits(reader)?),
-            _ => return Err(DecodeError { what: "a catalogue change of an unknown kind" }),
+            _ => {
+                return Err(DecodeError { what: "a catalogue change of an unknown kind" });
+            }
         })
     }
 }

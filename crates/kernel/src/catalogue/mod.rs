@@ -36,6 +36,7 @@ pub struct Catalogue {
     next_space: SpaceId,
     next_branch: BranchId,
     spaces: BTreeMap<SpaceId, Space>,
+    space_names: BTreeMap<String, SpaceId>,
 }
 
 /// One tenant.
@@ -46,6 +47,8 @@ pub struct Space {
     /// How much history its cells keep.
     pub retention: Retention,
     branches: BTreeMap<BranchId, Branch>,
+    /// Of the branches that were not deleted.
+    branch_names: BTreeMap<String, BranchId>,
 }
 
 /// One line of a space's data.
@@ -68,6 +71,7 @@ impl Catalogue {
             next_space: 1,
             next_branch: 1,
             spaces: BTreeMap::new(),
+            space_names: BTreeMap::new(),
         };
         catalogue.add_space(DEFAULT_SPACE);
         catalogue
@@ -76,17 +80,21 @@ impl Catalogue {
     fn add_space(&mut self, name: &str) -> SpaceId {
         let space = self.next_space;
         self.next_space += 1;
-        let added = Space { name: name.to_owned(), retention: Retention::default(), branches: BTreeMap::new() };
-        self.spaces.insert(space, added);
+        self.insert_space(space, Space::new(name, Retention::default()));
         self.add_branch(space, MAIN_BRANCH);
         space
+    }
+
+    fn insert_space(&mut self, space: SpaceId, added: Space) {
+        self.space_names.insert(added.name.clone(), space);
+        self.spaces.insert(space, added);
     }
 
     fn add_branch(&mut self, space: SpaceId, name: &str) -> BranchId {
         let branch = self.next_branch;
         self.next_branch += 1;
-        let branches = &mut self.spaces.get_mut(&space).expect("the space was looked up").branches;
-        branches.insert(branch, Branch { name: name.to_owned(), deleted: false });
+        let found = self.spaces.get_mut(&space).expect("the space was looked up");
+        found.insert_branch(branch, Branch { name: name.to_owned(), deleted: false });
         branch
     }
 
@@ -97,8 +105,8 @@ impl Catalogue {
 
     /// The number of a space by name.
     pub fn space_named(&self, name: &str) -> Result<SpaceId, Rejection> {
-        let found = self.spaces.iter().find(|(_, space)| space.name == name);
-        found.map(|(id, _)| *id).ok_or_else(|| Rejection::NoSuchSpace { space: name.to_owned() })
+        let found = self.space_names.get(name).copied();
+        found.ok_or_else(|| Rejection::NoSuchSpace { space: name.to_owned() })
     }
 
     /// All spaces, by number.
@@ -123,6 +131,23 @@ impl Catalogue {
 }
 
 impl Space {
+    fn new(name: &str, retention: Retention) -> Self {
+        Self { name: name.to_owned(), retention, branches: BTreeMap::new(), branch_names: BTreeMap::new() }
+    }
+
+    fn insert_branch(&mut self, branch: BranchId, added: Branch) {
+        if !added.deleted {
+            self.branch_names.insert(added.name.clone(), branch);
+        }
+        self.branches.insert(branch, added);
+    }
+
+    fn mark_deleted(&mut self, branch: BranchId) {
+        let found = self.branches.get_mut(&branch).expect("the branch was looked up");
+        found.deleted = true;
+        self.branch_names.remove(&found.name);
+    }
+
     /// A branch that was not deleted, by number.
     pub fn live_branch(&self, branch: BranchId) -> Result<&Branch, Rejection> {
         let live = self.branches.get(&branch).filter(|branch| !branch.deleted);
@@ -131,8 +156,8 @@ impl Space {
 
     /// The number of a branch that was not deleted, by name.
     pub fn branch_named(&self, name: &str) -> Result<BranchId, Rejection> {
-        let found = self.branches.iter().find(|(_, branch)| branch.name == name && !branch.deleted);
-        found.map(|(id, _)| *id).ok_or_else(|| Rejection::NoSuchBranch { branch: name.to_owned() })
+        let found = self.branch_names.get(name).copied();
+        found.ok_or_else(|| Rejection::NoSuchBranch { branch: name.to_owned() })
     }
 
     /// All branches, deleted ones that still have rows included, by number.

@@ -54,13 +54,13 @@ impl Catalogue {
         let mut catalogue = decode_meta(&meta).map_err(undecodable)?;
         for row in rows(view, keys.catalogue_spaces()) {
             let (space, found) = decode_space(&row?).map_err(undecodable)?;
-            catalogue.spaces.insert(space, found);
+            catalogue.insert_space(space, found);
         }
         for row in rows(view, keys.catalogue_branches()) {
             let (space, branch, found) = decode_branch(&row?).map_err(undecodable)?;
             let space = catalogue.spaces.get_mut(&space);
             let space = space.ok_or_else(|| Halt::Inconsistent("a branch belongs to no space".into()))?;
-            space.branches.insert(branch, found);
+            space.insert_branch(branch, found);
         }
         Ok(catalogue)
     }
@@ -88,17 +88,26 @@ fn decode_meta(bytes: &[u8]) -> Result<Catalogue, DecodeError> {
     let next_branch = reader.u32()?;
     let limits = decode_limits(&mut reader)?;
     reader.end()?;
-    Ok(Catalogue { revision, level, buckets, limits, next_space, next_branch, spaces: BTreeMap::new() })
+    Ok(Catalogue {
+        revision,
+        level,
+        buckets,
+        limits,
+        next_space,
+        next_branch,
+        spaces: BTreeMap::new(),
+        space_names: BTreeMap::new(),
+    })
 }
 
 fn decode_space(bytes: &[u8]) -> Result<(SpaceId, Space), DecodeError> {
     let mut reader = Reader::new(bytes);
     expect_format(&mut reader)?;
     let space = reader.u32()?;
-    let name = reader.text()?.to_owned();
+    let name = reader.text()?;
     let retention = decode_retention(&mut reader)?;
     reader.end()?;
-    Ok((space, Space { name, retention, branches: BTreeMap::new() }))
+    Ok((space, Space::new(name, retention)))
 }
 
 fn decode_branch(bytes: &[u8]) -> Result<(SpaceId, BranchId, Branch), DecodeError> {

@@ -9,7 +9,9 @@ use crate::keys::CellId;
 
 /// The cell at a moment of its past.
 pub fn at(cells: &impl ReadCells, cell: &CellId<'_>, moment: Moment) -> Result<AsOf, Halt> {
-    let Some(row) = cells.head(cell)? else { return Ok(AsOf::Absent) };
+    let Some(row) = cells.head(cell)? else {
+        return Ok(AsOf::Absent);
+    };
     let head = Head::decode(&row)?;
     let version = match moment {
         Moment::Version(version) => Some(version),
@@ -19,9 +21,7 @@ pub fn at(cells: &impl ReadCells, cell: &CellId<'_>, moment: Moment) -> Result<A
         Some(0) => Ok(AsOf::Absent),
         Some(version) if version > head.version => Ok(AsOf::Absent),
         Some(version) if version == head.version => Ok(as_of(version, &head.write)),
-        Some(version) if version >= head.oldest => {
-            Ok(as_of(version, &Old::decode(&old_row(cells, cell, version)?)?))
-        }
+        Some(version) if version >= head.oldest => Ok(as_of(version, &Old::decode(&old_row(cells, cell, version)?)?)),
         // Before the oldest version that is kept: if that is the first of all, there was none yet.
         None if head.oldest == 1 => Ok(AsOf::Absent),
         _ => Ok(AsOf::Unavailable { oldest: head.oldest }),
@@ -33,12 +33,7 @@ fn as_of(version: u64, write: &Old<'_>) -> AsOf {
 }
 
 /// The newest kept version that was written at or before a time. Versions and their times rise together.
-fn newest_at(
-    cells: &impl ReadCells,
-    cell: &CellId<'_>,
-    head: &Head<'_>,
-    time_us: u64,
-) -> Result<Option<u64>, Halt> {
+fn newest_at(cells: &impl ReadCells, cell: &CellId<'_>, head: &Head<'_>, time_us: u64) -> Result<Option<u64>, Halt> {
     if head.write.updated_at <= time_us {
         return Ok(Some(head.version));
     }

@@ -9,12 +9,16 @@ use crate::keys::CellId;
 
 /// The value, or none if the cell does not exist.
 pub fn get(cells: &impl ReadCells, cell: &CellId<'_>) -> Result<Option<Value>, Halt> {
-    let Some(row) = cells.head(cell)? else { return Ok(None) };
+    let Some(row) = cells.head(cell)? else {
+        return Ok(None);
+    };
     Ok(Head::decode(&row)?.write.value.map(|value| value.to_value()))
 }
 
 /// The value with its version, or none if the cell does not exist.
 pub fn get_versioned(cells: &impl ReadCells, cell: &CellId<'_>) -> Result<Option<Versioned>, Halt> {
-    let Some(row) = cells.head(cell)? else { return Ok(None) };
+    let Some(row) = cells.head(cell)? else {
+        return Ok(None);
+    };
     Ok(Head::decode(&row)?.versioned())
 }

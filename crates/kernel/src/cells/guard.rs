@@ -26,21 +26,22 @@ impl Place<'_> {
     }
 }
 
+/// Judges the newest version of a cell, if it has one.
+type Judge<'guard> = &'guard dyn Fn(Option<&Head<'_>>) -> bool;
+
 /// Checks a guard.
 pub(crate) fn check(state: &Staging, place: &Place<'_>, guard: &Guard<'_>) -> Result<Result<(), Rejection>, Halt> {
-    let (name, holds): (&str, &dyn Fn(Option<&Head<'_>>) -> bool) = match guard {
+    let (name, holds): (&str, Judge<'_>) = match guard {
         Guard::CellAbsent(name) => (name, &|head| !head.is_some_and(Head::exists)),
         Guard::CellExists(name) => (name, &|head| head.is_some_and(Head::exists)),
-        Guard::CellVersionIs(name, version) => {
-            (name, &|head| head.and_then(Head::live_version) == Some(*version))
-        }
+        Guard::CellVersionIs(name, version) => (name, &|head| head.and_then(Head::live_version) == Some(*version)),
         Guard::CellVersionBelow(name, version) => {
             (name, &|head| head.and_then(Head::live_version).is_none_or(|current| current < *version))
         }
-        Guard::CellUnchangedSince(name, commit) => {
-            (name, &|head| head.is_none_or(|head| head.write.commit <= *commit))
+        Guard::CellUnchangedSince(name, commit) => (name, &|head| head.is_none_or(|head| head.write.commit <= *commit)),
+        Guard::CellsUnchangedSince(from, to, commit) => {
+            return check_range(state, place, from, *to, *commit);
         }
-        Guard::CellsUnchangedSince(from, to, commit) => return check_range(state, place, from, *to, *commit),
     };
     let cell = match place.cell(name) {
         Ok(cell) => cell,

@@ -10,7 +10,9 @@ use crate::keys::CellId;
 
 /// A page of the versions of a cell.
 pub fn history(cells: &impl ReadCells, cell: &CellId<'_>, page: HistoryPage) -> Result<History, Halt> {
-    let Some(row) = cells.head(cell)? else { return Ok(History::default()) };
+    let Some(row) = cells.head(cell)? else {
+        return Ok(History::default());
+    };
     let head = Head::decode(&row)?;
     let mut history = History::default();
     let mut next = page.before.map_or(head.version, |before| before.saturating_sub(1).min(head.version));

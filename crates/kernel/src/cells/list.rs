@@ -30,10 +30,10 @@ pub fn list_group(
     let mut own = own.map(|name| CellId { group: None, name, ..*group });
     let mut listed = Collector::new(page.limit);
     while let Some(key) = peek_key(&mut rows)? {
-        if let Some(cell) = own.take_if(|own| own.name < key.name.as_str()) {
-            if !take_own(view, keys, &cell, &mut listed)? {
-                return Ok(listed.finish());
-            }
+        if let Some(cell) = own.take_if(|own| own.name < key.name.as_str())
+            && !take_own(view, keys, &cell, &mut listed)?
+        {
+            return Ok(listed.finish());
         }
         let (_, value) = rows.next().expect("a row was peeked")?;
         if !listed.add(key.name, &value)? {
@@ -119,7 +119,9 @@ impl Collector {
 
     /// Adds a cell; false when the page is full.
     fn add(&mut self, name: String, row: &[u8]) -> Result<bool, Halt> {
-        let Some(versioned) = Head::decode(row)?.versioned() else { return Ok(true) };
+        let Some(versioned) = Head::decode(row)?.versioned() else {
+            return Ok(true);
+        };
         if self.listed.cells.len() == self.limit {
             self.listed.next_after = self.listed.cells.last().map(|(name, _)| name.clone());
             return Ok(false);

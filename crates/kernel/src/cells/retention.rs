@@ -87,10 +87,11 @@ pub(crate) fn trim_cell<S: ReadCells + WriteCells>(
     context: &OpContext,
     cell: &CellId<'_>,
 ) -> Result<u64, Halt> {
-    let Some(row) = cells.head(cell)? else { return Ok(0) };
+    let Some(row) = cells.head(cell)? else {
+        return Ok(0);
+    };
     let head = Head::decode(&row)?;
-    let span =
-        Span { oldest: head.oldest, newest: head.version, oldest_displaced_us: head.oldest_displaced_us };
+    let span = Span { oldest: head.oldest, newest: head.version, oldest_displaced_us: head.oldest_displaced_us };
     let kept = trim(cells, context, cell, span, None)?;
     if kept != span {
         let trimmed = Head { oldest: kept.oldest, oldest_displaced_us: kept.oldest_displaced_us, ..head };

@@ -1,4 +1,4 @@
-//! Keys sort as their parts do, are read back as built, and never change.
+//! Keys sort as their parts do, are read back as built (K5), and never change.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn groups_and_names_are_not_joined() {
 #[test]
 fn golden_keys() {
     let keys = Keys::new(1, 0);
-    let hex = |key: Vec<u8>| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex = |key: Key| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     assert_eq!(hex(keys.cell_head(&cell(None, "hi"))), "000000010005030000000100000002".to_owned() + "0068690000");
     assert_eq!(
         hex(keys.cell_old(&cell(Some("g"), "hi"), 258)),

@@ -9,16 +9,23 @@ pub(crate) struct Moments {
     any: usize,
     /// Each kind comes up as often as the others, however rare it is in the recording.
     kinds: Vec<Vec<usize>>,
+    watermarks: Vec<usize>,
 }
 
 impl Moments {
     pub(crate) fn of(operations: &[Operation]) -> Self {
-        let mut kinds = vec![Vec::new(); 7];
+        let mut kinds = vec![Vec::new(); 8];
         let mut opening = false;
+        let mut watermark_written = false;
         for (position, operation) in operations.iter().enumerate() {
             match operation {
-                Operation::Note(Note::Opening) => opening = true,
+                Operation::Note(Note::Opening) => (opening, watermark_written) = (true, false),
                 Operation::Note(Note::Opened { .. }) => opening = false,
+                Operation::Sync { site: Site::WatermarkWrite, .. } if !watermark_written => {
+                    // The first of a process goes over a file that the one before it had written.
+                    watermark_written = true;
+                    kinds[7].push(position);
+                }
                 _ => {}
             }
             if opening {
@@ -28,9 +35,7 @@ impl Moments {
                 Operation::Sync { site: Site::WatermarkWrite | Site::WatermarkReopen, .. } => 1,
                 Operation::Sync { site: Site::EngineAppend | Site::RecoveredEntries, .. } => 2,
                 Operation::Sync { .. } | Operation::Truncate { .. } => 3,
-                Operation::Create { .. }
-                | Operation::CreateDirectory { .. }
-                | Operation::SyncDirectory { .. } => 4,
+                Operation::Create { .. } | Operation::CreateDirectory { .. } | Operation::SyncDirectory { .. } => 4,
                 Operation::Delete { .. } | Operation::Rename { .. } => 5,
                 // What has just been promised is broken first.
                 Operation::Note(_) => 6,
@@ -38,8 +43,17 @@ impl Moments {
             };
             kinds[kind].push(position);
         }
+        let watermarks = kinds[1].clone();
         kinds.retain(|positions| !positions.is_empty());
-        Self { any: operations.len(), kinds }
+        Self { any: operations.len(), kinds, watermarks }
+    }
+
+    /// A moment to kill a process at: what it had not synced goes on to be seen by the next one.
+    pub(crate) fn draw_kill(&self, random: &mut Random) -> usize {
+        if self.watermarks.is_empty() || !random.one_in(3) {
+            return self.draw(random);
+        }
+        *random.choose(&self.watermarks)
     }
 
     /// A moment; sometimes just any.

@@ -116,7 +116,9 @@ impl Shard {
         if last > self.attempted {
             return Err(format!("entry {last} was never appended, {} was the last", self.attempted));
         }
-        let Some(first) = files.first_index(id) else { return Ok(0) };
+        let Some(first) = files.first_index(id) else {
+            return Ok(0);
+        };
         if first > self.first_needed() {
             return Err(format!("lost: the first entry is {first}, needed is {}", self.first_needed()));
         }

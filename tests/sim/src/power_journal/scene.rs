@@ -58,10 +58,11 @@ impl Scene<'_> {
                 }
             };
             let moments = Moments::of(&operations);
-            let mut points: Vec<usize> =
-                (0..IMAGES_PER_GENERATION).map(|_| moments.draw(&mut random)).collect();
+            let mut points: Vec<usize> = (0..IMAGES_PER_GENERATION).map(|_| moments.draw(&mut random)).collect();
             points.sort_unstable();
-            let next_point = moments.draw(&mut random);
+            let next_is_kill = random.below(3) > 0;
+            let next_point =
+                if next_is_kill { moments.draw_kill(&mut random) } else { moments.draw(&mut random) };
             let mut next = None;
             let mut images = (image_first..).zip(points).peekable();
             for (position, operation) in operations.iter().enumerate() {
@@ -84,7 +85,7 @@ impl Scene<'_> {
                 }
             }
             (disk, promises) = next.expect("a point in the recording");
-            if random.one_in(2) {
+            if !next_is_kill {
                 let mercy = Mercy::draw(&mut random);
                 disk = disk.after_power_loss(&mut random, mercy);
             }
@@ -172,4 +173,3 @@ fn append(files: &EngineFiles, promises: &mut Promises, random: &mut Random) -> 
     promises.note(&Note::Appended { shard, last_index: first_index });
     Ok(())
 }
-

@@ -105,8 +105,7 @@ impl SimulatedDisk {
                 self.change(*file, Change::Truncate { length: *length });
             }
             Operation::Allocate { file, end } => self.change(*file, Change::Allocate { end: *end }),
-            Operation::Sync { site, .. } | Operation::SyncDirectory { site, .. }
-                if Some(*site) == without => {}
+            Operation::Sync { site, .. } | Operation::SyncDirectory { site, .. } if Some(*site) == without => {}
             Operation::Sync { file, .. } => self.file(*file).sync(),
             Operation::SyncDirectory { path, .. } => {
                 let directory = self.directory(path);
@@ -139,7 +138,9 @@ impl SimulatedDisk {
 
     /// The files that a process sees, by path.
     pub(crate) fn names(&self) -> BTreeMap<String, FileId> {
-        let Some(root) = self.directories.get("") else { return BTreeMap::new() };
+        let Some(root) = self.directories.get("") else {
+            return BTreeMap::new();
+        };
         let mut found = BTreeMap::new();
         for (name, node) in &root.seen {
             match node {
@@ -183,10 +184,8 @@ impl SimulatedDisk {
                     link.apply(&mut names);
                 }
             }
-            left.directories.insert(
-                path.clone(),
-                Directory { durable: names.clone(), seen: names, pending: Vec::new() },
-            );
+            left.directories
+                .insert(path.clone(), Directory { durable: names.clone(), seen: names, pending: Vec::new() });
         }
         for (name, directory) in left.directories.clone() {
             let root = left.directories.get("");

@@ -14,10 +14,12 @@ use super::recorder::RecordingDisk;
 /// The journal's id in every image.
 pub(crate) const JOURNAL_ID: u64 = 0x5354_4154_4548_4f55;
 
+const SHARDS_FEW: [(ShardId, u64); 4] = [(1, 0), (2, 0), (7, 1000), (300, 0)];
+
 /// The shards of a scene, and behind which entry each begins: few, or so many that a watermark takes
 /// more than one sector.
 pub(crate) fn shards(random: &mut Random) -> Vec<(ShardId, u64)> {
-    let mut shards = vec![(1, 0), (2, 0), (7, 1000), (300, 0)];
+    let mut shards = SHARDS_FEW.to_vec();
     if random.one_in(2) {
         shards.extend((1000..1060).map(|shard| (shard, shard % 3)));
     }
@@ -28,6 +30,8 @@ pub(crate) fn shards(random: &mut Random) -> Vec<(ShardId, u64)> {
 pub(crate) fn options(random: &mut Random) -> EngineOptions {
     EngineOptions::default().file_bytes_target(*random.choose(&[2 << 10, 8 << 10, 64 << 10]))
 }
+
+type Recorded = EngineFiles<RecordingDisk>;
 
 /// The recorded journal at work.
 pub(crate) struct Workload<'a> {
@@ -41,7 +45,13 @@ pub(crate) struct Workload<'a> {
 impl Workload<'_> {
     /// Opens the journal, works on it, and leaves it as a killed process would.
     pub(crate) fn run(&mut self, steps: u64) -> Result<Vec<Operation>, String> {
+        let is_new = !self.promises.created;
         let mut files = self.open()?;
+        if is_new && self.promises.shards.len() > SHARDS_FEW.len() {
+            for shard in self.promises.shards.clone().into_keys() {
+                self.append_to(&files, shard, 1, 100)?;
+            }
+        }
         for _ in 0..steps {
             match self.random.below(20) {
                 0 => {
@@ -77,7 +87,7 @@ impl Workload<'_> {
         self.disk.note(note);
     }
 
-    fn open(&mut self) -> Result<EngineFiles<RecordingDisk>, String> {
+    fn open(&mut self) -> Result<Recorded, String> {
         self.note(Note::Opening);
         let opened = self.try_open();
         let files = opened.map_err(|error| format!("does not open: {error}"))?;
@@ -97,15 +107,25 @@ impl Workload<'_> {
         *self.random.choose(&shards)
     }
 
-    fn try_open(&self) -> Result<EngineFiles<RecordingDisk>, JournalError> {
+    fn try_open(&self) -> Result<Recorded, JournalError> {
         let open = || EngineFiles::open_on(self.disk.clone(), self.directory, JOURNAL_ID, &self.options);
         let create = || EngineFiles::create_on(self.disk.clone(), self.directory, JOURNAL_ID, &self.options);
         if self.promises.created { open() } else { open().or_else(|_| create()) }
     }
 
     /// Appends up to `count_max` payloads of up to `bytes_max` bytes to some shard.
-    fn append(&mut self, files: &EngineFiles<RecordingDisk>, count_max: u64, bytes_max: usize) -> Result<(), String> {
+    fn append(&mut self, files: &Recorded, count_max: u64, bytes_max: usize) -> Result<(), String> {
         let shard = self.shard();
+        self.append_to(files, shard, count_max, bytes_max)
+    }
+
+    fn append_to(
+        &mut self,
+        files: &Recorded,
+        shard: ShardId,
+        count_max: u64,
+        bytes_max: usize,
+    ) -> Result<(), String> {
         let count = 1 + self.random.below(count_max);
         let mut payload = || {
             let length = 1 + self.random.index(bytes_max);
@@ -124,7 +144,7 @@ impl Workload<'_> {
         Ok(())
     }
 
-    fn cut(&mut self, files: &EngineFiles<RecordingDisk>) -> Result<(), String> {
+    fn cut(&mut self, files: &Recorded) -> Result<(), String> {
         let shard = self.shard();
         let (Some(first), Some(last)) = (files.first_index(shard), files.last_index(shard)) else {
             return Ok(());

@@ -1,0 +1,89 @@
+//! Golden bytes of entries, answers and images. A change here is a change of a stored format.
+
+use std::sync::Arc;
+
+use kv::{MemoryStore, Store, Writer};
+use session::{Envelope, Stamp};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::catalogue::CatalogueChange;
+use crate::machine::MACHINE;
+use crate::trim::TrimStep;
+use crate::{Body, Buckets, EntryHeader, Guard, Kernel, Keys, Op, Transact, ValueRef, image};
+
+fn envelope(body: &Body<'_>) -> Vec<u8> {
+    let mut encoded = Writer::new();
+    body.encode(&mut encoded);
+    let mut writer = Writer::new();
+    Envelope {
+        machine: MACHINE,
+        session: None,
+        request: 0,
+        lowest_pending: 0,
+        catalogue_revision: 1,
+        identity: b"me",
+        body: encoded.as_slice(),
+    }
+    .encode(&mut writer);
+    writer.finish()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// An entry with every kind of command.
+fn entry() -> Vec<u8> {
+    let transact = Body::Transact(Transact {
+        space: 1,
+        branch: 1,
+        group: Some("g"),
+        guards: vec![Guard::CellAbsent("a"), Guard::CellsUnchangedSince("a", Some("b"), 0)],
+        ops: vec![Op::CellSet("a", ValueRef::Text("x")), Op::CellCas("a", Some(1), ValueRef::Integer(-1))],
+    });
+    let commands = [
+        envelope(&transact),
+        envelope(&Body::Catalogue(CatalogueChange::CreateBranch { space: 1, name: "b".into() })),
+        envelope(&Body::Trim(vec![TrimStep::Branch { space: 1, branch: 9 }])),
+        envelope(&Body::Level(1)),
+    ];
+    let header = EntryHeader::new(Stamp { wall_us: 1_000_000, cluster_us: 7 });
+    header.encode(commands.iter().map(Vec::as_slice))
+}
+
+#[test]
+fn golden_entry() {
+    assert_eq!(hex(&entry()), GOLDEN_ENTRY.replace(char::is_whitespace, ""));
+}
+
+#[test]
+fn golden_answers_hash_and_image() {
+    let keys = Keys::new(1, 0);
+    let store = MemoryStore::new();
+    store.commit(Kernel::genesis(store.view().unwrap(), keys, Buckets::default())).unwrap();
+    let view: Arc<dyn kv::View> = store.view().unwrap();
+    let mut kernel = Kernel::load(&*view, keys).unwrap().unwrap();
+    let effects = kernel.apply(view, 1, &entry()).unwrap();
+    store.commit(effects.batch).unwrap();
+    let answers: Vec<String> = effects.replies.iter().map(|reply| hex(reply)).collect();
+    assert_eq!(
+        answers,
+        [
+            "0000010000000000000001010000000000000001".to_owned() + "0200000000000000",
+            "000002000000000000000402000000".to_owned(),
+            "00000300000000000000".to_owned(),
+            "00000400000000000000".to_owned(),
+        ]
+    );
+    let mut bytes = Vec::new();
+    image::write(&*store.view().unwrap(), &keys, &mut bytes).unwrap();
+    assert_eq!((hex(&bytes[..8]), bytes.len()), ("5348696d61676501".to_owned(), 407));
+    assert_eq!((kernel.applied().hash, xxh3_64(&bytes)), (2_047_953_693_961_288_356, 1_941_726_730_307_463_133));
+}
+
+const GOLDEN_ENTRY: &str = "
+    010100000040420f00000000000700000000000000040000006d00000001000100000100000000000000020000006d65
+    010100000001000000010100000067000200000001010000006106010000006101010000006200000000000000000200
+    00000201000000610200000003780301000000610101000000000000000900000002ffffffffffffffff1e0000000100
+    0100000100000000000000020000006d6502020100000001000000622100000001000100000100000000000000020000
+    006d6503010000000201000000090000001800000001000100000100000000000000020000006d650401000000";
