@@ -42,20 +42,13 @@ pub fn key(cell: u64, version: Option<u64>) -> Vec<u8> {
 }
 
 impl BareMap {
-    /// A tree that holds `cells` values of `bytes` each.
+    /// A map and a tree that hold `cells` values of `bytes` each, written as any others are.
     pub fn load(directory: &Path, cells: u64, bytes: usize) -> Self {
         let (next, visible) = (SequenceNumberCounter::new(1), SequenceNumberCounter::new(1));
         let tree = Config::new(directory, next, visible)
             .use_cache(Arc::new(Cache::with_capacity_bytes(128 << 20)))
             .open()
             .expect("a bare tree");
-        let mut rows = Map::new();
-        let mut random = Random::new(1);
-        for cell in 0..cells {
-            rows.insert(key(cell, None), random.bytes(bytes + 42));
-        }
-        let rows = Arc::new(rows);
-        ingest(&tree, &rows);
         let (flushes, to_flush) = sync_channel::<Arc<Map>>(0);
         let (done, flushed) = sync_channel(1);
         let flusher = std::thread::spawn({
@@ -69,7 +62,7 @@ impl BareMap {
                 }
             }
         });
-        Self {
+        let mut map = Self {
             tree,
             active: Map::new(),
             active_bytes: 0,
@@ -77,7 +70,11 @@ impl BareMap {
             flushes,
             flushed: Mutex::new(flushed),
             flusher: Some(flusher),
+        };
+        for cell in 0..cells {
+            map.put(key(cell, None), vec![1; bytes + 42]);
         }
+        map
     }
 
     /// One get and two writes for each command, as a set that displaces a version does, for a while.

@@ -64,8 +64,10 @@ pub fn run(arguments: &Arguments) -> Report {
     house.close().expect("close");
 
     let mut report = Report::default();
-    compare_sets(&mut report, directory.path(), &sets, cells_count, duration);
-    compare_gets(&mut report, directory.path(), &gets, cells_count, duration);
+    let mut bare = BareMap::load(&directory.path().join("map"), cells_count, VALUE_BYTES);
+    compare_sets(&mut report, directory.path(), &mut bare, &sets, cells_count, duration);
+    compare_gets(&mut report, &bare, &gets, cells_count, duration);
+    drop(bare);
     let commands = if small { 5_000 } else { 100_000 };
     let replay = restart::measure(&directory.path().join("replayed"), commands);
     let seconds = replay.as_secs_f64();
@@ -74,11 +76,16 @@ pub fn run(arguments: &Arguments) -> Report {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "a batch is a few hundred commands")]
-fn compare_sets(report: &mut Report, directory: &Path, sets: &[SetRun], cells_count: u64, duration: Duration) {
-    let mut bare = BareMap::load(&directory.join("map"), cells_count, VALUE_BYTES);
+fn compare_sets(
+    report: &mut Report,
+    directory: &Path,
+    bare: &mut BareMap,
+    sets: &[SetRun],
+    cells_count: u64,
+    duration: Duration,
+) {
     let map_per_second = bare.run_sets(cells_count, VALUE_BYTES, duration);
     println!("bare sorted map with lsm-tree behind: {map_per_second:.0} commands/s (one get, two writes)");
-    drop(bare);
     for (callers, set) in CALLERS.iter().zip(sets) {
         let commands = set.batch.round() as u32 as usize;
         let bytes = commands * (VALUE_BYTES + COMMAND_OVERHEAD_BYTES);
@@ -102,8 +109,7 @@ fn compare_sets(report: &mut Report, directory: &Path, sets: &[SetRun], cells_co
     }
 }
 
-fn compare_gets(report: &mut Report, directory: &Path, gets: &[Measured], cells_count: u64, duration: Duration) {
-    let bare = BareMap::load(&directory.join("gets"), cells_count, VALUE_BYTES);
+fn compare_gets(report: &mut Report, bare: &BareMap, gets: &[Measured], cells_count: u64, duration: Duration) {
     let mut worst = f64::MAX;
     for (callers, get) in CALLERS.iter().zip(gets) {
         let measured = callers::run(*callers, duration, |random| {

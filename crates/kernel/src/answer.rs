@@ -36,7 +36,13 @@ const REJECTED: u8 = 1;
 impl Answer {
     /// The answer's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(32);
+        let mut writer = Writer::new();
+        self.encode_into(&mut writer);
+        writer.finish()
+    }
+
+    /// Appends the answer's bytes.
+    pub fn encode_into(&self, writer: &mut Writer) {
         match self {
             Answer::Done { commit, outcomes } => {
                 writer.u8(DONE).u64(*commit);
@@ -51,7 +57,6 @@ impl Answer {
             }
             Answer::Rejected(rejection) => encode_rejection(writer.u8(REJECTED), rejection),
         }
-        writer.finish()
     }
 
     /// Reads an answer that fills `bytes`.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use kv::{Batch, Staging, View};
+use kv::{Batch, Staging, View, Writer};
 use session::{Halt, SessionMachine, Stamp};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -15,6 +15,9 @@ use crate::entry::EntryHeader;
 use crate::keys::{GENERATION_BYTES, Keys};
 use crate::machine::Contracts;
 use crate::place::Buckets;
+
+/// What most replies fit into.
+const REPLY_BYTES: usize = 24;
 
 /// See the module.
 pub struct Kernel {
@@ -82,7 +85,9 @@ impl Kernel {
         for command in commands {
             commit += 1;
             state.savepoint();
-            replies.push(self.machine.apply(&mut state, stamp, commit, command)?);
+            let mut reply = Writer::with_capacity(REPLY_BYTES);
+            self.machine.apply(&mut state, stamp, commit, command, &mut reply)?;
+            replies.push(reply.finish());
         }
         let hash = hash_effects(before.hash, index, &state);
         self.applied = Applied { index, commit, stamp, hash };

@@ -1,7 +1,7 @@
 //! The data contracts as one deterministic machine.
 
 use contract::Rejection;
-use kv::Staging;
+use kv::{Staging, Writer};
 use session::{Call, Halt, Machine};
 
 use crate::answer::{Answer, OpOutcome};
@@ -20,16 +20,17 @@ pub struct Contracts {
 }
 
 impl Machine for Contracts {
-    fn apply(&mut self, state: &mut Staging, call: &Call<'_>) -> Result<Vec<u8>, Halt> {
+    fn apply(&mut self, state: &mut Staging, call: &Call<'_>, answer: &mut Writer) -> Result<(), Halt> {
         if call.machine != MACHINE {
             return Err(Halt::Newer { what: "machine", found: call.machine, known: MACHINE });
         }
         let have = self.catalogue.revision;
         if call.catalogue_revision > have {
             let behind = Rejection::CatalogueBehind { needed: call.catalogue_revision, have };
-            return Ok(Answer::Rejected(behind).encode());
+            Answer::Rejected(behind).encode_into(answer);
+            return Ok(());
         }
-        let answer = match Body::decode(call.body)? {
+        let outcome = match Body::decode(call.body)? {
             Body::Transact(body) => transact::transact(state, &self.catalogue, self.keys, call, &body)?,
             Body::Catalogue(change) => match self.catalogue.change(&change, &self.keys, state) {
                 Ok(assigned) => Answer::Done {
@@ -47,6 +48,7 @@ impl Machine for Contracts {
                 Answer::Done { commit: call.commit, outcomes: Vec::new() }
             }
         };
-        Ok(answer.encode())
+        outcome.encode_into(answer);
+        Ok(())
     }
 }

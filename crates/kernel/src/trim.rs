@@ -127,7 +127,8 @@ fn remove_some(state: &mut Staging, keys: Keys, cell: &CellId<'_>) -> Result<(),
     if head.oldest + removed == head.version {
         state.delete(head_key);
     } else {
-        state.put(head_key, Head { oldest: head.oldest + removed, ..head }.encode());
+        let trimmed = Head { oldest: head.oldest + removed, ..head };
+        state.put_encoded(head_key, |writer| trimmed.encode(writer));
     }
     Ok(())
 }

@@ -84,6 +84,11 @@ impl Writer {
         self.bytes.is_empty()
     }
 
+    /// Forgets what was written, and keeps the room for it.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
     /// The bytes written so far.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use crate::codec::Writer;
 use crate::key::Key;
 use crate::merge::{Merge, Writes};
 use crate::range::KeyRange;
@@ -32,12 +33,14 @@ pub struct Staging {
     writes: BTreeMap<Key, Option<Bytes>>,
     /// What each key held in `writes` before it was written since the savepoint.
     before: Vec<(Key, Option<Option<Bytes>>)>,
+    /// Values are put together here, so that each is allocated once, at its size.
+    scratch: Writer,
 }
 
 impl Staging {
     /// No writes above `below`.
     pub fn new(below: Arc<dyn View>) -> Self {
-        Self { below, writes: BTreeMap::new(), before: Vec::new() }
+        Self { below, writes: BTreeMap::new(), before: Vec::new(), scratch: Writer::new() }
     }
 
     /// The value at `key` with the staged writes.
@@ -67,6 +70,14 @@ impl Staging {
     /// Stages a write.
     pub fn put(&mut self, key: impl Into<Key>, value: impl Into<Bytes>) {
         self.write(key.into(), Some(value.into()));
+    }
+
+    /// Stages a write of what `encode` writes.
+    pub fn put_encoded(&mut self, key: impl Into<Key>, encode: impl FnOnce(&mut Writer)) {
+        self.scratch.clear();
+        encode(&mut self.scratch);
+        let value = Bytes::from(self.scratch.as_slice());
+        self.write(key.into(), Some(value));
     }
 
     /// Stages a deletion.

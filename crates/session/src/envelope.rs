@@ -22,7 +22,7 @@ pub struct Envelope<'command> {
 }
 
 impl<'command> Envelope<'command> {
-    /// Appends the envelope's bytes.
+    /// Appends the envelope's bytes, its body last.
     pub fn encode(&self, writer: &mut Writer) {
         writer.u32(self.machine).optional_u64(self.session);
         if self.session.is_some() {

@@ -17,7 +17,7 @@ pub use envelope::Envelope;
 pub use machine::{Call, Halt, Machine, Stamp};
 pub use reply::Reply;
 
-use kv::Staging;
+use kv::{Staging, Writer};
 
 /// Applies commands to a machine, each at most once.
 pub struct SessionMachine<M> {
@@ -35,11 +35,19 @@ impl<M: Machine> SessionMachine<M> {
         &self.machine
     }
 
-    /// Applies one command, given as the bytes of its envelope, and gives the bytes of a [`Reply`].
-    pub fn apply(&mut self, state: &mut Staging, stamp: Stamp, commit: u64, command: &[u8]) -> Result<Vec<u8>, Halt> {
+    /// Applies one command, given as the bytes of its envelope, and writes the bytes of a [`Reply`].
+    pub fn apply(
+        &mut self,
+        state: &mut Staging,
+        stamp: Stamp,
+        commit: u64,
+        command: &[u8],
+        reply: &mut Writer,
+    ) -> Result<(), Halt> {
         let envelope = Envelope::decode(command)?;
         if envelope.session.is_some() {
-            return Ok(Reply::SessionExpired.encode());
+            Reply::session_expired(reply);
+            return Ok(());
         }
         let call = Call {
             machine: envelope.machine,
@@ -48,6 +56,7 @@ impl<M: Machine> SessionMachine<M> {
             stamp,
             commit,
         };
-        Ok(Reply::Answer(self.machine.apply(state, &call)?).encode())
+        Reply::begin_answer(reply);
+        self.machine.apply(state, &call, reply)
     }
 }

@@ -1,6 +1,6 @@
 //! What a deterministic machine is: a function of state, time and command.
 
-use kv::{DecodeError, KvError, Staging};
+use kv::{DecodeError, KvError, Staging, Writer};
 
 /// The two times of an entry, in µs; see `ARCHITECTURE.md`, Time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub struct Call<'command> {
 /// - A rejected command leaves nothing staged.
 /// - A command that the machine does not know halts it. Skipping one would make replicas differ.
 pub trait Machine {
-    /// Applies a command and gives the bytes of its answer.
-    fn apply(&mut self, state: &mut Staging, call: &Call<'_>) -> Result<Vec<u8>, Halt>;
+    /// Applies a command and writes the bytes of its answer.
+    fn apply(&mut self, state: &mut Staging, call: &Call<'_>, answer: &mut Writer) -> Result<(), Halt>;
 }
 
 /// The machine cannot go on: the state could not be read, or the command is from another release.

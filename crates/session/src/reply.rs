@@ -6,31 +6,31 @@ const ANSWER: u8 = 0;
 const SESSION_EXPIRED: u8 = 1;
 
 /// See the module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reply {
+pub enum Reply<'bytes> {
     /// The machine's answer, in its own encoding.
-    Answer(Vec<u8>),
+    Answer(&'bytes [u8]),
     /// The session is not known. The command was not executed.
     SessionExpired,
 }
 
-impl Reply {
-    /// The reply's bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::new();
-        match self {
-            Reply::Answer(answer) => writer.u8(ANSWER).raw(answer),
-            Reply::SessionExpired => writer.u8(SESSION_EXPIRED),
-        };
-        writer.finish()
+impl<'bytes> Reply<'bytes> {
+    /// Begins a reply whose rest is the machine's answer.
+    pub(crate) fn begin_answer(writer: &mut Writer) {
+        writer.u8(ANSWER);
+    }
+
+    /// Writes a refusal.
+    pub(crate) fn session_expired(writer: &mut Writer) {
+        writer.u8(SESSION_EXPIRED);
     }
 
     /// Reads a reply that fills `bytes`.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub fn decode(bytes: &'bytes [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         match reader.u8()? {
-            ANSWER => Ok(Reply::Answer(reader.rest().to_vec())),
+            ANSWER => Ok(Reply::Answer(reader.rest())),
             SESSION_EXPIRED => reader.end().map(|()| Reply::SessionExpired),
             _ => Err(DecodeError { what: "a reply of an unknown kind" }),
         }

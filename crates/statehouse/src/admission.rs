@@ -36,17 +36,18 @@ impl Scope {
 
 /// The envelope of a command without a session.
 pub(crate) fn envelope(catalogue: &Catalogue, body: &Body<'_>) -> Result<Vec<u8>, Error> {
-    let mut encoded = Writer::with_capacity(128);
-    body.encode(&mut encoded);
     let limits = &catalogue.limits;
+    let mut bytes = ENVELOPE_BYTES;
     if let Body::Transact(transact) = body {
-        for value in transact.ops.iter().filter_map(kernel::Op::value) {
-            within("value_bytes_max", limits.value_bytes_max, value.len())?;
+        for op in &transact.ops {
+            let value_bytes = op.value().map_or(0, |value| value.len());
+            within("value_bytes_max", limits.value_bytes_max, value_bytes)?;
+            bytes += ENVELOPE_BYTES + op.name().len() + value_bytes;
         }
         within("transaction_ops_max", limits.transaction_ops_max, transact.ops.len())?;
-        within("transaction_bytes_max", limits.transaction_bytes_max, encoded.len())?;
     }
-    let mut writer = Writer::with_capacity(encoded.len() + 24);
+    let mut writer = Writer::with_capacity(bytes);
+    // The body goes in behind the envelope's other fields, without a buffer of its own.
     Envelope {
         machine: MACHINE,
         session: None,
@@ -54,11 +55,19 @@ pub(crate) fn envelope(catalogue: &Catalogue, body: &Body<'_>) -> Result<Vec<u8>
         lowest_pending: 0,
         catalogue_revision: catalogue.revision,
         identity: b"",
-        body: encoded.as_slice(),
+        body: b"",
     }
     .encode(&mut writer);
+    let body_start = writer.len();
+    body.encode(&mut writer);
+    if matches!(body, Body::Transact(_)) {
+        within("transaction_bytes_max", limits.transaction_bytes_max, writer.len() - body_start)?;
+    }
     Ok(writer.finish())
 }
+
+/// About what an envelope takes around its operations, and an operation around its name and value.
+const ENVELOPE_BYTES: usize = 48;
 
 fn within(limit: &'static str, max: u32, got: usize) -> Result<(), Rejection> {
     if got > max as usize { Err(Rejection::too_large(limit, max as usize, got)) } else { Ok(()) }

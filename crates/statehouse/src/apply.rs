@@ -106,7 +106,7 @@ fn answer(replies: Vec<Vec<u8>>, responders: Vec<Responder>) {
 fn decode(reply: &[u8]) -> Reply {
     let undecodable = |error| from_halt(&Halt::Undecodable { what: "an answer", error });
     match SessionReply::decode(reply).map_err(undecodable)? {
-        SessionReply::Answer(answer) => Answer::decode(&answer).map_err(undecodable),
+        SessionReply::Answer(answer) => Answer::decode(answer).map_err(undecodable),
         SessionReply::SessionExpired => Err(Error::Rejected(contract::Rejection::SessionExpired)),
         _ => unreachable!("every reply is listed above"),
     }

@@ -62,6 +62,8 @@ pub(crate) struct Shard {
 pub(crate) struct Shared {
     catalogue: ArcSwap<Catalogue>,
     failure: Mutex<Option<Error>>,
+    /// Set with the failure, so that the usual case takes no lock.
+    failed: AtomicBool,
 }
 
 impl Shared {
@@ -75,9 +77,13 @@ impl Shared {
 
     pub(crate) fn fail(&self, error: Error) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.failed.store(true, Ordering::Release);
     }
 
     pub(crate) fn failure(&self) -> Option<Error> {
+        if !self.failed.load(Ordering::Acquire) {
+            return None;
+        }
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -144,6 +150,7 @@ impl Shard {
         let shared = Arc::new(Shared {
             catalogue: ArcSwap::from_pointee(kernel.catalogue().clone()),
             failure: Mutex::new(None),
+            failed: AtomicBool::new(false),
         });
         let applied_at_open = kernel.applied().index;
         let mut apply_loop = ApplyLoop {

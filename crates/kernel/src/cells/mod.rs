@@ -99,11 +99,11 @@ impl ReadCells for StagedCells<'_> {
 
 impl WriteCells for StagedCells<'_> {
     fn put_head(&mut self, cell: &CellId<'_>, head: &Head<'_>) {
-        self.state.put(self.keys.cell_head(cell), head.encode());
+        self.state.put_encoded(self.keys.cell_head(cell), |writer| head.encode(writer));
     }
 
     fn put_old(&mut self, cell: &CellId<'_>, version: u64, old: &Old<'_>) {
-        self.state.put(self.keys.cell_old(cell, version), old.encode());
+        self.state.put_encoded(self.keys.cell_old(cell, version), |writer| old.encode(writer));
     }
 
     fn delete_old(&mut self, cell: &CellId<'_>, version: u64) {

@@ -33,12 +33,10 @@ pub struct Old<'bytes> {
 }
 
 impl<'bytes> Head<'bytes> {
-    /// The row's bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(42 + self.write.value.map_or(0, |value| value.len()));
+    /// Appends the row's bytes.
+    pub fn encode(&self, writer: &mut Writer) {
         writer.u8(FORMAT).u64(self.version).u64(self.oldest).u64(self.oldest_displaced_us);
-        self.write.encode_into(&mut writer);
-        writer.finish()
+        self.write.encode_write(writer);
     }
 
     /// Reads the row.
@@ -70,15 +68,13 @@ impl<'bytes> Head<'bytes> {
 }
 
 impl<'bytes> Old<'bytes> {
-    /// The row's bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(18 + self.value.map_or(0, |value| value.len()));
+    /// Appends the row's bytes.
+    pub fn encode(&self, writer: &mut Writer) {
         writer.u8(FORMAT);
-        self.encode_into(&mut writer);
-        writer.finish()
+        self.encode_write(writer);
     }
 
-    fn encode_into(&self, writer: &mut Writer) {
+    fn encode_write(&self, writer: &mut Writer) {
         writer.u64(self.commit).u64(self.updated_at);
         match self.value {
             None => {
@@ -136,13 +132,21 @@ mod tests {
         let write = Old { commit: 9, updated_at: 258, value: Some(ValueRef::Text("hi")) };
         let head = Head { version: 3, oldest: 2, oldest_displaced_us: 7, write };
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let bytes = |encode: &dyn Fn(&mut Writer)| {
+            let mut writer = Writer::new();
+            encode(&mut writer);
+            writer.finish()
+        };
         let golden_write = "0900000000000000".to_owned() + "0201000000000000" + "03" + "6869";
-        assert_eq!(hex(&write.encode()), "01".to_owned() + &golden_write);
+        assert_eq!(hex(&bytes(&|writer| write.encode(writer))), "01".to_owned() + &golden_write);
         let golden_head = "01".to_owned() + "0300000000000000" + "0200000000000000" + "0700000000000000";
-        assert_eq!(hex(&head.encode()), golden_head + &golden_write);
-        assert_eq!(Head::decode(&head.encode()), Ok(head));
+        assert_eq!(hex(&bytes(&|writer| head.encode(writer))), golden_head + &golden_write);
+        assert_eq!(Head::decode(&bytes(&|writer| head.encode(writer))), Ok(head));
         let deletion = Old { value: None, ..write };
-        assert_eq!(hex(&deletion.encode()), "01090000000000000002010000000000".to_owned() + "00ff");
-        assert_eq!(Old::decode(&deletion.encode()), Ok(deletion));
+        assert_eq!(
+            hex(&bytes(&|writer| deletion.encode(writer))),
+            "01090000000000000002010000000000".to_owned() + "00ff"
+        );
+        assert_eq!(Old::decode(&bytes(&|writer| deletion.encode(writer))), Ok(deletion));
     }
 }

@@ -61,8 +61,7 @@ impl Scene<'_> {
             let mut points: Vec<usize> = (0..IMAGES_PER_GENERATION).map(|_| moments.draw(&mut random)).collect();
             points.sort_unstable();
             let next_is_kill = random.below(3) > 0;
-            let next_point =
-                if next_is_kill { moments.draw_kill(&mut random) } else { moments.draw(&mut random) };
+            let next_point = if next_is_kill { moments.draw_kill(&mut random) } else { moments.draw(&mut random) };
             let mut next = None;
             let mut images = (image_first..).zip(points).peekable();
             for (position, operation) in operations.iter().enumerate() {

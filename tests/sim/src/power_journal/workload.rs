@@ -119,13 +119,7 @@ impl Workload<'_> {
         self.append_to(files, shard, count_max, bytes_max)
     }
 
-    fn append_to(
-        &mut self,
-        files: &Recorded,
-        shard: ShardId,
-        count_max: u64,
-        bytes_max: usize,
-    ) -> Result<(), String> {
+    fn append_to(&mut self, files: &Recorded, shard: ShardId, count_max: u64, bytes_max: usize) -> Result<(), String> {
         let count = 1 + self.random.below(count_max);
         let mut payload = || {
             let length = 1 + self.random.index(bytes_max);
