@@ -1,5 +1,7 @@
 //! What `EngineFiles` keeps over a close and a reopen.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::Path;
 
@@ -302,4 +304,23 @@ fn one_read_takes_at_least_one_entry_and_no_more_than_fits() {
     assert_eq!(files.read(1, 4, usize::MAX).unwrap().len(), 7);
     assert_eq!(files.read(1, 11, usize::MAX), Ok(Vec::new()));
     assert_eq!(files.read(9, 1, usize::MAX), Ok(Vec::new()));
+}
+
+#[test]
+fn entries_that_are_given_up_while_everything_is_read_are_not_called_damaged() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = create(directory.path());
+    let payload = [7_u8; 900].as_slice();
+    files.append(1, 1, &[payload]).unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for _ in 0..300 {
+                let first = files.append(1, 1, &[payload; 8]).unwrap();
+                files.cut(1, first + 4).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            files.verify().unwrap();
+        }
+    });
 }

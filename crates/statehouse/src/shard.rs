@@ -46,16 +46,24 @@ pub(crate) fn keys() -> Keys {
 /// An open shard.
 pub(crate) struct Shard {
     pub(crate) shared: Arc<Shared>,
-    store: Arc<Overlay>,
+    access: Access,
     tree: Arc<TreeStore>,
     files: Arc<dyn EntryFiles>,
-    journal: Arc<LocalJournal<Submission>>,
     apply: Mutex<Option<JoinHandle<()>>>,
     walker: Mutex<Option<Walker>>,
     closed: AtomicBool,
-    clock: Arc<dyn Clock>,
     /// Last, so that the lock is let go after everything else.
     _directory: Directory,
+}
+
+/// What it takes to read and to propose. The walk has one of its own: if it held the shard, dropping the last handle
+/// in the middle of a walk would return before the directory is let go.
+#[derive(Clone)]
+pub(crate) struct Access {
+    shared: Arc<Shared>,
+    store: Arc<Overlay>,
+    journal: Arc<LocalJournal<Submission>>,
+    clock: Arc<dyn Clock>,
 }
 
 /// What the apply loop tells everybody else.
@@ -178,19 +186,18 @@ impl Shard {
                 move || apply_loop.run(&entries, cut)
             })
             .map_err(|error| cannot_open(format!("could not start the apply thread: {error}")))?;
+        let access = Access { shared: shared.clone(), store, journal, clock: options.clock.clone() };
         let shard = Arc::new(Self {
             shared,
-            store,
+            access: access.clone(),
             tree,
             files,
-            journal,
             apply: Mutex::new(Some(apply)),
             walker: Mutex::new(None),
             closed: AtomicBool::new(false),
-            clock: options.clock.clone(),
             _directory: directory,
         });
-        let walker = Walker::start(Arc::downgrade(&shard), options.retention_walk_every)?;
+        let walker = Walker::start(access, options.retention_walk_every)?;
         *shard.walker.lock().unwrap_or_else(PoisonError::into_inner) = Some(walker);
         Ok(shard)
     }
@@ -200,6 +207,91 @@ impl Shard {
         if self.closed.load(Ordering::Acquire) {
             return Err(closed());
         }
+        self.access.view()
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        self.access.clock()
+    }
+
+    /// Proposes a command.
+    pub(crate) fn propose<T>(
+        &self,
+        catalogue: &Catalogue,
+        body: &Body<'_>,
+        decode: fn(Answer) -> Result<T, Error>,
+    ) -> Pending<T> {
+        self.access.propose(catalogue, body, decode)
+    }
+
+    /// Flushes the store, so that nothing is left to replay.
+    pub(crate) fn flush(&self) -> Result<(), Error> {
+        self.access.store.persist().map_err(|error| from_kv(&error))?;
+        Ok(())
+    }
+
+    /// Reads the whole journal and checks it.
+    pub(crate) fn verify_journal(&self) -> Result<journal::Verified, Error> {
+        self.files.verify().map_err(|error| from_journal(&error))
+    }
+
+    pub(crate) fn journal_bytes(&self) -> u64 {
+        self.files.bytes()
+    }
+
+    pub(crate) fn store_bytes(&self) -> u64 {
+        self.tree.bytes_on_disk()
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.access.store.bytes_in_memory()
+    }
+
+    /// Waits until the store has nothing to merge.
+    pub(crate) fn settle(&self) -> Result<(), Error> {
+        self.tree.settle().map_err(|error| from_kv(&error))
+    }
+
+    /// Looks for history to give up now.
+    pub(crate) fn wake_walker(&self) {
+        if let Some(walker) = &*self.walker.lock().unwrap_or_else(PoisonError::into_inner) {
+            walker.wake();
+        }
+    }
+
+    /// Answers what was submitted, then stops everything and flushes. Closing twice does nothing.
+    pub(crate) fn close(&self) -> Result<(), Error> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let walker = self.walker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(walker);
+        self.access.journal.close();
+        let apply = self.apply.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Err(_)) = apply.map(JoinHandle::join) {
+            self.shared.fail(inconsistent("the apply loop panicked".into()));
+        }
+        if let Some(failure) = self.shared.failure() {
+            return Err(failure);
+        }
+        if let Some(failure) = self.access.journal.failure() {
+            return Err(from_journal(&failure));
+        }
+        self.flush()
+    }
+}
+
+impl Drop for Shard {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::error!(%error, "closing failed; the journal will be replayed at the next opening");
+        }
+    }
+}
+
+impl Access {
+    /// A view of everything that was answered, with the catalogue.
+    pub(crate) fn view(&self) -> Result<(Arc<dyn View>, Arc<Catalogue>), Error> {
         Ok((self.store.view().map_err(|error| from_kv(&error))?, self.shared.catalogue()))
     }
 
@@ -231,70 +323,6 @@ impl Shard {
             submission.responder.give(Err(error));
         }
         Pending::waiting(slot, decode)
-    }
-
-    /// Flushes the store, so that nothing is left to replay.
-    pub(crate) fn flush(&self) -> Result<(), Error> {
-        self.store.persist().map_err(|error| from_kv(&error))?;
-        Ok(())
-    }
-
-    /// Reads the whole journal and checks it.
-    pub(crate) fn verify_journal(&self) -> Result<journal::Verified, Error> {
-        self.files.verify().map_err(|error| from_journal(&error))
-    }
-
-    pub(crate) fn journal_bytes(&self) -> u64 {
-        self.files.bytes()
-    }
-
-    pub(crate) fn store_bytes(&self) -> u64 {
-        self.tree.bytes_on_disk()
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.store.bytes_in_memory()
-    }
-
-    /// Waits until the store has nothing to merge.
-    pub(crate) fn settle(&self) -> Result<(), Error> {
-        self.tree.settle().map_err(|error| from_kv(&error))
-    }
-
-    /// Looks for history to give up now.
-    pub(crate) fn wake_walker(&self) {
-        if let Some(walker) = &*self.walker.lock().unwrap_or_else(PoisonError::into_inner) {
-            walker.wake();
-        }
-    }
-
-    /// Answers what was submitted, then stops everything and flushes. Closing twice does nothing.
-    pub(crate) fn close(&self) -> Result<(), Error> {
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        let walker = self.walker.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(walker);
-        self.journal.close();
-        let apply = self.apply.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Err(_)) = apply.map(JoinHandle::join) {
-            self.shared.fail(inconsistent("the apply loop panicked".into()));
-        }
-        if let Some(failure) = self.shared.failure() {
-            return Err(failure);
-        }
-        if let Some(failure) = self.journal.failure() {
-            return Err(from_journal(&failure));
-        }
-        self.flush()
-    }
-}
-
-impl Drop for Shard {
-    fn drop(&mut self) {
-        if let Err(error) = self.close() {
-            tracing::error!(%error, "closing failed; the journal will be replayed at the next opening");
-        }
     }
 }
 

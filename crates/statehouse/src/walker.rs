@@ -3,8 +3,7 @@
 //! It reads views, a bounded number of cells at a time, and proposes a command only for what is due. So an idle store
 //! is never written to.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Weak};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use kernel::trim::find_due;
 use kernel::{Body, trim::TrimStep};
 
 use crate::error::{cannot_open, from_halt};
-use crate::shard::{Shard, keys};
+use crate::shard::{Access, keys};
 
 /// Cells that are looked at before others get a turn.
 const HEADS_PER_STEP: usize = 2_000;
@@ -27,11 +26,11 @@ pub(crate) struct Walker {
 }
 
 impl Walker {
-    pub(crate) fn start(shard: Weak<Shard>, every: Duration) -> Result<Self, Error> {
+    pub(crate) fn start(access: Access, every: Duration) -> Result<Self, Error> {
         let (wake, woken) = sync_channel(1);
         let thread = std::thread::Builder::new()
             .name("retention-walk".into())
-            .spawn(move || run(&shard, every, &woken))
+            .spawn(move || run(&access, every, Signals { woken, again: false }))
             .map_err(|error| cannot_open(format!("could not start the retention thread: {error}")))?;
         Ok(Self { wake: Some(wake), thread: Some(thread) })
     }
@@ -48,59 +47,66 @@ impl Drop for Walker {
     fn drop(&mut self) {
         drop(self.wake.take());
         if let Some(thread) = self.thread.take() {
-            // The walk may be what dropped the last handle; a thread does not wait for itself.
-            if thread.thread().id() != std::thread::current().id() {
-                let _ = thread.join();
-            }
+            // A panic of the thread ends the walks; it changes nothing that was answered.
+            let _ = thread.join();
         }
     }
 }
 
-fn run(shard: &Weak<Shard>, every: Duration, woken: &Receiver<()>) {
-    loop {
-        match woken.recv_timeout(every) {
-            Err(RecvTimeoutError::Disconnected) => return,
-            Ok(()) | Err(RecvTimeoutError::Timeout) => {}
-        }
-        if let Err(error) = walk(shard, woken) {
+fn run(access: &Access, every: Duration, mut signals: Signals) {
+    while signals.wait(every) {
+        if let Err(error) = walk(access, &mut signals) {
             tracing::warn!(%error, "the retention walk was cut short");
         }
     }
 }
 
-fn walk(shard: &Weak<Shard>, woken: &Receiver<()>) -> Result<(), Error> {
+fn walk(access: &Access, signals: &mut Signals) -> Result<(), Error> {
     let mut cursor: Option<Vec<u8>> = None;
     loop {
         let mut next = None;
         for _ in 0..PASSES_MAX {
-            // The shard is held only for one step, so that dropping the last handle closes it.
-            let Some(shard) = shard.upgrade() else {
-                return Ok(());
-            };
             let steps;
-            (steps, next) = look(&shard, cursor.as_deref())?;
+            (steps, next) = look(access, cursor.as_deref())?;
             if steps.is_empty() {
                 break;
             }
-            let (_, catalogue) = shard.view()?;
-            shard.propose(&catalogue, &Body::Trim(steps), |_| Ok(())).wait()?;
-            if is_closing(woken) {
+            let (_, catalogue) = access.view()?;
+            access.propose(&catalogue, &Body::Trim(steps), |_| Ok(())).wait()?;
+            if signals.is_closing() {
                 return Ok(());
             }
         }
-        if next.is_none() || is_closing(woken) {
+        if next.is_none() || signals.is_closing() {
             return Ok(());
         }
         cursor = next;
     }
 }
 
-fn look(shard: &Arc<Shard>, cursor: Option<&[u8]>) -> Result<(Vec<TrimStep>, Option<Vec<u8>>), Error> {
-    let (view, catalogue) = shard.view()?;
-    let now_us = shard.clock().wall_us();
+fn look(access: &Access, cursor: Option<&[u8]>) -> Result<(Vec<TrimStep>, Option<Vec<u8>>), Error> {
+    let (view, catalogue) = access.view()?;
+    let now_us = access.clock().wall_us();
     find_due(&*view, &catalogue, &keys(), now_us, cursor, HEADS_PER_STEP).map_err(|halt| from_halt(&halt))
 }
 
-fn is_closing(woken: &Receiver<()>) -> bool {
-    matches!(woken.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected))
+/// What the walk is told from outside.
+struct Signals {
+    woken: Receiver<()>,
+    /// Woken while walking: what was asked for may lie behind where the walk is.
+    again: bool,
+}
+
+impl Signals {
+    /// Waits for the next walk; false when there is to be none.
+    fn wait(&mut self, every: Duration) -> bool {
+        let again = std::mem::take(&mut self.again);
+        again || !matches!(self.woken.recv_timeout(every), Err(RecvTimeoutError::Disconnected))
+    }
+
+    fn is_closing(&mut self) -> bool {
+        let signal = self.woken.try_recv();
+        self.again |= signal.is_ok();
+        signal == Err(TryRecvError::Disconnected)
+    }
 }

@@ -1,8 +1,157 @@
-//! Random operations against a plain model.
+//! Model: random operations on cells, compared with a plain reference, and applied again to the same bytes.
+//!
+//! `sim model --ops N [--seed S] [--stretch K]`. The operations are cut into stretches that know nothing of each
+//! other, so that they can run side by side and one that fails can be run alone. Most are at the level of the kernel,
+//! on stores in memory and on disk; one in twenty operations goes through the library, in a directory with a journal.
+//!
+//! Keeps: the same seed gives the same operations; threads decide only when things happen, never which.
+
+mod command;
+mod compare;
+mod generator;
+mod instance;
+mod kernel_level;
+mod library_level;
+mod names;
+mod reference;
+mod tally;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use testkit::random::Random;
 
 use crate::arguments::Arguments;
 use crate::report::Report;
+use tally::{Tally, sum};
 
-pub fn run(_arguments: &Arguments) -> Report {
-    Report::new()
+/// Operations of a stretch at the level of the kernel.
+const KERNEL_STRETCH: u64 = 10_000;
+
+/// Operations of a stretch through the library.
+const LIBRARY_STRETCH: u64 = 2_500;
+
+/// One operation in this many goes through the library.
+const LIBRARY_SHARE: u64 = 20;
+
+/// See the module.
+pub(crate) fn run(arguments: &Arguments) -> Report {
+    let seed = arguments.seed();
+    let operations = arguments.number("ops", 60_000);
+    println!("model: seed {seed}, {operations} operations");
+    let started = Instant::now();
+    let mut stretches = plan(operations);
+    let is_part = arguments.flag("stretch");
+    if is_part {
+        let only = arguments.number("stretch", 0);
+        stretches.retain(|stretch| stretch.number == only);
+    }
+    let tally = Tally::default();
+    let failures = run_all(seed, &stretches, &tally);
+    for (stretch, what) in &failures {
+        let number = stretch.number;
+        println!("\nmodel: FAILED in stretch {number}, after {} operations in all", sum(&tally.operations));
+        println!("  {what}");
+        let command = "cargo run --profile stress -p sim --";
+        println!("replay: {command} model --seed {seed} --ops {operations} --stretch {number}\n");
+    }
+    println!(
+        "model: {} operations in {} entries, {} rejections, {} interactive transactions with {} conflicts",
+        sum(&tally.operations),
+        sum(&tally.entries),
+        sum(&tally.rejections),
+        sum(&tally.transactions),
+        sum(&tally.conflicts),
+    );
+    println!(
+        "model: {} reads compared, {} restarts, {} images, {} walks, {:.1} s",
+        sum(&tally.reads),
+        sum(&tally.restarts),
+        sum(&tally.images),
+        sum(&tally.walks),
+        started.elapsed().as_secs_f64()
+    );
+    let ok = failures.is_empty();
+    let verdict = if ok { String::new() } else { format!("-{}-failures", failures.len()) };
+    let done = sum(&tally.operations);
+    let (again, from_image) = (sum(&tally.replayed), sum(&tally.replayed_from_image));
+    let mut report = Report::new();
+    report.add(
+        "model",
+        format!("{done}-ops-seed-{seed}{verdict}"),
+        "1,000,000 ops equal to the model, equal hashes",
+        ok,
+    );
+    report.add(
+        "model-replay",
+        format!("{again}-entries-again-{from_image}-over-an-image{verdict}"),
+        "same entries applied twice, and with an image in the middle: equal bytes and hash",
+        ok && (again > 0 || is_part),
+    );
+    report
+}
+
+/// A part of the run.
+struct Stretch {
+    number: u64,
+    level: Level,
+    operations: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Level {
+    Kernel,
+    Library,
+}
+
+fn plan(operations: u64) -> Vec<Stretch> {
+    let library = operations / LIBRARY_SHARE;
+    let mut stretches = Vec::new();
+    for (level, mut left, most) in
+        [(Level::Library, library, LIBRARY_STRETCH), (Level::Kernel, operations - library, KERNEL_STRETCH)]
+    {
+        while left > 0 {
+            let operations = left.min(most);
+            left -= operations;
+            stretches.push(Stretch { number: stretches.len() as u64, level, operations });
+        }
+    }
+    stretches
+}
+
+/// Runs stretches on all cores until one fails. Gives what failed, by number.
+fn run_all<'plan>(seed: u64, stretches: &'plan [Stretch], tally: &Tally) -> Vec<(&'plan Stretch, String)> {
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(stretch) = stretches.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(what) = run_one(seed, stretch, tally) {
+                        next.store(stretches.len(), Ordering::Relaxed);
+                        failures.lock().expect("no thread panics here").push((stretch, what));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().expect("no thread panics here");
+    failures.sort_by_key(|(stretch, _)| stretch.number);
+    failures
+}
+
+fn run_one(seed: u64, stretch: &Stretch, tally: &Tally) -> Result<(), String> {
+    let seed = Random::new(seed ^ (stretch.number + 1).wrapping_mul(0x9e37_79b9)).next();
+    let run = || match stretch.level {
+        Level::Kernel => kernel_level::run(seed, stretch.operations, tally),
+        Level::Library => library_level::run(seed, stretch.operations, tally),
+    };
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<String>().cloned();
+        let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(format!("a panic: {}", message.unwrap_or_default()))
+    })
 }

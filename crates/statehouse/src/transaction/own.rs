@@ -62,12 +62,14 @@ impl OwnWrites {
         self.cells.keys().map(String::as_str)
     }
 
-    /// The cells with names from `start` to before `end`.
+    /// The cells with names from `start` to before `end`; none if that is the wrong way round.
     pub(super) fn between<'own>(
         &'own self,
         start: &str,
         end: Option<&str>,
     ) -> impl Iterator<Item = (&'own str, &'own OwnCell)> {
+        // A caller may ask for what comes after a name that is past the prefix; a sorted map panics at such a range.
+        let start = end.map_or(start, |end| start.min(end));
         let end = end.map_or(Bound::Unbounded, Bound::Excluded);
         let range = self.cells.range::<str, _>((Bound::Included(start), end));
         range.map(|(name, cell)| (name.as_str(), cell))
@@ -83,5 +85,20 @@ impl OwnWrites {
                 OwnOp::Delete => Op::CellDelete(cell),
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_the_wrong_way_round_is_empty() {
+        let mut own = OwnWrites::default();
+        own.push("b", OwnOp::Delete);
+        let names = |start: &str, end| own.between(start, end).map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names("a", Some("c")), ["b"]);
+        assert_eq!(names("c", Some("a")), [""; 0]);
+        assert_eq!(names("b", Some("b")), [""; 0]);
     }
 }

@@ -1,0 +1,191 @@
+//! Compares what a store holds with the reference, by every read there is.
+
+use contract::{HistoryPage, ListPage, Listed, Moment};
+use kernel::Catalogue;
+use kernel::cells::{ViewCells, at, get, history, list};
+use kv::View;
+use testkit::random::Random;
+
+use super::instance::{Instance, halted, text};
+use super::names::{GROUPS, NAMES, PREFIXES};
+use super::reference::{CellName, Reference};
+
+/// Fails with what was found and what should have been found.
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
+    what: impl FnOnce() -> String,
+    found: &T,
+    expected: &T,
+) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!("{}\n     found {found:?}\n  expected {expected:?}", what()))
+}
+
+/// Compares everything. Gives how many reads that were.
+pub(crate) fn everything(instance: &Instance, reference: &Reference, random: &mut Random) -> Result<u64, String> {
+    let view = instance.view()?;
+    let reader = Reader { view: &*view, instance, reference, catalogue: instance.kernel.catalogue() };
+    applied(instance, reference)?;
+    catalogue(reader.catalogue, reference)?;
+    let mut reads = 0;
+    for (space, branch) in reference.live_branches() {
+        for group in GROUPS.map(Some).into_iter().chain([None]) {
+            for name in NAMES {
+                reads += reader.cell(CellName::new(space, branch, group, name), random)?;
+            }
+            reads += reader.lists(space, branch, group, random)?;
+        }
+    }
+    let (_, rows) = instance.image()?;
+    same(|| "the number of rows in an image".into(), &rows, &reference.rows())?;
+    Ok(reads)
+}
+
+/// Compares one cell. Gives how many reads that were.
+pub(crate) fn cell(
+    instance: &Instance,
+    reference: &Reference,
+    cell: CellName,
+    random: &mut Random,
+) -> Result<u64, String> {
+    let view = instance.view()?;
+    let reader = Reader { view: &*view, instance, reference, catalogue: instance.kernel.catalogue() };
+    reader.cell(cell, random)
+}
+
+/// Compares what was applied.
+pub(crate) fn applied(instance: &Instance, reference: &Reference) -> Result<(), String> {
+    let applied = instance.kernel.applied();
+    let found = (applied.commit, applied.stamp.wall_us, applied.stamp.cluster_us);
+    let expected = (reference.commit, reference.wall_us, reference.cluster_us);
+    same(|| "commit number, wall and cluster time".into(), &found, &expected)
+}
+
+fn catalogue(catalogue: &Catalogue, reference: &Reference) -> Result<(), String> {
+    let found: Vec<_> = catalogue
+        .spaces()
+        .map(|(id, space)| {
+            let branches = space.branches().map(|(id, branch)| (id, branch.name.clone(), branch.deleted));
+            (id, space.name.clone(), space.retention, branches.collect::<Vec<_>>())
+        })
+        .collect();
+    let expected: Vec<_> = reference
+        .spaces
+        .iter()
+        .map(|(id, space)| {
+            let branches = space.branches.iter();
+            let branches = branches.map(|(id, branch)| (*id, branch.name.clone(), branch.deleted));
+            (*id, space.name.clone(), space.retention, branches.collect::<Vec<_>>())
+        })
+        .collect();
+    same(|| "the spaces".into(), &found, &expected)?;
+    same(|| "the limits".into(), &catalogue.limits, &reference.limits)?;
+    same(|| "the catalogue's revision".into(), &catalogue.revision, &reference.revision)
+}
+
+struct Reader<'instance> {
+    view: &'instance dyn View,
+    instance: &'instance Instance,
+    reference: &'instance Reference,
+    catalogue: &'instance Catalogue,
+}
+
+impl Reader<'_> {
+    fn cell(&self, cell: CellName, random: &mut Random) -> Result<u64, String> {
+        let id = self.catalogue.cell(cell.space, cell.branch, cell.group, cell.name);
+        if !self.reference.is_live(cell.space, cell.branch) {
+            return id.map_or(Ok(1), |_| Err(format!("{cell:?} is found in a branch that is gone")));
+        }
+        let id = id.map_err(text)?;
+        let cells = ViewCells { view: self.view, keys: self.instance.keys };
+        let expected = self.reference.cell(cell);
+        let found = get::get_versioned(&cells, &id).map_err(halted)?;
+        same(|| format!("get_versioned {cell:?}"), &found, &expected.versioned())?;
+        let found = get::get(&cells, &id).map_err(halted)?;
+        same(|| format!("get {cell:?}"), &found, &expected.versioned().map(|found| found.value))?;
+        if expected.writes.is_empty() {
+            let found = history::history(&cells, &id, HistoryPage::default()).map_err(halted)?;
+            same(|| format!("history {cell:?}"), &found.versions.len(), &0)?;
+            return Ok(3);
+        }
+        let mut reads = 2;
+        let mut page = HistoryPage { before: None, limit: *random.choose(&[1, 7, 100, 1_000]) };
+        if page.limit == 1 {
+            page.before = Some(random.below(expected.newest() + 3));
+        }
+        loop {
+            let found = history::history(&cells, &id, page).map_err(halted)?;
+            same(|| format!("history {cell:?} {page:?}"), &found, &self.reference.history(cell, page))?;
+            reads += 1;
+            page.before = found.next_before;
+            // Pages of one are for the edges; a whole history of them would take too long.
+            if page.before.is_none() || (page.limit == 1 && random.one_in(8)) {
+                break;
+            }
+        }
+        for moment in self.moments(cell, random) {
+            let found = at::at(&cells, &id, moment).map_err(halted)?;
+            same(|| format!("{cell:?} at {moment:?}"), &found, &self.reference.at(cell, moment))?;
+            reads += 1;
+        }
+        Ok(reads)
+    }
+
+    /// Moments at the edges of what is kept, and some within.
+    fn moments(&self, cell: CellName, random: &mut Random) -> Vec<Moment> {
+        let cell = &self.reference.cells[&cell];
+        let (oldest, newest) = (cell.oldest(), cell.newest());
+        let within = oldest + random.below(newest - oldest + 1);
+        let versions = [0, oldest - 1, oldest, within, newest, newest + 1];
+        let mut moments = versions.map(Moment::Version).to_vec();
+        for version in [1, oldest, within, newest] {
+            let written = cell.writes[usize::try_from(version).expect("it fits") - 1].at_us;
+            moments.extend([written - 1, written, written + 1].map(Moment::Time));
+        }
+        moments.extend([0, u64::MAX].map(Moment::Time));
+        moments
+    }
+
+    fn lists(&self, space: u32, branch: u32, group: Option<&'static str>, random: &mut Random) -> Result<u64, String> {
+        let mut reads = 0;
+        for prefix in ["", *random.choose(&PREFIXES)] {
+            let after = random.one_in(4).then(|| (*random.choose(&NAMES)).to_owned());
+            let mut page = ListPage { after, limit: *random.choose(&[1, 2, 5, 1_000]) };
+            loop {
+                let found = self.list(space, branch, group, prefix, &page)?;
+                let expected = self.reference.list(space, branch, group, prefix, &page);
+                let what = || format!("list {space}/{branch}/{group:?} {prefix:?} {page:?}");
+                same(what, &found, &expected)?;
+                reads += 1;
+                page.after = found.next_after;
+                if page.after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(reads)
+    }
+
+    fn list(
+        &self,
+        space: u32,
+        branch: u32,
+        group: Option<&str>,
+        prefix: &str,
+        page: &ListPage,
+    ) -> Result<Listed, String> {
+        let keys = &self.instance.keys;
+        let listed = match group {
+            Some(group) => {
+                let any = self.catalogue.cell(space, branch, Some(group), "").map_err(text)?;
+                list::list_group(self.view, keys, &any, prefix, page)
+            }
+            None => {
+                let buckets = self.catalogue.buckets;
+                list::list_spread(self.view, keys, buckets, space, branch, prefix, page)
+            }
+        };
+        listed.map_err(halted)
+    }
+}

@@ -1,0 +1,102 @@
+//! Reads of the library, compared with the reference.
+
+use contract::{HistoryPage, ListPage, Moment};
+
+use super::{Place, Stretch};
+use crate::model::compare::same;
+use crate::model::generator;
+use crate::model::instance::text;
+use crate::model::names::{GROUPS, NAMES, PREFIXES};
+use crate::model::tally::add;
+
+impl Stretch<'_> {
+    /// One read.
+    pub(super) fn read(&mut self) -> Result<u64, String> {
+        let (place, name) = (self.place(), generator::name(&mut self.random));
+        match self.random.below(3) {
+            0 => self.compare_list(place)?,
+            _ => self.compare_cell(place, name)?,
+        }
+        Ok(1)
+    }
+
+    /// Every cell and list there is.
+    pub(super) fn compare_everything(&mut self) -> Result<u64, String> {
+        for (space, branch) in self.reference.live_branches() {
+            for group in GROUPS.map(Some).into_iter().chain([None]) {
+                let place = Place { space, branch, group };
+                for name in NAMES {
+                    self.compare_cell(place, name)?;
+                }
+                self.compare_list(place)?;
+            }
+        }
+        let rows = self.house().write_image(&mut std::io::sink()).map_err(text)?;
+        same(|| "the number of rows in an image".into(), &rows, &self.reference.rows())?;
+        self.compare_catalogue()?;
+        Ok(1)
+    }
+
+    fn compare_cell(&mut self, place: Place, name: &'static str) -> Result<(), String> {
+        let (cells, cell) = (self.cells(place), place.cell(name));
+        let expected = self.reference.cell(cell);
+        let found = cells.get_versioned(name).map_err(text)?;
+        same(|| format!("get_versioned {cell:?}"), &found, &expected.versioned())?;
+        let found = cells.get(name).map_err(text)?;
+        same(|| format!("get {cell:?}"), &found, &expected.versioned().map(|found| found.value))?;
+        let before = self.random.one_in(3).then(|| self.random.below(expected.newest() + 2));
+        let mut page = HistoryPage { before, limit: *self.random.choose(&[3, 100]) };
+        loop {
+            let found = cells.history(name, page).map_err(text)?;
+            same(|| format!("history {cell:?} {page:?}"), &found, &self.reference.history(cell, page))?;
+            page.before = found.next_before;
+            if page.before.is_none() {
+                break;
+            }
+        }
+        let random = &mut self.random;
+        let time_us = match expected.writes.as_slice() {
+            [] => 5,
+            writes => random.choose(writes).at_us + random.below(3) - 1,
+        };
+        let version = random.below(expected.newest() + 2);
+        for moment in [Moment::Version(version), Moment::Time(time_us)] {
+            let found = cells.at(name, moment).map_err(text)?;
+            same(|| format!("{cell:?} at {moment:?}"), &found, &self.reference.at(cell, moment))?;
+        }
+        add(&self.tally.reads, 5);
+        Ok(())
+    }
+
+    fn compare_list(&mut self, place: Place) -> Result<(), String> {
+        let prefix = *self.random.choose(&PREFIXES);
+        let after = self.random.one_in(4).then(|| (*self.random.choose(&NAMES)).to_owned());
+        let mut page = ListPage { after, limit: *self.random.choose(&[1, 4, 1_000]) };
+        let Place { space, branch, group } = place;
+        loop {
+            let found = self.cells(place).list(prefix, page.clone()).map_err(text)?;
+            let expected = self.reference.list(space, branch, group, prefix, &page);
+            same(|| format!("list {place:?} {prefix:?} {page:?}"), &found, &expected)?;
+            add(&self.tally.reads, 1);
+            page.after = found.next_after;
+            if page.after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn compare_catalogue(&self) -> Result<(), String> {
+        let found = self.house().spaces().map_err(text)?;
+        let expected = self.reference.spaces.values().map(|space| space.name.clone());
+        same(|| "the spaces".into(), &found, &expected.collect())?;
+        for space in self.reference.spaces.values() {
+            let handle = self.house().space(&space.name);
+            let found = (handle.branches().map_err(text)?, handle.retention().map_err(text)?);
+            let live = space.branches.values().filter(|branch| !branch.deleted);
+            let expected = (live.map(|branch| branch.name.clone()).collect(), space.retention);
+            same(|| format!("branches and retention of {:?}", space.name), &found, &expected)?;
+        }
+        let found = self.house().limits().map_err(text)?;
+        same(|| "the limits".into(), &found, &self.reference.limits)
+    }
+}

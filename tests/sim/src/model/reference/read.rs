@@ -1,0 +1,93 @@
+//! What reads of the reference give.
+
+use contract::cells::PastVersion;
+use contract::{AsOf, History, HistoryPage, ListPage, Listed, Moment, Versioned};
+
+use super::{Cell, CellName, Reference};
+
+impl Cell {
+    /// A version with its value; none if it is a deletion or there is no such version.
+    fn version(&self, version: u64) -> Option<Versioned> {
+        let write = self.writes.get(usize::try_from(version).ok()?.checked_sub(1)?)?;
+        Some(Versioned::new(write.value.clone()?, version, write.commit, write.at_us))
+    }
+
+    /// The newest version, if the cell exists.
+    pub(crate) fn versioned(&self) -> Option<Versioned> {
+        self.version(self.newest())
+    }
+}
+
+impl Reference {
+    /// A cell that nobody has written is one without versions.
+    pub(crate) fn cell(&self, cell: CellName) -> Cell {
+        self.cells.get(&cell).cloned().unwrap_or_default()
+    }
+
+    /// The kept versions below `page.before`, newest first.
+    pub(crate) fn history(&self, cell: CellName, page: HistoryPage) -> History {
+        let Some(cell) = self.cells.get(&cell) else {
+            return History::default();
+        };
+        let below = page.before.unwrap_or(u64::MAX);
+        let kept = (cell.oldest()..=cell.newest()).rev().filter(|version| *version < below);
+        let versions: Vec<_> = kept
+            .clone()
+            .take(page.limit)
+            .map(|version| {
+                let write = &cell.writes[usize::try_from(version).expect("it fits") - 1];
+                PastVersion::new(version, write.value.clone(), write.commit, write.at_us)
+            })
+            .collect();
+        let more = kept.count() > versions.len();
+        let next_before = versions.last().map(|last| last.version).filter(|_| more);
+        History { versions, next_before }
+    }
+
+    /// The cell as it was.
+    pub(crate) fn at(&self, cell: CellName, moment: Moment) -> AsOf {
+        let Some(cell) = self.cells.get(&cell) else {
+            return AsOf::Absent;
+        };
+        let (newest, oldest) = (cell.newest(), cell.oldest());
+        let version = match moment {
+            Moment::Version(version) => version,
+            Moment::Time(time_us) => {
+                let written = cell.writes.iter().rposition(|write| write.at_us <= time_us);
+                match written {
+                    Some(index) => index as u64 + 1,
+                    // Before the first version. Once that is given up, nobody can tell any more.
+                    None if oldest > 1 => return AsOf::Unavailable { oldest },
+                    None => return AsOf::Absent,
+                }
+            }
+        };
+        if version > 0 && version < oldest {
+            return AsOf::Unavailable { oldest };
+        }
+        if version > newest {
+            return AsOf::Absent;
+        }
+        cell.version(version).map_or(AsOf::Absent, AsOf::Value)
+    }
+
+    /// The cells of a group, or those that are their own group, whose names begin with `prefix`.
+    pub(crate) fn list(
+        &self,
+        space: u32,
+        branch: u32,
+        group: Option<&'static str>,
+        prefix: &str,
+        page: &ListPage,
+    ) -> Listed {
+        let members = self.members(space, branch, group);
+        let existing = members.iter().filter_map(|(name, cell)| Some((*name, cell.versioned()?)));
+        let after = |name: &str| page.after.as_deref().is_none_or(|after| name > after);
+        let matching = existing.filter(|(name, _)| name.starts_with(prefix) && after(name));
+        let mut cells: Vec<_> = matching.map(|(name, found)| (name.to_owned(), found)).collect();
+        let more = cells.len() > page.limit;
+        cells.truncate(page.limit);
+        let next_after = cells.last().map(|(name, _)| name.clone()).filter(|_| more);
+        Listed { cells, next_after }
+    }
+}

@@ -1,0 +1,29 @@
+//! What a run has done so far.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts, shared by the threads of a run.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) operations: AtomicU64,
+    pub(crate) rejections: AtomicU64,
+    pub(crate) entries: AtomicU64,
+    pub(crate) reads: AtomicU64,
+    pub(crate) restarts: AtomicU64,
+    pub(crate) images: AtomicU64,
+    pub(crate) walks: AtomicU64,
+    pub(crate) conflicts: AtomicU64,
+    pub(crate) transactions: AtomicU64,
+    pub(crate) replayed: AtomicU64,
+    pub(crate) replayed_from_image: AtomicU64,
+}
+
+/// Adds to a count.
+pub(crate) fn add(count: &AtomicU64, more: u64) {
+    count.fetch_add(more, Ordering::Relaxed);
+}
+
+/// Reads a count.
+pub(crate) fn sum(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
