@@ -51,10 +51,14 @@ pub(crate) struct Unfinished(Directory);
 impl Directory {
     /// Opens the directory at `path`, or begins a new one with the given number of buckets.
     pub(crate) fn open(path: &Path, buckets: Buckets) -> Result<Found, Error> {
-        create_directory(path).map_err(|error| cannot_use(path, "create", &error))?;
-        let lock = lock(path)?;
         let (identity_file, unfinished_file) = (path.join(IDENTITY_FILE), path.join(UNFINISHED_FILE));
+        if !identity_file.exists() {
+            create_directory(path).map_err(|error| cannot_use(path, "create", &error))?;
+        }
+        let lock = lock(path)?;
         if identity_file.exists() {
+            // A process that was killed may have left its name in memory only. It is about to be believed.
+            sync_directory(path).map_err(|error| cannot_use(path, "sync", &error))?;
             let identity = read_identity(&identity_file)?;
             return Ok(Found::Whole(Self { path: path.to_owned(), identity, _lock: lock }));
         }
@@ -112,6 +116,8 @@ impl Unfinished {
     pub(crate) fn finish(self) -> Result<Directory, Error> {
         let path = &self.0.path;
         let finish = || {
+            // After power loss the last name may be there and what was made before it not, unless that is synced.
+            sync_directory(path)?;
             std::fs::rename(path.join(UNFINISHED_FILE), path.join(IDENTITY_FILE))?;
             sync_directory(path)
         };
@@ -175,13 +181,18 @@ fn lock(path: &Path) -> Result<File, Error> {
 
 /// Makes a directory with its parents, and the entry of each durable.
 fn create_directory(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    if path.is_dir() {
+        // If a process that was killed has made it, its entry may be in memory only. Who may not even read the parent
+        // has hardly made it.
+        return match sync_directory(parent) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            synced => synced,
+        };
+    }
     create_directory(parent)?;
     std::fs::create_dir(path)?;
     sync_directory(parent)

@@ -21,7 +21,6 @@ pub(crate) struct Compactor {
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Default)]
 struct Signal {
     state: Mutex<State>,
     changed: Condvar,
@@ -48,7 +47,9 @@ impl Signal {
 
 impl Compactor {
     pub(crate) fn spawn(shared: Arc<Shared>, options: &Options) -> Result<Self, KvError> {
-        let signal = Arc::new(Signal::default());
+        // A process may have died with many runs unmerged, for which the first batch would wait: look at once.
+        let state = Mutex::new(State { due: true, ..State::default() });
+        let signal = Arc::new(Signal { state, changed: Condvar::new() });
         let strategy = Leveled::default()
             .with_l0_threshold(options.unmerged_tables_max)
             .with_table_target_size(options.table_bytes_target);

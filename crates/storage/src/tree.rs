@@ -78,6 +78,10 @@ impl TreeStore {
                 reason: "the file that names the store's manifest is missing".into(),
             });
         }
+        // A process that was killed may have left the newest manifest's name in memory only. The tree deletes what that
+        // manifest does not need; after power loss the name before it could be back, and nothing it stands for.
+        let synced = std::fs::File::open(path).and_then(|directory| directory.sync_all());
+        synced.map_err(|error| KvError::Io { action: "sync the store's directory", reason: error.to_string() })?;
         Self::open_tree(path, options)
     }
 

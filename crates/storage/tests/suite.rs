@@ -92,3 +92,26 @@ fn a_store_without_its_manifest_is_refused_and_not_started_anew() {
     std::fs::remove_file(path.join("current")).expect("remove");
     assert!(matches!(TreeStore::open(&path, &Options::default()), Err(KvError::Corrupt { .. })));
 }
+
+/// A process may die while many runs lie unmerged. The next one must merge them without being told by a batch, because
+/// its first batch waits for just that.
+#[test]
+fn a_store_that_is_opened_with_too_many_runs_merges_them() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store");
+    let mut lazy = Options::default();
+    lazy.unmerged_tables_max = 100;
+    lazy.unmerged_runs_stall = 100;
+    let store = TreeStore::create(&path, &lazy).expect("create");
+    // The same key each time: tables that do not overlap would count as one run.
+    let put = || Batch::new().put(b"k".as_slice(), b"v".as_slice());
+    for _ in 0..30 {
+        store.commit(put()).expect("commit");
+    }
+    drop(store);
+    let store = TreeStore::open(&path, &Options::default()).expect("open");
+    let (sender, done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(store.commit(put()).is_ok()));
+    let committed = done.recv_timeout(std::time::Duration::from_secs(20));
+    assert_eq!(committed, Ok(true), "the batch does not wait for ever");
+}

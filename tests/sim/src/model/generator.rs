@@ -17,8 +17,8 @@ const DAY_US: u64 = 24 * 60 * 60 * SECOND_US;
 /// The next command. `due` are steps of the walk that were found and not yet proposed.
 pub(crate) fn command(random: &mut Random, reference: &Reference, due: &mut Vec<TrimStep>) -> Command {
     let action = if !due.is_empty() && random.one_in(3) {
-        Action::Trim(std::mem::take(due))
-    } else if random.one_in(60) {
+        Action::Trim(trim(random, std::mem::take(due)))
+    } else if random.one_in(40) {
         Action::Change(change(random, reference))
     } else if random.one_in(2_000) {
         Action::Level
@@ -107,13 +107,24 @@ fn limits(random: &mut Random) -> Limits {
     limits
 }
 
+/// Steps of the walk, at times not all of them or the other way round: each one looks for itself what is left to do.
+fn trim(random: &mut Random, mut steps: Vec<TrimStep>) -> Vec<TrimStep> {
+    if random.one_in(3) {
+        steps.retain(|_| !random.one_in(4));
+    }
+    if random.one_in(4) {
+        steps.reverse();
+    }
+    steps
+}
+
 fn change(random: &mut Random, reference: &Reference) -> CatalogueChange {
     let (space, branch) = place(random, reference);
     match random.below(12) {
         0 => CatalogueChange::CreateSpace { name: (*random.choose(&SPACES)).to_owned() },
-        1..=3 => CatalogueChange::CreateBranch { space, name: (*random.choose(&BRANCHES)).to_owned() },
-        4..=5 => CatalogueChange::DeleteBranch { space, branch },
-        6..=8 => CatalogueChange::SetRetention { space, retention: retention(random) },
+        1..=4 => CatalogueChange::CreateBranch { space, name: (*random.choose(&BRANCHES)).to_owned() },
+        5..=7 => CatalogueChange::DeleteBranch { space, branch },
+        8..=9 => CatalogueChange::SetRetention { space, retention: retention(random) },
         _ => CatalogueChange::SetLimits(limits(random)),
     }
 }

@@ -134,13 +134,13 @@ impl Checker<'_> {
             }
         }
         for (node, transaction) in self.ran.committed.iter().enumerate() {
-            for cell in 0..CELLS.len() {
+            for (cell, name) in CELLS.iter().enumerate() {
                 let writes = transaction.writes.iter().filter(|write| write.cell == cell);
                 let written: Vec<_> = writes.map(|write| &write.value).collect();
                 let found = found.get(&(transaction.commit, cell)).map_or(&[][..], Vec::as_slice);
                 if !transaction.writes.is_empty() && written != found {
-                    let (cell, writer) = (CELLS[cell], self.describe(node));
-                    findings.errors.push(format!("{cell} holds {found:?} of {writer}"));
+                    let writer = self.describe(node);
+                    findings.errors.push(format!("{name} holds {found:?} of {writer}"));
                 }
             }
         }

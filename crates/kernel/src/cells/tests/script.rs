@@ -13,22 +13,23 @@
 //! branch draft      drop draft       on draft      space other      in space other      restart     image
 //! ```
 
+mod reads;
+mod words;
+
 use std::sync::Arc;
 
-use contract::{AsOf, HistoryPage, Json, Limits, ListPage, Listed, Moment, Retention, Value};
+use contract::{Limits, Retention};
 use kv::{MemoryStore, Order, Store, View, Writer};
 use session::{Envelope, Reply, Stamp};
 
 use crate::answer::{Answer, OpOutcome};
 use crate::catalogue::CatalogueChange;
-use crate::cells::{ViewCells, at, get, history, list};
-use crate::command::{Body, Guard, Op, Transact};
+use crate::command::{Body, Op, Transact};
 use crate::entry::EntryHeader;
 use crate::keys::{CellKey, Kind};
 use crate::trim::find_due;
-use crate::{Buckets, Kernel, Keys, ValueRef, image};
-
-const SECOND_US: u64 = 1_000_000;
+use crate::{Buckets, Kernel, Keys, image};
+use words::{group_and_name, guard, number, op, parts, seconds, value};
 
 /// A kernel that a script is said to.
 pub(super) struct Stage {
@@ -225,65 +226,6 @@ impl Stage {
         }
     }
 
-    fn read<T>(&self, cell: &str, read: impl FnOnce(&ViewCells<'_>, &crate::keys::CellId<'_>) -> T) -> T {
-        let (view, (group, name)) = (self.view(), group_and_name(cell));
-        let id = self.kernel.catalogue().cell(self.space, self.branch, group, name).unwrap();
-        read(&ViewCells { view: &*view, keys: self.kernel.keys() }, &id)
-    }
-
-    fn get(&self, cell: &str) -> String {
-        let versioned = self.read(cell, |cells, id| get::get_versioned(cells, id)).unwrap();
-        let value = self.read(cell, |cells, id| get::get(cells, id)).unwrap();
-        assert_eq!(value, versioned.clone().map(|versioned| versioned.value));
-        versioned.map_or("absent".into(), |there| format!("{} v{}", show(&there.value), there.version))
-    }
-
-    fn at(&self, cell: &str, moment: &str) -> String {
-        let moment = match moment.strip_prefix('v') {
-            Some(version) => Moment::Version(number(version)),
-            None => Moment::Time(seconds(moment)),
-        };
-        match self.read(cell, |cells, id| at::at(cells, id, moment)).unwrap() {
-            AsOf::Value(there) => format!("{} v{}", show(&there.value), there.version),
-            AsOf::Absent => "absent".into(),
-            AsOf::Unavailable { oldest } => format!("kept from v{oldest}"),
-        }
-    }
-
-    fn history(&self, cell: &str, options: &[&str]) -> String {
-        let limit = option(options, "limit").map_or(100, |limit| limit.parse().unwrap());
-        let page = HistoryPage { before: option(options, "before").map(number), limit };
-        let history = self.read(cell, |cells, id| history::history(cells, id, page)).unwrap();
-        let show_past = |value: &Option<Value>| value.as_ref().map_or("deleted".into(), show);
-        let past = history.versions.iter();
-        let past = past.map(|past| format!("v{} {}", past.version, show_past(&past.value)));
-        let more = history.next_before.map(|before| format!("more before v{before}"));
-        past.chain(more).collect::<Vec<_>>().join(", ")
-    }
-
-    fn list(&self, options: &[&str]) -> String {
-        let prefix = options.first().filter(|word| !["limit", "after"].contains(*word)).unwrap_or(&"");
-        let (group, prefix) = group_and_name(prefix);
-        let after = option(options, "after").map(str::to_owned);
-        let limit = option(options, "limit").map_or(100, |limit| limit.parse().unwrap());
-        let (view, keys, catalogue) = (self.view(), self.kernel.keys(), self.kernel.catalogue());
-        let page = ListPage { after, limit };
-        let Listed { cells, next_after } = match group {
-            Some(_) => {
-                let any = catalogue.cell(self.space, self.branch, group, "").unwrap();
-                list::list_group(&*view, &keys, &any, prefix, &page).unwrap()
-            }
-            None => {
-                let (space, branch) = (self.space, self.branch);
-                list::list_spread(&*view, &keys, catalogue.buckets, space, branch, prefix, &page).unwrap()
-            }
-        };
-        let cells = cells.iter().map(|(name, there)| format!("{name}={}", show(&there.value)));
-        let more = next_after.map(|after| format!("more after {after}"));
-        let said = cells.chain(more).collect::<Vec<_>>().join(", ");
-        if said.is_empty() { "none".into() } else { said }
-    }
-
     /// Proposes what is due until nothing is.
     fn walk(&mut self) -> String {
         let mut rounds = 0;
@@ -327,79 +269,5 @@ impl Stage {
         let verdict = if restored.image() == bytes { "same bytes" } else { "other bytes" };
         (self.store, self.kernel) = (restored.store, restored.kernel);
         verdict.into()
-    }
-}
-
-fn group_and_name(cell: &str) -> (Option<&str>, &str) {
-    cell.split_once('/').map_or((None, cell), |(group, name)| (Some(group), name))
-}
-
-fn parts(list: &str) -> impl Iterator<Item = &str> {
-    list.split(',').map(str::trim).filter(|part| !part.is_empty())
-}
-
-fn option<'word>(words: &[&'word str], name: &str) -> Option<&'word str> {
-    let position = words.iter().position(|word| *word == name)?;
-    Some(words[position + 1])
-}
-
-/// A number, with or without the letter of what it counts.
-fn number(text: &str) -> u64 {
-    text.trim_start_matches(['v', 'c']).parse().unwrap()
-}
-
-fn seconds(text: &str) -> u64 {
-    number(text.strip_suffix('s').unwrap()) * SECOND_US
-}
-
-fn op<'text>(words: &[&'text str], value: &'text Value) -> Op<'text> {
-    let value = ValueRef::from(value);
-    match words {
-        ["set", name, _] => Op::CellSet(name, value),
-        ["init", name, _] => Op::CellInit(name, value),
-        ["cas", name, "absent", _] => Op::CellCas(name, None, value),
-        ["cas", name, version, _] => Op::CellCas(name, Some(number(version)), value),
-        ["delete", name] => Op::CellDelete(name),
-        other => panic!("no such operation: {other:?}"),
-    }
-}
-
-fn guard(text: &str) -> Guard<'_> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    match words.as_slice() {
-        [name, "absent"] => Guard::CellAbsent(name),
-        [name, "exists"] => Guard::CellExists(name),
-        [name, "is", version] => Guard::CellVersionIs(name, number(version)),
-        [name, "below", version] => Guard::CellVersionBelow(name, number(version)),
-        [name, "unchanged", "since", commit] => match name.split_once("..") {
-            None => Guard::CellUnchangedSince(name, number(commit)),
-            Some((from, to)) => {
-                let to = Some(to).filter(|to| !to.is_empty());
-                Guard::CellsUnchangedSince(from, to, number(commit))
-            }
-        },
-        other => panic!("no such guard: {other:?}"),
-    }
-}
-
-fn value(text: &str) -> Value {
-    match text {
-        "null" => Value::Null,
-        "true" | "false" => Value::Boolean(text == "true"),
-        _ if text.starts_with('{') => Value::Json(Json::new(text).unwrap()),
-        _ if text.starts_with("0x") => Value::Bytes(text.as_bytes()[2..].to_vec()),
-        _ => text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Integer),
-    }
-}
-
-fn show(value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Boolean(boolean) => boolean.to_string(),
-        Value::Integer(integer) => integer.to_string(),
-        Value::Text(text) => text.clone(),
-        Value::Json(json) => json.as_str().to_owned(),
-        Value::Bytes(bytes) => format!("0x{}", String::from_utf8_lossy(bytes)),
-        other => panic!("a new kind of value: {other:?}"),
     }
 }

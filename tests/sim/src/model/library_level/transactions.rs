@@ -1,12 +1,14 @@
 //! Interactive transactions: every call compared with what the view held plus own writes, and the commit with what
 //! others have changed since.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod open;
+
+use std::collections::BTreeSet;
 
 use contract::limits::TRANSACTION_AGE_MAX;
-use contract::{Deleted, Error, Initialised, ListPage, Listed, Rejection, Swapped, Value, Versioned, Written};
+use contract::{Deleted, Error, Initialised, ListPage, Rejection, Swapped, Value, Written};
 use kernel::OpOutcome;
-use statehouse::{Isolation, Transaction};
+use statehouse::Isolation;
 
 use super::clock::STEP_US;
 use super::{Place, Stretch};
@@ -17,79 +19,7 @@ use crate::model::instance::text;
 use crate::model::names::{NAMES, PREFIXES};
 use crate::model::reference::{Cell, Reference};
 use crate::model::tally::add;
-
-/// A transaction and what it must see.
-struct Open {
-    transaction: Transaction,
-    isolation: Isolation,
-    place: Place,
-    /// The one name that a transaction without a group keeps to.
-    only: &'static str,
-    /// The commit number of the view.
-    commit: u64,
-    cells: BTreeMap<&'static str, Seen>,
-    own: Vec<Op>,
-    names_read: BTreeSet<&'static str>,
-    ranges_read: Vec<RangeRead>,
-}
-
-/// A cell with own writes.
-#[derive(Clone, Default)]
-struct Seen {
-    /// How often it was written.
-    counter: u64,
-    versioned: Option<Versioned>,
-}
-
-/// What a list looked at.
-struct RangeRead {
-    prefix: &'static str,
-    after: Option<String>,
-    /// The last name of a full page; none if the list came to its end.
-    upto: Option<String>,
-}
-
-impl RangeRead {
-    /// Whether a change of this name would have changed the page.
-    fn has_seen(&self, name: &str) -> bool {
-        self.may_guard(name) && self.upto.as_deref().is_none_or(|upto| name <= upto)
-    }
-
-    /// Whether the guard may cover this name: it is allowed to reach further than the page.
-    fn may_guard(&self, name: &str) -> bool {
-        name.starts_with(self.prefix) && self.after.as_deref().is_none_or(|after| name > after)
-    }
-}
-
-impl Open {
-    fn seen(&self, name: &str) -> Seen {
-        self.cells.get(name).cloned().unwrap_or_default()
-    }
-
-    fn read(&mut self, name: &'static str) -> Seen {
-        self.names_read.insert(name);
-        self.seen(name)
-    }
-
-    fn write(&mut self, op: Op) -> u64 {
-        let counter = self.seen(op.name()).counter + 1;
-        let versioned = op.value().map(|value| Versioned::new(value.clone(), counter, 0, 0));
-        self.cells.insert(op.name(), Seen { counter, versioned });
-        self.own.push(op);
-        counter
-    }
-
-    fn list(&self, prefix: &str, page: &ListPage) -> Listed {
-        let after = |name: &str| page.after.as_deref().is_none_or(|after| name > after);
-        let matching = self.cells.iter().filter(|(name, _)| name.starts_with(prefix) && after(name));
-        let existing = matching.filter_map(|(name, seen)| Some(((*name).to_owned(), seen.versioned.clone()?)));
-        let mut cells: Vec<_> = existing.collect();
-        let more = cells.len() > page.limit;
-        cells.truncate(page.limit);
-        let next_after = cells.last().map(|(name, _)| name.clone()).filter(|_| more);
-        Listed { cells, next_after }
-    }
-}
+use open::{Open, RangeRead, Seen};
 
 impl Stretch<'_> {
     /// A whole transaction, with writes of others in between. Gives how many operations that were.

@@ -1,0 +1,68 @@
+//! What a script can read.
+
+use contract::{AsOf, HistoryPage, ListPage, Listed, Moment, Value};
+
+use super::Stage;
+use super::words::{group_and_name, number, option, seconds, show};
+use crate::cells::{ViewCells, at, get, history, list};
+
+impl Stage {
+    fn read<T>(&self, cell: &str, read: impl FnOnce(&ViewCells<'_>, &crate::keys::CellId<'_>) -> T) -> T {
+        let (view, (group, name)) = (self.view(), group_and_name(cell));
+        let id = self.kernel.catalogue().cell(self.space, self.branch, group, name).unwrap();
+        read(&ViewCells { view: &*view, keys: self.kernel.keys() }, &id)
+    }
+
+    pub(super) fn get(&self, cell: &str) -> String {
+        let versioned = self.read(cell, |cells, id| get::get_versioned(cells, id)).unwrap();
+        let value = self.read(cell, |cells, id| get::get(cells, id)).unwrap();
+        assert_eq!(value, versioned.clone().map(|versioned| versioned.value));
+        versioned.map_or("absent".into(), |there| format!("{} v{}", show(&there.value), there.version))
+    }
+
+    pub(super) fn at(&self, cell: &str, moment: &str) -> String {
+        let moment = match moment.strip_prefix('v') {
+            Some(version) => Moment::Version(number(version)),
+            None => Moment::Time(seconds(moment)),
+        };
+        match self.read(cell, |cells, id| at::at(cells, id, moment)).unwrap() {
+            AsOf::Value(there) => format!("{} v{}", show(&there.value), there.version),
+            AsOf::Absent => "absent".into(),
+            AsOf::Unavailable { oldest } => format!("kept from v{oldest}"),
+        }
+    }
+
+    pub(super) fn history(&self, cell: &str, options: &[&str]) -> String {
+        let limit = option(options, "limit").map_or(100, |limit| limit.parse().unwrap());
+        let page = HistoryPage { before: option(options, "before").map(number), limit };
+        let history = self.read(cell, |cells, id| history::history(cells, id, page)).unwrap();
+        let show_past = |value: &Option<Value>| value.as_ref().map_or("deleted".into(), show);
+        let past = history.versions.iter();
+        let past = past.map(|past| format!("v{} {}", past.version, show_past(&past.value)));
+        let more = history.next_before.map(|before| format!("more before v{before}"));
+        past.chain(more).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(super) fn list(&self, options: &[&str]) -> String {
+        let prefix = options.first().filter(|word| !["limit", "after"].contains(*word)).unwrap_or(&"");
+        let (group, prefix) = group_and_name(prefix);
+        let after = option(options, "after").map(str::to_owned);
+        let limit = option(options, "limit").map_or(100, |limit| limit.parse().unwrap());
+        let (view, keys, catalogue) = (self.view(), self.kernel.keys(), self.kernel.catalogue());
+        let page = ListPage { after, limit };
+        let Listed { cells, next_after } = match group {
+            Some(_) => {
+                let any = catalogue.cell(self.space, self.branch, group, "").unwrap();
+                list::list_group(&*view, &keys, &any, prefix, &page).unwrap()
+            }
+            None => {
+                let (space, branch) = (self.space, self.branch);
+                list::list_spread(&*view, &keys, catalogue.buckets, space, branch, prefix, &page).unwrap()
+            }
+        };
+        let cells = cells.iter().map(|(name, there)| format!("{name}={}", show(&there.value)));
+        let more = next_after.map(|after| format!("more after {after}"));
+        let said = cells.chain(more).collect::<Vec<_>>().join(", ");
+        if said.is_empty() { "none".into() } else { said }
+    }
+}

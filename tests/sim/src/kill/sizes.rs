@@ -1,0 +1,50 @@
+//! How large tables and files get in one directory; the parent draws it and tells the child.
+
+use statehouse::Options;
+use testkit::random::Random;
+
+use crate::arguments::Arguments;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    table_bytes: u64,
+    replay_bytes: u64,
+    file_bytes: u64,
+}
+
+impl Sizes {
+    pub(super) fn draw(random: &mut Random) -> Self {
+        Self {
+            table_bytes: *random.choose(&[6_000, 40_000, 300_000, 64 << 20]),
+            replay_bytes: *random.choose(&[3_000, 30_000, 300_000, 128 << 20]),
+            file_bytes: *random.choose(&[4_096, 32_768, 262_144, 32 << 20]),
+        }
+    }
+
+    /// The arguments that tell the child.
+    pub(super) fn arguments(self) -> [String; 6] {
+        let Self { table_bytes, replay_bytes, file_bytes } = self;
+        let pairs = [("table", table_bytes), ("replay", replay_bytes), ("file", file_bytes)];
+        let words = pairs.map(|(name, bytes)| [format!("--{name}-bytes"), bytes.to_string()]);
+        let [[a, b], [c, d], [e, f]] = words;
+        [a, b, c, d, e, f]
+    }
+
+    /// What the parent said.
+    pub(super) fn from_arguments(arguments: &Arguments) -> Self {
+        Self {
+            table_bytes: arguments.number("table-bytes", 64 << 20),
+            replay_bytes: arguments.number("replay-bytes", 128 << 20),
+            file_bytes: arguments.number("file-bytes", 32 << 20),
+        }
+    }
+
+    pub(super) fn options(self) -> Options {
+        let mut options = Options::default().buckets(8).replay_bytes_max(self.replay_bytes);
+        let table_bytes = usize::try_from(self.table_bytes).expect("it fits");
+        options.overlay = options.overlay.table_bytes_max(table_bytes);
+        options.journal_files = options.journal_files.file_bytes_target(self.file_bytes);
+        options.storage = options.storage.cache_bytes_max(4 << 20);
+        options
+    }
+}
