@@ -18,6 +18,7 @@ use protobuf::well_known_types::BytesValue;
 use raft_engine::internals::LogQueue;
 use raft_engine::{Command, Engine, LogBatch, MessageExt};
 
+use self::read::on_own_thread;
 use crate::disk::{Disk, RealDisk};
 use crate::error::JournalError;
 use crate::files::{EntryFiles, Verified};
@@ -176,7 +177,7 @@ impl<D: Disk> EngineFiles<D> {
 
     /// Writes the last entry of a shard again, so that the file that it was in can be deleted.
     fn move_last(&self, state: &mut State<D>, shard: ShardId, index: u64) -> Result<(), JournalError> {
-        let (entry, _) = self.read_one(shard, index)?;
+        let (entry, _) = on_own_thread(|| self.read_one(shard, index))?;
         let mut framed = BytesValue::new();
         framed.value = entry.encode(self.seed).0;
         let mut batch = LogBatch::default();
@@ -253,7 +254,7 @@ impl<D: Disk> EntryFiles for EngineFiles<D> {
         if first >= end {
             return Ok(Vec::new());
         }
-        let entries = self.read_framed(shard, first, end, bytes_max)?;
+        let entries = on_own_thread(|| self.read_framed(shard, first, end, bytes_max))?;
         Ok(entries.into_iter().map(|(entry, _)| entry).collect())
     }
 

@@ -49,7 +49,7 @@ impl Kept {
         self.shards.insert(shard, Shard { last_index: last, guessed_to: last, places });
     }
 
-    /// Entries from `first_index` to `last_index` were written to `file`.
+    /// Entries were written to `file`.
     pub(crate) fn appended(&mut self, shard: ShardId, file: u64, entries: RangeInclusive<u64>) {
         let (first_index, last_index) = entries.into_inner();
         let empty = || Shard { last_index, guessed_to: 0, places: VecDeque::new() };

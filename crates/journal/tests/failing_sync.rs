@@ -1,5 +1,7 @@
 //! A failed sync is the last thing a journal does (J4): nothing is retried, nobody is told "durable".
 
+#![allow(clippy::unwrap_used)]
+
 mod failing_disk;
 
 use std::path::Path;
@@ -90,7 +92,7 @@ fn run_until_failure(directory: &Path, fail_after: u64, count: u64) -> (Vec<Hear
     let (disk, plan) = FailingDisk::new(count);
     let files = EngineFiles::create_on(disk, directory, ID, &small()).unwrap();
     let heard = Listener::default();
-    let mut journal = LocalJournal::start(Arc::new(files), SHARD, &LocalOptions::default(), heard.clone()).unwrap();
+    let journal = LocalJournal::start(Arc::new(files), SHARD, &LocalOptions::default(), heard.clone()).unwrap();
     plan.fail_after(fail_after);
     let taken = submit_until_closed(&journal, &heard);
     let syncs = plan.syncs();

@@ -1,5 +1,7 @@
 //! The journal of one process: batches, order, bounds.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -101,7 +103,7 @@ fn every_command_is_committed_once_in_the_order_of_its_thread_and_in_batches() {
     const THREADS: u64 = 8;
     const COMMANDS: u64 = 500;
     let fixture = fixture();
-    let mut journal = fixture.start(&LocalOptions::default());
+    let journal = fixture.start(&LocalOptions::default());
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let journal = &journal;
@@ -148,7 +150,7 @@ fn every_command_is_committed_once_in_the_order_of_its_thread_and_in_batches() {
 #[test]
 fn commands_that_arrive_during_a_sync_share_the_next_entry() {
     let fixture = fixture();
-    let (mut journal, entered, leave) = fixture.start_gated(&LocalOptions::default());
+    let (journal, entered, leave) = fixture.start_gated(&LocalOptions::default());
     journal.submit(command(0, 0)).unwrap();
     entered.recv().unwrap();
     for number in 1..=20 {
@@ -165,7 +167,7 @@ fn commands_that_arrive_during_a_sync_share_the_next_entry() {
 fn an_entry_takes_no_more_bytes_than_it_may_unless_one_command_does() {
     let fixture = fixture();
     let options = LocalOptions::default().entry_bytes_max(100);
-    let (mut journal, entered, leave) = fixture.start_gated(&options);
+    let (journal, entered, leave) = fixture.start_gated(&options);
     journal.submit(command(0, 0)).unwrap();
     entered.recv().unwrap();
     for (number, bytes) in [(1, 40), (2, 40), (3, 40), (4, 500), (5, 1)] {
@@ -182,7 +184,7 @@ fn an_entry_takes_no_more_bytes_than_it_may_unless_one_command_does() {
 fn a_full_queue_gives_the_command_back_and_names_the_bound() {
     let fixture = fixture();
     let options = LocalOptions::default().queue_commands_max(3).queue_bytes_max(100);
-    let (mut journal, entered, leave) = fixture.start_gated(&options);
+    let (journal, entered, leave) = fixture.start_gated(&options);
     journal.submit(command(0, 0)).unwrap();
     entered.recv().unwrap();
     let large = Command { thread: 0, number: 9, bytes: 101 };
@@ -207,7 +209,7 @@ fn a_journal_at_its_size_takes_no_commands_until_it_is_cut() {
     for _ in 0..200 {
         fixture.files.append(SHARD, 1, &[&payload]).unwrap();
     }
-    let mut journal = fixture.start(&LocalOptions::default().files_bytes_max(100_000));
+    let journal = fixture.start(&LocalOptions::default().files_bytes_max(100_000));
     let refused = eventually(|| match journal.submit(command(0, 0)) {
         Err((_, full)) => Some(full),
         Ok(()) => None,

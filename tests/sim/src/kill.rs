@@ -5,6 +5,9 @@
 //! may be there twice, and nothing that was never asked for. The next child recovers the directory itself, and must
 //! come to the same state as the copy did.
 //!
+//! Would see broken: J1 (what was answered is durable), S1 (the store is exactly one of its flushes), D2 (a directory that
+//! is killed while it is made can be made again) and K1 (an entry is not applied twice).
+//!
 //! Sizes of tables and files are small in most directories, so that flushes, new files and cuts are under way when the
 //! process dies. When it dies is drawn from the seed, but what it was doing then is up to the machine.
 

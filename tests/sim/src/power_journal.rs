@@ -121,7 +121,8 @@ impl Check {
             None => image_first + image < self.images,
         };
         let scene = Scene {
-            seed: Random::new(self.seed.wrapping_add(number)).next(),
+            // Drawn twice, or neighbouring seeds would share most of their scenes.
+            seed: Random::new(Random::new(self.seed).next().wrapping_add(number)).next(),
             without: self.without,
             wanted: &wanted,
             directory,

@@ -1,18 +1,368 @@
-//! Power loss of the whole store.
+//! Power loss of the whole store: a process is traced while it writes, and from the trace come images of what a disk
+//! could hold if power failed at some moment. Each must open with all that was answered by then.
+//!
+//! `sim power-store --images N [--seed S]` checks N images. A failure is kept, with the traces: `--recording DIRECTORY
+//! --image K` checks that image again. `--mode killed` keeps what was not synced, as if only the process had ended, and
+//! `--mode lost` drops all of it. `--without SITE` takes one sync for not called.
+//!
+//! `sim power-syncs [--small]` takes each sync for not called in turn. There must be an image that fails then, or the
+//! sync is not needed, or this test is too weak.
+//!
+//! Needs: `strace`. Never: asks a real disk. What one may do after power loss is written down in `image`.
 
+mod check;
+mod image;
+mod observer;
+mod operation;
+mod recording;
+mod records;
+mod reference;
+mod sites;
+mod strace;
+mod workload;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use testkit::random::Random;
 
 use crate::arguments::Arguments;
+use crate::power_journal;
 use crate::report::Report;
+use image::Mode;
+use operation::Moment;
+use recording::{Ending, Life, Recording};
+use sites::Site;
 
-pub fn run(_arguments: &Arguments) -> Report {
-    Report::new()
+/// How many failures are described, and of how many the image is kept.
+const DESCRIBED_MAX: usize = 100;
+const KEPT_MAX: usize = 5;
+
+/// A process or a check that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(100);
+
+/// So many images of the journal alone are tried for each of its syncs; they are quicker to check.
+const JOURNAL_IMAGES_MAX: u64 = 20_000;
+
+/// Images are checked on this many threads.
+const THREADS: usize = 2;
+
+/// The syncs that must not be missing: first our own, then those of the layers below that we rely on.
+const SITES: &[Site] = &[
+    Site::Parent,
+    Site::FoundParent,
+    Site::Identity,
+    Site::IdentityBuckets,
+    Site::Begun,
+    Site::Filled,
+    Site::Finished,
+    Site::Opened,
+    Site::StoreOpened,
+    Site::Table,
+    Site::Tables,
+    Site::Manifest,
+    Site::ManifestDirectory,
+    Site::Current,
+    Site::CurrentDirectory,
+    Site::Append,
+    Site::Rotate,
+];
+
+/// The process that is traced.
+pub fn child(arguments: &Arguments) -> ExitCode {
+    match workload::run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("power-store-child: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
-pub fn run_syncs(_arguments: &Arguments) -> Report {
-    Report::new()
+pub fn run(arguments: &Arguments) -> Report {
+    let (seed, images) = (arguments.seed(), arguments.number("images", 500));
+    println!("power-store: seed {seed}, {images} images");
+    let mode = match arguments.text("mode") {
+        None | Some("torn") => Mode::Torn,
+        Some("killed") => Mode::Killed,
+        Some("lost") => Mode::Lost,
+        Some(other) => panic!("--mode takes torn, killed or lost, not {other:?}"),
+    };
+    let without = arguments.text("without").map(|name| {
+        *SITES.iter().find(|site| site.name() == name).unwrap_or_else(|| panic!("no sync is called {name:?}"))
+    });
+    let goal = format!("{images} images, 0 lost, all open");
+    let mut report = Report::new();
+    let mut scene = match Scene::new(arguments, seed, images) {
+        Ok(scene) => scene,
+        Err(wrong) => {
+            println!("power-store: {wrong}");
+            report.add("power-store", "not-recorded", &goal, false);
+            return report;
+        }
+    };
+    let numbers = match arguments.text("image") {
+        None => 0..images,
+        Some(_) => arguments.number("image", 0)..arguments.number("image", 0) + 1,
+    };
+    for wrong in &scene.unopened {
+        println!("{wrong}\n  kept in {}", scene.scratch.path().display());
+        scene.scratch.keep();
+    }
+    let failures = scene.check(numbers.clone(), mode, without, usize::MAX);
+    for (count, failure) in failures.iter().take(DESCRIBED_MAX).enumerate() {
+        let name = &scene.recordings[failure.drawn.recording].name;
+        println!("image {} of {name} at moment {}: {}", failure.number, failure.drawn.moment, failure.what);
+        if count < KEPT_MAX {
+            scene.scratch.keep();
+            scene.keep(failure.number, &failure.drawn, mode, without);
+        }
+    }
+    let lost = failures.len() + scene.unopened.len();
+    let checked = numbers.end - numbers.start;
+    let ok = lost == 0 && checked >= images;
+    report.add("power-store", format!("{checked}-images-{lost}-lost"), &goal, ok);
+    report
 }
 
-pub fn child(_arguments: &Arguments) -> ExitCode {
-    ExitCode::FAILURE
+pub fn run_syncs(arguments: &Arguments) -> Report {
+    let seed = arguments.seed();
+    let images = arguments.number("images", if arguments.flag("small") { 1000 } else { 3000 });
+    println!("power-syncs: seed {seed}, at most {images} images for each sync");
+    let mut report = Report::new();
+    let mut add = |site: &str, red: bool| {
+        let figure = if red { "red" } else { "green" };
+        report.add(&format!("power-syncs.{site}"), figure, "red without this sync", red);
+    };
+    match Scene::new(arguments, seed, images).and_then(Scene::all_opened) {
+        Ok(scene) => {
+            for site in SITES {
+                let failures = scene.check(0..images, Mode::Torn, Some(*site), 1);
+                if let Some(failure) = failures.first() {
+                    println!("without {}: image {}: {}", site.name(), failure.number, failure.what);
+                }
+                add(site.name(), !failures.is_empty());
+            }
+        }
+        Err(wrong) => {
+            println!("power-syncs: {wrong}");
+            SITES.iter().for_each(|site| add(site.name(), false));
+        }
+    }
+    for site in power_journal::SITES {
+        add(&format!("journal-{site}"), power_journal::run_without(site, JOURNAL_IMAGES_MAX, seed));
+    }
+    report
+}
+
+/// Everything that images are drawn from.
+struct Scene {
+    seed: u64,
+    recordings: Vec<Recording>,
+    /// Second processes that failed on what the first had left, and how.
+    unopened: Vec<String>,
+    scratch: Scratch,
+    /// The images that are being checked, and since when.
+    checking: Mutex<BTreeMap<u64, Instant>>,
+}
+
+/// Where traces and images are.
+enum Scratch {
+    Temporary(TempDir),
+    Kept(PathBuf),
+}
+
+struct Failure {
+    number: u64,
+    drawn: Drawn,
+    what: String,
+}
+
+/// Where an image came from.
+struct Drawn {
+    recording: usize,
+    moment: Moment,
+    image: image::Image,
+}
+
+impl Scene {
+    fn new(arguments: &Arguments, seed: u64, images: u64) -> Result<Self, String> {
+        let scratch = match arguments.text("recording") {
+            Some(path) => Scratch::Kept(path.into()),
+            None => Scratch::new().map_err(|error| format!("no scratch directory: {error}"))?,
+        };
+        let long = Life { seed, sessions: 4, writes: 40 + (images / 8).min(80), restores: false };
+        let short = Life { sessions: 1, writes: 12, ..long };
+        let restored = Life { restores: true, ..short };
+        let path = scratch.path();
+        let mut recordings =
+            vec![Recording::of_one(path, "alone", long)?, Recording::of_one(path, "restored", restored)?];
+        let mut unopened = Vec::new();
+        let endings = [(Ending::Killed, "killed", 8), (Ending::PowerLost, "unpowered", 4)];
+        for (ending, name, count_min) in endings {
+            for number in 0..(images / 25).clamp(count_min, 24) {
+                let name = format!("{name}-{number}");
+                let mut random = Random::new(seed ^ number << 40 ^ (ending as u64) << 32);
+                let first = &recordings[usize::from(number % 8 == 7)];
+                let moment = match ending {
+                    Ending::Killed => first.draw_kill(number, &mut random),
+                    Ending::PowerLost => first.draw_moment(&mut random),
+                };
+                match Recording::of_two(path, &name, first, ending, moment, short, &mut random) {
+                    Ok(recording) => recordings.push(recording),
+                    Err(wrong) => unopened.push(wrong),
+                }
+            }
+        }
+        println!("{}", recordings[0].coverage()?);
+        Ok(Self { seed, recordings, unopened, scratch, checking: Mutex::default() })
+    }
+
+    /// Itself, if no second process has failed.
+    fn all_opened(self) -> Result<Self, String> {
+        if self.unopened.is_empty() { Ok(self) } else { Err(self.unopened.join("\n")) }
+    }
+
+    /// Draws image `number`. Without a sync, it is from after a call of that sync.
+    fn draw(&self, number: u64, mode: Mode, without: Option<Site>) -> Option<Drawn> {
+        let mut random = Random::new(self.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let (recording, moment) = match without {
+            None => {
+                let recording = if random.one_in(2) { 0 } else { random.index(self.recordings.len()) };
+                (recording, self.recordings[recording].draw_moment(&mut random))
+            }
+            Some(site) => {
+                let drawn = self.recordings.iter().enumerate().filter_map(|(index, recording)| {
+                    recording.draw_moment_after(site, &mut random).map(|moment| (index, moment))
+                });
+                let drawn: Vec<_> = drawn.collect();
+                if drawn.is_empty() {
+                    return None;
+                }
+                *random.choose(&drawn)
+            }
+        };
+        let image = image::draw(&self.recordings[recording].operations, moment, mode, without, &mut random);
+        Some(Drawn { recording, moment, image })
+    }
+
+    /// Checks images until so many have failed.
+    fn check(
+        &self,
+        numbers: std::ops::Range<u64>,
+        mode: Mode,
+        without: Option<Site>,
+        failures_max: usize,
+    ) -> Vec<Failure> {
+        let next = AtomicU64::new(numbers.start);
+        let enough = AtomicBool::new(false);
+        let failures = Mutex::new(Vec::new());
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= numbers.end || enough.load(Ordering::Relaxed) {
+                    return;
+                }
+                let Some(drawn) = self.draw(number, mode, without) else { return };
+                if let Err(what) = self.check_one(number, &drawn) {
+                    let mut failures = failures.lock().expect("no checker panics");
+                    failures.push(Failure { number, drawn, what });
+                    enough.store(failures.len() >= failures_max, Ordering::Relaxed);
+                }
+            }
+        };
+        // A panic below is a finding like any other.
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                std::thread::sleep(Duration::from_millis(10));
+                self.stop_if_one_hangs(mode, without);
+            }
+        });
+        std::panic::set_hook(hook);
+        let mut failures = failures.into_inner().expect("no checker panics");
+        failures.sort_by_key(|failure: &Failure| failure.number);
+        failures
+    }
+
+    fn check_one(&self, number: u64, drawn: &Drawn) -> Result<(), String> {
+        let recording = &self.recordings[drawn.recording];
+        let root = self.scratch.path().join(format!("checked-{number}"));
+        let facts = recording.facts_at(drawn.moment);
+        self.checking.lock().expect("no checker panics").insert(number, Instant::now());
+        image::write(&drawn.image, &root).map_err(|error| format!("{}: {error}", root.display()))?;
+        let checked = catch_unwind(AssertUnwindSafe(|| check::check(&root, &facts, &recording.states)));
+        let removed = std::fs::remove_dir_all(&root);
+        removed.map_err(|error| format!("{}: {error}", root.display()))?;
+        self.checking.lock().expect("no checker panics").remove(&number);
+        checked.unwrap_or_else(|panic| Err(format!("a panic: {}", panic_text(&*panic))))
+    }
+
+    /// A thread that hangs cannot be ended, so this ends the process, which leaves everything where it is.
+    fn stop_if_one_hangs(&self, mode: Mode, without: Option<Site>) {
+        let checking = self.checking.lock().expect("no checker panics");
+        let hanging = checking.iter().find(|(_, since)| since.elapsed() > PATIENCE);
+        let Some((number, _)) = hanging else { return };
+        println!("image {number} hangs");
+        if let Some(drawn) = self.draw(*number, mode, without) {
+            self.keep(*number, &drawn, mode, without);
+        }
+        std::process::exit(1);
+    }
+
+    /// Keeps an image that failed and says where, and how to check it again.
+    fn keep(&self, number: u64, drawn: &Drawn, mode: Mode, without: Option<Site>) {
+        let scratch = self.scratch.path();
+        let kept = scratch.join(format!("image-{number}"));
+        let _ = std::fs::remove_dir_all(&kept);
+        match image::write(&drawn.image, &kept) {
+            Ok(()) => println!("  kept in {}", kept.display()),
+            Err(error) => println!("  not kept: {error}"),
+        }
+        let (recording, seed) = (scratch.display(), self.seed);
+        let mode = match mode {
+            Mode::Torn => "",
+            Mode::Killed => " --mode killed",
+            Mode::Lost => " --mode lost",
+        };
+        let without = without.map_or(String::new(), |site| format!(" --without {}", site.name()));
+        let options = format!("--seed {seed} --recording {recording} --image {number}{mode}{without}");
+        println!("  replay: cargo run --profile stress -p sim -- power-store {options}");
+    }
+}
+
+impl Scratch {
+    /// In memory, where there is such a directory: nothing here depends on what a disk does.
+    fn new() -> std::io::Result<Self> {
+        let shared_memory = Path::new("/dev/shm");
+        let parent = if shared_memory.is_dir() { shared_memory.to_owned() } else { std::env::temp_dir() };
+        let directory = tempfile::Builder::new().prefix("statehouse-power-").tempdir_in(parent)?;
+        Ok(Scratch::Temporary(directory))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Scratch::Temporary(directory) => directory.path(),
+            Scratch::Kept(path) => path,
+        }
+    }
+
+    fn keep(&mut self) {
+        if let Scratch::Temporary(directory) = self {
+            directory.disable_cleanup(true);
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! Creating and opening a journal: what is found is checked against the watermark and made durable.
 //!
-//! Keeps: J3. An open that is refused has changed nothing that was there.
+//! Keeps: J3. An open that is refused has changed no file that holds an entry.
 //! Never: believes an entry before it is durable, or a directory before its entries are.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,6 +17,7 @@ use crate::guard::Guard;
 use crate::survey;
 use crate::watermark::Watermark;
 
+use super::read::on_own_thread;
 use super::{EngineFiles, EngineOptions, State, Tail};
 
 impl<D: Disk> EngineFiles<D> {
@@ -108,11 +109,12 @@ impl<D: Disk> EngineFiles<D> {
         let (file_first, file_last) = self.engine().file_span(LogQueue::Append);
         let mut shards = self.engine().raft_groups();
         shards.sort_unstable();
-        for shard in shards {
-            let Some(last_index) = self.engine().last_index(shard) else {
-                continue;
-            };
-            let (_, last_hash) = self.read_one(shard, last_index)?;
+        let last_entries = on_own_thread(|| {
+            let last = |shard| Some((shard, self.engine().last_index(shard)?));
+            let read = |(shard, index)| Ok((shard, index, self.read_one(shard, index)?.1));
+            shards.into_iter().filter_map(last).map(read).collect::<Result<Vec<_>, _>>()
+        })?;
+        for (shard, last_index, last_hash) in last_entries {
             state.tails.insert(shard, Tail { last_index, last_hash, has_entries: true });
             let first_index = self.engine().first_index(shard).unwrap_or(last_index);
             state.kept.recovered(shard, first_index..=last_index, file_first..=file_last);

@@ -178,6 +178,7 @@ impl Stretch<'_> {
     }
 
     fn restart(&mut self) -> Result<(), String> {
+        self.unpin()?;
         let (applied, catalogue) = (*self.instance.kernel.applied(), self.instance.kernel.catalogue().clone());
         let placeholder = self.placeholder()?;
         let instance = std::mem::replace(&mut self.instance, placeholder);
@@ -195,6 +196,7 @@ impl Stretch<'_> {
 
     /// Goes on with a restored image, in another generation and on another store.
     fn change_over(&mut self) -> Result<(), String> {
+        self.unpin()?;
         let (image, rows) = self.instance.image()?;
         same(|| "the number of rows in an image".into(), &rows, &self.reference.rows())?;
         self.generation += 1 + u32::try_from(self.random.below(300)).expect("small");
@@ -212,13 +214,23 @@ impl Stretch<'_> {
 
     /// Takes a view, or looks whether the one that was taken is still as it was.
     fn pin(&mut self) -> Result<(), String> {
-        if let Some(Pinned { view, keys, image }) = self.pinned.take() {
-            return same_bytes("a view that was kept", &write_image(&*view, keys)?.0, &image);
+        if self.pinned.is_some() {
+            return self.unpin();
         }
         let (view, keys) = (self.instance.view()?, self.instance.keys);
         let image = write_image(&*view, keys)?.0;
         self.pinned = Some(Pinned { view, keys, image });
         Ok(())
+    }
+
+    /// Looks at the view that was taken, if one was. A view does not outlive its store.
+    fn unpin(&mut self) -> Result<(), String> {
+        match self.pinned.take() {
+            None => Ok(()),
+            Some(Pinned { view, keys, image }) => {
+                same_bytes("a view that was kept", &write_image(&*view, keys)?.0, &image)
+            }
+        }
     }
 
     /// One step of the walk; what it finds is proposed among later commands.
@@ -281,10 +293,7 @@ impl Stretch<'_> {
     fn finish(&mut self) -> Result<(), String> {
         self.walk()?;
         self.compare_everything()?;
-        if self.pinned.is_some() {
-            self.pin()?;
-        }
-        Ok(())
+        self.unpin()
     }
 }
 

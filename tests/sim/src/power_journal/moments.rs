@@ -10,6 +10,7 @@ pub(crate) struct Moments {
     /// Each kind comes up as often as the others, however rare it is in the recording.
     kinds: Vec<Vec<usize>>,
     watermarks: Vec<usize>,
+    appends: Vec<usize>,
 }
 
 impl Moments {
@@ -43,17 +44,18 @@ impl Moments {
             };
             kinds[kind].push(position);
         }
-        let watermarks = kinds[1].clone();
+        let (watermarks, appends) = (kinds[1].clone(), kinds[2].clone());
         kinds.retain(|positions| !positions.is_empty());
-        Self { any: operations.len(), kinds, watermarks }
+        Self { any: operations.len(), kinds, watermarks, appends }
     }
 
     /// A moment to kill a process at: what it had not synced goes on to be seen by the next one.
     pub(crate) fn draw_kill(&self, random: &mut Random) -> usize {
-        if self.watermarks.is_empty() || !random.one_in(3) {
-            return self.draw(random);
+        match random.below(3) {
+            0 if !self.watermarks.is_empty() => *random.choose(&self.watermarks),
+            1 if !self.appends.is_empty() => *random.choose(&self.appends),
+            _ => self.draw(random),
         }
-        *random.choose(&self.watermarks)
     }
 
     /// A moment; sometimes just any.

@@ -1,0 +1,310 @@
+//! Rot is told from a torn tail (J3): nothing that was durable is dropped, and a refusal changes nothing.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use statehouse_journal::{EngineFiles, EngineOptions, EntryFiles, JournalError};
+use tempfile::TempDir;
+
+const ID: u64 = 80;
+const FILE_HEADER_BYTES: usize = 69;
+
+fn small() -> EngineOptions {
+    EngineOptions::default().file_bytes_target(16 << 10)
+}
+
+fn open(directory: &Path) -> Result<EngineFiles, JournalError> {
+    EngineFiles::open(directory, ID, &small())
+}
+
+/// What a process leaves behind that is killed after `work`.
+fn killed(work: impl FnOnce(&EngineFiles)) -> TempDir {
+    let live = tempfile::tempdir().unwrap();
+    let files = EngineFiles::create(live.path(), ID, &small()).unwrap();
+    work(&files);
+    let copy = tempfile::tempdir().unwrap();
+    fs::create_dir(copy.path().join("entries")).unwrap();
+    for (path, bytes) in contents(live.path()) {
+        fs::write(copy.path().join(path.strip_prefix(live.path()).unwrap()), bytes).unwrap();
+    }
+    copy
+}
+
+/// Every file but the lock, with its bytes.
+fn contents(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for place in [directory.to_owned(), directory.join("entries")] {
+        for file in fs::read_dir(place).unwrap().map(|file| file.unwrap().path()) {
+            if file.is_file() && !file.ends_with("LOCK") {
+                let bytes = fs::read(&file).unwrap();
+                found.push((file, bytes));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The files with entries, oldest first.
+fn entry_files(directory: &Path) -> Vec<PathBuf> {
+    let files = contents(directory).into_iter().map(|(path, _)| path);
+    files.filter(|path| path.extension().is_some_and(|ending| ending == "raftlog")).collect()
+}
+
+/// Changes the bytes of the file that holds `needle`; `change` gets them and where it stands.
+fn change(directory: &Path, needle: &[u8], change: impl FnOnce(&mut Vec<u8>, usize)) {
+    for file in entry_files(directory) {
+        let mut bytes = fs::read(&file).unwrap();
+        let found = bytes.windows(needle.len()).rposition(|window| window == needle);
+        if let Some(position) = found {
+            change(&mut bytes, position);
+            fs::write(file, bytes).unwrap();
+            return;
+        }
+    }
+    panic!("{} is nowhere", String::from_utf8_lossy(needle));
+}
+
+/// Flips a bit of a payload.
+fn rot(directory: &Path, payload: &[u8]) {
+    change(directory, payload, |bytes, position| bytes[position] ^= 1);
+}
+
+/// Flips a bit of the header of the batch that begins with this payload's entry.
+fn rot_batch_header(directory: &Path, payload: &[u8]) {
+    let before = 52 + 2 + 16 + if payload.len() + 60 > 127 { 1 } else { 0 };
+    change(directory, payload, |bytes, position| bytes[position - before + 6] ^= 1);
+}
+
+fn assert_refused(directory: &Path, because: &str) {
+    let before = contents(directory);
+    let error = open(directory).err().expect("this must not open");
+    assert!(matches!(error, JournalError::Damaged { .. }), "{error}");
+    assert!(error.to_string().contains(because), "{error}");
+    assert!(contents(directory) == before, "a refusal changes nothing");
+}
+
+fn last_payload(files: &EngineFiles, shard: u64) -> Vec<u8> {
+    let last = files.last_index(shard).unwrap();
+    files.read(shard, last, 0).unwrap()[0].payload.clone()
+}
+
+#[test]
+fn damage_at_or_below_the_watermark_is_refused() {
+    for damage in [rot, rot_batch_header] {
+        let directory = killed(|files| {
+            files.append(1, 1, &[b"payload-one"]).unwrap();
+            files.append(1, 1, &[b"payload-two"]).unwrap();
+            files.sync_watermark().unwrap();
+        });
+        damage(directory.path(), b"payload-two");
+        assert_refused(directory.path(), "entry 2 of shard 1 was durable, but the readable entries end at 1");
+    }
+}
+
+/// What lies above the watermark, with nothing behind it, could be either; that is documented.
+#[test]
+fn damage_in_the_last_batch_above_the_watermark_is_taken_for_a_torn_tail() {
+    for damage in [rot, rot_batch_header] {
+        let directory = killed(|files| {
+            files.append(1, 1, &[b"payload-one"]).unwrap();
+            files.sync_watermark().unwrap();
+            files.append(1, 1, &[b"payload-two"]).unwrap();
+        });
+        damage(directory.path(), b"payload-two");
+        let files = open(directory.path()).unwrap();
+        assert_eq!(last_payload(&files, 1), b"payload-one");
+        assert_eq!(files.append(1, 1, &[b"payload-new"]), Ok(2));
+    }
+}
+
+#[test]
+fn an_entry_behind_the_damage_proves_that_it_is_rot() {
+    let directory = killed(|files| {
+        for payload in [b"payload-one", b"payload-two", b"payload-six"] {
+            files.append(1, 1, &[payload]).unwrap();
+        }
+    });
+    rot_batch_header(directory.path(), b"payload-two");
+    assert_refused(directory.path(), "readable behind the damage");
+}
+
+/// The entry of another shard knows nothing of the damaged one, but its batch was written after it.
+#[test]
+fn a_batch_of_another_shard_behind_the_damage_proves_that_it_is_rot() {
+    let directory = killed(|files| {
+        files.append(1, 1, &[b"payload-one"]).unwrap();
+        files.append(2, 1, &[b"payload-two"]).unwrap();
+        files.sync_watermark().unwrap();
+        files.append(1, 1, &[b"payload-bad"]).unwrap();
+        files.append(2, 1, &[b"payload-six"]).unwrap();
+    });
+    rot_batch_header(directory.path(), b"payload-bad");
+    assert_refused(directory.path(), "entry 2 of shard 2 is readable behind the damage");
+}
+
+/// Giving entries up writes a batch without an entry, which cannot vouch for the one before it.
+#[test]
+fn damage_before_a_cut_is_rot() {
+    let directory = killed(|files| {
+        for payload in [b"payload-one", b"payload-two", b"payload-bad"] {
+            files.append(1, 1, &[payload]).unwrap();
+        }
+        files.cut(1, 2).unwrap();
+    });
+    rot_batch_header(directory.path(), b"payload-bad");
+    assert_refused(directory.path(), "entry 3 of shard 1 was durable");
+}
+
+/// Larger damage can take the start of the next batch with it; the rest of that batch still speaks.
+#[test]
+fn damage_over_two_batches_is_found_by_what_a_later_entry_calls_durable() {
+    let large = vec![b'x'; 3000];
+    let directory = killed(|files| {
+        files.append(1, 1, &[b"payload-one"]).unwrap();
+        files.append(1, 1, &[b"payload-two"]).unwrap();
+        files.append(1, 1, &[&large, b"payload-six"]).unwrap();
+    });
+    change(directory.path(), b"payload-two", |bytes, position| bytes[position..position + 512].fill(0));
+    assert_refused(directory.path(), "says that entry 2 was durable");
+}
+
+#[test]
+fn what_an_open_has_shown_is_not_a_tail_later() {
+    let directory = killed(|files| {
+        files.append(1, 1, &[b"payload-one"]).unwrap();
+        files.sync_watermark().unwrap();
+        files.append(1, 1, &[b"payload-two"]).unwrap();
+    });
+    drop(open(directory.path()).unwrap());
+    rot(directory.path(), b"payload-two");
+    assert_refused(directory.path(), "entry 2 of shard 1 was durable");
+}
+
+#[test]
+fn rot_amid_the_entries_is_named_when_it_is_read() {
+    let directory = killed(|files| {
+        for payload in [b"payload-one", b"payload-bad", b"payload-six"] {
+            files.append(1, 1, &[payload]).unwrap();
+        }
+    });
+    rot(directory.path(), b"payload-bad");
+    let files = open(directory.path()).unwrap();
+    for error in [files.verify().err(), files.read(1, 1, usize::MAX).err()] {
+        assert!(matches!(error, Some(JournalError::Damaged { .. })), "{error:?}");
+    }
+    assert!(files.read(1, 2, 0).is_err());
+    assert_eq!(files.read(1, 3, 0).unwrap()[0].payload, b"payload-six");
+}
+
+#[test]
+fn rot_in_a_file_that_is_not_the_last_is_refused() {
+    let directory = killed(|files| {
+        for _ in 0..30 {
+            files.append(1, 1, &[&[b'x'; 1000]]).unwrap();
+        }
+        files.append(1, 1, &[b"payload-new"]).unwrap();
+    });
+    let first = &entry_files(directory.path())[0];
+    let mut bytes = fs::read(first).unwrap();
+    // The file's last batch: its entry ends 30 bytes before the file does.
+    let position = bytes.len() - 100;
+    bytes[position] ^= 1;
+    fs::write(first, bytes).unwrap();
+    assert_refused(directory.path(), "only the last file can have a torn end");
+}
+
+#[test]
+fn a_file_that_is_missing_is_refused() {
+    let make = || {
+        killed(|files| {
+            for _ in 0..100 {
+                files.append(1, 1, &[&[b'x'; 1000]]).unwrap();
+            }
+        })
+    };
+    let count = entry_files(make().path()).len();
+    assert!(count > 3);
+    for missing in 0..count {
+        let directory = make();
+        fs::remove_file(&entry_files(directory.path())[missing]).unwrap();
+        let because = if missing == count - 1 { "was durable" } else { "a file is missing" };
+        let error = open(directory.path()).err().expect("this must not open");
+        assert!(error.to_string().contains(because), "{error}");
+    }
+}
+
+/// The engine would take a damaged alignment for how many zeros to skip, and reserve as much memory.
+#[test]
+fn a_file_header_that_asks_for_alignment_is_refused() {
+    for byte in FILE_HEADER_BYTES - 8..FILE_HEADER_BYTES {
+        let directory = killed(|files| {
+            files.append(1, 1, &[b"payload-one"]).unwrap();
+        });
+        let file = &entry_files(directory.path())[0];
+        let mut bytes = fs::read(file).unwrap();
+        bytes[byte] ^= 1;
+        fs::write(file, bytes).unwrap();
+        assert_refused(directory.path(), "header");
+    }
+}
+
+#[test]
+fn one_damaged_watermark_file_is_replaced_and_two_are_refused() {
+    let directory = killed(|files| {
+        files.append(1, 1, &[b"payload-one"]).unwrap();
+        files.sync_watermark().unwrap();
+    });
+    let damage = |name: &str| {
+        let path = directory.path().join(name);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[20] ^= 1;
+        fs::write(path, bytes).unwrap();
+    };
+    for name in ["watermark.a", "watermark.b", "watermark.a"] {
+        damage(name);
+        assert_eq!(last_payload(&open(directory.path()).unwrap(), 1), b"payload-one");
+    }
+    damage("watermark.a");
+    damage("watermark.b");
+    assert_refused(directory.path(), "neither watermark file is readable");
+}
+
+/// Its first entry once called durable what the image covers, and a torn one was taken for rot.
+#[test]
+fn a_torn_first_batch_of_a_shard_that_starts_after_an_image_is_a_tail() {
+    let directory = killed(|files| {
+        files.append(1, 1, &[b"payload-one"]).unwrap();
+        files.start_after(2, 1000).unwrap();
+        files.append(2, 1, &[b"payload-two", b"payload-bad"]).unwrap();
+    });
+    rot(directory.path(), b"payload-bad");
+    let files = open(directory.path()).unwrap();
+    assert_eq!(last_payload(&files, 1), b"payload-one");
+    assert_eq!(files.last_index(2), None);
+}
+
+/// Every length that a torn write of the last batch can leave.
+#[test]
+fn a_batch_cut_short_anywhere_is_dropped_whole() {
+    let directory = killed(|files| {
+        files.append(1, 1, &[b"payload-one"]).unwrap();
+        files.append(1, 1, &[b"payload-two", b"payload-six"]).unwrap();
+    });
+    let file = entry_files(directory.path()).pop().unwrap();
+    let whole = fs::read(&file).unwrap();
+    let end = whole.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    let start = whole.windows(11).position(|window| window == b"payload-two").unwrap() - 52 - 2 - 16;
+    for length in start..end {
+        let mut torn = whole.clone();
+        torn[length..].fill(0);
+        fs::write(&file, torn).unwrap();
+        let files = open(directory.path()).unwrap();
+        assert_eq!(last_payload(&files, 1), b"payload-one", "{length} of {start}..{end}");
+        drop(files);
+        // What this open has written must not stand in for the next one's.
+        fs::write(&file, &whole).unwrap();
+    }
+}

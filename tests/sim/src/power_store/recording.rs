@@ -1,0 +1,394 @@
+//! Traces of processes, and what was promised at each moment of them.
+//!
+//! A recording is the life of one process, or of two: the first was killed at some moment, or power failed, and the
+//! second began with what it left. That matters because the second finds things that no sync has covered and takes
+//! them for true, or overwrites what was torn; and then power fails, again.
+//! Traces are kept in a scratch directory, from which the same recordings can be made again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use testkit::random::Random;
+
+use super::image::{self, Image, Mode, Node};
+use super::observer::Observer;
+use super::operation::{Inode, Kind, Moment, Operation, ROOT};
+use super::records::{Cell, Record, Token};
+use super::reference::{Reference, States};
+use super::sites::{HOUSE, PARENT, Site};
+use super::strace;
+
+/// Calls of two processes are so far apart.
+const MOMENTS_BETWEEN: Moment = 10;
+
+/// About how many operations it takes to open what another process left.
+const OPENING_OPERATIONS: usize = 80;
+
+/// What a process does.
+#[derive(Clone, Copy)]
+pub(super) struct Life {
+    pub(super) seed: u64,
+    pub(super) sessions: u64,
+    /// Of each thread in each session.
+    pub(super) writes: u64,
+    /// Whether the directory is made from an image.
+    pub(super) restores: bool,
+}
+
+/// How the first of two processes came to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Killed,
+    PowerLost,
+}
+
+/// See the module.
+pub(super) struct Recording {
+    pub(super) name: String,
+    pub(super) operations: Vec<Operation>,
+    pub(super) states: BTreeMap<u64, States>,
+    /// What the directory was made from, if it was from an image.
+    image: Option<Vec<u8>>,
+    /// Where the second process began, if there are two.
+    second: Option<usize>,
+    /// No image can be drawn of a moment before.
+    moment_min: Moment,
+    /// Operations by their kind, so that rare ones are looked at as often as frequent ones.
+    kinds: BTreeMap<String, Vec<usize>>,
+}
+
+/// What must be true of an image of some moment.
+#[derive(Default)]
+pub(super) struct Facts {
+    /// The identity of the directory, once it was opened.
+    pub(super) identity: Option<u64>,
+    /// The newest entry whose effect was seen by anyone.
+    pub(super) index_min: u64,
+    /// The newest entry that a flush has covered.
+    pub(super) flushed_min: u64,
+    pub(super) cells: BTreeMap<Cell, CellFacts>,
+}
+
+#[derive(Default)]
+pub(super) struct CellFacts {
+    /// The newest version that was answered.
+    pub(super) answered: u64,
+    /// Every version that was ever intended.
+    pub(super) intended: BTreeMap<u64, Option<Token>>,
+}
+
+impl Recording {
+    /// A process that starts with nothing.
+    pub(super) fn of_one(scratch: &Path, name: &str, life: Life) -> Result<Self, String> {
+        let (operations, image) = record(scratch, name, 0, life, Vec::new())?;
+        let mut reference = Reference::default();
+        reference.follow(&operations, image.as_deref())?;
+        Self::new(name, operations, reference, image)
+    }
+
+    /// A process that starts with what another has left.
+    pub(super) fn of_two(
+        scratch: &Path,
+        name: &str,
+        first: &Self,
+        ending: Ending,
+        moment: Moment,
+        life: Life,
+        random: &mut Random,
+    ) -> Result<Self, String> {
+        let before = match ending {
+            Ending::Killed => first.until_killed(moment, random),
+            Ending::PowerLost => first.until_power_lost(moment, random),
+        };
+        let second = before.len();
+        let moment_second = last_end(&before) + MOMENTS_BETWEEN;
+        let (operations, _) = record(scratch, name, 1, life, before)?;
+        let mut reference = Reference::default();
+        let begun = first.operations.iter().filter(|operation| operation.begin < moment);
+        reference.follow(&begun.cloned().collect::<Vec<_>>(), first.image.as_deref())?;
+        reference.follow(&operations[second..], None)?;
+        let mut recording = Self::new(name, operations, reference, None)?;
+        recording.second = Some(second);
+        if ending == Ending::PowerLost {
+            recording.moment_min = moment_second;
+        }
+        Ok(recording)
+    }
+
+    fn new(
+        name: &str,
+        operations: Vec<Operation>,
+        reference: Reference,
+        image: Option<Vec<u8>>,
+    ) -> Result<Self, String> {
+        let recording = Self {
+            name: name.to_owned(),
+            states: reference.states,
+            image,
+            second: None,
+            moment_min: 0,
+            kinds: kinds(&operations),
+            operations,
+        };
+        recording.agrees_with_reference()?;
+        Ok(recording)
+    }
+
+    /// What the process said of itself is what the reference says.
+    fn agrees_with_reference(&self) -> Result<(), String> {
+        let mut identity = None;
+        for operation in &self.operations {
+            match &operation.kind {
+                Kind::Identity(written) => identity = Some(written),
+                Kind::Record(Record::Opened { index, hash } | Record::Status { index, hash }) => {
+                    let state = identity.and_then(|identity| self.states.get(identity)?.get(index));
+                    if state.map(|state| state.applied.hash) != Some(*hash) {
+                        return Err(format!("{}: entry {index} left {hash}, not {state:?}", self.name));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The calls before `moment`. Of those that were under way, some have come to their end.
+    fn until_killed(&self, moment: Moment, random: &mut Random) -> Vec<Operation> {
+        let begun = self.operations.iter().filter(|operation| operation.begin < moment);
+        let mut kept = Vec::new();
+        for operation in begun {
+            let returned = operation.end < moment;
+            let is_sync = matches!(operation.kind, Kind::Sync { .. });
+            if returned || (!is_sync && random.one_in(2)) {
+                kept.push(Operation { end: operation.end.min(moment), ..operation.clone() });
+            }
+        }
+        kept
+    }
+
+    /// What was said before `moment`, and calls that make, durably, one of the images of that moment.
+    fn until_power_lost(&self, moment: Moment, random: &mut Random) -> Vec<Operation> {
+        let image = image::draw(&self.operations, moment, Mode::Torn, None, random);
+        let begun = self.operations.iter().filter(|operation| operation.begin < moment);
+        let said = begun.filter(|operation| matches!(operation.kind, Kind::Identity(_) | Kind::Record(_)));
+        let mut kept: Vec<_> = said.cloned().collect();
+        for operation in &mut kept {
+            operation.end = operation.end.min(moment);
+        }
+        for (kind, moment) in making(&image).into_iter().zip((moment + 1..).step_by(2)) {
+            kept.push(Operation { begin: moment, end: moment + 1, kind });
+        }
+        kept
+    }
+
+    /// What was promised at `moment`.
+    pub(super) fn facts_at(&self, moment: Moment) -> Facts {
+        let mut facts = Facts::default();
+        let mut identity = None;
+        let mut intents = BTreeMap::new();
+        let mut commit_min = 0;
+        for operation in self.operations.iter().filter(|operation| operation.begin < moment) {
+            let record = match &operation.kind {
+                Kind::Identity(written) => {
+                    identity = Some(*written);
+                    continue;
+                }
+                Kind::Record(record) => record,
+                _ => continue,
+            };
+            match record {
+                Record::Opened { index, .. } | Record::Status { index, .. } => {
+                    facts.identity = identity;
+                    facts.index_min = facts.index_min.max(*index);
+                }
+                Record::Flushed { index } => facts.flushed_min = facts.flushed_min.max(*index),
+                Record::Intended { number, writes } => {
+                    for write in writes {
+                        let cell = facts.cells.entry(write.cell.clone()).or_default();
+                        cell.intended.insert(write.version, write.token);
+                    }
+                    intents.insert(*number, writes);
+                }
+                Record::Answered { number, commit } => {
+                    facts.identity = identity;
+                    commit_min = commit_min.max(commit.unwrap_or(0));
+                    for write in intents.get(number).into_iter().flat_map(|writes| writes.iter()) {
+                        let cell = facts.cells.entry(write.cell.clone()).or_default();
+                        cell.answered = cell.answered.max(write.version);
+                    }
+                }
+            }
+        }
+        let states = facts.identity.and_then(|identity| self.states.get(&identity));
+        let committed = states.into_iter().flatten().find(|(_, state)| state.applied.commit >= commit_min);
+        facts.index_min = facts.index_min.max(committed.map_or(0, |(index, _)| *index));
+        facts
+    }
+
+    /// A moment: just before, during or some time after something that is drawn by its kind.
+    pub(super) fn draw_moment(&self, random: &mut Random) -> Moment {
+        if random.one_in(5) {
+            return self.moment_at(random.index(self.operations.len()), random);
+        }
+        if let Some(second) = self.second
+            && random.one_in(2)
+        {
+            return self.moment_at(second + random.index(OPENING_OPERATIONS), random);
+        }
+        let kinds: Vec<_> = self.kinds.values().collect();
+        let kind = kinds[random.index(kinds.len())];
+        let later = if random.one_in(2) { 0 } else { random.index(20) };
+        self.moment_at(*random.choose(kind) + later, random)
+    }
+
+    /// A moment after a call of this sync, if there is one.
+    pub(super) fn draw_moment_after(&self, site: Site, random: &mut Random) -> Option<Moment> {
+        let synced = *random.choose(self.kinds.get(site.name())?);
+        let later = match random.below(4) {
+            0 | 1 => random.index(10),
+            2 => random.index(100),
+            _ => random.index(self.operations.len() - synced),
+        };
+        Some(self.moment_at(synced + 1 + later, random))
+    }
+
+    /// Before, during or after an operation, or after the last.
+    fn moment_at(&self, position: usize, random: &mut Random) -> Moment {
+        let moment = match self.operations.get(position) {
+            Some(operation) => *random.choose(&[operation.begin, operation.begin + 1, operation.end + 1]),
+            None => last_end(&self.operations) + 1,
+        };
+        moment.max(self.moment_min)
+    }
+
+    /// A moment to kill the process at: just after a change that matters, before anyone has synced it, or any.
+    pub(super) fn draw_kill(&self, number: u64, random: &mut Random) -> Moment {
+        let mut after = |wanted: &dyn Fn(&Kind) -> bool| {
+            let found: Vec<_> = self.operations.iter().filter(|operation| wanted(&operation.kind)).collect();
+            if found.is_empty() { None } else { Some(random.choose(&found).end + 1) }
+        };
+        let made = |wanted: &str, kind: &Kind| matches!(kind, Kind::Enter { name, .. } if name == wanted);
+        let renamed = |wanted: &str, kind: &Kind| matches!(kind, Kind::Rename { to, .. } if to == wanted);
+        let house = HOUSE.rsplit('/').next().unwrap_or_default();
+        let moment = match number % 8 {
+            0 => after(&|kind| renamed("IDENTITY", kind)),
+            1 => after(&|kind| made(PARENT, kind) || made(house, kind)),
+            2 | 3 => after(&|kind| renamed("current", kind)),
+            4 => after(&|kind| matches!(kind, Kind::Leave { .. })),
+            5 => after(&|kind| kind.directory().is_some()),
+            6 => after(&|kind| renamed("IDENTITY", kind)).map(|creation| 1 + random.below(creation)),
+            _ => None,
+        };
+        moment.unwrap_or_else(|| self.draw_moment(random))
+    }
+
+    /// How often things happen that a recording is made for, if they all do.
+    pub(super) fn coverage(&self) -> Result<String, String> {
+        let count =
+            |wanted: &dyn Fn(&Kind) -> bool| self.operations.iter().filter(|operation| wanted(&operation.kind)).count();
+        let begun = count(&|kind| matches!(kind, Kind::Enter { name, .. } if name.ends_with(".raftlog")));
+        let ended = count(&|kind| matches!(kind, Kind::Leave { name, .. } if name.ends_with(".raftlog")));
+        let manifests = count(&|kind| matches!(kind, Kind::Rename { to, .. } if to == "current"));
+        let tables = count(&|kind| matches!(kind, Kind::Leave { name, .. } if name.parse::<u64>().is_ok()));
+        let answers = count(&|kind| matches!(kind, Kind::Record(Record::Answered { .. })));
+        let coverage = format!(
+            "{}: {} operations, {answers} answers, {begun} journal files begun and {ended} deleted, \
+             {manifests} manifests, {tables} tables deleted",
+            self.name,
+            self.operations.len()
+        );
+        let enough = begun > 5 && ended > 2 && manifests > 20 && tables > 10;
+        if enough { Ok(coverage) } else { Err(format!("too little has happened: {coverage}")) }
+    }
+}
+
+/// Operations that make what an image holds.
+fn making(image: &Image) -> Vec<Kind> {
+    let mut inodes = BTreeMap::from([("", ROOT)]);
+    let mut kinds = Vec::new();
+    for (path, node) in image {
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let inode: Inode = inodes.len();
+        let (directory, is_directory) = (inodes[parent], matches!(node, Node::Directory));
+        kinds.push(Kind::Enter { directory, name: name.to_owned(), inode, is_directory });
+        if let Node::File(bytes) = node {
+            kinds.push(Kind::Write { inode, offset: 0, bytes: bytes.as_slice().into() });
+        }
+        inodes.insert(path, inode);
+    }
+    kinds.extend(inodes.into_values().map(|inode| Kind::Sync { inode, site: None }));
+    kinds
+}
+
+fn kinds(operations: &[Operation]) -> BTreeMap<String, Vec<usize>> {
+    let mut directories: BTreeMap<Inode, Inode> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (position, operation) in operations.iter().enumerate() {
+        if let Kind::Enter { directory, inode, .. } = operation.kind {
+            directories.insert(inode, directory);
+        }
+        let place = |inode: &Inode| directories.get(inode).copied().unwrap_or_default();
+        let kind = match &operation.kind {
+            Kind::Enter { directory, .. } => format!("enter {directory}"),
+            Kind::Leave { directory, .. } => format!("leave {directory}"),
+            Kind::Rename { directory, .. } => format!("rename {directory}"),
+            Kind::Write { inode, .. } => format!("write {}", place(inode)),
+            Kind::Truncate { inode, .. } => format!("truncate {}", place(inode)),
+            Kind::Allocate { inode, .. } => format!("allocate {}", place(inode)),
+            Kind::Sync { site: Some(site), .. } => site.name().to_owned(),
+            Kind::Sync { inode, site: None } => format!("sync {}", place(inode)),
+            Kind::Identity(_) | Kind::Record(Record::Intended { .. }) => continue,
+            Kind::Record(Record::Opened { .. }) => "opened".to_owned(),
+            Kind::Record(Record::Flushed { .. }) => "flushed".to_owned(),
+            Kind::Record(_) => "answered".to_owned(),
+        };
+        kinds.entry(kind).or_default().push(position);
+    }
+    kinds
+}
+
+fn last_end(operations: &[Operation]) -> Moment {
+    operations.iter().map(|operation| operation.end).max().unwrap_or(0)
+}
+
+/// Traces a process that begins with what `before` has left, unless its trace is there already. Gives `before` and
+/// what it did, and the image that it made its directory from.
+fn record(
+    scratch: &Path,
+    name: &str,
+    number: u64,
+    life: Life,
+    before: Vec<Operation>,
+) -> Result<(Vec<Operation>, Option<Vec<u8>>), String> {
+    let directory = scratch.join(name);
+    let path = |name: &str| directory.join(name);
+    let (root, trace, records, image) = (path("root"), path("trace"), path("records"), path("image"));
+    if !trace.exists() {
+        let left = image::draw(&before, Moment::MAX, Mode::Killed, None, &mut Random::new(0));
+        image::write(&left, &root).map_err(|error| format!("{}: {error}", root.display()))?;
+        run(&root, &records, &trace, life, number, &image).map_err(|wrong| format!("{name}: {wrong}"))?;
+    }
+    let calls = strace::read(&trace, last_end(&before) + MOMENTS_BETWEEN)?;
+    let observer = Observer::new(&text(&root), &text(&records), before);
+    let operations = observer.observe(&calls).map_err(|wrong| format!("{name}: {wrong}"))?;
+    Ok((operations, std::fs::read(image).ok()))
+}
+
+/// Runs the process under `strace`.
+fn run(root: &Path, records: &Path, trace: &Path, life: Life, number: u64, image: &Path) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let (program, house) = (text(&program), text(&root.join(HOUSE)));
+    let (records, image) = (text(records), text(image));
+    let [seed, sessions, writes, number] =
+        [life.seed, life.sessions, life.writes, number].map(|number| number.to_string());
+    let mut command = vec![program.as_str(), "power-store-child", "--directory", &house, "--records", &records];
+    command.extend(["--seed", &seed, "--sessions", &sessions, "--writes", &writes, "--life", &number]);
+    if life.restores {
+        command.extend(["--restore", &image]);
+    }
+    strace::run(&command, trace)
+}
+
+fn text(path: &Path) -> String {
+    PathBuf::from(path).display().to_string()
+}

@@ -1,0 +1,121 @@
+//! The sync calls that a test can take away, each known by what was synced and what was there at the time.
+
+use std::collections::BTreeMap;
+
+use super::operation::Inode;
+
+/// The directory that holds the store's, made by it; below the traced root.
+pub(super) const PARENT: &str = "parent";
+/// The store's directory.
+pub(super) const HOUSE: &str = "parent/house";
+
+/// Its identity file, as long as the directory is being made.
+pub(super) const UNFINISHED: &str = "parent/house/IDENTITY.new";
+
+/// One sync call in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Site {
+    /// `directory.rs`: the parent, after a directory was made in it.
+    Parent,
+    /// `directory.rs`: the parent of a directory that was found, but without an identity.
+    FoundParent,
+    /// `directory.rs`: the identity file.
+    Identity,
+    /// `directory.rs`: the identity file, written again when an image has brought its own number of buckets.
+    IdentityBuckets,
+    /// `directory.rs`: the directory, after the identity file got its first name.
+    Begun,
+    /// `directory.rs`: the directory, when everything is in it, before the identity file gets its last name.
+    Filled,
+    /// `directory.rs`: the directory, after the identity file got its last name.
+    Finished,
+    /// `directory.rs`: a whole directory, when it is opened.
+    Opened,
+    /// `tree.rs`: the store's directory, when it is opened.
+    StoreOpened,
+    /// The tree: a table.
+    Table,
+    /// The tree: the directory of tables.
+    Tables,
+    /// The tree: a manifest.
+    Manifest,
+    /// The tree: its directory, after a manifest was made.
+    ManifestDirectory,
+    /// The tree: the file that names the manifest, before it gets its name.
+    Current,
+    /// The tree: the same file once more.
+    CurrentAgain,
+    /// The tree: its directory, after that.
+    CurrentDirectory,
+    /// The engine: a file of entries.
+    Append,
+    /// The engine: its directory, after a file was begun.
+    Rotate,
+}
+
+impl Site {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Site::Parent => "directory-parent",
+            Site::FoundParent => "directory-found-parent",
+            Site::Identity => "directory-identity",
+            Site::IdentityBuckets => "directory-buckets",
+            Site::Begun => "directory-begun",
+            Site::Filled => "directory-filled",
+            Site::Finished => "directory-finished",
+            Site::Opened => "directory-opened",
+            Site::StoreOpened => "store-opened",
+            Site::Table => "tree-table",
+            Site::Tables => "tree-tables",
+            Site::Manifest => "tree-manifest",
+            Site::ManifestDirectory => "tree-manifest-directory",
+            Site::Current => "tree-current",
+            Site::CurrentAgain => "tree-current-again",
+            Site::CurrentDirectory => "tree-current-directory",
+            Site::Append => "engine-append",
+            Site::Rotate => "engine-rotate",
+        }
+    }
+}
+
+/// What is known when a file or directory is synced.
+pub(super) struct Synced<'state> {
+    /// Its path below the traced root.
+    pub(super) path: &'state str,
+    /// The names in it, if it is a directory.
+    pub(super) names: Option<&'state BTreeMap<String, Inode>>,
+    /// The names in it that this process has changed since it last synced it.
+    pub(super) changed: &'state [String],
+    /// The names in the store's directory.
+    pub(super) house: &'state BTreeMap<String, Inode>,
+}
+
+/// Which of the known calls it is.
+pub(super) fn site_of(synced: &Synced<'_>) -> Option<Site> {
+    let changed = |wanted: &dyn Fn(&str) -> bool| synced.changed.iter().any(|name| wanted(name));
+    let in_house = |name: &str| synced.house.contains_key(name);
+    match synced.path.strip_prefix(HOUSE).map(|rest| rest.trim_start_matches('/')) {
+        None if changed(&|_| true) => Some(Site::Parent),
+        None => Some(Site::FoundParent),
+        Some("") if in_house("IDENTITY") && changed(&|name| name == "IDENTITY") => Some(Site::Finished),
+        Some("") if in_house("IDENTITY") => Some(Site::Opened),
+        Some("") if in_house("journal") => Some(Site::Filled),
+        Some("") => Some(Site::Begun),
+        Some("IDENTITY.new") if in_house("journal") => Some(Site::IdentityBuckets),
+        Some("IDENTITY.new") => Some(Site::Identity),
+        Some("store") if changed(&|name| name == "current") => Some(Site::CurrentDirectory),
+        Some("store") if changed(&|name| name.starts_with('v')) => Some(Site::ManifestDirectory),
+        Some("store") if !changed(&|_| true) => Some(Site::StoreOpened),
+        Some("store/tables") => Some(Site::Tables),
+        Some("store/current") => Some(Site::CurrentAgain),
+        Some("journal/entries") if changed(&|name| name.ends_with(".raftlog")) => Some(Site::Rotate),
+        Some(path) if synced.names.is_none() => match path.split_once('/') {
+            Some(("store", file)) if file.starts_with("tables/") => Some(Site::Table),
+            Some(("store", file)) if file.starts_with('v') => Some(Site::Manifest),
+            Some(("store", file)) if file.starts_with(".tmp") => Some(Site::Current),
+            Some(("journal", file)) if file.ends_with(".raftlog") => Some(Site::Append),
+            _ => None,
+        },
+        Some(_) => None,
+    }
+}
