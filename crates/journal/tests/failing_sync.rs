@@ -173,3 +173,24 @@ fn every_shard_of_a_journal_that_failed_is_refused() {
     assert_eq!(files.read(2, 1, 1000).unwrap().len(), 1);
     assert_eq!(files.last_index(1), Some(1), "what failed is not shown");
 }
+
+#[test]
+fn a_journal_that_fails_amid_deleting_files_opens_again() {
+    for deletes in 0..5 {
+        let directory = tempfile::tempdir().unwrap();
+        let (disk, plan) = FailingDisk::new(1);
+        let files = EngineFiles::create_on(disk, directory.path(), ID, &small()).unwrap();
+        for number in 0..50_u64 {
+            files.append(SHARD, 1, &[&number.to_le_bytes()]).unwrap();
+        }
+        plan.fail_deletes_after(deletes);
+        assert!(files.cut(SHARD, 50).is_err());
+        assert!(matches!(files.append(SHARD, 1, &[b"never"]), Err(JournalError::Poisoned { .. })));
+        drop(files);
+        let files = EngineFiles::open(directory.path(), ID, &small()).unwrap();
+        assert_eq!(files.last_index(SHARD), Some(50));
+        files.verify().unwrap();
+        files.cut(SHARD, 50).unwrap();
+        assert_eq!(files.append(SHARD, 1, &[b"next"]), Ok(51));
+    }
+}

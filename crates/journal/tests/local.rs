@@ -41,9 +41,12 @@ fn unseal(payload: &[u8]) -> Vec<(u64, u64)> {
     payload.chunks_exact(16).map(|pair| (word(&pair[..8]), word(&pair[8..]))).collect()
 }
 
+/// Entries that were committed: their indexes and commands.
+type Committed = Arc<Mutex<Vec<(u64, Vec<Command>)>>>;
+
 /// Hears of commits, and can be held up in the middle of one.
 struct Listener {
-    committed: Arc<Mutex<Vec<(u64, Vec<Command>)>>>,
+    committed: Committed,
     gate: Option<(Sender<()>, Receiver<()>)>,
 }
 
@@ -69,7 +72,7 @@ impl Consumer<Command> for Listener {
 struct Fixture {
     directory: tempfile::TempDir,
     files: Arc<EngineFiles>,
-    committed: Arc<Mutex<Vec<(u64, Vec<Command>)>>>,
+    committed: Committed,
 }
 
 fn options() -> EngineOptions {

@@ -183,6 +183,35 @@ fn what_an_open_has_shown_is_not_a_tail_later() {
     assert_refused(directory.path(), "entry 2 of shard 1 was durable");
 }
 
+/// The engine has cut off the zeros behind the last batch by then, it thinks.
+#[test]
+fn a_refusal_after_the_engine_has_opened_changes_nothing_either() {
+    let directory = killed(|files| {
+        files.append(2, 1, &[b"payload-bad"]).unwrap();
+        files.append(1, 1, &[b"payload-one"]).unwrap();
+    });
+    rot(directory.path(), b"payload-bad");
+    assert_refused(directory.path(), "shard 2, entry 1");
+}
+
+/// The cut of a torn tail was once forgotten when the next append began a new file.
+#[test]
+fn a_torn_tail_is_cut_before_the_next_file_begins() {
+    let directory = killed(|files| {
+        files.append(1, 1, &[&[b'x'; 20_000]]).unwrap();
+    });
+    let file = entry_files(directory.path()).pop().unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    bytes.extend([b'y'; 700]);
+    fs::write(&file, bytes).unwrap();
+    let files = open(directory.path()).unwrap();
+    assert_eq!(files.append(1, 1, &[b"payload-new"]), Ok(2));
+    drop(files);
+    assert_eq!(entry_files(directory.path()).len(), 2);
+    let files = open(directory.path()).unwrap();
+    assert_eq!(last_payload(&files, 1), b"payload-new");
+}
+
 #[test]
 fn rot_amid_the_entries_is_named_when_it_is_read() {
     let directory = killed(|files| {

@@ -1,4 +1,4 @@
-//! A disk whose syncs fail on command, and that counts what is asked of it.
+//! A disk whose syncs and deletes fail on command, and that counts what is asked of it.
 
 use std::io;
 use std::path::Path;
@@ -17,12 +17,19 @@ pub struct Plan {
     syncs: AtomicU64,
     first: AtomicU64,
     count: u64,
+    deletes_left: AtomicU64,
 }
 
 impl Plan {
     /// How many times a file was asked to be synced.
     pub fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::SeqCst)
+    }
+
+    /// Lets all deletes fail after `n` more.
+    #[allow(dead_code)]
+    pub fn fail_deletes_after(&self, n: u64) {
+        self.deletes_left.store(n, Ordering::SeqCst);
     }
 
     /// Lets the `n`-th sync from now fail, and those after it as planned.
@@ -34,7 +41,12 @@ impl Plan {
 impl FailingDisk {
     /// A disk that works until it is told to fail `count` syncs.
     pub fn new(count: u64) -> (Arc<Self>, Arc<Plan>) {
-        let plan = Arc::new(Plan { syncs: AtomicU64::new(0), first: AtomicU64::new(u64::MAX), count });
+        let plan = Arc::new(Plan {
+            syncs: AtomicU64::new(0),
+            first: AtomicU64::new(u64::MAX),
+            count,
+            deletes_left: AtomicU64::new(u64::MAX),
+        });
         (Arc::new(Self { plan: plan.clone() }), plan)
     }
 }
@@ -83,6 +95,10 @@ impl FileSystem for FailingDisk {
     }
 
     fn delete<P: AsRef<Path>>(&self, path: P) -> io::Result<()> {
+        let left = &self.plan.deletes_left;
+        if left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err() {
+            return Err(io::Error::other("the disk is gone"));
+        }
         RealDisk.delete(path)
     }
 

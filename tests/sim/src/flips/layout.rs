@@ -76,7 +76,7 @@ impl Layout {
 
     fn add(&mut self, path: &str, range: Range<usize>, kind: Kind, entry: Option<(ShardId, u64)>) {
         let in_batch = !matches!(kind, Kind::FileHeader | Kind::Reserved | Kind::WatermarkNewer | Kind::WatermarkOlder);
-        let batch = in_batch.then(|| self.batches.len());
+        let batch = in_batch.then_some(self.batches.len());
         if !range.is_empty() {
             self.regions.push(Region { path: path.to_owned(), range, kind, batch, entry });
         }

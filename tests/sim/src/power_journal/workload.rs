@@ -60,7 +60,8 @@ impl Workload<'_> {
                     files = self.open()?;
                 }
                 1 => files.sync_watermark().map_err(describe)?,
-                2 | 3 => self.cut(&files)?,
+                2 => self.cut(&files)?,
+                3 => self.cut_all(&files)?,
                 4 => {
                     for _ in 0..self.random.below(60) {
                         self.append(&files, 1, 40)?;
@@ -135,6 +136,18 @@ impl Workload<'_> {
             return Err(format!("shard {shard}: appended at {appended} instead of {first_index}"));
         }
         self.note(Note::Appended { shard, last_index });
+        Ok(())
+    }
+
+    /// Gives up so much that files are deleted.
+    fn cut_all(&mut self, files: &Recorded) -> Result<(), String> {
+        for shard in self.promises.shards.clone().into_keys() {
+            if let Some(last) = files.last_index(shard) {
+                let first_kept = last.saturating_sub(self.random.below(3));
+                self.note(Note::Cutting { shard, first_kept });
+                files.cut(shard, first_kept).map_err(describe)?;
+            }
+        }
         Ok(())
     }
 

@@ -79,7 +79,7 @@ impl Stage {
         self.store.commit(effects.batch).unwrap();
         self.entries.push(entry);
         let answer = |reply: &Vec<u8>| match Reply::decode(reply).unwrap() {
-            Reply::Answer(answer) => Answer::decode(&answer).unwrap(),
+            Reply::Answer(answer) => Answer::decode(answer).unwrap(),
             other => panic!("no sessions here: {other:?}"),
         };
         effects.replies.iter().map(answer).collect()
