@@ -46,12 +46,15 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         if findings.cycles > 0 { "found" } else { "not-found" }
     };
     let mut report = Report::new();
-    report.add(
-        "serial",
-        format!("{}-commits-{}-cycles", sound.commits, sound.cycles),
-        "no cycle in 30 s on 16 threads",
-        ok,
-    );
+    let mut figure = format!("{}-commits-{}-cycles", sound.commits, sound.cycles);
+    for (count, what) in
+        [(sound.out_of_order, "out-of-order"), (sound.stale, "stale"), (sound.errors.len() as u64, "errors")]
+    {
+        if count > 0 {
+            figure += &format!("-{count}-{what}");
+        }
+    }
+    report.add("serial", figure, "no cycle in 30 s on 16 threads", ok);
     report.add("serial-canary", found(&unguarded), "violation found with guards off", unguarded.cycles > 0);
     report.add("serial-snapshot", found(&snapshot), "write skew found with snapshot isolation", snapshot.cycles > 0);
     report

@@ -1,13 +1,18 @@
 //! What a copy of the directory holds: versions of cells since they were last looked at, and the status.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use contract::HistoryPage;
 use statehouse::{PastVersion, Statehouse};
 
 use super::cells::{self, SHORT, SHORT_SPACE};
 use super::sizes::Sizes;
+
+/// How long a directory may take to open and to be read.
+const OPENING_MAX: Duration = Duration::from_secs(60);
 
 /// See the module.
 pub(super) struct Found {
@@ -23,12 +28,23 @@ pub(super) struct Found {
 
 impl Found {
     /// Opens the directory, which nobody else may use, and reads. `known` says how many versions need not be read.
-    pub(super) fn read(path: &Path, sizes: Sizes, known: impl Fn(&'static str) -> u64) -> Result<Self, String> {
+    /// An opening that does not end is a finding too.
+    pub(super) fn read(path: PathBuf, sizes: Sizes, known: BTreeMap<&'static str, u64>) -> Result<Self, String> {
+        let (sender, found) = channel();
+        std::thread::spawn(move || sender.send(Self::read_here(&path, sizes, &known)));
+        match found.recv_timeout(OPENING_MAX) {
+            Ok(found) => found,
+            Err(RecvTimeoutError::Timeout) => Err("the copy is still not open after a minute".into()),
+            Err(RecvTimeoutError::Disconnected) => Err("opening the copy panicked".into()),
+        }
+    }
+
+    fn read_here(path: &Path, sizes: Sizes, known: &BTreeMap<&'static str, u64>) -> Result<Self, String> {
         let house = sizes.options().open(path).map_err(text)?;
         let status = house.status().map_err(text)?;
         let mut versions = BTreeMap::new();
         for cell in cells::kept() {
-            versions.insert(cell, read_from(&house, cell, known(cell))?);
+            versions.insert(cell, read_from(&house, cell, known.get(cell).copied().unwrap_or(0))?);
         }
         let has_short = house.spaces().map_err(text)?.iter().any(|space| space == SHORT_SPACE);
         let short = if has_short { read_from(&house, SHORT, 0)? } else { Vec::new() };

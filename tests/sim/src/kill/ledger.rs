@@ -90,9 +90,9 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// How many versions of a cell are known.
-    pub(super) fn known(&self, cell: &'static str) -> u64 {
-        self.known.get(cell).map_or(0, |last| last.version)
+    /// How many versions of each cell are known.
+    pub(super) fn known(&self) -> BTreeMap<&'static str, u64> {
+        self.known.iter().map(|(cell, last)| (*cell, last.version)).collect()
     }
 
     /// Takes in what a child said before it was killed and what a copy of the directory holds.

@@ -16,7 +16,7 @@ use kv::Store;
 use statehouse::{Cells, HistoryPage, ListPage, Statehouse};
 use storage::TreeStore;
 
-use super::observer::identity_in;
+use super::operation::identity_in;
 use super::recording::{CellFacts, Facts};
 use super::records::{Cell, Token};
 use super::reference::{Rows, State, States, keys};

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use super::operation::{Inode, Kind, Operation, ROOT};
+use super::operation::{Inode, Kind, Operation, ROOT, identity_in};
 use super::sites::{HOUSE, Synced, UNFINISHED, site_of};
 use super::strace::{Call, bytes_of, text_of};
 
@@ -171,12 +171,8 @@ impl Observer {
 
     fn push(&mut self, call: &Call, kind: Kind) {
         self.rename(&kind);
-        if let Some(directory) = kind.directory() {
-            let name = match &kind {
-                Kind::Enter { name, .. } | Kind::Leave { name, .. } | Kind::Rename { to: name, .. } => name,
-                _ => unreachable!("only those change a directory"),
-            };
-            self.changed.entry(directory).or_default().push(name.clone());
+        if let (Some(directory), Some(name)) = (kind.directory(), kind.name()) {
+            self.changed.entry(directory).or_default().push(name.to_owned());
         }
         self.operations.push(Operation { begin: call.begin, end: call.end, kind });
     }
@@ -389,13 +385,6 @@ impl Observer {
         }
         Ok(Some(Place { directory, name: String::new(), inode: Some(directory) }))
     }
-}
-
-/// The number in an identity file.
-pub(super) fn identity_in(bytes: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let id = text.lines().find_map(|line| line.strip_prefix("id "))?;
-    u64::from_str_radix(id, 16).ok()
 }
 
 fn joined(directory: &str, name: &str) -> String {

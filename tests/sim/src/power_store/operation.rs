@@ -79,6 +79,14 @@ impl Kind {
         }
     }
 
+    /// The name that something got or lost.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Kind::Enter { name, .. } | Kind::Leave { name, .. } | Kind::Rename { to: name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
     /// The file whose data is changed.
     pub(super) fn file(&self) -> Option<Inode> {
         match self {
@@ -86,4 +94,11 @@ impl Kind {
             _ => None,
         }
     }
+}
+
+/// The number in an identity file.
+pub(super) fn identity_in(bytes: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let id = text.lines().find_map(|line| line.strip_prefix("id "))?;
+    u64::from_str_radix(id, 16).ok()
 }

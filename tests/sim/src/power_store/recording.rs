@@ -366,7 +366,11 @@ fn record(
     if !trace.exists() {
         let left = image::draw(&before, Moment::MAX, Mode::Killed, None, &mut Random::new(0));
         image::write(&left, &root).map_err(|error| format!("{}: {error}", root.display()))?;
-        run(&root, &records, &trace, life, number, &image).map_err(|wrong| format!("{name}: {wrong}"))?;
+        if let Err(wrong) = run(&root, &records, &trace, life, number, &image) {
+            // So that it is no recording another time either.
+            let _ = std::fs::rename(&trace, path("trace-of-failure"));
+            return Err(format!("{name}: {wrong}"));
+        }
     }
     let calls = strace::read(&trace, last_end(&before) + MOMENTS_BETWEEN)?;
     let observer = Observer::new(&text(&root), &text(&records), before);
