@@ -141,7 +141,8 @@ impl Statehouse {
         crate::image::restore(path.as_ref(), &Options::default(), input)
     }
 
-    /// Answers what was submitted, stops, flushes, and lets the directory go. Other handles get `Closed` from then on.
+    /// Answers what was submitted, stops and flushes. Other handles get `Closed` from then on; the directory is free for
+    /// another opener when the last handle of any kind is dropped.
     pub fn close(&self) -> Result<(), Error> {
         self.shard.close()
     }
