@@ -7,7 +7,8 @@ use crate::frame::{Entry, ShardId};
 ///
 /// # Duties
 /// - J1: when [`append`](EntryFiles::append) returns, all its entries survive power loss; one sync covers them.
-/// - J2: what [`read`](EntryFiles::read) gives is what was appended, or an error: never other bytes, never fewer entries.
+/// - J2: what [`read`](EntryFiles::read) gives is what was appended, or an error: never other bytes, never fewer
+///   entries.
 /// - J3: opening never shortens the journal below the watermark, or below an index that a later entry calls durable.
 /// - J4: after a failed append nothing more is appended.
 pub trait EntryFiles: Send + Sync {
