@@ -151,6 +151,11 @@ impl Rejection {
         Self::LimitExceeded { limit, max: max as u64, got: got as u64 }
     }
 
+    /// Refuses what is larger than a limit.
+    pub fn check_limit(limit: &'static str, max: usize, got: usize) -> Result<(), Self> {
+        if got > max { Err(Self::too_large(limit, max, got)) } else { Ok(()) }
+    }
+
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {

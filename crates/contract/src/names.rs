@@ -44,8 +44,5 @@ fn check(name: &str, what: &'static str) -> Result<(), Rejection> {
     if RESERVED_PREFIXES.iter().any(|reserved| name.starts_with(reserved)) {
         return invalid("it begins with a prefix that is reserved for the system");
     }
-    if name.len() > NAME_BYTES_MAX {
-        return Err(Rejection::too_large("name_bytes_max", NAME_BYTES_MAX, name.len()));
-    }
-    Ok(())
+    Rejection::check_limit("name_bytes_max", NAME_BYTES_MAX, name.len())
 }

@@ -77,9 +77,7 @@ fn try_transact(
 
 fn within_limits(catalogue: &Catalogue, call: &Call<'_>, transact: &Transact<'_>) -> Result<(), Rejection> {
     let limits = &catalogue.limits;
-    let check = |limit, max: u32, got: usize| {
-        if got > max as usize { Err(Rejection::too_large(limit, max as usize, got)) } else { Ok(()) }
-    };
+    let check = |limit, max: u32, got| Rejection::check_limit(limit, max as usize, got);
     check("transaction_ops_max", limits.transaction_ops_max, transact.ops.len())?;
     check("transaction_bytes_max", limits.transaction_bytes_max, call.body.len())?;
     for value in transact.ops.iter().filter_map(Op::value) {

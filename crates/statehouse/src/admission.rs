@@ -41,10 +41,10 @@ pub(crate) fn envelope(catalogue: &Catalogue, body: &Body<'_>) -> Result<Vec<u8>
     if let Body::Transact(transact) = body {
         for op in &transact.ops {
             let value_bytes = op.value().map_or(0, |value| value.len());
-            within("value_bytes_max", limits.value_bytes_max, value_bytes)?;
+            Rejection::check_limit("value_bytes_max", limits.value_bytes_max as usize, value_bytes)?;
             bytes += ENVELOPE_BYTES + op.name().len() + value_bytes;
         }
-        within("transaction_ops_max", limits.transaction_ops_max, transact.ops.len())?;
+        Rejection::check_limit("transaction_ops_max", limits.transaction_ops_max as usize, transact.ops.len())?;
     }
     let mut writer = Writer::with_capacity(bytes);
     // The body goes in behind the envelope's other fields, without a buffer of its own.
@@ -61,14 +61,14 @@ pub(crate) fn envelope(catalogue: &Catalogue, body: &Body<'_>) -> Result<Vec<u8>
     let body_start = writer.len();
     body.encode(&mut writer);
     if matches!(body, Body::Transact(_)) {
-        within("transaction_bytes_max", limits.transaction_bytes_max, writer.len() - body_start)?;
+        Rejection::check_limit(
+            "transaction_bytes_max",
+            limits.transaction_bytes_max as usize,
+            writer.len() - body_start,
+        )?;
     }
     Ok(writer.finish())
 }
 
 /// About what an envelope takes around its operations, and an operation around its name and value.
 const ENVELOPE_BYTES: usize = 48;
-
-fn within(limit: &'static str, max: u32, got: usize) -> Result<(), Rejection> {
-    if got > max as usize { Err(Rejection::too_large(limit, max as usize, got)) } else { Ok(()) }
-}

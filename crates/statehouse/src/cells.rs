@@ -171,7 +171,7 @@ impl Cells {
 }
 
 pub(crate) fn check_page(limit: usize) -> Result<(), Rejection> {
-    if limit > PAGE_ROWS_MAX { Err(Rejection::too_large("page_rows_max", PAGE_ROWS_MAX, limit)) } else { Ok(()) }
+    Rejection::check_limit("page_rows_max", PAGE_ROWS_MAX, limit)
 }
 
 /// A page of the cells of a group, or of those that are their own.

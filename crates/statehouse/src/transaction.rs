@@ -264,11 +264,8 @@ impl Transaction {
     }
 
     fn write(&mut self, cell: &str, op: OwnOp) -> Result<(), Error> {
-        let limits = &self.catalogue.limits;
-        let ops_max = limits.transaction_ops_max as usize;
-        if self.own.len() >= ops_max {
-            return Err(Rejection::too_large("transaction_ops_max", ops_max, ops_max + 1).into());
-        }
+        let ops_max = self.catalogue.limits.transaction_ops_max as usize;
+        Rejection::check_limit("transaction_ops_max", ops_max, self.own.len() + 1)?;
         self.own.push(cell, op);
         Ok(())
     }

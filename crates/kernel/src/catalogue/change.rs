@@ -53,7 +53,7 @@ impl Catalogue {
                 if self.space_named(name).is_ok() {
                     return Err(Rejection::AlreadyExists { what: "space", name: name.clone() });
                 }
-                within("spaces_max", self.limits.spaces_max, self.spaces.len() + 1)?;
+                Rejection::check_limit("spaces_max", self.limits.spaces_max as usize, self.spaces.len() + 1)?;
                 let space = self.add_space(name);
                 self.write_space(keys, state, space);
                 let main = self.space(space)?.branch_named(MAIN_BRANCH)?;
@@ -66,7 +66,11 @@ impl Catalogue {
                     return Err(Rejection::AlreadyExists { what: "branch", name: name.clone() });
                 }
                 let live = found.branches().filter(|(_, branch)| !branch.deleted).count();
-                within("branches_per_space_max", self.limits.branches_per_space_max, live + 1)?;
+                Rejection::check_limit(
+                    "branches_per_space_max",
+                    self.limits.branches_per_space_max as usize,
+                    live + 1,
+                )?;
                 let branch = self.add_branch(*space, name);
                 self.write_branch(keys, state, *space, branch);
                 Some(branch)
@@ -114,10 +118,6 @@ impl Catalogue {
         self.revision += 1;
         self.write_meta(keys, state);
     }
-}
-
-fn within(limit: &'static str, max: u32, got: usize) -> Result<(), Rejection> {
-    if got > max as usize { Err(Rejection::too_large(limit, max as usize, got)) } else { Ok(()) }
 }
 
 const CREATE_SPACE: u8 = 1;

@@ -23,18 +23,17 @@ pub(super) fn write_version<S: ReadCells + WriteCells>(
     };
     let version = head.version + 1;
     let displaced_first = head.oldest == head.version;
-    let mut span = Span {
+    let span = Span {
         oldest: head.oldest,
         newest: version,
         oldest_displaced_us: if displaced_first { context.wall_us } else { head.oldest_displaced_us },
     };
     // The row of the version that is being displaced does not exist yet; it is written below, if it is kept.
     let kept = trim(cells, context, cell, span, Some(head.version))?;
-    span = kept;
-    if span.oldest <= head.version {
+    if kept.oldest <= head.version {
         cells.put_old(cell, head.version, &head.write);
     }
-    let next = Head { version, oldest: span.oldest, oldest_displaced_us: span.oldest_displaced_us, write };
+    let next = Head { version, oldest: kept.oldest, oldest_displaced_us: kept.oldest_displaced_us, write };
     assert!(next.version == head.version + 1 && next.oldest <= next.version, "K2, K3: {head:?} then {next:?}");
     cells.put_head(cell, &next);
     Ok(version)

@@ -35,18 +35,12 @@ impl Reads {
     /// Counts cells that were read.
     pub(super) fn count(&mut self, cells: usize) -> Result<(), Rejection> {
         self.cells += cells;
-        if self.cells > TRANSACTION_READS_MAX {
-            return Err(Rejection::too_large("transaction_reads_max", TRANSACTION_READS_MAX, self.cells));
-        }
-        Ok(())
+        Rejection::check_limit("transaction_reads_max", TRANSACTION_READS_MAX, self.cells)
     }
 
     fn room_for_a_guard(&self) -> Result<(), Rejection> {
         let guards = self.names.len() + self.ranges.len() + 1;
-        if guards > TRANSACTION_GUARDS_MAX {
-            return Err(Rejection::too_large("transaction_guards_max", TRANSACTION_GUARDS_MAX, guards));
-        }
-        Ok(())
+        Rejection::check_limit("transaction_guards_max", TRANSACTION_GUARDS_MAX, guards)
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
