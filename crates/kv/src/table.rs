@@ -1,39 +1,59 @@
 //! A sorted map in memory that keeps every version of a key, so that a reader at an older sequence sees no change.
 //!
+//! One thread writes, any number read. The lock is held for one insert, one lookup or one chunk of a scan, never across
+//! calls. A B-tree, not a skip list: it touches fewer cache lines and allocates less (measured in 0003 of `docs/adr`).
+//!
 //! Touches: nothing else. Keeps: a reader at sequence `n` sees exactly the writes up to `n`.
 //! Never: forgets a version. A table is bounded by being replaced; see `overlay`.
 
-use std::cmp::Reverse;
-use std::iter::Peekable;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-use crossbeam_skiplist::SkipMap;
-use crossbeam_skiplist::map::{Entry, Range};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use crate::filter::{Filter, KeyHash};
 use crate::key::Key;
 use crate::range::KeyRange;
 use crate::store::{Bytes, Order, Sequence};
 
-/// What a node of the map costs beside its key and value: tower, counts, two shared headers.
-const NODE_BYTES: usize = 160;
+/// What a row of the map costs beside its key and value: its share of a node, counts, a shared header.
+const ROW_BYTES: usize = 160;
 
 /// What a row takes on average, to size the filter; a table with smaller rows has a weaker filter.
 const EXPECTED_ROW_BYTES: usize = 400;
 
-/// A key with the batch that wrote it; newer versions of a key sort first.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Versioned {
-    key: Key,
-    sequence: Reverse<Sequence>,
-}
+/// Rows that a scan copies first; every further chunk is twice as long, up to [`CHUNK_ROWS_MAX`].
+const CHUNK_ROWS_FIRST: usize = 4;
+
+/// Rows that a scan copies at a time, so that a write never waits long for a scan.
+const CHUNK_ROWS_MAX: usize = 128;
 
 /// What a table knows of a key: a value, or that it was deleted.
 pub(crate) type Found = Option<Bytes>;
 
+/// The versions of one key, each with the batch that wrote it.
+struct Versions {
+    newest: (Sequence, Found),
+    /// Oldest first.
+    older: Vec<(Sequence, Found)>,
+}
+
+impl Versions {
+    /// The newest version at or below `sequence`.
+    fn at(&self, sequence: Sequence) -> Option<&Found> {
+        if self.newest.0 <= sequence {
+            return Some(&self.newest.1);
+        }
+        let visible = self.older.partition_point(|(written, _)| *written <= sequence);
+        visible.checked_sub(1).map(|last| &self.older[last].1)
+    }
+}
+
+type Rows = BTreeMap<Key, Versions>;
+
 pub(crate) struct Table {
-    versions: SkipMap<Versioned, Found>,
+    rows: RwLock<Rows>,
     /// Most keys that are looked up are not in a table; this says so without a search.
     filter: Filter,
     bytes: AtomicUsize,
@@ -43,17 +63,31 @@ impl Table {
     /// An empty table that is expected to grow to about `bytes_max`.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
-            versions: SkipMap::new(),
+            rows: RwLock::new(Rows::new()),
             filter: Filter::new(bytes_max / EXPECTED_ROW_BYTES),
             bytes: AtomicUsize::new(0),
         }
     }
 
-    /// Adds a write of the batch with this sequence.
+    fn read(&self) -> RwLockReadGuard<'_, Rows> {
+        self.rows.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a write of the batch with this sequence, which is never below that of a write before.
     pub(crate) fn insert(&self, key: Key, value: Found, sequence: Sequence) {
-        let bytes = key.len() + value.as_ref().map_or(0, |value| value.len()) + NODE_BYTES;
+        let bytes = key.len() + value.as_ref().map_or(0, |value| value.len()) + ROW_BYTES;
         self.filter.add(&key);
-        self.versions.insert(Versioned { key, sequence: Reverse(sequence) }, value);
+        let newest = (sequence, value);
+        match self.rows.write().unwrap_or_else(PoisonError::into_inner).entry(key) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(Versions { newest, older: Vec::new() });
+            }
+            Entry::Occupied(mut occupied) => {
+                let versions = occupied.get_mut();
+                let before = std::mem::replace(&mut versions.newest, newest);
+                versions.older.push(before);
+            }
+        }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
@@ -63,101 +97,90 @@ impl Table {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.versions.is_empty()
+        self.bytes() == 0
     }
 
     /// The newest version of `probe`'s key at or below its sequence; none if the table has none.
-    pub(crate) fn get(&self, probe: &Probe) -> Option<Found> {
+    pub(crate) fn get(&self, probe: &Probe<'_>) -> Option<Found> {
         if !self.filter.may_contain(&probe.hash) {
             return None;
         }
-        let probe = &probe.versioned;
-        let entry = self.versions.lower_bound(Bound::Included(probe))?;
-        (entry.key().key == probe.key).then(|| entry.value().clone())
+        self.read().get(probe.key)?.at(probe.sequence).cloned()
     }
 
     /// The newest version of each key of `range` at or below `sequence`, deletions included.
     pub(crate) fn scan(&self, range: &KeyRange, order: Order, sequence: Sequence) -> TableScan<'_> {
-        let start = Bound::Included(Versioned { key: range.start.as_slice().into(), sequence: NEWEST });
-        let end = match &range.end {
-            None => Bound::Unbounded,
-            Some(end) => Bound::Excluded(Versioned { key: end.as_slice().into(), sequence: NEWEST }),
-        };
-        let range = self.versions.range((start, end));
-        let versions = match order {
-            Order::Ascending => Direction::Ascending(range),
-            Order::Descending => Direction::Descending(range),
-        };
-        TableScan { versions: versions.peekable(), order, sequence }
+        TableScan {
+            table: self,
+            rest: Some(range.clone()),
+            order,
+            sequence,
+            chunk: Vec::new().into_iter(),
+            chunk_rows: CHUNK_ROWS_FIRST,
+        }
     }
 }
 
-/// Sorts before every version of its key.
-const NEWEST: Reverse<Sequence> = Reverse(Sequence::MAX);
-
-/// A key to look up, made once and used on several tables.
-pub(crate) struct Probe {
-    versioned: Versioned,
+/// A key to look up, hashed once and used on several tables.
+pub(crate) struct Probe<'key> {
+    key: &'key [u8],
+    sequence: Sequence,
     hash: KeyHash,
 }
 
-impl Probe {
-    pub(crate) fn new(key: &[u8], sequence: Sequence) -> Self {
-        let versioned = Versioned { key: key.into(), sequence: Reverse(sequence) };
-        Self { versioned, hash: KeyHash::of(key) }
-    }
-}
-
-type TableRange<'table> = Range<'table, Versioned, (Bound<Versioned>, Bound<Versioned>), Versioned, Found>;
-
-enum Direction<'table> {
-    Ascending(TableRange<'table>),
-    Descending(TableRange<'table>),
-}
-
-impl<'table> Iterator for Direction<'table> {
-    type Item = Entry<'table, Versioned, Found>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Direction::Ascending(range) => range.next(),
-            Direction::Descending(range) => range.next_back(),
-        }
+impl<'key> Probe<'key> {
+    pub(crate) fn new(key: &'key [u8], sequence: Sequence) -> Self {
+        Self { key, sequence, hash: KeyHash::of(key) }
     }
 }
 
 /// See [`Table::scan`].
 pub(crate) struct TableScan<'table> {
-    versions: Peekable<Direction<'table>>,
+    table: &'table Table,
+    /// What was not copied yet, if there is any.
+    rest: Option<KeyRange>,
     order: Order,
     sequence: Sequence,
+    chunk: std::vec::IntoIter<(Key, Found)>,
+    chunk_rows: usize,
+}
+
+impl TableScan<'_> {
+    /// Copies the next rows out of the table. Rows that were written since the scan began are too new to be seen.
+    fn copy_chunk(&mut self, range: KeyRange) {
+        let rows = self.table.read();
+        let start = Bound::Included(range.start.as_slice());
+        let end = range.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let found = rows.range::<[u8], _>((start, end));
+        let visible = |(key, versions): (&Key, &Versions)| Some((key.clone(), versions.at(self.sequence)?.clone()));
+        let chunk: Vec<_> = match self.order {
+            Order::Ascending => found.filter_map(visible).take(self.chunk_rows).collect(),
+            Order::Descending => found.rev().filter_map(visible).take(self.chunk_rows).collect(),
+        };
+        drop(rows);
+        if chunk.len() == self.chunk_rows {
+            let (last, _) = chunk.last().expect("a full chunk");
+            let rest = match self.order {
+                Order::Ascending => range.after(last),
+                Order::Descending => range.before(last),
+            };
+            self.rest = (!rest.is_empty()).then_some(rest);
+            self.chunk_rows = (self.chunk_rows * 2).min(CHUNK_ROWS_MAX);
+        }
+        self.chunk = chunk.into_iter();
+    }
 }
 
 impl Iterator for TableScan<'_> {
     type Item = (Key, Found);
 
     fn next(&mut self) -> Option<(Key, Found)> {
-        loop {
-            let first = self.versions.next()?;
-            let key = first.key().key.clone();
-            // The versions of one key stand together: newest first going up, oldest first going down.
-            let mut chosen = None;
-            let mut entry = first;
-            loop {
-                let visible = entry.key().sequence.0 <= self.sequence;
-                let better = chosen.is_none() || self.order == Order::Descending;
-                if visible && better {
-                    chosen = Some(entry.value().clone());
-                }
-                match self.versions.next_if(|next| next.key().key == key) {
-                    Some(next) => entry = next,
-                    None => break,
-                }
-            }
-            if let Some(found) = chosen {
-                return Some((key, found));
-            }
+        if let Some(row) = self.chunk.next() {
+            return Some(row);
         }
+        let rest = self.rest.take()?;
+        self.copy_chunk(rest);
+        self.chunk.next()
     }
 }
 

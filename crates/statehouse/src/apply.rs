@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use contract::Error;
-use kernel::{Answer, Kernel};
+use kernel::Kernel;
 use kv::{Committed, Overlay, Store};
-use session::{Halt, Reply as SessionReply};
+use session::Halt;
 
+use crate::answers::Answers;
 use crate::error::from_halt;
-use crate::pending::{Reply, Responder};
 use crate::proposer::DurableEntry;
 use crate::shard::Shared;
 
@@ -24,6 +23,7 @@ pub(crate) struct ApplyLoop {
     pub(crate) kernel: Kernel,
     pub(crate) store: Arc<Overlay>,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) answers: Answers,
     /// What the store had applied when it was opened: its batches count from there.
     pub(crate) applied_at_open: u64,
     pub(crate) replay_bytes_max: u64,
@@ -35,33 +35,28 @@ impl ApplyLoop {
     /// Runs until the journal's side hangs up or something fails.
     pub(crate) fn run(mut self, entries: &Receiver<DurableEntry>, cut: impl Fn(u64)) {
         loop {
-            let entry = match self.next(entries) {
+            // Asked before the cut: a flush that ends in between is cut behind at the next turn.
+            let flushing = self.store.is_flushing();
+            self.cut_journal(&cut);
+            let entry = if flushing {
+                entries.recv_timeout(FLUSH_POLL)
+            } else {
+                entries.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            };
+            let entry = match entry {
                 Ok(entry) => entry,
+                Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => {
-                    self.cut_journal(&cut);
-                    continue;
-                }
             };
             let DurableEntry { index, payload, responders } = entry;
             match self.apply(index, &payload) {
-                Ok(replies) => answer(replies, responders),
+                Ok(replies) => self.answers.give(replies, responders),
                 Err(halt) => {
                     tracing::error!(%halt, index, "applying an entry failed, the store stops");
                     self.shared.fail(from_halt(&halt));
                     return;
                 }
             }
-            self.cut_journal(&cut);
-        }
-    }
-
-    fn next(&self, entries: &Receiver<DurableEntry>) -> Result<DurableEntry, RecvTimeoutError> {
-        let everything_cut = self.cut_upto == self.kernel.applied().index;
-        if everything_cut || self.bytes_since_flush == 0 {
-            entries.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        } else {
-            entries.recv_timeout(FLUSH_POLL)
         }
     }
 
@@ -93,21 +88,5 @@ impl ApplyLoop {
             self.cut_upto = durable;
             cut(durable + 1);
         }
-    }
-}
-
-fn answer(replies: Vec<Vec<u8>>, responders: Vec<Responder>) {
-    assert_eq!(replies.len(), responders.len(), "every command has a reply");
-    for (reply, responder) in replies.iter().zip(responders) {
-        responder.give(decode(reply));
-    }
-}
-
-fn decode(reply: &[u8]) -> Reply {
-    let undecodable = |error| from_halt(&Halt::Undecodable { what: "an answer", error });
-    match SessionReply::decode(reply).map_err(undecodable)? {
-        SessionReply::Answer(answer) => Answer::decode(answer).map_err(undecodable),
-        SessionReply::SessionExpired => Err(Error::Rejected(contract::Rejection::SessionExpired)),
-        _ => unreachable!("every reply is listed above"),
     }
 }

@@ -24,6 +24,7 @@
 //! Every call says no by [`Error`]: a rejection is an answer, a failure is the environment.
 
 mod admission;
+mod answers;
 mod apply;
 mod branches;
 mod cells;

@@ -9,11 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::Thread;
 
-use contract::{Error, Failure, FailureKind};
+use contract::{Error, Failure, FailureKind, Rejection};
 use kernel::Answer;
+use session::{Halt, Reply as SessionReply};
 
-/// What the apply loop hands back: an answer of the kernel, or why there is none.
-pub(crate) type Reply = Result<Answer, Error>;
+use crate::error::from_halt;
+
+/// What the apply loop hands back: the bytes of a reply, read by whoever waits, or why there is none.
+pub(crate) type Reply = Result<Vec<u8>, Error>;
 
 /// An answer that is on its way. Dropping it does not take the command back.
 ///
@@ -51,7 +54,7 @@ impl<T> Pending<T> {
     pub fn wait(self) -> Result<T, Error> {
         match self.state {
             State::Refused(error) => Err(error.expect("a refusal is taken once")),
-            State::Waiting { slot, decode } => slot.wait().and_then(decode),
+            State::Waiting { slot, decode } => slot.wait().and_then(answer).and_then(decode),
         }
     }
 }
@@ -63,10 +66,20 @@ impl<T> Future for Pending<T> {
         match &mut self.state {
             State::Refused(error) => Poll::Ready(Err(error.take().expect("not polled again after it was ready"))),
             State::Waiting { slot, decode } => match slot.poll(context.waker()) {
-                Some(reply) => Poll::Ready(reply.and_then(*decode)),
+                Some(reply) => Poll::Ready(reply.and_then(answer).and_then(*decode)),
                 None => Poll::Pending,
             },
         }
+    }
+}
+
+/// Reads a reply.
+fn answer(reply: Vec<u8>) -> Result<Answer, Error> {
+    let undecodable = |error| from_halt(&Halt::Undecodable { what: "an answer", error });
+    match SessionReply::decode(&reply).map_err(undecodable)? {
+        SessionReply::Answer(answer) => Answer::decode(answer).map_err(undecodable),
+        SessionReply::SessionExpired => Err(Error::Rejected(Rejection::SessionExpired)),
+        _ => unreachable!("every reply is listed above"),
     }
 }
 
@@ -161,6 +174,11 @@ mod tests {
         Answer::Done { commit: 1, outcomes: Vec::new() }
     }
 
+    /// The reply with that answer: its kind, then the answer.
+    fn done_reply() -> Vec<u8> {
+        [vec![0], done().encode()].concat()
+    }
+
     #[test]
     fn an_answer_reaches_a_thread_that_waits_before_or_after() {
         for wait_first in [true, false] {
@@ -175,7 +193,7 @@ mod tests {
             if wait_first {
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
-            responder.give(Ok(done()));
+            responder.give(Ok(done_reply()));
             assert_eq!(waiter.join().expect("no panic"), Ok(done()));
         }
     }
@@ -194,7 +212,7 @@ mod tests {
         let mut pending = Pending::waiting(slot, Ok);
         let mut context = Context::from_waker(Waker::noop());
         assert!(Pin::new(&mut pending).poll(&mut context).is_pending());
-        responder.give(Ok(done()));
+        responder.give(Ok(done_reply()));
         assert_eq!(Pin::new(&mut pending).poll(&mut context), Poll::Ready(Ok(done())));
     }
 }

@@ -18,6 +18,7 @@ use session::Halt;
 use storage::TreeStore;
 
 use crate::admission::envelope;
+use crate::answers::Answers;
 use crate::apply::ApplyLoop;
 use crate::clock::{Clock, Stamper};
 use crate::directory::{Directory, Found, Unfinished};
@@ -165,6 +166,7 @@ impl Shard {
             kernel,
             store: store.clone(),
             shared: shared.clone(),
+            answers: Answers::start()?,
             applied_at_open,
             replay_bytes_max: options.replay_bytes_max,
             bytes_since_flush: 0,

@@ -92,8 +92,8 @@ impl TreeStore {
             .use_cache(Arc::new(Cache::with_capacity_bytes(options.cache_bytes_max)))
             .use_descriptor_table(Some(Arc::new(DescriptorTable::new(options.open_files_max))))
             // Filters and indexes live in the cache in parts, so memory does not grow with the number of keys.
-            .index_block_partitioning_policy(PinningPolicy::all(true))
-            .filter_block_partitioning_policy(PinningPolicy::all(true))
+            .index_block_partitioning_policy(PinningPolicy::new([false, false, false, true]))
+            .filter_block_partitioning_policy(PinningPolicy::new([false, false, false, true]))
             .index_block_pinning_policy(PinningPolicy::disabled())
             .filter_block_pinning_policy(PinningPolicy::disabled())
             .open()

@@ -82,9 +82,10 @@ fn publish(shared: &Shared, table: &Arc<Table>, upto: Sequence) {
             let mut frozen = view.frozen.clone();
             let flushed = frozen.remove(0);
             assert!(Arc::ptr_eq(&flushed, table), "S1: tables are flushed oldest first");
+            // First, so that whoever sees no flush under way also sees what the last one made durable.
+            shared.durable.store(upto, Ordering::Release);
             shared.published.store(Arc::new(OverlayView { frozen, below, ..(*view).clone() }));
             state.frozen_upto.remove(0);
-            shared.durable.store(upto, Ordering::Release);
         }
         Err(error) => state.failure = Some(error),
     }

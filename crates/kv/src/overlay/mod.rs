@@ -145,6 +145,11 @@ impl Overlay {
         self.shared.freeze(&mut self.shared.lock());
     }
 
+    /// Whether a flush is under way, so that [`durable`](Store::durable) is about to rise.
+    pub fn is_flushing(&self) -> bool {
+        !self.shared.published.load().frozen.is_empty()
+    }
+
     /// How many bytes wait in memory: the active table and the frozen ones.
     pub fn bytes_in_memory(&self) -> usize {
         let view = self.shared.published.load();
