@@ -7,9 +7,9 @@ use std::time::Instant;
 use statehouse::{Cells, Options, Retention};
 use testkit::random::Random;
 
-use crate::arguments::Arguments;
-use crate::report::Report;
 use crate::resources::{directory_bytes, resident_bytes};
+use testkit::arguments::Arguments;
+use testkit::report::Report;
 
 const VALUE_BYTES: usize = 200;
 const VERSIONS_KEPT: u64 = 10;
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Report {
     let store = directory_bytes(&path.join("store"));
     println!("{rows} rows, {} MiB live, {} MiB in the store", live.0 >> 20, store >> 20);
 
-    let mut report = Report::default();
+    let mut report = Report::new("cells");
     let growth = end as f64 / middle.max(1) as f64;
     report.add("flat.memory", format!("{growth:.2}x"), "end within 1.2 times the middle", growth <= 1.2);
     let space = store as f64 / live.0 as f64;

@@ -5,23 +5,29 @@
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
-//! `show cells ITEM FIGURE (goal GOAL) ok|short`.
+//! `show TOPIC ITEM FIGURE (goal GOAL) ok|short`.
 
-mod arguments;
 mod bare_append;
 mod bare_map;
 mod callers;
 mod flat;
 mod profile;
-mod report;
 mod resources;
 mod restart;
 mod speed;
 
 use std::process::ExitCode;
 
+use testkit::arguments::Arguments;
+
 fn main() -> ExitCode {
-    let (workload, arguments) = arguments::parse();
+    let (workload, arguments) = match Arguments::from_environment() {
+        Ok(parsed) => parsed,
+        Err(complaint) => {
+            eprintln!("bench: {complaint}");
+            return ExitCode::from(2);
+        }
+    };
     let report = match workload.as_str() {
         "speed" => speed::run(&arguments),
         "flat" => flat::run(&arguments),

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use statehouse::Options;
 
-use crate::arguments::Arguments;
 use crate::callers;
 use crate::speed::{VALUE_BYTES, load, name, print_row, swap};
+use testkit::arguments::Arguments;
 
 pub fn run(arguments: &Arguments) -> ExitCode {
     let cells_count = arguments.number("cells", 200_000);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use statehouse::Options;
 
-use crate::arguments::Arguments;
+use testkit::arguments::Arguments;
 
 /// Nothing is flushed, so that every command has to be replayed.
 fn options() -> Options {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use statehouse::{Cells, Expected, Options, Statehouse, Swapped};
 use testkit::random::Random;
 
-use crate::arguments::Arguments;
 use crate::bare_map::{self, BareMap};
 use crate::callers::{self, Measured};
-use crate::report::Report;
 use crate::{bare_append, restart};
+use testkit::arguments::Arguments;
+use testkit::report::Report;
 
 pub const VALUE_BYTES: usize = 200;
 const CALLERS: [u64; 3] = [1, 16, 256];
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Report {
     drop(cells);
     house.close().expect("close");
 
-    let mut report = Report::default();
+    let mut report = Report::new("cells");
     let mut bare = BareMap::load(&directory.path().join("map"), cells_count, VALUE_BYTES);
     compare_sets(&mut report, directory.path(), &mut bare, &sets, cells_count, duration);
     compare_gets(&mut report, &bare, &gets, cells_count, duration);

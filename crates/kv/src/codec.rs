@@ -112,6 +112,11 @@ impl<'bytes> Reader<'bytes> {
         Self { rest: bytes }
     }
 
+    /// Takes the byte that names the format of what follows; any other than `known` is an error.
+    pub fn format(&mut self, known: u8) -> Result<(), DecodeError> {
+        if self.u8()? == known { Ok(()) } else { Err(DecodeError { what: "bytes of an unknown format" }) }
+    }
+
     /// Takes the next `length` bytes as they are.
     pub fn raw(&mut self, length: usize) -> Result<&'bytes [u8], DecodeError> {
         let Some((head, rest)) = self.rest.split_at_checked(length) else {

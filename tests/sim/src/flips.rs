@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 use testkit::random::Random;
 
-use crate::arguments::Arguments;
 use crate::power_journal::{images_directory, silence_engine_panics};
-use crate::report::Report;
 use subject::Subject;
+use testkit::arguments::Arguments;
+use testkit::report::Report;
 use trial::{Flip, Outcome};
 
 /// How many flips one journal is used for.
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     for (outcome, count) in &outcomes {
         println!("{count:6} {outcome:?}");
     }
-    let mut report = Report::new();
+    let mut report = Report::new("cells");
     let goal = format!("{flips} flips, each found or unused");
     let ok = missed == 0 && done >= flips;
     report.add("power-flips", format!("{done}-flips-{missed}-missed"), &goal, ok);

@@ -21,9 +21,9 @@ mod sizes;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use crate::arguments::Arguments;
-use crate::report::Report;
 use ledger::Sums;
+use testkit::arguments::Arguments;
+use testkit::report::Report;
 
 /// The parent's side.
 pub(crate) fn run(arguments: &Arguments) -> Report {
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         println!("kill: FAILED: {what}");
         println!("replay: cargo run --profile stress -p sim -- kill --seed {seed} --times {times}");
     }
-    let mut report = Report::new();
+    let mut report = Report::new("cells");
     let figure = format!("{}-kills-{}-lost-{}-doubled", sums.kills, sums.lost, sums.doubled);
     let wrong = if sums.wrong == 0 { String::new() } else { format!("-{}-wrong", sums.wrong) };
     report.add("kill", format!("{figure}{wrong}"), "500 kills, 0 lost, 0 doubled", ok);

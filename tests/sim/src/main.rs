@@ -1,21 +1,21 @@
 //! Randomised and crash tests at any size: `sim TEST [--option value ...]`.
 //!
 //! Each test prints the seed it ran with, a command that replays it when it fails, and as its result one or more
-//! lines `show cells ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
+//! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
-mod arguments;
 mod flips;
 mod kill;
 mod model;
 mod power_journal;
 mod power_store;
-mod report;
 mod serial;
 
 use std::process::ExitCode;
 
+use testkit::arguments::Arguments;
+
 fn main() -> ExitCode {
-    let (test, arguments) = match arguments::Arguments::from_environment() {
+    let (test, arguments) = match Arguments::from_environment() {
         Ok(parsed) => parsed,
         Err(complaint) => {
             eprintln!("sim: {complaint}");

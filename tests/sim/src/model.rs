@@ -26,9 +26,9 @@ use std::time::Instant;
 
 use testkit::random::Random;
 
-use crate::arguments::Arguments;
-use crate::report::Report;
 use tally::{Tally, sum};
+use testkit::arguments::Arguments;
+use testkit::report::Report;
 
 /// Operations of a stretch at the level of the kernel.
 const KERNEL_STRETCH: u64 = 10_000;
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let verdict = if ok { String::new() } else { format!("-{}-failures", failures.len()) };
     let done = sum(&tally.operations);
     let (again, from_image) = (sum(&tally.replayed), sum(&tally.replayed_from_image));
-    let mut report = Report::new();
+    let mut report = Report::new("cells");
     report.add(
         "model",
         format!("{done}-ops-seed-{seed}{verdict}"),

@@ -20,10 +20,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use testkit::random::Random;
 
-use crate::arguments::Arguments;
-use crate::report::Report;
 use operation::Site;
 use scene::Scene;
+use testkit::arguments::Arguments;
+use testkit::report::Report;
 
 /// How many failures are described.
 const DESCRIBED_MAX: usize = 5;
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     }
     let lost = found.broken.len();
     let ok = lost == 0 && found.checked >= images;
-    let mut report = Report::new();
+    let mut report = Report::new("cells");
     let goal = format!("{images} images, 0 lost, all open");
     report.add("power-journal", format!("{}-images-{lost}-lost", found.checked), &goal, ok);
     report

@@ -32,13 +32,13 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use testkit::random::Random;
 
-use crate::arguments::Arguments;
 use crate::power_journal;
-use crate::report::Report;
 use image::Mode;
 use operation::Moment;
 use recording::{Ending, Life, Recording};
 use sites::Site;
+use testkit::arguments::Arguments;
+use testkit::report::Report;
 
 /// How many failures are described, and of how many the image is kept.
 const DESCRIBED_MAX: usize = 100;
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     };
     let checked = numbers.end - numbers.start;
     let goal = format!("{checked} images, 0 lost, all open");
-    let mut report = Report::new();
+    let mut report = Report::new("cells");
     let mut scene = match Scene::new(arguments, seed, images) {
         Ok(scene) => scene,
         Err(wrong) => {
@@ -136,7 +136,7 @@ pub(crate) fn run_syncs(arguments: &Arguments) -> Report {
     // Which kinds of ends a first process comes to does not depend on this, only how many of each.
     let recorded_for = if arguments.flag("small") { 200 } else { images };
     println!("power-syncs: seed {seed}, at most {images} images for each sync");
-    let mut report = Report::new();
+    let mut report = Report::new("cells");
     let mut add = |site: &str, red: bool| {
         let figure = if red { "red" } else { "green" };
         report.add(&format!("power-syncs.{site}"), figure, "red without this sync", red);

@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use statehouse::Isolation;
 
-use crate::arguments::Arguments;
-use crate::report::Report;
 use checker::Findings;
+use testkit::arguments::Arguments;
+use testkit::report::Report;
 
 /// Threads that run transactions.
 pub(crate) const THREADS: u64 = 16;
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let found = |findings: &Findings| {
         if findings.cycles > 0 { "found" } else { "not-found" }
     };
-    let mut report = Report::new();
+    let mut report = Report::new("cells");
     let mut figure = format!("{}-commits-{}-cycles", sound.commits, sound.cycles);
     for (count, what) in
         [(sound.out_of_order, "out-of-order"), (sound.stale, "stale"), (sound.errors.len() as u64, "errors")]

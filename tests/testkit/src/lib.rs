@@ -1,11 +1,14 @@
 //! Conformance suites: what every implementation of a Statehouse trait must pass.
 //!
+//! - [`arguments`], [`report`]: the command line and the result lines of the programs that test and measure.
 //! - [`cells`]: the contract of cells.
 //! - [`kv`]: the duties of `kv::Store` and `kv::View`.
 //! - [`random`]: the seeded random numbers that all randomised tests draw from.
 //!
 //! A suite panics with the duty that was broken. It is called from the tests of each implementation.
 
+pub mod arguments;
 pub mod cells;
 pub mod kv;
 pub mod random;
+pub mod report;

@@ -74,13 +74,9 @@ fn rows(view: &dyn View, range: KeyRange) -> impl Iterator<Item = Result<Bytes, 
     view.scan(&range, Order::Ascending).map(|row| Ok(row?.1))
 }
 
-fn expect_format(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
-    if reader.u8()? == FORMAT { Ok(()) } else { Err(DecodeError { what: "a row of an unknown format" }) }
-}
-
 fn decode_meta(bytes: &[u8]) -> Result<Catalogue, DecodeError> {
     let mut reader = Reader::new(bytes);
-    expect_format(&mut reader)?;
+    reader.format(FORMAT)?;
     let revision = reader.u64()?;
     let level = reader.u32()?;
     let buckets = Buckets::new(reader.u16()?).ok_or(DecodeError { what: "an impossible number of buckets" })?;
@@ -102,7 +98,7 @@ fn decode_meta(bytes: &[u8]) -> Result<Catalogue, DecodeError> {
 
 fn decode_space(bytes: &[u8]) -> Result<(SpaceId, Space), DecodeError> {
     let mut reader = Reader::new(bytes);
-    expect_format(&mut reader)?;
+    reader.format(FORMAT)?;
     let space = reader.u32()?;
     let name = reader.text()?;
     let retention = decode_retention(&mut reader)?;
@@ -112,7 +108,7 @@ fn decode_space(bytes: &[u8]) -> Result<(SpaceId, Space), DecodeError> {
 
 fn decode_branch(bytes: &[u8]) -> Result<(SpaceId, BranchId, Branch), DecodeError> {
     let mut reader = Reader::new(bytes);
-    expect_format(&mut reader)?;
+    reader.format(FORMAT)?;
     let (space, branch) = (reader.u32()?, reader.u32()?);
     let name = reader.text()?.to_owned();
     let deleted = reader.bool()?;

@@ -43,7 +43,7 @@ impl<'bytes> Head<'bytes> {
     pub fn decode(bytes: &'bytes [u8]) -> Result<Self, Halt> {
         let read = || {
             let mut reader = Reader::new(bytes);
-            expect_format(&mut reader)?;
+            reader.format(FORMAT)?;
             let (version, oldest) = (reader.u64()?, reader.u64()?);
             let oldest_displaced_us = reader.u64()?;
             Ok(Self { version, oldest, oldest_displaced_us, write: Old::decode_from(reader)? })
@@ -88,7 +88,7 @@ impl<'bytes> Old<'bytes> {
     pub fn decode(bytes: &'bytes [u8]) -> Result<Self, Halt> {
         let read = || {
             let mut reader = Reader::new(bytes);
-            expect_format(&mut reader)?;
+            reader.format(FORMAT)?;
             Self::decode_from(reader)
         };
         read().map_err(undecodable)
@@ -112,10 +112,6 @@ impl<'bytes> Old<'bytes> {
         let value: Value = self.value?.to_value();
         Some(Versioned::new(value, version, self.commit, self.updated_at))
     }
-}
-
-fn expect_format(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
-    if reader.u8()? == FORMAT { Ok(()) } else { Err(DecodeError { what: "a row of an unknown format" }) }
 }
 
 fn undecodable(error: DecodeError) -> Halt {

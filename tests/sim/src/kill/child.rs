@@ -16,7 +16,7 @@ use super::cells::{
     ACCOUNTS, BANK, COUNTERS, FLIPS, REGISTERS, SHORT, SHORT_SPACE, SHORT_VERSIONS, TOTAL, handle, parse, value,
 };
 use super::sizes::Sizes;
-use crate::arguments::Arguments;
+use testkit::arguments::Arguments;
 
 /// A child that nobody kills ends by itself.
 const LIFE_MAX: Duration = Duration::from_secs(60);

@@ -3,7 +3,7 @@
 use statehouse::Options;
 use testkit::random::Random;
 
-use crate::arguments::Arguments;
+use testkit::arguments::Arguments;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {

@@ -15,7 +15,7 @@ use statehouse::{Error, Expected, Options, Retention, Statehouse, Swapped, Value
 use testkit::random::Random;
 
 use super::records::{Cell, Record, Token, Write};
-use crate::arguments::Arguments;
+use testkit::arguments::Arguments;
 
 const THREADS: u64 = 3;
 const CELLS: u64 = 6;

@@ -1,4 +1,4 @@
-//! The command line: a test's name, then `--option value` pairs and bare `--flags`.
+//! The command line of `sim` and `bench`: what to run, then `--option value` pairs and bare `--flags`.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The name of the test and its options.
+    /// What to run, and its options.
     pub fn from_environment() -> Result<(String, Self), String> {
         let mut words = std::env::args().skip(1).peekable();
-        let test = words.next().ok_or("which test? see tests/sim/src/main.rs")?;
+        let name = words.next().ok_or("what is to be run? see the first lines of its main.rs")?;
         let mut options = BTreeMap::new();
         while let Some(word) = words.next() {
             let name = word.strip_prefix("--").ok_or_else(|| format!("{word:?} is not an option"))?;
             let value = words.next_if(|next| !next.starts_with("--")).unwrap_or_default();
             options.insert(name.to_owned(), value);
         }
-        Ok((test, Self { options }))
+        Ok((name, Self { options }))
     }
 
     /// The number given as `--name`, or `default`.
@@ -40,6 +40,7 @@ impl Arguments {
     }
 
     /// The seed given as `--seed`, or one from the clock.
+    #[allow(clippy::disallowed_methods, reason = "a fresh seed is the one thing here that must differ each time")]
     pub fn seed(&self) -> u64 {
         let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         self.number("seed", clock.map_or(1, |elapsed| elapsed.as_secs()))

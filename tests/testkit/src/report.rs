@@ -1,21 +1,21 @@
-//! What a test found, in the form that `cargo xtask show` collects.
+//! What a test or a workload found, in the form that `cargo xtask show` collects.
 
-/// Result lines of one test.
-#[derive(Default)]
+/// Result lines of one test or workload.
 pub struct Report {
+    topic: &'static str,
     lines: Vec<(String, bool)>,
 }
 
 impl Report {
-    /// An empty report.
-    pub fn new() -> Self {
-        Self::default()
+    /// An empty report for a topic of `cargo xtask show`.
+    pub fn new(topic: &'static str) -> Self {
+        Self { topic, lines: Vec::new() }
     }
 
     /// Adds a line: what was measured, what it should be, and whether it is.
     pub fn add(&mut self, item: &str, figure: impl std::fmt::Display, goal: &str, ok: bool) -> &mut Self {
         let verdict = if ok { "ok" } else { "short" };
-        self.lines.push((format!("show cells {item} {figure} (goal {goal}) {verdict}"), ok));
+        self.lines.push((format!("show {} {item} {figure} (goal {goal}) {verdict}", self.topic), ok));
         self
     }
 
