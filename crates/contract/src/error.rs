@@ -136,6 +136,72 @@ pub enum Rejection {
         /// What is the case.
         reason: &'static str,
     },
+    /// There is no such record, or it has expired.
+    #[error("there is no record {record:?} [SH-1013]")]
+    NoSuchRecord {
+        /// Its name.
+        record: String,
+    },
+    /// There is no such record type, or the record has none.
+    #[error("{name:?} is not a record type of this space, or the record has none [SH-1014]")]
+    NoSuchType {
+        /// The type's name, or the record's.
+        name: String,
+    },
+    /// The state of a record does not allow this.
+    #[error("record {record:?} is {state}: {reason} [SH-1015]")]
+    WrongState {
+        /// The record.
+        record: String,
+        /// Its state.
+        state: String,
+        /// What is not allowed.
+        reason: &'static str,
+    },
+    /// A field holds another kind of value than this needs.
+    #[error("field {field:?} of record {record:?} does not hold {wanted} [SH-1016]")]
+    WrongKind {
+        /// The record.
+        record: String,
+        /// The field.
+        field: String,
+        /// What it would have to hold.
+        wanted: &'static str,
+    },
+    /// A record is not as the caller expected it.
+    #[error("record {record:?} is not as expected, it {} [SH-1017]", state(.current))]
+    RecordConflict {
+        /// The record that differs.
+        record: String,
+        /// Its version now, or none if it does not exist.
+        current: Option<u64>,
+    },
+    /// The attempt is over: the record was finished, released or rescued, or is held by another attempt. Stop working on it.
+    #[error("attempt {given} of record {record:?} is over: it is {state} at attempt {attempt}{} [SH-4002]", held_by(.holder))]
+    Fenced {
+        /// The record.
+        record: String,
+        /// The attempt that the write belonged to.
+        given: u64,
+        /// The record's attempt now.
+        attempt: u64,
+        /// Its state now.
+        state: String,
+        /// The worker that holds it, if one does and gave its name.
+        holder: Option<String>,
+    },
+    /// What was declared makes no sense.
+    #[error("{what} cannot be declared: {reason} [SH-1018]")]
+    InvalidDeclaration {
+        /// What.
+        what: String,
+        /// Why not.
+        reason: &'static str,
+    },
+}
+
+fn held_by(holder: &Option<String>) -> String {
+    holder.as_ref().map_or(String::new(), |holder| format!(", held by {holder:?}"))
 }
 
 fn state(current: &Option<u64>) -> String {
@@ -171,6 +237,13 @@ impl Rejection {
             Rejection::SessionExpired => "SH-1010",
             Rejection::TransactionLost { .. } => "SH-1011",
             Rejection::TransactionState { .. } => "SH-1012",
+            Rejection::NoSuchRecord { .. } => "SH-1013",
+            Rejection::NoSuchType { .. } => "SH-1014",
+            Rejection::WrongState { .. } => "SH-1015",
+            Rejection::WrongKind { .. } => "SH-1016",
+            Rejection::RecordConflict { .. } => "SH-1017",
+            Rejection::InvalidDeclaration { .. } => "SH-1018",
+            Rejection::Fenced { .. } => "SH-4002",
         }
     }
 
@@ -178,7 +251,10 @@ impl Rejection {
     pub fn retryable(&self) -> bool {
         matches!(
             self,
-            Rejection::Conflict { .. } | Rejection::CatalogueBehind { .. } | Rejection::TransactionLost { .. }
+            Rejection::Conflict { .. }
+                | Rejection::RecordConflict { .. }
+                | Rejection::CatalogueBehind { .. }
+                | Rejection::TransactionLost { .. }
         )
     }
 }

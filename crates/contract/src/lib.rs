@@ -3,6 +3,7 @@
 //! - [`value`]: what a cell can hold.
 //! - [`names`]: which names are allowed.
 //! - [`cells`]: the contract of cells, with its outcomes.
+//! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
 //! - [`catalogue`]: spaces, branches and how much history they keep.
 //! - [`error`]: rejections (an answer "no") and failures (the environment).
 //! - [`limits`]: every bound by name.
@@ -15,6 +16,7 @@ pub mod cells;
 pub mod error;
 pub mod limits;
 pub mod names;
+pub mod records;
 pub mod seed;
 pub mod value;
 

@@ -48,7 +48,7 @@ impl Kernel {
             return Ok(None);
         };
         let catalogue = Catalogue::load(view, &keys)?;
-        let machine = SessionMachine::new(Contracts { catalogue, keys });
+        let machine = SessionMachine::new(Contracts::new(catalogue, keys));
         Ok(Some(Self { applied: Applied::decode(&applied)?, machine }))
     }
 
@@ -89,6 +89,7 @@ impl Kernel {
             self.machine.apply(&mut state, stamp, commit, command, &mut reply)?;
             replies.push(reply.finish());
         }
+        self.machine.machine_mut().finish_entry(&mut state, stamp, commit)?;
         let hash = hash_effects(before.hash, index, &state);
         self.applied = Applied { index, commit, stamp, hash };
         assert!(stamp.wall_us > before.stamp.wall_us, "K4: {before:?} then {stamp:?}");

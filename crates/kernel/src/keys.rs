@@ -31,6 +31,8 @@ enum ShardKind {
     CatalogueMeta = 0x02,
     CatalogueSpace = 0x03,
     CatalogueBranch = 0x04,
+    Changes = 0x05,
+    Counts = 0x06,
 }
 
 /// Which cell.
@@ -106,6 +108,35 @@ impl Keys {
     /// The rows of all branches.
     pub fn catalogue_branches(&self) -> KeyRange {
         KeyRange::prefix(&self.shard_row(ShardKind::CatalogueBranch))
+    }
+
+    /// The changes of the entry whose last command has this number.
+    pub fn changes(&self, commit: u64) -> Key {
+        let mut key = self.shard_row(ShardKind::Changes);
+        key.extend_from_slice(&commit.to_be_bytes());
+        key
+    }
+
+    /// The counts of a queue's records of one type.
+    pub fn counts(&self, space: u32, branch: u32, queue: &str, record_type: u32) -> Key {
+        let mut key = self.counts_prefix(space, branch);
+        push_name(&mut key, queue.as_bytes());
+        key.extend_from_slice(&record_type.to_be_bytes());
+        key
+    }
+
+    /// The counts of all queues whose names begin with `prefix`.
+    pub fn counts_with_prefix(&self, space: u32, branch: u32, prefix: &str) -> KeyRange {
+        let mut key = self.counts_prefix(space, branch);
+        push_escaped(&mut key, prefix.as_bytes());
+        KeyRange::prefix(&key)
+    }
+
+    fn counts_prefix(&self, space: u32, branch: u32) -> Key {
+        let mut key = self.shard_row(ShardKind::Counts);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(&branch.to_be_bytes());
+        key
     }
 
     fn shard_row(&self, kind: ShardKind) -> Key {

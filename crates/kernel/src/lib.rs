@@ -5,6 +5,7 @@
 //! - [`keys`]: the only file that builds raw keys. [`place`]: which slot and bucket a thing is in.
 //! - [`catalogue`]: spaces, branches, retention and limits, as state.
 //! - [`cells`]: the first contract, one file per operation.
+//! - [`records`]: the second contract. [`changes`]: the feed of what every command changed.
 //! - [`trim`]: the bounded walk over what retention has given up.
 //! - [`image`]: the whole state as a stream, and back.
 //!
@@ -17,8 +18,10 @@ pub mod applied;
 pub mod canary;
 pub mod catalogue;
 pub mod cells;
+pub mod changes;
 pub mod command;
 pub mod entry;
+mod folded;
 #[cfg(test)]
 mod golden;
 pub mod image;
@@ -26,6 +29,7 @@ pub mod kernel;
 pub mod keys;
 pub mod machine;
 pub mod place;
+pub mod records;
 pub mod transact;
 pub mod trim;
 pub mod value;

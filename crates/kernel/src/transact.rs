@@ -3,44 +3,35 @@
 //! Touches: what its operations touch, in one group. Keeps: K7 (a rejected transaction leaves nothing).
 
 use contract::Rejection;
-use kv::Staging;
 use session::{Call, Halt};
 
 use crate::answer::{Answer, OpOutcome};
 use crate::catalogue::Catalogue;
 use crate::cells::guard::{self, Place};
-use crate::cells::{OpContext, StagedCells, cas, delete, init, set};
+use crate::cells::{cas, delete, init, set};
 use crate::command::{Op, Transact};
-use crate::keys::Keys;
+use crate::machine::Applying;
 
-pub(crate) fn transact(
-    state: &mut Staging,
-    catalogue: &Catalogue,
-    keys: Keys,
-    call: &Call<'_>,
-    transact: &Transact<'_>,
-) -> Result<Answer, Halt> {
-    Ok(match try_transact(state, catalogue, keys, call, transact)? {
-        Ok(outcomes) => Answer::Done { commit: call.commit, outcomes },
+pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> Result<Answer, Halt> {
+    Ok(match try_transact(applying, transact)? {
+        Ok(outcomes) => Answer::Done { commit: applying.call.commit, outcomes },
         Err(rejection) => {
-            state.undo();
+            applying.undo();
             Answer::Rejected(rejection)
         }
     })
 }
 
 fn try_transact(
-    state: &mut Staging,
-    catalogue: &Catalogue,
-    keys: Keys,
-    call: &Call<'_>,
+    applying: &mut Applying<'_>,
     transact: &Transact<'_>,
 ) -> Result<Result<Vec<OpOutcome>, Rejection>, Halt> {
-    if let Err(rejection) = within_limits(catalogue, call, transact) {
+    let (catalogue, keys) = (applying.catalogue, applying.keys);
+    if let Err(rejection) = within_limits(catalogue, applying.call, transact) {
         return Ok(Err(rejection));
     }
-    let retention = match catalogue.space(transact.space) {
-        Ok(space) => space.retention,
+    let space = match catalogue.space(transact.space) {
+        Ok(space) => space,
         Err(rejection) => return Ok(Err(rejection)),
     };
     let place = Place { catalogue, keys, space: transact.space, branch: transact.branch, group: transact.group };
@@ -49,18 +40,18 @@ fn try_transact(
         if crate::canary::guards_are_skipped() {
             break;
         }
-        if let Err(rejection) = guard::check(state, &place, guard)? {
+        if let Err(rejection) = guard::check(applying.state, &place, guard)? {
             return Ok(Err(rejection));
         }
     }
-    let context = OpContext { commit: call.commit, wall_us: call.stamp.wall_us, retention, limits: catalogue.limits };
+    let context = applying.cell_context(space);
     let mut outcomes = Vec::with_capacity(transact.ops.len());
     for op in &transact.ops {
         let cell = match place.cell(op.name()) {
             Ok(cell) => cell,
             Err(rejection) => return Ok(Err(rejection)),
         };
-        let mut cells = StagedCells { state, keys };
+        let mut cells = applying.cells();
         let outcome = match op {
             Op::CellInit(_, value) => Ok(init::init(&mut cells, &context, &cell, *value)?),
             Op::CellSet(_, value) => Ok(set::set(&mut cells, &context, &cell, *value)?),

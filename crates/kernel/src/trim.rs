@@ -12,8 +12,9 @@ use crate::answer::Answer;
 use crate::catalogue::Catalogue;
 use crate::cells::retention::{may_be_due, trim_cell};
 use crate::cells::row::Head;
-use crate::cells::{OpContext, StagedCells};
+use crate::folded::Folded;
 use crate::keys::{CellId, CellKey, Keys, Kind};
+use crate::machine::Applying;
 
 /// Steps in one command.
 pub const TRIM_STEPS_MAX: usize = 256;
@@ -72,6 +73,7 @@ impl TrimStep {
 
 pub(crate) fn apply(
     state: &mut Staging,
+    folded: &mut Folded,
     catalogue: &mut Catalogue,
     keys: Keys,
     call: &Call<'_>,
@@ -79,7 +81,9 @@ pub(crate) fn apply(
 ) -> Result<Answer, Halt> {
     for step in steps {
         match step {
-            TrimStep::Cell(cell) => trim_one(state, catalogue, keys, call, &cell.id())?,
+            TrimStep::Cell(cell) => {
+                trim_one(&mut Applying { state, folded, catalogue, keys, call }, &cell.id())?;
+            }
             TrimStep::Branch { space, branch } => {
                 if !has_rows(state, catalogue, &keys, *space, *branch)? {
                     catalogue.forget_branch(&keys, state, *space, *branch);
@@ -90,26 +94,15 @@ pub(crate) fn apply(
     Ok(Answer::Done { commit: call.commit, outcomes: Vec::new() })
 }
 
-fn trim_one(
-    state: &mut Staging,
-    catalogue: &Catalogue,
-    keys: Keys,
-    call: &Call<'_>,
-    cell: &CellId<'_>,
-) -> Result<(), Halt> {
-    let Ok(space) = catalogue.space(cell.space) else {
+fn trim_one(applying: &mut Applying<'_>, cell: &CellId<'_>) -> Result<(), Halt> {
+    let Ok(space) = applying.catalogue.space(cell.space) else {
         return Ok(());
     };
     if space.live_branch(cell.branch).is_err() {
-        return remove_some(state, keys, cell);
+        return remove_some(applying.state, applying.keys, cell);
     }
-    let context = OpContext {
-        commit: call.commit,
-        wall_us: call.stamp.wall_us,
-        retention: space.retention,
-        limits: catalogue.limits,
-    };
-    trim_cell(&mut StagedCells { state, keys }, &context, cell)?;
+    let context = applying.cell_context(space);
+    trim_cell(&mut applying.cells(), &context, cell)?;
     Ok(())
 }
 

@@ -35,6 +35,11 @@ impl<M: Machine> SessionMachine<M> {
         &self.machine
     }
 
+    /// The machine inside, for what it does between commands.
+    pub fn machine_mut(&mut self) -> &mut M {
+        &mut self.machine
+    }
+
     /// Applies one command, given as the bytes of its envelope, and writes the bytes of a [`Reply`].
     pub fn apply(
         &mut self,

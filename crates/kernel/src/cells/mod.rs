@@ -22,6 +22,8 @@ mod write;
 use kv::{Bytes, Staging, View};
 use session::Halt;
 
+use crate::changes::{Noted, Reason, Subject};
+use crate::folded::Folded;
 use crate::keys::{CellId, Keys};
 use contract::{Limits, Retention};
 use row::{Head, Old};
@@ -45,6 +47,9 @@ pub trait WriteCells {
 
     /// Removes an older version.
     fn delete_old(&mut self, cell: &CellId<'_>, version: u64);
+
+    /// Notes in the change feed that the cell has a new version.
+    fn note(&mut self, commit: u64, cell: &CellId<'_>, version: u64, reason: Reason);
 }
 
 /// What an operation needs to know beside its cell.
@@ -85,6 +90,8 @@ pub struct StagedCells<'staging> {
     pub state: &'staging mut Staging,
     /// Whose keys.
     pub keys: Keys,
+    /// Where changes are noted.
+    pub(crate) folded: &'staging mut Folded,
 }
 
 impl ReadCells for StagedCells<'_> {
@@ -108,6 +115,12 @@ impl WriteCells for StagedCells<'_> {
 
     fn delete_old(&mut self, cell: &CellId<'_>, version: u64) {
         self.state.delete(self.keys.cell_old(cell, version));
+    }
+
+    fn note(&mut self, commit: u64, cell: &CellId<'_>, version: u64, reason: Reason) {
+        let CellId { space, branch, group, name, .. } = *cell;
+        let change = Noted { subject: Subject::Cell, reason, space, branch, group, name, version };
+        self.folded.changes.note(commit, &change);
     }
 }
 

@@ -5,6 +5,7 @@ use session::Halt;
 use super::retention::{Span, trim};
 use super::row::{Head, Old};
 use super::{OpContext, ReadCells, WriteCells};
+use crate::changes::Reason;
 use crate::keys::CellId;
 use crate::value::ValueRef;
 
@@ -17,7 +18,9 @@ pub(super) fn write_version<S: ReadCells + WriteCells>(
     value: Option<ValueRef<'_>>,
 ) -> Result<u64, Halt> {
     let write = Old { commit: context.commit, updated_at: context.wall_us, value };
+    let reason = if value.is_some() { Reason::Written } else { Reason::Deleted };
     let Some(head) = head else {
+        cells.note(context.commit, cell, 1, reason);
         cells.put_head(cell, &Head { version: 1, oldest: 1, oldest_displaced_us: 0, write });
         return Ok(1);
     };
@@ -35,6 +38,7 @@ pub(super) fn write_version<S: ReadCells + WriteCells>(
     }
     let next = Head { version, oldest: kept.oldest, oldest_displaced_us: kept.oldest_displaced_us, write };
     assert!(next.version == head.version + 1 && next.oldest <= next.version, "K2, K3: {head:?} then {next:?}");
+    cells.note(context.commit, cell, version, reason);
     cells.put_head(cell, &next);
     Ok(version)
 }

@@ -1,0 +1,73 @@
+//! The portable contract of records: what every backend keeps, with bytes for values.
+//!
+//! One call is atomic, calls on several keys are not one commit. A backend that has more offers it beside this.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// A record in the portable contract.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PortableRecord {
+    /// Fields and values.
+    pub fields: BTreeMap<String, Vec<u8>>,
+    /// How long it will still exist, if that is bounded. Only read: a TTL is set by an argument.
+    pub ttl: Option<Duration>,
+}
+
+/// How a field is compared in a scan. Fields that hold numbers are compared as numbers, all others by their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// Equal.
+    Eq,
+    /// Less.
+    Lt,
+    /// Greater.
+    Gt,
+}
+
+/// What a scan looks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanFilter {
+    /// The field.
+    pub field: String,
+    /// How it is compared.
+    pub op: Comparison,
+    /// With what.
+    pub value: Vec<u8>,
+    /// How many records at most; none for as many as there are.
+    pub max_results: Option<u32>,
+}
+
+/// See the module. Values are bytes; a text field of a type takes UTF-8, a number field decimal digits.
+pub trait StateStore {
+    /// The record, or none.
+    fn get(&self, key: &str) -> Result<Option<PortableRecord>, Error>;
+
+    /// Replaces the record. Without a TTL it persists.
+    fn put(&self, key: &str, fields: &BTreeMap<String, Vec<u8>>, ttl: Option<Duration>) -> Result<(), Error>;
+
+    /// Deletes the record, if it exists.
+    fn delete(&self, key: &str) -> Result<(), Error>;
+
+    /// The value of a field.
+    fn get_field(&self, key: &str, field: &str) -> Result<Option<Vec<u8>>, Error>;
+
+    /// Writes a field, creating the record if there is none. Its TTL stays as it is.
+    fn set_field(&self, key: &str, field: &str, value: &[u8]) -> Result<(), Error> {
+        self.set_fields(key, &BTreeMap::from([(field.to_owned(), Some(value.to_vec()))]))
+    }
+
+    /// Writes fields, all or none; none as a value removes the field.
+    fn set_fields(&self, key: &str, fields: &BTreeMap<String, Option<Vec<u8>>>) -> Result<(), Error>;
+
+    /// Writes a field if it is as expected; none expects that it does not exist. True if it was written.
+    fn compare_and_swap(&self, key: &str, field: &str, expected: Option<&[u8]>, new: &[u8]) -> Result<bool, Error>;
+
+    /// The records whose names begin with a prefix and that match, in name order.
+    fn scan(&self, prefix: &str, filter: Option<&ScanFilter>) -> Result<Vec<(String, PortableRecord)>, Error>;
+
+    /// Whether the store answers.
+    fn ping(&self) -> bool;
+}

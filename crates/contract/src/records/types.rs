@@ -1,0 +1,245 @@
+//! Record types: what a space declares for a prefix of record names.
+
+use std::time::Duration;
+
+/// What a state means to the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateKind {
+    /// Waits to be claimed.
+    Ready,
+    /// Held by a worker, under a lease.
+    Held,
+    /// Finished. Never left.
+    Terminal,
+}
+
+/// A state of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Its name, as the state field holds it.
+    pub name: String,
+    /// What it means.
+    pub kind: StateKind,
+}
+
+/// What an indexed field holds, which decides how it sorts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexKind {
+    /// Bytes, by their bytes.
+    Bytes,
+    /// An integer that is not negative.
+    Unsigned,
+    /// An integer.
+    Signed,
+    /// Text, by its bytes.
+    Text,
+    /// A time in ms since 1970 in UTC.
+    Time,
+}
+
+/// In which order ready records are claimed.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum ReadyOrder {
+    /// Those that have been ready longest first.
+    #[default]
+    Oldest,
+    /// Those with the smallest integer in a field first, then the oldest. Without the field: as if it were 0.
+    Field(String),
+}
+
+/// How long a record that failed waits before it is ready again: `first`, then twice as long each time, up to `max`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// After the first attempt.
+    pub first: Duration,
+    /// At most.
+    pub max: Duration,
+}
+
+impl Backoff {
+    /// The pause after an attempt, counted from 1.
+    ///
+    /// ```
+    /// use statehouse_contract::records::types::Backoff;
+    /// use std::time::Duration;
+    /// let backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(5) };
+    /// assert_eq!([1, 2, 3, 4, 99].map(|attempt| backoff.after(attempt).as_secs()), [1, 2, 4, 5, 5]);
+    /// ```
+    pub fn after(&self, attempt: u64) -> Duration {
+        let doublings = u32::try_from(attempt.saturating_sub(1)).unwrap_or(u32::MAX).min(62);
+        self.first.saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX)).min(self.max)
+    }
+}
+
+/// What a space declares for a prefix of record names. The states are told apart by their kind; the first of a kind
+/// is the one that the store itself moves a record to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordType {
+    /// Its name.
+    pub name: String,
+    /// The field that shows the state.
+    pub state_field: String,
+    /// The states; the first is that of a new record.
+    pub states: Vec<State>,
+    /// The terminal state of a record that was completed.
+    pub completed: String,
+    /// The terminal state of a record whose attempts are used up.
+    pub failed: String,
+    /// Fields that a scan can find records by.
+    pub indexes: Vec<(String, IndexKind)>,
+    /// How long a record exists that is put without a TTL; none is for ever.
+    pub default_ttl: Option<Duration>,
+    /// How long a record exists after it has reached a terminal state; none leaves its TTL alone.
+    pub terminal_ttl: Option<Duration>,
+    /// How long a claim holds a record, if the claim does not say.
+    pub lease: Duration,
+    /// How often a record is tried.
+    pub attempts_max: u64,
+    /// How long it waits between tries.
+    pub backoff: Backoff,
+    /// In which order ready records are claimed.
+    pub ready_order: ReadyOrder,
+    /// Where a message goes when a record was rescued from a worker that did not come back; none sends none.
+    pub rescued_to: Option<String>,
+    /// Where a message goes when a record's attempts are used up; none sends none.
+    pub exhausted_to: Option<String>,
+}
+
+/// The name of the built-in type.
+pub const TASK: &str = "task";
+
+/// The prefix that the built-in type is declared for in every space.
+pub const TASK_PREFIX: &str = "gbe.state.tasks.";
+
+impl RecordType {
+    /// The built-in type: a job that is pending, claimed, running, and then completed, failed or cancelled.
+    ///
+    /// ```
+    /// use statehouse_contract::records::types::{RecordType, StateKind};
+    /// let task = RecordType::task();
+    /// assert_eq!(task.states.iter().filter(|state| state.kind == StateKind::Terminal).count(), 3);
+    /// ```
+    pub fn task() -> Self {
+        let state = |name: &str, kind| State { name: name.to_owned(), kind };
+        Self {
+            name: TASK.to_owned(),
+            state_field: "state".to_owned(),
+            states: vec![
+                state("pending", StateKind::Ready),
+                state("claimed", StateKind::Held),
+                state("running", StateKind::Held),
+                state("completed", StateKind::Terminal),
+                state("failed", StateKind::Terminal),
+                state("cancelled", StateKind::Terminal),
+            ],
+            completed: "completed".to_owned(),
+            failed: "failed".to_owned(),
+            indexes: Vec::new(),
+            default_ttl: None,
+            terminal_ttl: None,
+            lease: Duration::from_secs(300),
+            attempts_max: 4,
+            backoff: Backoff { first: Duration::from_secs(1), max: Duration::from_secs(300) },
+            ready_order: ReadyOrder::Oldest,
+            rescued_to: None,
+            exhausted_to: None,
+        }
+    }
+
+    /// The same type under another name.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The same type with another lease.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// The same type with another budget of attempts.
+    pub fn attempts_max(mut self, attempts: u64) -> Self {
+        self.attempts_max = attempts;
+        self
+    }
+
+    /// The same type with another pause between attempts.
+    pub fn backoff(mut self, first: Duration, max: Duration) -> Self {
+        self.backoff = Backoff { first, max };
+        self
+    }
+
+    /// The same type with one more index.
+    pub fn index(mut self, field: impl Into<String>, kind: IndexKind) -> Self {
+        self.indexes.push((field.into(), kind));
+        self
+    }
+
+    /// The same type, with messages to these queues when a record is rescued and when its attempts are used up.
+    pub fn sweep_to(mut self, rescued: impl Into<String>, exhausted: impl Into<String>) -> Self {
+        self.rescued_to = Some(rescued.into());
+        self.exhausted_to = Some(exhausted.into());
+        self
+    }
+
+    /// The state with this name, and its number.
+    pub fn state(&self, name: &str) -> Option<(usize, &State)> {
+        self.states.iter().enumerate().find(|(_, state)| state.name == name)
+    }
+
+    /// Why this cannot be declared, if it cannot.
+    pub fn fault(&self) -> Option<&'static str> {
+        let kind_of = |name: &str| self.state(name).map(|(_, state)| state.kind);
+        let has = |kind| self.states.iter().any(|state| state.kind == kind);
+        let mut names: Vec<&str> = self.states.iter().map(|state| state.name.as_str()).collect();
+        names.sort_unstable();
+        let twice = names.windows(2).any(|pair| pair[0] == pair[1]);
+        if self.name.is_empty() || self.state_field.is_empty() {
+            Some("its name or the name of its state field is empty")
+        } else if self.states.len() > STATES_MAX || self.indexes.len() > INDEXES_MAX {
+            Some("it has more than 32 states or 16 indexes")
+        } else if twice {
+            Some("two of its states have one name")
+        } else if self.states.first().is_none_or(|state| state.kind != StateKind::Ready) {
+            Some("its first state is not one that waits to be claimed")
+        } else if !has(StateKind::Held) {
+            Some("it has no state that is held by a worker")
+        } else if kind_of(&self.completed) != Some(StateKind::Terminal)
+            || kind_of(&self.failed) != Some(StateKind::Terminal)
+        {
+            Some("its completed or its failed state is not a terminal state of it")
+        } else if self.lease.is_zero() || self.attempts_max == 0 {
+            Some("its lease or its number of attempts is zero")
+        } else {
+            None
+        }
+    }
+}
+
+/// States of a type.
+pub const STATES_MAX: usize = 32;
+
+/// Indexes of a type.
+pub const INDEXES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_found() {
+        assert_eq!(RecordType::task().fault(), None);
+        let mut no_held = RecordType::task();
+        no_held.states.retain(|state| state.kind != StateKind::Held);
+        let mut twice = RecordType::task();
+        twice.states.push(State { name: "pending".into(), kind: StateKind::Held });
+        let mut terminal_first = RecordType::task();
+        terminal_first.states.reverse();
+        let mut elsewhere = RecordType::task();
+        elsewhere.completed = "pending".into();
+        for broken in [no_held, twice, terminal_first, elsewhere, RecordType::task().attempts_max(0)] {
+            assert!(broken.fault().is_some(), "{broken:?}");
+        }
+    }
+}
