@@ -3,6 +3,8 @@
 //! A rejection is decided by the data and the same for every replica; it carries what the caller needs next. A
 //! failure says whether trying again can help and whether the write may have happened all the same.
 
+use crate::value::Value;
+
 /// Why a call did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -176,6 +178,16 @@ pub enum Rejection {
         /// Its version now, or none if it does not exist.
         current: Option<u64>,
     },
+    /// A field is not as the caller expected it.
+    #[error("field {field:?} of record {record:?} is not as expected [SH-1019]")]
+    FieldConflict {
+        /// The record.
+        record: String,
+        /// The field.
+        field: String,
+        /// What it holds, or none if it or its record does not exist.
+        current: Option<Value>,
+    },
     /// The attempt is over: the record was finished, released or rescued, or is held by another attempt. Stop working on it.
     #[error("attempt {given} of record {record:?} is over: it is {state} at attempt {attempt}{} [SH-4002]", held_by(.holder))]
     Fenced {
@@ -243,6 +255,7 @@ impl Rejection {
             Rejection::WrongKind { .. } => "SH-1016",
             Rejection::RecordConflict { .. } => "SH-1017",
             Rejection::InvalidDeclaration { .. } => "SH-1018",
+            Rejection::FieldConflict { .. } => "SH-1019",
             Rejection::Fenced { .. } => "SH-4002",
         }
     }
@@ -253,6 +266,7 @@ impl Rejection {
             self,
             Rejection::Conflict { .. }
                 | Rejection::RecordConflict { .. }
+                | Rejection::FieldConflict { .. }
                 | Rejection::CatalogueBehind { .. }
                 | Rejection::TransactionLost { .. }
         )

@@ -8,6 +8,12 @@ use std::time::Duration;
 /// Bytes of a name: cell, group, space or branch.
 pub const NAME_BYTES_MAX: usize = 1024;
 
+/// Bytes of the name of a record's field.
+pub const FIELD_NAME_BYTES_MAX: usize = 256;
+
+/// Records that one page of a scan looks at.
+pub const SCAN_ROWS_MAX: usize = 10_000;
+
 /// Rows in one page of a list or a history.
 pub const PAGE_ROWS_MAX: usize = 1000;
 
@@ -36,6 +42,14 @@ pub struct Limits {
     pub spaces_max: u32,
     /// Branches in a space, deleted ones not counted.
     pub branches_per_space_max: u32,
+    /// Fields of a record.
+    pub record_fields_max: u32,
+    /// Records that one call claims.
+    pub claim_records_max: u32,
+    /// Things that are due which one tick does; the rest waits for the next.
+    pub tick_steps_max: u32,
+    /// How long the row of a deleted record is kept, in µs.
+    pub tombstone_age_us: u64,
 }
 
 impl Default for Limits {
@@ -47,6 +61,10 @@ impl Default for Limits {
             write_trim_rows_max: 4,
             spaces_max: 10_000,
             branches_per_space_max: 1_000,
+            record_fields_max: 256,
+            claim_records_max: 256,
+            tick_steps_max: 256,
+            tombstone_age_us: 24 * 60 * 60 * 1_000_000,
         }
     }
 }

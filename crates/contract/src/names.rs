@@ -18,6 +18,16 @@ pub fn check_cell(name: &str) -> Result<(), Rejection> {
     check(name, "a cell's name")
 }
 
+/// Checks a record's name, by the same rules.
+pub fn check_record(name: &str) -> Result<(), Rejection> {
+    check(name, "a record's name")
+}
+
+/// Checks the name of a broker's queue, by the same rules.
+pub fn check_topic(name: &str) -> Result<(), Rejection> {
+    check(name, "a queue's name")
+}
+
 /// Checks a group's name, by the same rules as a cell's.
 pub fn check_group(name: &str) -> Result<(), Rejection> {
     check(name, "a group's name")

@@ -1,7 +1,12 @@
 //! What a command is answered, as bytes that can be stored and sent again; `docs/formats/entry.md`.
 
+mod rejection;
+
 use contract::Rejection;
 use kv::{DecodeError, Reader, Writer};
+use session::Stamp;
+
+use rejection::{decode_rejection, encode_rejection};
 
 /// The answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,9 +23,9 @@ pub enum Answer {
 }
 
 /// What one operation did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpOutcome {
-    /// The cell was written and has this version.
+    /// The cell or record was written and has this version.
     Written(u64),
     /// The cell was there already, at this version, and was left as it is.
     Existing(u64),
@@ -28,6 +33,63 @@ pub enum OpOutcome {
     Nothing,
     /// A number that the catalogue gave out.
     Assigned(u32),
+    /// The record was claimed.
+    Claimed(Box<ClaimedOutcome>),
+    /// The field was counted up or down.
+    Counted {
+        /// The record's version.
+        version: u64,
+        /// What the field holds now.
+        value: i64,
+    },
+    /// The attempt is over, the record will be ready again after a pause.
+    Retried {
+        /// The record's version.
+        version: u64,
+        /// How long, in µs.
+        pause_us: u64,
+    },
+    /// The attempt is over, and it was the last.
+    Exhausted {
+        /// The record's version.
+        version: u64,
+    },
+    /// The message is on its way.
+    Sent,
+}
+
+/// A record that was claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedOutcome {
+    /// Its name.
+    pub name: String,
+    /// Its group, or none if that is its name.
+    pub group: Option<String>,
+    /// Its space.
+    pub space: u32,
+    /// When it was claimed.
+    pub stamp: Stamp,
+    /// Its row, with every value in its place.
+    pub row: Vec<u8>,
+}
+
+impl ClaimedOutcome {
+    fn encode<'writer>(&self, writer: &'writer mut Writer) -> &'writer mut Writer {
+        writer.bytes(self.name.as_bytes());
+        match &self.group {
+            None => writer.u8(0),
+            Some(group) => writer.u8(1).bytes(group.as_bytes()),
+        };
+        writer.u32(self.space).u64(self.stamp.wall_us).u64(self.stamp.cluster_us).bytes(&self.row)
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let name = reader.text()?.to_owned();
+        let group = if reader.bool()? { Some(reader.text()?.to_owned()) } else { None };
+        let space = reader.u32()?;
+        let stamp = Stamp { wall_us: reader.u64()?, cluster_us: reader.u64()? };
+        Ok(Self { name, group, space, stamp, row: reader.bytes()?.to_vec() })
+    }
 }
 
 const DONE: u8 = 0;
@@ -52,6 +114,11 @@ impl Answer {
                         OpOutcome::Existing(version) => writer.u8(2).u64(*version),
                         OpOutcome::Nothing => writer.u8(3),
                         OpOutcome::Assigned(number) => writer.u8(4).u32(*number),
+                        OpOutcome::Claimed(claimed) => claimed.encode(writer.u8(5)),
+                        OpOutcome::Counted { version, value } => writer.u8(6).u64(*version).i64(*value),
+                        OpOutcome::Retried { version, pause_us } => writer.u8(7).u64(*version).u64(*pause_us),
+                        OpOutcome::Exhausted { version } => writer.u8(8).u64(*version),
+                        OpOutcome::Sent => writer.u8(9),
                     };
                 }
             }
@@ -72,6 +139,11 @@ impl Answer {
                         2 => OpOutcome::Existing(reader.u64()?),
                         3 => OpOutcome::Nothing,
                         4 => OpOutcome::Assigned(reader.u32()?),
+                        5 => OpOutcome::Claimed(Box::new(ClaimedOutcome::decode(&mut reader)?)),
+                        6 => OpOutcome::Counted { version: reader.u64()?, value: reader.i64()? },
+                        7 => OpOutcome::Retried { version: reader.u64()?, pause_us: reader.u64()? },
+                        8 => OpOutcome::Exhausted { version: reader.u64()? },
+                        9 => OpOutcome::Sent,
                         _ => {
                             return Err(DecodeError { what: "an outcome of an unknown kind" });
                         }
@@ -89,76 +161,9 @@ impl Answer {
     }
 }
 
-/// The limits that the kernel itself checks; their names are numbers in an answer.
-pub(crate) const LIMIT_NAMES: [&str; 6] = [
-    "value_bytes_max",
-    "transaction_ops_max",
-    "transaction_bytes_max",
-    "spaces_max",
-    "branches_per_space_max",
-    "name_bytes_max",
-];
-
-/// What can exist already.
-pub(crate) const EXISTING_KINDS: [&str; 2] = ["space", "branch"];
-
-fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
-    match rejection {
-        Rejection::LimitExceeded { limit, max, got } => {
-            let number = LIMIT_NAMES.iter().position(|name| name == limit).expect("the kernel's limits are listed");
-            writer.u8(2).u8(small(number)).u64(*max).u64(*got);
-        }
-        Rejection::Conflict { cell, current } => {
-            writer.u8(3).bytes(cell.as_bytes()).optional_u64(*current);
-        }
-        Rejection::NoSuchSpace { space } => {
-            writer.u8(5).bytes(space.as_bytes());
-        }
-        Rejection::NoSuchBranch { branch } => {
-            writer.u8(6).bytes(branch.as_bytes());
-        }
-        Rejection::AlreadyExists { what, name } => {
-            let number = EXISTING_KINDS.iter().position(|kind| kind == what).expect("the kinds are listed");
-            writer.u8(7).u8(small(number)).bytes(name.as_bytes());
-        }
-        Rejection::MainBranch => {
-            writer.u8(8);
-        }
-        Rejection::CatalogueBehind { needed, have } => {
-            writer.u8(9).u64(*needed).u64(*have);
-        }
-        other => unreachable!("the kernel does not give this rejection: {other}"),
-    }
-}
-
-fn small(number: usize) -> u8 {
-    u8::try_from(number).expect("a short list")
-}
-
-fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, DecodeError> {
-    let named = |names: &[&'static str], number: u8| {
-        names.get(usize::from(number)).copied().ok_or(DecodeError { what: "a name of an unknown number" })
-    };
-    Ok(match reader.u8()? {
-        2 => Rejection::LimitExceeded {
-            limit: named(&LIMIT_NAMES, reader.u8()?)?,
-            max: reader.u64()?,
-            got: reader.u64()?,
-        },
-        3 => Rejection::Conflict { cell: reader.text()?.to_owned(), current: reader.optional_u64()? },
-        5 => Rejection::NoSuchSpace { space: reader.text()?.to_owned() },
-        6 => Rejection::NoSuchBranch { branch: reader.text()?.to_owned() },
-        7 => Rejection::AlreadyExists { what: named(&EXISTING_KINDS, reader.u8()?)?, name: reader.text()?.to_owned() },
-        8 => Rejection::MainBranch,
-        9 => Rejection::CatalogueBehind { needed: reader.u64()?, have: reader.u64()? },
-        _ => {
-            return Err(DecodeError { what: "a rejection of an unknown kind" });
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::rejection::{REASONS, WANTED};
     use super::*;
 
     #[test]
@@ -172,8 +177,30 @@ mod tests {
             Rejection::AlreadyExists { what: "branch", name: "b".into() },
             Rejection::MainBranch,
             Rejection::CatalogueBehind { needed: 2, have: 1 },
+            Rejection::TwoGroups { group: "a".into(), other: "b".into() },
+            Rejection::NoSuchRecord { record: "r".into() },
+            Rejection::NoSuchType { name: "t".into() },
+            Rejection::WrongState { record: "r".into(), state: "s".into(), reason: REASONS[0] },
+            Rejection::WrongKind { record: "r".into(), field: "f".into(), wanted: WANTED[0] },
+            Rejection::RecordConflict { record: "r".into(), current: None },
+            Rejection::InvalidDeclaration { what: "w".into(), reason: REASONS[3] },
+            Rejection::FieldConflict { record: "r".into(), field: "f".into(), current: Some(7.into()) },
+            Rejection::FieldConflict { record: "r".into(), field: "f".into(), current: None },
+            Rejection::Fenced { record: "r".into(), given: 1, attempt: 2, state: "s".into(), holder: Some("w".into()) },
         ];
-        let outcomes = vec![OpOutcome::Written(1), OpOutcome::Existing(2), OpOutcome::Nothing, OpOutcome::Assigned(3)];
+        let stamp = Stamp { wall_us: 1, cluster_us: 2 };
+        let claimed = ClaimedOutcome { name: "n".into(), group: Some("g".into()), space: 3, stamp, row: vec![4] };
+        let outcomes = vec![
+            OpOutcome::Written(1),
+            OpOutcome::Existing(2),
+            OpOutcome::Nothing,
+            OpOutcome::Assigned(3),
+            OpOutcome::Claimed(Box::new(claimed)),
+            OpOutcome::Counted { version: 1, value: -2 },
+            OpOutcome::Retried { version: 1, pause_us: 2 },
+            OpOutcome::Exhausted { version: 1 },
+            OpOutcome::Sent,
+        ];
         let done = Answer::Done { commit: 9, outcomes };
         for answer in rejections.map(Answer::Rejected).into_iter().chain([done]) {
             assert_eq!(Answer::decode(&answer.encode()), Ok(answer));

@@ -13,3 +13,14 @@ pub fn skip_guards(skip: bool) {
 pub(crate) fn guards_are_skipped() -> bool {
     SKIP_GUARDS.load(Ordering::Relaxed)
 }
+
+static SKIP_FENCES: AtomicBool = AtomicBool::new(false);
+
+/// From now on transactions are applied whether or not the attempt that they belong to is live.
+pub fn skip_fences(skip: bool) {
+    SKIP_FENCES.store(skip, Ordering::SeqCst);
+}
+
+pub(crate) fn fences_are_skipped() -> bool {
+    SKIP_FENCES.load(Ordering::Relaxed)
+}

@@ -46,6 +46,11 @@ impl Folded {
         self.counts.push((key, by));
     }
 
+    /// The counts that were noted so far.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &CountKey> {
+        self.counts.iter().map(|(key, _)| key)
+    }
+
     /// Writes what was noted, at the end of an entry.
     pub(crate) fn write(&mut self, state: &mut Staging, keys: &Keys, stamp: Stamp, commit: u64) -> Result<(), Halt> {
         self.changes.write(state, keys, stamp, commit);

@@ -38,6 +38,7 @@ fn entry() -> Vec<u8> {
         space: 1,
         branch: 1,
         group: Some("g"),
+        fence: None,
         guards: vec![Guard::CellAbsent("a"), Guard::CellsUnchangedSince("a", Some("b"), 0)],
         ops: vec![Op::CellSet("a", ValueRef::Text("x")), Op::CellCas("a", Some(1), ValueRef::Integer(-1))],
     });

@@ -13,7 +13,7 @@ use crate::applied::Applied;
 use crate::catalogue::Catalogue;
 use crate::entry::EntryHeader;
 use crate::keys::{GENERATION_BYTES, Keys};
-use crate::machine::Contracts;
+use crate::machine::{Contracts, NextDue};
 use crate::place::Buckets;
 
 /// What most replies fit into.
@@ -31,6 +31,8 @@ pub struct Effects {
     pub batch: Batch,
     /// The reply to each command, in order.
     pub replies: Vec<Vec<u8>>,
+    /// When the next thing will be due.
+    pub next_due: NextDue,
 }
 
 impl Kernel {
@@ -60,6 +62,11 @@ impl Kernel {
     /// The catalogue as it is now.
     pub fn catalogue(&self) -> &Catalogue {
         &self.machine.machine().catalogue
+    }
+
+    /// When the next thing is due. `view` must be the state that the last entry left.
+    pub fn next_due(&mut self, view: Arc<dyn View>) -> Result<NextDue, Halt> {
+        self.machine.machine_mut().next_due(&Staging::new(view))
     }
 
     /// Whose keys.
@@ -94,7 +101,8 @@ impl Kernel {
         self.applied = Applied { index, commit, stamp, hash };
         assert!(stamp.wall_us > before.stamp.wall_us, "K4: {before:?} then {stamp:?}");
         state.put(self.keys().applied(), self.applied.encode());
-        Ok(Effects { batch: state.into_batch(), replies })
+        let next_due = self.machine.machine_mut().next_due(&state)?;
+        Ok(Effects { batch: state.into_batch(), replies, next_due })
     }
 }
 

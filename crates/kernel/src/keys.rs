@@ -6,6 +6,8 @@
 //! Keeps: K5 (two different things never have the same key, and a prefix of names is a prefix of keys).
 //! Generations are local to a node: images and hashes see keys without them.
 
+pub mod records;
+
 use kv::{Key, KeyRange};
 
 /// Bytes of the generation in front of every key.
@@ -22,6 +24,22 @@ pub enum Kind {
     CellHead = 0x03,
     /// An older version of a cell.
     CellOld = 0x04,
+    /// A record.
+    Record = 0x05,
+    /// A large field of a record.
+    RecordField = 0x06,
+    /// A record that can be claimed, in the order of claims.
+    Ready = 0x07,
+    /// Something that is due at a wall time.
+    DueWall = 0x08,
+    /// Something that is due at a cluster time.
+    DueCluster = 0x09,
+    /// A record, by a declared field.
+    FieldIndex = 0x0a,
+    /// A message that waits to be published.
+    Publish = 0x0b,
+    /// The counters from which records go on whose rows are gone.
+    RecordFloor = 0x0c,
 }
 
 /// What a row of the shard itself is.
@@ -31,6 +49,7 @@ enum ShardKind {
     CatalogueMeta = 0x02,
     CatalogueSpace = 0x03,
     CatalogueBranch = 0x04,
+    CatalogueType = 0x07,
     Changes = 0x05,
     Counts = 0x06,
 }
@@ -137,6 +156,19 @@ impl Keys {
         key.extend_from_slice(&space.to_be_bytes());
         key.extend_from_slice(&branch.to_be_bytes());
         key
+    }
+
+    /// The row of a record type.
+    pub fn catalogue_type(&self, space: u32, record_type: u32) -> Key {
+        let mut key = self.shard_row(ShardKind::CatalogueType);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(&record_type.to_be_bytes());
+        key
+    }
+
+    /// The rows of all record types.
+    pub fn catalogue_types(&self) -> KeyRange {
+        KeyRange::prefix(&self.shard_row(ShardKind::CatalogueType))
     }
 
     fn shard_row(&self, kind: ShardKind) -> Key {
@@ -305,20 +337,25 @@ fn push_name(key: &mut Key, name: &[u8]) {
 }
 
 fn take_name(bytes: &[u8]) -> Option<(String, &[u8])> {
-    let mut name = Vec::new();
+    let (name, rest) = take_bytes(bytes)?;
+    Some((String::from_utf8(name).ok()?, rest))
+}
+
+fn take_bytes(bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut taken = Vec::new();
     let mut rest = bytes;
     loop {
         let (byte, after) = rest.split_first()?;
         if *byte != 0 {
-            name.push(*byte);
+            taken.push(*byte);
             rest = after;
             continue;
         }
         let (second, after) = after.split_first()?;
         rest = after;
         match *second {
-            0x00 => return Some((String::from_utf8(name).ok()?, rest)),
-            0xff => name.push(0),
+            0x00 => return Some((taken, rest)),
+            0xff => taken.push(0),
             _ => return None,
         }
     }

@@ -34,13 +34,14 @@ pub mod transact;
 pub mod trim;
 pub mod value;
 
-pub use answer::{Answer, OpOutcome};
+pub use answer::{Answer, ClaimedOutcome, OpOutcome};
 pub use applied::Applied;
 pub use catalogue::{BranchId, Catalogue, CatalogueChange, SpaceId};
-pub use command::{Body, Guard, Op, Transact};
+pub use command::{Body, ClaimNext, Fence, Guard, Op, RecordAct, Send, Target, Transact, TtlArgument};
 pub use entry::EntryHeader;
 pub use kernel::{Effects, Kernel};
 pub use keys::Keys;
+pub use machine::NextDue;
 pub use place::Buckets;
 pub use value::ValueRef;
 

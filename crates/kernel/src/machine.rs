@@ -10,6 +10,9 @@ use crate::cells::{OpContext, StagedCells};
 use crate::command::Body;
 use crate::folded::Folded;
 use crate::keys::Keys;
+use crate::keys::records::{DueClock, read_due_suffix};
+use crate::records::schedule::Windows;
+use crate::records::{send, tick};
 use crate::{transact, trim};
 
 /// This machine's number (1) and the version of its commands (1).
@@ -21,7 +24,10 @@ pub(crate) struct Applying<'entry> {
     pub(crate) folded: &'entry mut Folded,
     pub(crate) catalogue: &'entry Catalogue,
     pub(crate) keys: Keys,
+    pub(crate) windows: &'entry mut Windows,
     pub(crate) call: &'entry Call<'entry>,
+    /// Messages that the command has sent so far.
+    pub(crate) messages: u16,
 }
 
 impl Applying<'_> {
@@ -29,6 +35,21 @@ impl Applying<'_> {
     pub(crate) fn undo(&mut self) {
         self.state.undo();
         self.folded.undo();
+        self.windows.undo();
+    }
+
+    /// What was done so far holds; from here on, [`undo`](Self::undo) comes back to here.
+    pub(crate) fn savepoint(&mut self) {
+        self.state.savepoint();
+        self.folded.savepoint();
+        self.windows.settle();
+    }
+
+    /// The place of the next message among those of the command.
+    pub(crate) fn next_ordinal(&mut self) -> u16 {
+        let ordinal = self.messages;
+        self.messages = ordinal.checked_add(1).expect("a command sends far fewer messages");
+        ordinal
     }
 
     /// The cells, to be written.
@@ -47,17 +68,46 @@ impl Applying<'_> {
     }
 }
 
+/// When the next thing is due, by each clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NextDue {
+    /// Wall time in µs.
+    pub wall_us: Option<u64>,
+    /// Cluster time in µs.
+    pub cluster_us: Option<u64>,
+}
+
 /// See the module.
 pub struct Contracts {
     pub(crate) catalogue: Catalogue,
     pub(crate) keys: Keys,
     pub(crate) folded: Folded,
+    pub(crate) windows: Windows,
 }
 
 impl Contracts {
     /// The machine with this catalogue, at the beginning of an entry.
     pub(crate) fn new(catalogue: Catalogue, keys: Keys) -> Self {
-        Self { catalogue, keys, folded: Folded::default() }
+        Self { catalogue, keys, folded: Folded::default(), windows: Windows::default() }
+    }
+
+    pub(crate) fn applying<'entry>(
+        &'entry mut self,
+        state: &'entry mut Staging,
+        call: &'entry Call<'entry>,
+    ) -> Applying<'entry> {
+        let Self { catalogue, keys, folded, windows } = self;
+        Applying { state, folded, catalogue, keys: *keys, windows, call, messages: 0 }
+    }
+
+    /// When the next thing is due: wall and cluster time.
+    pub(crate) fn next_due(&mut self, state: &Staging) -> Result<NextDue, Halt> {
+        let buckets = self.catalogue.buckets.count();
+        let mut next = |clock| {
+            let first = self.windows.first_due(state, &self.keys, buckets, clock)?;
+            Ok::<_, Halt>(first.and_then(|entry| read_due_suffix(&entry.suffix)).map(|(at_us, _)| at_us))
+        };
+        Ok(NextDue { wall_us: next(DueClock::Wall)?, cluster_us: next(DueClock::Cluster)? })
     }
 
     /// Writes what is written once for a whole entry. `commit` is the number of its last command.
@@ -79,10 +129,7 @@ impl Machine for Contracts {
         }
         self.folded.savepoint();
         let outcome = match Body::decode(call.body)? {
-            Body::Transact(body) => {
-                let Self { catalogue, keys, folded } = self;
-                transact::transact(&mut Applying { state, folded, catalogue, keys: *keys, call }, &body)?
-            }
+            Body::Transact(body) => transact::transact(&mut self.applying(state, call), &body)?,
             Body::Catalogue(change) => match self.catalogue.change(&change, &self.keys, state) {
                 Ok(assigned) => Answer::Done {
                     commit: call.commit,
@@ -90,7 +137,13 @@ impl Machine for Contracts {
                 },
                 Err(rejection) => Answer::Rejected(rejection),
             },
-            Body::Trim(steps) => trim::apply(state, &mut self.folded, &mut self.catalogue, self.keys, call, &steps)?,
+            Body::Trim(steps) => trim::apply(self, state, call, &steps)?,
+            Body::Tick => tick::tick(&mut self.applying(state, call))?,
+            Body::ClaimNext(claim) => tick::claim_next(&mut self.applying(state, call), &claim)?,
+            Body::Published(messages) => {
+                send::published(&mut self.applying(state, call), &messages);
+                Answer::Done { commit: call.commit, outcomes: Vec::new() }
+            }
             Body::Level(level) => {
                 if level > crate::LEVEL {
                     return Err(Halt::Newer { what: "level", found: level, known: crate::LEVEL });
@@ -99,6 +152,7 @@ impl Machine for Contracts {
                 Answer::Done { commit: call.commit, outcomes: Vec::new() }
             }
         };
+        self.windows.settle();
         outcome.encode_into(answer);
         Ok(())
     }

@@ -8,9 +8,12 @@ use session::{Call, Halt};
 use crate::answer::{Answer, OpOutcome};
 use crate::catalogue::Catalogue;
 use crate::cells::guard::{self, Place};
-use crate::cells::{cas, delete, init, set};
-use crate::command::{Op, Transact};
+use crate::cells::{OpContext, cas, delete, init, set};
+use crate::command::{Guard, Op, Transact};
 use crate::machine::Applying;
+use crate::records;
+use crate::records::state;
+use crate::records::write::open;
 
 pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> Result<Answer, Halt> {
     Ok(match try_transact(applying, transact)? {
@@ -22,7 +25,7 @@ pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> 
     })
 }
 
-fn try_transact(
+pub(crate) fn try_transact(
     applying: &mut Applying<'_>,
     transact: &Transact<'_>,
 ) -> Result<Result<Vec<OpOutcome>, Rejection>, Halt> {
@@ -35,30 +38,29 @@ fn try_transact(
         Err(rejection) => return Ok(Err(rejection)),
     };
     let place = Place { catalogue, keys, space: transact.space, branch: transact.branch, group: transact.group };
+    if let Err(rejection) = check_one_group(transact) {
+        return Ok(Err(rejection));
+    }
+    if let Err(rejection) = check_fence(applying, &place, transact)? {
+        return Ok(Err(rejection));
+    }
     for guard in &transact.guards {
         #[cfg(feature = "canary")]
         if crate::canary::guards_are_skipped() {
             break;
         }
-        if let Err(rejection) = guard::check(applying.state, &place, guard)? {
+        let checked = match records::guard::check(applying, &place, guard)? {
+            Some(checked) => checked,
+            None => guard::check(applying.state, &place, guard)?,
+        };
+        if let Err(rejection) = checked {
             return Ok(Err(rejection));
         }
     }
     let context = applying.cell_context(space);
     let mut outcomes = Vec::with_capacity(transact.ops.len());
     for op in &transact.ops {
-        let cell = match place.cell(op.name()) {
-            Ok(cell) => cell,
-            Err(rejection) => return Ok(Err(rejection)),
-        };
-        let mut cells = applying.cells();
-        let outcome = match op {
-            Op::CellInit(_, value) => Ok(init::init(&mut cells, &context, &cell, *value)?),
-            Op::CellSet(_, value) => Ok(set::set(&mut cells, &context, &cell, *value)?),
-            Op::CellCas(_, expected, value) => cas::cas(&mut cells, &context, &cell, *expected, *value)?,
-            Op::CellDelete(_) => Ok(delete::delete(&mut cells, &context, &cell)?),
-        };
-        match outcome {
+        match apply_op(applying, &context, &place, transact, op)? {
             Ok(outcome) => outcomes.push(outcome),
             Err(rejection) => return Ok(Err(rejection)),
         }
@@ -66,13 +68,87 @@ fn try_transact(
     Ok(Ok(outcomes))
 }
 
+fn apply_op(
+    applying: &mut Applying<'_>,
+    context: &OpContext,
+    place: &Place<'_>,
+    transact: &Transact<'_>,
+    op: &Op<'_>,
+) -> Result<Result<OpOutcome, Rejection>, Halt> {
+    let name = op.name().or_else(|| group_of(transact)).unwrap_or_default();
+    let thing = match place.cell(name) {
+        Ok(thing) => thing,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
+    Ok(match op {
+        Op::CellInit(_, value) => Ok(init::init(&mut applying.cells(), context, &thing, *value)?),
+        Op::CellSet(_, value) => Ok(set::set(&mut applying.cells(), context, &thing, *value)?),
+        Op::CellCas(_, expected, value) => cas::cas(&mut applying.cells(), context, &thing, *expected, *value)?,
+        Op::CellDelete(_) => Ok(delete::delete(&mut applying.cells(), context, &thing)?),
+        Op::Record(_, act) => {
+            let fenced = transact.fence.is_some_and(|fence| fence.record == name);
+            records::act(applying, &thing, act, fenced)?
+        }
+        Op::Send(message) => records::send::send(applying, &thing, message).map(|()| OpOutcome::Sent),
+    })
+}
+
+/// The group of a transaction: the one that it names, or the name of the one thing that it touches.
+fn group_of<'bytes>(transact: &Transact<'bytes>) -> Option<&'bytes str> {
+    let fence = transact.fence.map(|fence| fence.record);
+    let named = transact.group.or(fence).or_else(|| transact.ops.iter().find_map(Op::name));
+    named.or_else(|| transact.guards.iter().find_map(Guard::name))
+}
+
+/// Without a group of its own, a transaction keeps to one name.
+fn check_one_group(transact: &Transact<'_>) -> Result<(), Rejection> {
+    let Some(group) = group_of(transact) else {
+        let what = "a transaction".to_owned();
+        return match transact.ops.is_empty() {
+            true => Ok(()),
+            false => Err(Rejection::InvalidDeclaration { what, reason: "it is sent from a group, and there is none" }),
+        };
+    };
+    if transact.group.is_some() {
+        return Ok(());
+    }
+    let fence = transact.fence.map(|fence| fence.record);
+    let names = transact.ops.iter().filter_map(Op::name).chain(transact.guards.iter().filter_map(Guard::name));
+    match names.chain(fence).find(|name| *name != group) {
+        None => Ok(()),
+        Some(other) => Err(Rejection::TwoGroups { group: group.to_owned(), other: other.to_owned() }),
+    }
+}
+
+/// The attempt that a transaction belongs to must be the live one.
+fn check_fence(
+    applying: &mut Applying<'_>,
+    place: &Place<'_>,
+    transact: &Transact<'_>,
+) -> Result<Result<(), Rejection>, Halt> {
+    let Some(fence) = transact.fence else {
+        return Ok(Ok(()));
+    };
+    #[cfg(feature = "canary")]
+    if crate::canary::fences_are_skipped() {
+        return Ok(Ok(()));
+    }
+    let record = match place.cell(fence.record) {
+        Ok(record) => record,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
+    let opened = open(applying, &record)?;
+    let row = opened.row()?;
+    Ok(state::check_fence(&record, &row, applying.declared(&record, &row), fence.attempt))
+}
+
 fn within_limits(catalogue: &Catalogue, call: &Call<'_>, transact: &Transact<'_>) -> Result<(), Rejection> {
     let limits = &catalogue.limits;
     let check = |limit, max: u32, got| Rejection::check_limit(limit, max as usize, got);
     check("transaction_ops_max", limits.transaction_ops_max, transact.ops.len())?;
     check("transaction_bytes_max", limits.transaction_bytes_max, call.body.len())?;
-    for value in transact.ops.iter().filter_map(Op::value) {
-        check("value_bytes_max", limits.value_bytes_max, value.len())?;
+    for op in &transact.ops {
+        check("value_bytes_max", limits.value_bytes_max, op.value_bytes())?;
     }
     Ok(())
 }

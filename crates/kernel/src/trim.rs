@@ -12,9 +12,8 @@ use crate::answer::Answer;
 use crate::catalogue::Catalogue;
 use crate::cells::retention::{may_be_due, trim_cell};
 use crate::cells::row::Head;
-use crate::folded::Folded;
 use crate::keys::{CellId, CellKey, Keys, Kind};
-use crate::machine::Applying;
+use crate::machine::{Applying, Contracts};
 
 /// Steps in one command.
 pub const TRIM_STEPS_MAX: usize = 256;
@@ -72,19 +71,18 @@ impl TrimStep {
 }
 
 pub(crate) fn apply(
+    contracts: &mut Contracts,
     state: &mut Staging,
-    folded: &mut Folded,
-    catalogue: &mut Catalogue,
-    keys: Keys,
     call: &Call<'_>,
     steps: &[TrimStep],
 ) -> Result<Answer, Halt> {
     for step in steps {
         match step {
             TrimStep::Cell(cell) => {
-                trim_one(&mut Applying { state, folded, catalogue, keys, call }, &cell.id())?;
+                trim_one(&mut contracts.applying(state, call), &cell.id())?;
             }
             TrimStep::Branch { space, branch } => {
+                let (catalogue, keys) = (&mut contracts.catalogue, contracts.keys);
                 if !has_rows(state, catalogue, &keys, *space, *branch)? {
                     catalogue.forget_branch(&keys, state, *space, *branch);
                 }

@@ -40,9 +40,9 @@ pub(crate) fn envelope(catalogue: &Catalogue, body: &Body<'_>) -> Result<Vec<u8>
     let mut bytes = ENVELOPE_BYTES;
     if let Body::Transact(transact) = body {
         for op in &transact.ops {
-            let value_bytes = op.value().map_or(0, |value| value.len());
+            let value_bytes = op.value_bytes();
             Rejection::check_limit("value_bytes_max", limits.value_bytes_max as usize, value_bytes)?;
-            bytes += ENVELOPE_BYTES + op.name().len() + value_bytes;
+            bytes += ENVELOPE_BYTES + op.name().map_or(0, str::len) + value_bytes;
         }
         Rejection::check_limit("transaction_ops_max", limits.transaction_ops_max as usize, transact.ops.len())?;
     }

@@ -15,6 +15,7 @@ use crate::answers::Answers;
 use crate::error::from_halt;
 use crate::proposer::DurableEntry;
 use crate::shard::Shared;
+use crate::timer::Agenda;
 
 /// How long the loop waits for an entry before it looks whether a flush has ended, while one is under way.
 const FLUSH_POLL: Duration = Duration::from_millis(50);
@@ -24,6 +25,7 @@ pub(crate) struct ApplyLoop {
     pub(crate) store: Arc<Overlay>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) answers: Answers,
+    pub(crate) agenda: Arc<Agenda>,
     /// What the store had applied when it was opened: its batches count from there.
     pub(crate) applied_at_open: u64,
     pub(crate) replay_bytes_max: u64,
@@ -70,6 +72,7 @@ impl ApplyLoop {
                 unreachable!("the batch of an entry carries no condition")
             }
         }
+        self.agenda.set(effects.next_due);
         if self.kernel.catalogue().revision != revision {
             self.shared.publish_catalogue(self.kernel.catalogue().clone());
         }

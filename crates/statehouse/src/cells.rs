@@ -158,7 +158,8 @@ impl Cells {
             Err(error) => return Pending::refused(error),
         };
         let group = self.group.as_deref();
-        let transact = Transact { space: ids.space, branch: ids.branch, group, guards: Vec::new(), ops: vec![op] };
+        let transact =
+            Transact { space: ids.space, branch: ids.branch, group, fence: None, guards: Vec::new(), ops: vec![op] };
         self.scope.shard.propose(&catalogue, &Body::Transact(transact), decode)
     }
 
@@ -193,17 +194,17 @@ pub(crate) fn list_cells(
     listed.map_err(|halt| from_halt(&halt))
 }
 
-fn outcome(answer: Answer) -> Result<(u64, OpOutcome), Error> {
+pub(crate) fn outcome(answer: Answer) -> Result<(u64, OpOutcome), Error> {
     match answer {
         Answer::Rejected(rejection) => Err(rejection.into()),
-        Answer::Done { commit, outcomes } => match outcomes.as_slice() {
-            [outcome] => Ok((commit, *outcome)),
+        Answer::Done { commit, mut outcomes } => match (outcomes.pop(), outcomes.is_empty()) {
+            (Some(outcome), true) => Ok((commit, outcome)),
             other => unreachable!("one operation has one outcome, not {other:?}"),
         },
     }
 }
 
-fn written(answer: Answer) -> Result<Written, Error> {
+pub(crate) fn written(answer: Answer) -> Result<Written, Error> {
     match outcome(answer)? {
         (commit, OpOutcome::Written(version)) => Ok(Written { version, commit }),
         other => unreachable!("a write does not give {other:?}"),

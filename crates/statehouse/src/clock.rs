@@ -4,6 +4,8 @@
 //! is that start plus the time that passed, drawn towards the machine's clock by at most one part in twenty. So a
 //! clock that is set back or forward while the store is open moves stamps slowly and never back.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use session::Stamp;
 
 /// Where time comes from.
@@ -51,6 +53,7 @@ impl Clock for SystemClock {
 const SLEW_DIVISOR: u64 = 20;
 
 /// Makes the stamps of one leadership: in a library, of one opening.
+#[derive(Clone)]
 pub(crate) struct Stamper {
     wall_us: u64,
     cluster_us: u64,
@@ -77,6 +80,30 @@ impl Stamper {
         self.wall_us = drawn.max(self.wall_us + 1);
         self.cluster_us += elapsed;
         Stamp { wall_us: self.wall_us, cluster_us: self.cluster_us }
+    }
+}
+
+/// The time of stamps, for the thread that makes them and for those that wait for something to be due.
+pub(crate) struct Time {
+    clock: Arc<dyn Clock>,
+    stamper: Mutex<Stamper>,
+}
+
+impl Time {
+    /// Goes on from the last stamp that was applied.
+    pub(crate) fn new(clock: Arc<dyn Clock>, last: Stamp) -> Self {
+        let stamper = Mutex::new(Stamper::new(&*clock, last));
+        Self { clock, stamper }
+    }
+
+    /// The stamp of the next entry.
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.stamper.lock().unwrap_or_else(PoisonError::into_inner).stamp(&*self.clock)
+    }
+
+    /// What a stamp would be now, without making one.
+    pub(crate) fn now(&self) -> Stamp {
+        self.stamper.lock().unwrap_or_else(PoisonError::into_inner).clone().stamp(&*self.clock)
     }
 }
 

@@ -7,6 +7,8 @@ use contract::{Error, names};
 
 use crate::admission::Scope;
 use crate::cells::Cells;
+use crate::commit::Commit;
+use crate::records::Records;
 use crate::transaction::{Isolation, Transaction};
 
 /// How often a transaction is tried by [`Group::transact`].
@@ -50,6 +52,16 @@ impl Group {
     /// The cells of this group.
     pub fn cells(&self) -> Cells {
         Cells::new(self.scope.clone(), Some(self.name.clone()))
+    }
+
+    /// The records of this group.
+    pub fn records(&self) -> Records {
+        Records::new(self.scope.clone(), Some(self.name.clone()))
+    }
+
+    /// Begins a commit of several operations, of any contract, in this group.
+    pub fn commit(&self) -> Commit {
+        Commit::new(self.scope.clone(), self.name.to_string())
     }
 
     /// Begins a transaction, serialisable, for one attempt.

@@ -11,6 +11,7 @@ use crate::admission::Scope;
 use crate::cells::Cells;
 use crate::group::Group;
 use crate::options::Options;
+use crate::records::{RecordType, Records};
 use crate::shard::Shard;
 
 /// An open directory. Clones share it; it closes when the last handle of any kind is dropped.
@@ -57,6 +58,11 @@ impl Statehouse {
     /// Cells of the space `default`, branch `main`, each a group of its own.
     pub fn cells(&self) -> Cells {
         self.default_space().cells()
+    }
+
+    /// Records of the space `default`, branch `main`, each a group of its own.
+    pub fn records(&self) -> Records {
+        self.default_space().records()
     }
 
     /// A group of the space `default`, branch `main`: what is in it can change in one transaction.
@@ -170,6 +176,20 @@ impl Space {
     /// Cells of this branch, each a group of its own.
     pub fn cells(&self) -> Cells {
         Cells::new(self.scope.clone(), None)
+    }
+
+    /// Records of this branch, each a group of its own.
+    pub fn records(&self) -> Records {
+        Records::new(self.scope.clone(), None)
+    }
+
+    /// Declares a type for the records whose names begin with `prefix`, or changes what can be changed of one: states
+    /// can be added, indexes and the state field stay. Records that exist keep the type that they have.
+    pub fn declare_type(&self, prefix: &str, record_type: RecordType) -> Result<(), Error> {
+        let (_, catalogue) = self.scope.shard.view()?;
+        let space = catalogue.space_named(&self.scope.space)?;
+        let record_type = Box::new(record_type);
+        change(&self.scope.shard, CatalogueChange::DeclareType { space, prefix: prefix.to_owned(), record_type })
     }
 
     /// A group of this branch: what is in it can change in one transaction.

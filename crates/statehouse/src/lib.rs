@@ -17,6 +17,7 @@
 //!
 //! - [`Statehouse`]: an open directory. Handles are cheap to clone and can be sent anywhere.
 //! - [`Cells`]: named values with versions, history and compare-and-swap.
+//! - [`Records`]: job state: fields, TTL, claims, leases, fences.
 //! - [`Group`]: what is stored and committed together; [`Transaction`] on it.
 //! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
 //! - [`seed`]: the state primitive's commands and outputs.
@@ -29,6 +30,7 @@ mod apply;
 mod branches;
 mod cells;
 mod clock;
+mod commit;
 mod directory;
 mod error;
 mod group;
@@ -37,13 +39,16 @@ mod image;
 mod options;
 mod pending;
 mod proposer;
+pub mod records;
 pub mod seed;
 mod shard;
+mod timer;
 mod transaction;
 mod walker;
 
 pub use cells::Cells;
 pub use clock::{Clock, SystemClock};
+pub use commit::Commit;
 pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 pub use contract::cells::PastVersion;
 pub use contract::{
@@ -55,4 +60,5 @@ pub use group::Group;
 pub use house::{Space, Statehouse, Status};
 pub use options::Options;
 pub use pending::Pending;
+pub use records::Records;
 pub use transaction::{Committed, Isolation, Transaction};

@@ -9,7 +9,7 @@ use contract::{Error, Failure, FailureKind};
 use journal::{Consumer, JournalError, Queued};
 use kernel::EntryHeader;
 
-use crate::clock::{Clock, Stamper};
+use crate::clock::Time;
 use crate::pending::Responder;
 
 /// A command that waits for the journal.
@@ -32,14 +32,13 @@ pub(crate) struct DurableEntry {
 }
 
 pub(crate) struct Proposer {
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) stamper: Stamper,
+    pub(crate) time: Arc<Time>,
     pub(crate) apply: SyncSender<DurableEntry>,
 }
 
 impl Consumer<Submission> for Proposer {
     fn seal(&mut self, commands: &[Submission]) -> Vec<u8> {
-        let header = EntryHeader::new(self.stamper.stamp(&*self.clock));
+        let header = EntryHeader::new(self.time.stamp());
         header.encode(commands.iter().map(|command| command.envelope.as_slice()))
     }
 

@@ -20,12 +20,13 @@ use storage::TreeStore;
 use crate::admission::envelope;
 use crate::answers::Answers;
 use crate::apply::ApplyLoop;
-use crate::clock::{Clock, Stamper};
+use crate::clock::{Clock, Time};
 use crate::directory::{Directory, Found, Unfinished};
 use crate::error::{cannot_open, from_full_queue, from_halt, from_journal, from_kv};
 use crate::options::Options;
 use crate::pending::{Pending, Responder};
 use crate::proposer::{DurableEntry, Proposer, Submission};
+use crate::timer::{Agenda, Timer};
 use crate::walker::Walker;
 
 /// The one shard of a library's directory.
@@ -52,6 +53,7 @@ pub(crate) struct Shard {
     files: Arc<dyn EntryFiles>,
     apply: Mutex<Option<JoinHandle<()>>>,
     walker: Mutex<Option<Walker>>,
+    timer: Mutex<Option<Timer>>,
     closed: AtomicBool,
     /// Last, so that the lock is let go after everything else.
     _directory: Directory,
@@ -65,6 +67,7 @@ pub(crate) struct Access {
     store: Arc<Overlay>,
     journal: Arc<LocalJournal<Submission>>,
     clock: Arc<dyn Clock>,
+    time: Arc<Time>,
 }
 
 /// What the apply loop tells everybody else.
@@ -162,11 +165,13 @@ impl Shard {
             failed: AtomicBool::new(false),
         });
         let applied_at_open = kernel.applied().index;
+        let agenda = Arc::new(Agenda::default());
         let mut apply_loop = ApplyLoop {
             kernel,
             store: store.clone(),
             shared: shared.clone(),
             answers: Answers::start()?,
+            agenda: agenda.clone(),
             applied_at_open,
             replay_bytes_max: options.replay_bytes_max,
             bytes_since_flush: 0,
@@ -174,9 +179,11 @@ impl Shard {
         };
         replay(&*files, &mut apply_loop)?;
 
-        let stamper = Stamper::new(&*options.clock, apply_loop.kernel.applied().stamp);
+        let view = store.view().map_err(|error| from_kv(&error))?;
+        agenda.set(apply_loop.kernel.next_due(view).map_err(|halt| from_halt(&halt))?);
+        let time = Arc::new(Time::new(options.clock.clone(), apply_loop.kernel.applied().stamp));
         let (sender, entries) = sync_channel::<DurableEntry>(APPLY_QUEUE_ENTRIES);
-        let proposer = Proposer { clock: options.clock.clone(), stamper, apply: sender };
+        let proposer = Proposer { time: time.clone(), apply: sender };
         let journal = LocalJournal::start(files.clone(), SHARD, &options.journal, proposer)
             .map_err(|error| from_journal(&error))?;
         let journal = Arc::new(journal);
@@ -188,7 +195,7 @@ impl Shard {
                 move || apply_loop.run(&entries, cut)
             })
             .map_err(|error| cannot_open(format!("could not start the apply thread: {error}")))?;
-        let access = Access { shared: shared.clone(), store, journal, clock: options.clock.clone() };
+        let access = Access { shared: shared.clone(), store, journal, clock: options.clock.clone(), time };
         let shard = Arc::new(Self {
             shared,
             access: access.clone(),
@@ -196,11 +203,14 @@ impl Shard {
             files,
             apply: Mutex::new(Some(apply)),
             walker: Mutex::new(None),
+            timer: Mutex::new(None),
             closed: AtomicBool::new(false),
             _directory: directory,
         });
-        let walker = Walker::start(access, options.retention_walk_every)?;
+        let walker = Walker::start(access.clone(), options.retention_walk_every)?;
         *shard.walker.lock().unwrap_or_else(PoisonError::into_inner) = Some(walker);
+        let timer = Timer::start(access, agenda)?;
+        *shard.timer.lock().unwrap_or_else(PoisonError::into_inner) = Some(timer);
         Ok(shard)
     }
 
@@ -214,6 +224,11 @@ impl Shard {
 
     pub(crate) fn clock(&self) -> &dyn Clock {
         self.access.clock()
+    }
+
+    /// What the stamp of an entry would be now.
+    pub(crate) fn now(&self) -> session::Stamp {
+        self.access.time().now()
     }
 
     /// Proposes a command.
@@ -268,6 +283,8 @@ impl Shard {
         }
         let walker = self.walker.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(walker);
+        let timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(timer);
         self.access.journal.close();
         let apply = self.apply.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Err(_)) = apply.map(JoinHandle::join) {
@@ -299,6 +316,14 @@ impl Access {
 
     pub(crate) fn clock(&self) -> &dyn Clock {
         &*self.clock
+    }
+
+    pub(crate) fn time(&self) -> &Time {
+        &self.time
+    }
+
+    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
+        self.shared.catalogue()
     }
 
     /// Proposes a command.

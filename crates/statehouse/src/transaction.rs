@@ -213,6 +213,7 @@ impl Transaction {
             space: self.ids.space,
             branch: self.ids.branch,
             group: self.group.as_deref(),
+            fence: None,
             guards,
             ops: self.own.ops(),
         };

@@ -86,7 +86,8 @@ fn walk(access: &Access, signals: &mut Signals) -> Result<(), Error> {
 
 fn look(access: &Access, cursor: Option<&[u8]>) -> Result<(Vec<TrimStep>, Option<Vec<u8>>), Error> {
     let (view, catalogue) = access.view()?;
-    let now_us = access.clock().wall_us();
+    // The time of stamps, not the machine's clock, which may jump: a step that is found early would trim nothing.
+    let now_us = access.time().now().wall_us;
     find_due(&*view, &catalogue, &keys(), now_us, cursor, HEADS_PER_STEP).map_err(|halt| from_halt(&halt))
 }
 

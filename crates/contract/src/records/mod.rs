@@ -163,6 +163,19 @@ pub fn token(name: &str, attempt: u64) -> String {
     format!("{name}#{attempt}")
 }
 
+/// The message that says what a sweep did to a record: JSON with `record`, `attempt`, `token` and `reason`.
+///
+/// ```
+/// let message = statehouse_contract::records::sweep_message("jobs.1", 2, "rescued");
+/// assert_eq!(message, r#"{"attempt":2,"reason":"rescued","record":"jobs.1","token":"jobs.1#2"}"#);
+/// ```
+pub fn sweep_message(record: &str, attempt: u64, reason: &str) -> String {
+    // Put together here: the order of a JSON map's keys is a feature of its crate, and this is stored.
+    let text = |text: &str| serde_json::Value::from(text).to_string();
+    let (record_text, token) = (text(record), text(&token(record, attempt)));
+    format!(r#"{{"attempt":{attempt},"reason":{},"record":{record_text},"token":{token}}}"#, text(reason))
+}
+
 /// What became of a record whose attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {

@@ -209,6 +209,8 @@ impl RecordType {
             || kind_of(&self.failed) != Some(StateKind::Terminal)
         {
             Some("its completed or its failed state is not a terminal state of it")
+        } else if self.indexes.iter().any(|(field, _)| field == "timeout_at") {
+            Some("an index on the end of a lease would change with time")
         } else if self.lease.is_zero() || self.attempts_max == 0 {
             Some("its lease or its number of attempts is zero")
         } else {

@@ -1,10 +1,11 @@
 //! Changes of the catalogue: checked first, then made, each raising the revision by one.
 
 use contract::catalogue::MAIN_BRANCH;
+use contract::records::types::RecordType;
 use contract::{Limits, Rejection, Retention};
 use kv::{DecodeError, Reader, Staging, Writer};
 
-use super::{BranchId, Catalogue, SpaceId};
+use super::{BranchId, Catalogue, SpaceId, types};
 use crate::keys::Keys;
 
 /// One change.
@@ -38,6 +39,15 @@ pub enum CatalogueChange {
     },
     /// Sets the bounds that decide what a command does.
     SetLimits(Limits),
+    /// Declares a record type for a prefix of names.
+    DeclareType {
+        /// In which space.
+        space: SpaceId,
+        /// For which names.
+        prefix: String,
+        /// The type.
+        record_type: Box<RecordType>,
+    },
 }
 
 impl Catalogue {
@@ -93,6 +103,13 @@ impl Catalogue {
                 self.limits = *limits;
                 None
             }
+            CatalogueChange::DeclareType { space, prefix, record_type } => {
+                self.space(*space)?;
+                let found = self.spaces.get_mut(space).expect("it was just looked up");
+                let declared = found.types.declare(prefix, record_type)?;
+                self.write_types(keys, state, *space);
+                Some(declared)
+            }
         };
         self.revision += 1;
         self.write_meta(keys, state);
@@ -125,6 +142,7 @@ const CREATE_BRANCH: u8 = 2;
 const DELETE_BRANCH: u8 = 3;
 const SET_RETENTION: u8 = 4;
 const SET_LIMITS: u8 = 5;
+const DECLARE_TYPE: u8 = 6;
 
 impl CatalogueChange {
     pub(crate) fn encode(&self, writer: &mut Writer) {
@@ -138,6 +156,11 @@ impl CatalogueChange {
                 encode_retention(writer.u8(SET_RETENTION).u32(*space), retention)
             }
             CatalogueChange::SetLimits(limits) => encode_limits(writer.u8(SET_LIMITS), limits),
+            CatalogueChange::DeclareType { space, prefix, record_type } => {
+                writer.u8(DECLARE_TYPE).u32(*space).bytes(prefix.as_bytes());
+                types::encode(writer, record_type);
+                writer
+            }
         };
     }
 
@@ -150,6 +173,11 @@ impl CatalogueChange {
                 CatalogueChange::SetRetention { space: reader.u32()?, retention: decode_retention(reader)? }
             }
             SET_LIMITS => CatalogueChange::SetLimits(decode_limits(reader)?),
+            DECLARE_TYPE => CatalogueChange::DeclareType {
+                space: reader.u32()?,
+                prefix: reader.text()?.to_owned(),
+                record_type: Box::new(types::decode(reader)?),
+            },
             _ => {
                 return Err(DecodeError { what: "a catalogue change of an unknown kind" });
             }

@@ -5,6 +5,7 @@
 
 mod change;
 mod rows;
+pub mod types;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::{Limits, Rejection, Retention};
 
 pub use change::CatalogueChange;
+pub use types::{Declared, TypeId, Types};
 
 use crate::keys::CellId;
 use crate::place::Buckets;
@@ -46,6 +48,8 @@ pub struct Space {
     pub name: String,
     /// How much history its cells keep.
     pub retention: Retention,
+    /// Its record types.
+    pub types: Types,
     branches: BTreeMap<BranchId, Branch>,
     /// Of the branches that were not deleted.
     branch_names: BTreeMap<String, BranchId>,
@@ -132,7 +136,13 @@ impl Catalogue {
 
 impl Space {
     fn new(name: &str, retention: Retention) -> Self {
-        Self { name: name.to_owned(), retention, branches: BTreeMap::new(), branch_names: BTreeMap::new() }
+        Self {
+            name: name.to_owned(),
+            retention,
+            types: Types::default(),
+            branches: BTreeMap::new(),
+            branch_names: BTreeMap::new(),
+        }
     }
 
     fn insert_branch(&mut self, branch: BranchId, added: Branch) {

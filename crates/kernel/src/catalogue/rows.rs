@@ -6,7 +6,7 @@ use kv::{Bytes, DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
 use super::change::{decode_limits, decode_retention, encode_limits, encode_retention};
-use super::{Branch, BranchId, Catalogue, Space, SpaceId};
+use super::{Branch, BranchId, Catalogue, Space, SpaceId, types};
 use crate::keys::Keys;
 use crate::place::Buckets;
 
@@ -47,6 +47,13 @@ impl Catalogue {
         state.put(keys.catalogue_branch(space, branch), writer.finish());
     }
 
+    /// Writes the rows of a space's types. The built-in one has a row as soon as any type was declared.
+    pub(super) fn write_types(&self, keys: &Keys, state: &mut Staging, space: SpaceId) {
+        for declared in self.spaces[&space].types.iter() {
+            state.put(keys.catalogue_type(space, declared.id), types::encode_row(space, declared));
+        }
+    }
+
     /// Reads the rows.
     pub fn load(view: &dyn View, keys: &Keys) -> Result<Self, Halt> {
         let meta = view.get(&keys.catalogue_meta())?;
@@ -61,6 +68,12 @@ impl Catalogue {
             let space = catalogue.spaces.get_mut(&space);
             let space = space.ok_or_else(|| Halt::Inconsistent("a branch belongs to no space".into()))?;
             space.insert_branch(branch, found);
+        }
+        for row in rows(view, keys.catalogue_types()) {
+            let (space, declared) = types::decode_row(&row?).map_err(undecodable)?;
+            let space = catalogue.spaces.get_mut(&space);
+            let space = space.ok_or_else(|| Halt::Inconsistent("a record type belongs to no space".into()))?;
+            space.types.insert(declared);
         }
         Ok(catalogue)
     }

@@ -42,6 +42,7 @@ pub(crate) fn check(state: &Staging, place: &Place<'_>, guard: &Guard<'_>) -> Re
         Guard::CellsUnchangedSince(from, to, commit) => {
             return check_range(state, place, from, *to, *commit);
         }
+        other => unreachable!("a guard that is not about cells: {other:?}"),
     };
     let cell = match place.cell(name) {
         Ok(cell) => cell,

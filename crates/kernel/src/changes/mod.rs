@@ -18,6 +18,8 @@ pub enum Subject {
     Cell = 1,
     /// A record.
     Record = 2,
+    /// A message to another group; its name is the group that sent it, its version the number of the command that did.
+    Message = 3,
 }
 
 /// Why it changed.
@@ -40,6 +42,10 @@ pub enum Reason {
     Finished = 7,
     /// Its attempts are used up.
     Exhausted = 8,
+    /// The message was applied in its target.
+    Delivered = 9,
+    /// The target refused the message, which is gone.
+    Refused = 10,
 }
 
 /// What changed, borrowed.

@@ -2,11 +2,16 @@
 //!
 //! Touches: the `Counts` rows of the shard, one for each queue and type: its number in each state.
 
-use kv::{Reader, Staging, Writer};
+use std::collections::BTreeSet;
+
+use contract::records::Counts;
+use kv::{KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
+use crate::catalogue::Catalogue;
 use crate::folded::CountKey;
 use crate::keys::Keys;
+use crate::keys::records::read_counts_key;
 
 const FORMAT: u8 = 1;
 
@@ -31,11 +36,49 @@ pub(crate) fn add(state: &mut Staging, keys: &Keys, key: &CountKey, by: i64) -> 
     Ok(())
 }
 
+/// The names of the queues in a range of counts.
+pub(crate) fn queues(state: &Staging, range: &KeyRange) -> Result<BTreeSet<String>, Halt> {
+    let rows = state.scan(range, Order::Ascending);
+    rows.map(|row| {
+        let (key, _) = row?;
+        let read = read_counts_key(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among counts".into()))?;
+        Ok(read.0)
+    })
+    .collect()
+}
+
 fn encode(writer: &mut Writer, counts: &[u64]) {
     writer.u8(FORMAT);
     for count in counts {
         writer.u64(*count);
     }
+}
+
+/// How many records of each type are in each state, of the queues whose names begin with a prefix.
+pub fn count_states(
+    view: &dyn View,
+    keys: &Keys,
+    catalogue: &Catalogue,
+    space: u32,
+    branch: u32,
+    prefix: &str,
+) -> Result<Counts, Halt> {
+    let mut counts = Counts::default();
+    let Ok(found) = catalogue.space(space) else {
+        return Ok(counts);
+    };
+    for row in view.scan(&keys.counts_with_prefix(space, branch, prefix), Order::Ascending) {
+        let (key, row) = row?;
+        let read = read_counts_key(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among counts".into()))?;
+        let Some(declared) = found.types.get(read.1) else {
+            continue;
+        };
+        for (state, count) in (0..).zip(decode(&row)?).filter(|(_, count)| *count > 0) {
+            let place = (declared.definition.name.clone(), declared.state_name(state).to_owned());
+            *counts.by_state.entry(place).or_default() += count;
+        }
+    }
+    Ok(counts)
 }
 
 /// The number in each state, by the state's number in its type; states beyond the last have none.

@@ -1,3 +1,82 @@
 //! Records: named sets of fields that workers claim, move and finish.
+//!
+//! - [`row`]: a record as bytes. [`fields`]: what its fields hold. [`index`], [`counts`]: what is found without a scan.
+//! - `write`: the one place that writes a record, with everything that follows from it.
+//! - `state`: which moves between states are allowed. `patch`, `attempt`: the operations. `guard`: the conditions.
+//! - [`schedule`]: what can be claimed and what is due; `window`: the low end of such an index in memory.
+//! - `tick`: what time does. [`send`]: messages. [`get`], [`scan`]: reading.
+//!
+//! Keeps: R1 to R6 of `ARCHITECTURE.md`.
 
-pub(crate) mod counts;
+pub(crate) mod attempt;
+pub mod counts;
+pub mod fields;
+pub mod get;
+pub(crate) mod guard;
+pub mod index;
+pub(crate) mod patch;
+pub mod row;
+pub mod scan;
+pub mod schedule;
+pub mod send;
+pub(crate) mod state;
+pub(crate) mod tick;
+pub(crate) mod window;
+pub(crate) mod write;
+
+use contract::Rejection;
+use session::Halt;
+
+use crate::answer::OpOutcome;
+use crate::changes::Reason;
+use crate::command::{RecordAct, TtlArgument};
+use crate::keys::CellId;
+use crate::machine::Applying;
+use patch::no_such_record;
+
+/// Does something to a record. `fenced` says that the transaction belongs to the live attempt of this record.
+pub(crate) fn act(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    act: &RecordAct<'_>,
+    fenced: bool,
+) -> Result<Result<OpOutcome, Rejection>, Halt> {
+    match act {
+        RecordAct::Put { record_type, ttl, fields } => patch::put(applying, record, *record_type, *ttl, fields, fenced),
+        RecordAct::Patch { must_exist, fields } => patch::patch(applying, record, *must_exist, fields),
+        RecordAct::Swap { field, expected, new } => patch::swap(applying, record, field, *expected, *new),
+        RecordAct::Increment { field, by } => patch::increment(applying, record, field, *by),
+        RecordAct::Delete => delete(applying, record),
+        RecordAct::Touch { ttl } => touch(applying, record, *ttl),
+        RecordAct::Claim { worker, lease_us } => attempt::claim(applying, record, worker, *lease_us),
+        RecordAct::Extend { attempt, lease_us } => attempt::extend(applying, record, *attempt, *lease_us),
+        RecordAct::Release { attempt } => attempt::release(applying, record, *attempt),
+        RecordAct::Complete { attempt, fields } => attempt::complete(applying, record, *attempt, fields),
+        RecordAct::Fail { attempt, fields } => attempt::fail(applying, record, *attempt, fields),
+    }
+}
+
+fn delete(applying: &mut Applying<'_>, record: &CellId<'_>) -> Result<Result<OpOutcome, Rejection>, Halt> {
+    let opened = write::open(applying, record)?;
+    let before = opened.row()?;
+    if before.numbers.deleted {
+        return Ok(Ok(OpOutcome::Nothing));
+    }
+    Ok(Ok(OpOutcome::Written(write::remove(applying, record, &before, Reason::Deleted)?)))
+}
+
+/// Sets how long the record will exist. `Persist` here means for ever, whatever its type says.
+fn touch(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    ttl: TtlArgument,
+) -> Result<Result<OpOutcome, Rejection>, Halt> {
+    let opened = write::open(applying, record)?;
+    let before = opened.row()?;
+    if before.numbers.deleted {
+        return Ok(Err(no_such_record(record)));
+    }
+    let mut after = write::successor(applying, &before);
+    patch::set_ttl(applying, &mut after, None, ttl, true);
+    Ok(Ok(OpOutcome::Written(write::store(applying, record, &before, after, Reason::Written)?)))
+}

@@ -83,6 +83,7 @@ impl Command {
                 space: transaction.space,
                 branch: transaction.branch,
                 group: transaction.group,
+                fence: None,
                 guards: transaction.guards.clone(),
                 ops: transaction.ops.iter().map(Op::borrowed).collect(),
             }),

@@ -298,7 +298,7 @@ fn compare_answer(
     expected: Result<Vec<OpOutcome>, Vec<Rejection>>,
 ) -> Result<(), String> {
     let as_expected = match (&answered, &expected) {
-        (Ok((outcome, _)), Ok(outcomes)) => outcomes.as_slice() == [*outcome],
+        (Ok((outcome, _)), Ok(outcomes)) => outcomes.as_slice() == std::slice::from_ref(outcome),
         (Err(Error::Rejected(rejection)), Err(any_of)) => any_of.contains(rejection),
         _ => false,
     };

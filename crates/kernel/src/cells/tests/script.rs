@@ -133,7 +133,7 @@ impl Stage {
         let value = value(words.last().unwrap());
         let ops = vec![op(&words, &value)];
         let (space, branch) = (self.space, self.branch);
-        self.propose(&Body::Transact(Transact { space, branch, group, guards: Vec::new(), ops }))
+        self.propose(&Body::Transact(Transact { space, branch, group, fence: None, guards: Vec::new(), ops }))
     }
 
     fn transact(&mut self, statement: &str) -> String {
@@ -145,7 +145,7 @@ impl Stage {
         let values: Vec<_> = ops.iter().map(|words| value(words.last().unwrap())).collect();
         let ops = ops.iter().zip(&values).map(|(words, value)| op(words, value)).collect();
         let (space, branch) = (self.space, self.branch);
-        self.propose(&Body::Transact(Transact { space, branch, group: Some(group), guards, ops }))
+        self.propose(&Body::Transact(Transact { space, branch, group: Some(group), fence: None, guards, ops }))
     }
 
     fn change(&mut self, words: &[&str]) -> String {
@@ -203,7 +203,7 @@ impl Stage {
         let header = EntryHeader::new(Stamp { wall_us: self.clock_us, cluster_us: 0 });
         let entry = header.encode([command.as_slice()].into_iter());
         let names = match body {
-            Body::Transact(transact) => transact.ops.iter().map(Op::name).collect(),
+            Body::Transact(transact) => transact.ops.iter().filter_map(Op::name).collect(),
             _ => Vec::new(),
         };
         match self.apply(entry).remove(0) {

@@ -139,12 +139,7 @@ impl Reference {
             let changed = inside.filter(|(_, cell)| changed(Some(cell), since));
             return changed.map(|(name, cell)| conflict(name, Some(cell))).collect();
         }
-        let (Guard::CellAbsent(name)
-        | Guard::CellExists(name)
-        | Guard::CellVersionIs(name, _)
-        | Guard::CellVersionBelow(name, _)
-        | Guard::CellUnchangedSince(name, _)
-        | Guard::CellsUnchangedSince(name, _, _)) = *guard;
+        let name = guard.name().expect("ranges are answered above");
         let cell = self.cells.get(&CellName::new(space, branch, group, name));
         let holds = match *guard {
             Guard::CellAbsent(_) => live(cell).is_none(),
@@ -152,7 +147,7 @@ impl Reference {
             Guard::CellVersionIs(_, version) => live(cell) == Some(version),
             Guard::CellVersionBelow(_, version) => live(cell).is_none_or(|live| live < version),
             Guard::CellUnchangedSince(_, since) => !changed(cell, since),
-            Guard::CellsUnchangedSince(..) => unreachable!("answered above"),
+            _ => unreachable!("answered above, or not about cells"),
         };
         if holds { Vec::new() } else { vec![conflict(name, cell)] }
     }
@@ -241,6 +236,7 @@ impl Reference {
                 self.spaces.get_mut(space).ok_or_else(|| missing(space))?.retention = *retention;
             }
             CatalogueChange::SetLimits(limits) => self.limits = *limits,
+            CatalogueChange::DeclareType { .. } => unreachable!("the model of cells declares no record types"),
         }
         self.revision += 1;
         Ok(assigned)

@@ -2,7 +2,13 @@
 //!
 //! A body borrows its bytes: it is decoded once, when it is applied.
 
+mod guard;
+mod record_op;
+
 use kv::{DecodeError, Reader, Writer};
+
+pub use guard::Guard;
+pub use record_op::{FieldPatch, FieldValue, RecordAct, Send, Target, TtlArgument};
 
 use crate::catalogue::CatalogueChange;
 use crate::trim::TrimStep;
@@ -19,6 +25,38 @@ pub enum Body<'bytes> {
     Trim(Vec<TrimStep>),
     /// Raises the level of behaviour.
     Level(u32),
+    /// Does what is due, up to a bound.
+    Tick,
+    /// Takes ready records for a worker, each in a step of its own.
+    ClaimNext(ClaimNext<'bytes>),
+    /// Forgets messages that were published, each by bucket, command and place.
+    Published(Vec<(u16, u64, u16)>),
+}
+
+/// Takes the first ready records of all queues whose names begin with a prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClaimNext<'bytes> {
+    /// The space.
+    pub space: u32,
+    /// The branch.
+    pub branch: u32,
+    /// The prefix of the queues.
+    pub prefix: &'bytes str,
+    /// How many at most.
+    pub records_max: u32,
+    /// The worker's name; may be empty.
+    pub worker: &'bytes str,
+    /// For how long, in µs, if not as their type says.
+    pub lease_us: Option<u64>,
+}
+
+/// The check that a transaction belongs to the live attempt of a record in its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fence<'bytes> {
+    /// The record.
+    pub record: &'bytes str,
+    /// The attempt.
+    pub attempt: u64,
 }
 
 /// Operations in one group, applied in order, all or nothing.
@@ -30,31 +68,16 @@ pub struct Transact<'bytes> {
     pub branch: u32,
     /// The group, or none if it is the name of the one thing that is touched.
     pub group: Option<&'bytes str>,
+    /// The attempt that it belongs to, if it belongs to one.
+    pub fence: Option<Fence<'bytes>>,
     /// What must hold.
     pub guards: Vec<Guard<'bytes>>,
     /// What to do.
     pub ops: Vec<Op<'bytes>>,
 }
 
-/// A condition that is checked before any operation of its transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guard<'bytes> {
-    /// The cell does not exist.
-    CellAbsent(&'bytes str),
-    /// The cell exists.
-    CellExists(&'bytes str),
-    /// The cell exists at this version.
-    CellVersionIs(&'bytes str, u64),
-    /// The cell exists at a lower version, or does not exist.
-    CellVersionBelow(&'bytes str, u64),
-    /// The cell was not written by a commit after this one.
-    CellUnchangedSince(&'bytes str, u64),
-    /// No cell with a name from the first to before the second was written by a commit after this one.
-    CellsUnchangedSince(&'bytes str, Option<&'bytes str>, u64),
-}
-
 /// One operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op<'bytes> {
     /// Creates the cell, or leaves the one that is there.
     CellInit(&'bytes str, ValueRef<'bytes>),
@@ -64,12 +87,19 @@ pub enum Op<'bytes> {
     CellCas(&'bytes str, Option<u64>, ValueRef<'bytes>),
     /// Deletes the cell.
     CellDelete(&'bytes str),
+    /// Does something to a record.
+    Record(&'bytes str, RecordAct<'bytes>),
+    /// Sends a message.
+    Send(Send<'bytes>),
 }
 
 const TRANSACT: u8 = 1;
 const CATALOGUE: u8 = 2;
 const TRIM: u8 = 3;
 const LEVEL: u8 = 4;
+const TICK: u8 = 5;
+const CLAIM_NEXT: u8 = 6;
+const PUBLISHED: u8 = 7;
 
 impl<'bytes> Body<'bytes> {
     /// Appends the body's bytes.
@@ -85,6 +115,19 @@ impl<'bytes> Body<'bytes> {
             }
             Body::Level(level) => {
                 writer.u8(LEVEL).u32(*level);
+            }
+            Body::Tick => {
+                writer.u8(TICK);
+            }
+            Body::ClaimNext(claim) => {
+                writer.u8(CLAIM_NEXT).u32(claim.space).u32(claim.branch).bytes(claim.prefix.as_bytes());
+                writer.u32(claim.records_max).bytes(claim.worker.as_bytes()).optional_u64(claim.lease_us);
+            }
+            Body::Published(messages) => {
+                writer.u8(PUBLISHED).u32(count(messages.len()));
+                for (bucket, commit, ordinal) in messages {
+                    writer.u16(*bucket).u64(*commit).u16(*ordinal);
+                }
             }
         }
     }
@@ -103,6 +146,22 @@ impl<'bytes> Body<'bytes> {
                 Body::Trim(steps)
             }
             LEVEL => Body::Level(reader.u32()?),
+            TICK => Body::Tick,
+            CLAIM_NEXT => Body::ClaimNext(ClaimNext {
+                space: reader.u32()?,
+                branch: reader.u32()?,
+                prefix: reader.text()?,
+                records_max: reader.u32()?,
+                worker: reader.text()?,
+                lease_us: reader.optional_u64()?,
+            }),
+            PUBLISHED => {
+                let mut messages = Vec::new();
+                for _ in 0..reader.u32()? {
+                    messages.push((reader.u16()?, reader.u64()?, reader.u16()?));
+                }
+                Body::Published(messages)
+            }
             _ => {
                 return Err(DecodeError { what: "a command of an unknown kind" });
             }
@@ -120,8 +179,10 @@ impl<'bytes> Transact<'bytes> {
     fn encode(&self, writer: &mut Writer) {
         writer.u32(self.space).u32(self.branch);
         optional_text(writer, self.group);
-        // No fence yet: a transaction that carries one begins with 1 here.
-        writer.u8(0);
+        match self.fence {
+            None => writer.u8(0),
+            Some(fence) => writer.u8(1).bytes(fence.record.as_bytes()).u64(fence.attempt),
+        };
         writer.u32(count(self.guards.len()));
         for guard in &self.guards {
             guard.encode(writer);
@@ -136,9 +197,7 @@ impl<'bytes> Transact<'bytes> {
         let space = reader.u32()?;
         let branch = reader.u32()?;
         let group = read_optional_text(reader)?;
-        if reader.bool()? {
-            return Err(DecodeError { what: "a fence, which this release does not know" });
-        }
+        let fence = if reader.bool()? { Some(Fence { record: reader.text()?, attempt: reader.u64()? }) } else { None };
         let mut guards = Vec::new();
         for _ in 0..reader.u32()? {
             guards.push(Guard::decode(reader)?);
@@ -147,7 +206,7 @@ impl<'bytes> Transact<'bytes> {
         for _ in 0..reader.u32()? {
             ops.push(Op::decode(reader)?);
         }
-        Ok(Self { space, branch, group, guards, ops })
+        Ok(Self { space, branch, group, fence, guards, ops })
     }
 }
 
@@ -162,68 +221,36 @@ fn read_optional_text<'bytes>(reader: &mut Reader<'bytes>) -> Result<Option<&'by
     Ok(if reader.bool()? { Some(reader.text()?) } else { None })
 }
 
-const CELL_ABSENT: u8 = 1;
-const CELL_EXISTS: u8 = 2;
-const CELL_VERSION_IS: u8 = 3;
-const CELL_VERSION_BELOW: u8 = 4;
-const CELL_UNCHANGED_SINCE: u8 = 5;
-const CELLS_UNCHANGED_SINCE: u8 = 6;
-
-impl<'bytes> Guard<'bytes> {
-    fn encode(&self, writer: &mut Writer) {
-        match self {
-            Guard::CellAbsent(name) => writer.u8(CELL_ABSENT).bytes(name.as_bytes()),
-            Guard::CellExists(name) => writer.u8(CELL_EXISTS).bytes(name.as_bytes()),
-            Guard::CellVersionIs(name, version) => writer.u8(CELL_VERSION_IS).bytes(name.as_bytes()).u64(*version),
-            Guard::CellVersionBelow(name, version) => {
-                writer.u8(CELL_VERSION_BELOW).bytes(name.as_bytes()).u64(*version)
-            }
-            Guard::CellUnchangedSince(name, commit) => {
-                writer.u8(CELL_UNCHANGED_SINCE).bytes(name.as_bytes()).u64(*commit)
-            }
-            Guard::CellsUnchangedSince(from, to, commit) => {
-                writer.u8(CELLS_UNCHANGED_SINCE).bytes(from.as_bytes());
-                optional_text(writer, *to);
-                writer.u64(*commit)
-            }
-        };
-    }
-
-    fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
-        Ok(match reader.u8()? {
-            CELL_ABSENT => Guard::CellAbsent(reader.text()?),
-            CELL_EXISTS => Guard::CellExists(reader.text()?),
-            CELL_VERSION_IS => Guard::CellVersionIs(reader.text()?, reader.u64()?),
-            CELL_VERSION_BELOW => Guard::CellVersionBelow(reader.text()?, reader.u64()?),
-            CELL_UNCHANGED_SINCE => Guard::CellUnchangedSince(reader.text()?, reader.u64()?),
-            CELLS_UNCHANGED_SINCE => {
-                Guard::CellsUnchangedSince(reader.text()?, read_optional_text(reader)?, reader.u64()?)
-            }
-            _ => {
-                return Err(DecodeError { what: "a guard of an unknown kind" });
-            }
-        })
-    }
-}
-
 const CELL_INIT: u8 = 1;
 const CELL_SET: u8 = 2;
 const CELL_CAS: u8 = 3;
 const CELL_DELETE: u8 = 4;
+const RECORD: u8 = 5;
+const SEND: u8 = 6;
 
 impl<'bytes> Op<'bytes> {
-    /// The name of what it touches.
-    pub fn name(&self) -> &'bytes str {
+    /// The name of what it touches; a message touches nothing.
+    pub fn name(&self) -> Option<&'bytes str> {
         match self {
-            Op::CellInit(name, _) | Op::CellSet(name, _) | Op::CellCas(name, _, _) | Op::CellDelete(name) => name,
+            Op::CellInit(name, _)
+            | Op::CellSet(name, _)
+            | Op::CellCas(name, _, _)
+            | Op::CellDelete(name)
+            | Op::Record(name, _) => Some(name),
+            Op::Send(_) => None,
         }
     }
 
-    /// The value that it writes, if it writes one.
-    pub fn value(&self) -> Option<ValueRef<'bytes>> {
+    /// The most bytes of one value that it writes.
+    pub fn value_bytes(&self) -> usize {
         match self {
-            Op::CellInit(_, value) | Op::CellSet(_, value) | Op::CellCas(_, _, value) => Some(*value),
-            Op::CellDelete(_) => None,
+            Op::CellInit(_, value) | Op::CellSet(_, value) | Op::CellCas(_, _, value) => value.len(),
+            Op::CellDelete(_) => 0,
+            Op::Record(_, act) => act.values().map(|value| value.len()).max().unwrap_or(0),
+            Op::Send(send) => match send.target {
+                Target::Transact(body) => body.len(),
+                Target::Topic { payload, .. } => payload.len(),
+            },
         }
     }
 
@@ -238,6 +265,8 @@ impl<'bytes> Op<'bytes> {
             Op::CellDelete(name) => {
                 writer.u8(CELL_DELETE).bytes(name.as_bytes());
             }
+            Op::Record(name, act) => act.encode(writer.u8(RECORD).bytes(name.as_bytes())),
+            Op::Send(send) => send.encode(writer.u8(SEND)),
         }
     }
 
@@ -247,6 +276,8 @@ impl<'bytes> Op<'bytes> {
             CELL_SET => Op::CellSet(reader.text()?, decode_value(reader)?),
             CELL_CAS => Op::CellCas(reader.text()?, reader.optional_u64()?, decode_value(reader)?),
             CELL_DELETE => Op::CellDelete(reader.text()?),
+            RECORD => Op::Record(reader.text()?, RecordAct::decode(reader)?),
+            SEND => Op::Send(Send::decode(reader)?),
             _ => {
                 return Err(DecodeError { what: "an operation of an unknown kind" });
             }
@@ -255,12 +286,12 @@ impl<'bytes> Op<'bytes> {
 }
 
 /// A value inside a command: its length with the kind, then kind and payload.
-fn encode_value(writer: &mut Writer, value: ValueRef<'_>) {
+pub(crate) fn encode_value(writer: &mut Writer, value: ValueRef<'_>) {
     writer.u32(count(value.len() + 1));
     value.encode(writer);
 }
 
-fn decode_value<'bytes>(reader: &mut Reader<'bytes>) -> Result<ValueRef<'bytes>, DecodeError> {
+pub(crate) fn decode_value<'bytes>(reader: &mut Reader<'bytes>) -> Result<ValueRef<'bytes>, DecodeError> {
     let bytes = reader.bytes()?;
     let (kind, payload) = bytes.split_first().ok_or(DecodeError { what: "a value without a kind" })?;
     ValueRef::decode(*kind, payload)
@@ -283,7 +314,28 @@ mod tests {
         let mut ops = vec![Op::CellDelete("d"), Op::CellCas("c", None, ValueRef::Null)];
         for value in values {
             ops.extend([Op::CellInit("i", value), Op::CellSet("s", value), Op::CellCas("c", Some(7), value)]);
+            let patch = vec![("f", Some(value)), ("g", None)];
+            let acts = [
+                RecordAct::Put { record_type: Some("t"), ttl: TtlArgument::After(9), fields: vec![("f", value)] },
+                RecordAct::Put { record_type: None, ttl: TtlArgument::Keep, fields: Vec::new() },
+                RecordAct::Patch { must_exist: true, fields: patch.clone() },
+                RecordAct::Swap { field: "f", expected: Some(value), new: None },
+                RecordAct::Complete { attempt: 3, fields: patch.clone() },
+                RecordAct::Fail { attempt: 3, fields: patch },
+            ];
+            ops.extend(acts.map(|act| Op::Record("r", act)));
         }
+        let acts = [
+            RecordAct::Increment { field: "n", by: -1 },
+            RecordAct::Delete,
+            RecordAct::Touch { ttl: TtlArgument::Persist },
+            RecordAct::Claim { worker: "w", lease_us: Some(5) },
+            RecordAct::Extend { attempt: 1, lease_us: None },
+            RecordAct::Release { attempt: 2 },
+        ];
+        ops.extend(acts.map(|act| Op::Record("r", act)));
+        ops.push(Op::Send(Send { target: Target::Transact(&[1, 2]), at_us: None }));
+        ops.push(Op::Send(Send { target: Target::Topic { topic: "t", payload: b"p" }, at_us: Some(3) }));
         let guards = vec![
             Guard::CellAbsent("a"),
             Guard::CellExists("e"),
@@ -292,14 +344,30 @@ mod tests {
             Guard::CellUnchangedSince("u", 3),
             Guard::CellsUnchangedSince("from", Some("to"), 4),
             Guard::CellsUnchangedSince("from", None, 5),
+            Guard::RecordAbsent("a"),
+            Guard::RecordExists("e"),
+            Guard::RecordVersionIs("v", 1),
+            Guard::RecordFieldIs("r", "f", None),
+            Guard::RecordFieldIs("r", "f", Some(ValueRef::Text("x"))),
+            Guard::RecordStateIn("r", vec!["a", "b"]),
+            Guard::RecordAttemptIs("r", 6),
+            Guard::RecordUnchangedSince("r", 7),
         ];
-        for group in [None, Some("group")] {
-            let body =
-                Body::Transact(Transact { space: 1, branch: 2, group, guards: guards.clone(), ops: ops.clone() });
-            let mut writer = Writer::new();
-            body.encode(&mut writer);
-            assert_eq!(Body::decode(writer.as_slice()), Ok(body));
+        let fences = [None, Some(Fence { record: "r", attempt: 4 })];
+        for (group, fence) in [None, Some("group")].into_iter().zip(fences) {
+            let (guards, ops) = (guards.clone(), ops.clone());
+            is_read_as_written(&Body::Transact(Transact { space: 1, branch: 2, group, fence, guards, ops }));
         }
+        is_read_as_written(&Body::Tick);
+        is_read_as_written(&Body::Published(vec![(1, 2, 3)]));
+        let claim = ClaimNext { space: 1, branch: 2, prefix: "p", records_max: 3, worker: "w", lease_us: Some(4) };
+        is_read_as_written(&Body::ClaimNext(claim));
         assert!(Body::decode(&[99]).is_err());
+    }
+
+    fn is_read_as_written(body: &Body<'_>) {
+        let mut writer = Writer::new();
+        body.encode(&mut writer);
+        assert_eq!(Body::decode(writer.as_slice()).as_ref(), Ok(body));
     }
 }

@@ -1,0 +1,176 @@
+//! Rejections as bytes; `docs/formats/entry.md`. Texts that explain one are numbers in an answer, by the lists here.
+
+use contract::Rejection;
+use kv::{DecodeError, Reader, Writer};
+
+use crate::command::{decode_value, encode_value};
+
+/// Why a state or a declaration does not allow something. Only added to: the numbers are stored.
+pub(super) const REASONS: [&str; 20] = [
+    "it is finished, and stays so",
+    "nobody has claimed it, or its claim is over",
+    "nobody has claimed it, or its claim is over; it cannot be completed",
+    "it is not ready to be claimed",
+    "it is not to be tried again yet",
+    "a worker holds it; write fields of it, or wait",
+    "it is finished; delete it before it is put again",
+    "an attempt that failed cannot finish it with its fields",
+    "its body is not a transaction",
+    "it is sent from a group, and there is none",
+    "its name or the name of its state field is empty",
+    "it has more than 32 states or 16 indexes",
+    "two of its states have one name",
+    "its first state is not one that waits to be claimed",
+    "it has no state that is held by a worker",
+    "its completed or its failed state is not a terminal state of it",
+    "its lease or its number of attempts is zero",
+    "the states or indexes that it has already can only be added to",
+    "an index on the end of a lease would change with time",
+    "it is not a name that a thing can have",
+];
+
+/// What a field would have to hold. Only added to: the numbers are stored.
+pub(super) const WANTED: [&str; 7] = [
+    "an integer",
+    "an integer that this can be added to",
+    "the name of a state",
+    "the name of a state of its type",
+    "a time in ms",
+    "the name of a worker",
+    "a value",
+];
+
+/// The limits that the kernel itself checks; their names are numbers in an answer.
+const LIMIT_NAMES: [&str; 8] = [
+    "value_bytes_max",
+    "transaction_ops_max",
+    "transaction_bytes_max",
+    "spaces_max",
+    "branches_per_space_max",
+    "name_bytes_max",
+    "record_fields_max",
+    "record_types_max",
+];
+
+/// What can exist already.
+const EXISTING_KINDS: [&str; 2] = ["space", "branch"];
+
+pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
+    match rejection {
+        Rejection::LimitExceeded { limit, max, got } => {
+            let number = LIMIT_NAMES.iter().position(|name| name == limit).expect("the kernel's limits are listed");
+            writer.u8(2).u8(small(number)).u64(*max).u64(*got);
+        }
+        Rejection::Conflict { cell, current } => {
+            writer.u8(3).bytes(cell.as_bytes()).optional_u64(*current);
+        }
+        Rejection::NoSuchSpace { space } => {
+            writer.u8(5).bytes(space.as_bytes());
+        }
+        Rejection::NoSuchBranch { branch } => {
+            writer.u8(6).bytes(branch.as_bytes());
+        }
+        Rejection::AlreadyExists { what, name } => {
+            let number = EXISTING_KINDS.iter().position(|kind| kind == what).expect("the kinds are listed");
+            writer.u8(7).u8(small(number)).bytes(name.as_bytes());
+        }
+        Rejection::MainBranch => {
+            writer.u8(8);
+        }
+        Rejection::CatalogueBehind { needed, have } => {
+            writer.u8(9).u64(*needed).u64(*have);
+        }
+        Rejection::TwoGroups { group, other } => {
+            writer.u8(10).bytes(group.as_bytes()).bytes(other.as_bytes());
+        }
+        Rejection::NoSuchRecord { record } => {
+            writer.u8(11).bytes(record.as_bytes());
+        }
+        Rejection::NoSuchType { name } => {
+            writer.u8(12).bytes(name.as_bytes());
+        }
+        Rejection::WrongState { record, state, reason } => {
+            writer.u8(13).bytes(record.as_bytes()).bytes(state.as_bytes()).u8(number_of(&REASONS, reason));
+        }
+        Rejection::WrongKind { record, field, wanted } => {
+            writer.u8(14).bytes(record.as_bytes()).bytes(field.as_bytes()).u8(number_of(&WANTED, wanted));
+        }
+        Rejection::RecordConflict { record, current } => {
+            writer.u8(15).bytes(record.as_bytes()).optional_u64(*current);
+        }
+        Rejection::InvalidDeclaration { what, reason } => {
+            writer.u8(16).bytes(what.as_bytes()).u8(number_of(&REASONS, reason));
+        }
+        Rejection::FieldConflict { record, field, current } => {
+            writer.u8(17).bytes(record.as_bytes()).bytes(field.as_bytes());
+            match current {
+                None => {
+                    writer.u8(0);
+                }
+                Some(value) => encode_value(writer.u8(1), value.into()),
+            }
+        }
+        Rejection::Fenced { record, given, attempt, state, holder } => {
+            writer.u8(18).bytes(record.as_bytes()).u64(*given).u64(*attempt).bytes(state.as_bytes());
+            writer.bytes(holder.as_deref().unwrap_or_default().as_bytes());
+        }
+        other => unreachable!("the kernel does not give this rejection: {other}"),
+    }
+}
+
+fn number_of(texts: &[&str], text: &str) -> u8 {
+    small(texts.iter().position(|other| *other == text).expect("the texts are listed"))
+}
+
+fn small(number: usize) -> u8 {
+    u8::try_from(number).expect("a short list")
+}
+
+pub(super) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, DecodeError> {
+    let named = |names: &[&'static str], number: u8| {
+        names.get(usize::from(number)).copied().ok_or(DecodeError { what: "a name of an unknown number" })
+    };
+    Ok(match reader.u8()? {
+        2 => Rejection::LimitExceeded {
+            limit: named(&LIMIT_NAMES, reader.u8()?)?,
+            max: reader.u64()?,
+            got: reader.u64()?,
+        },
+        3 => Rejection::Conflict { cell: reader.text()?.to_owned(), current: reader.optional_u64()? },
+        5 => Rejection::NoSuchSpace { space: reader.text()?.to_owned() },
+        6 => Rejection::NoSuchBranch { branch: reader.text()?.to_owned() },
+        7 => Rejection::AlreadyExists { what: named(&EXISTING_KINDS, reader.u8()?)?, name: reader.text()?.to_owned() },
+        8 => Rejection::MainBranch,
+        9 => Rejection::CatalogueBehind { needed: reader.u64()?, have: reader.u64()? },
+        10 => Rejection::TwoGroups { group: reader.text()?.to_owned(), other: reader.text()?.to_owned() },
+        11 => Rejection::NoSuchRecord { record: reader.text()?.to_owned() },
+        12 => Rejection::NoSuchType { name: reader.text()?.to_owned() },
+        13 => Rejection::WrongState {
+            record: reader.text()?.to_owned(),
+            state: reader.text()?.to_owned(),
+            reason: named(&REASONS, reader.u8()?)?,
+        },
+        14 => Rejection::WrongKind {
+            record: reader.text()?.to_owned(),
+            field: reader.text()?.to_owned(),
+            wanted: named(&WANTED, reader.u8()?)?,
+        },
+        15 => Rejection::RecordConflict { record: reader.text()?.to_owned(), current: reader.optional_u64()? },
+        16 => Rejection::InvalidDeclaration { what: reader.text()?.to_owned(), reason: named(&REASONS, reader.u8()?)? },
+        17 => Rejection::FieldConflict {
+            record: reader.text()?.to_owned(),
+            field: reader.text()?.to_owned(),
+            current: if reader.bool()? { Some(decode_value(reader)?.to_value()) } else { None },
+        },
+        18 => Rejection::Fenced {
+            record: reader.text()?.to_owned(),
+            given: reader.u64()?,
+            attempt: reader.u64()?,
+            state: reader.text()?.to_owned(),
+            holder: Some(reader.text()?.to_owned()).filter(|holder| !holder.is_empty()),
+        },
+        _ => {
+            return Err(DecodeError { what: "a rejection of an unknown kind" });
+        }
+    })
+}

@@ -1,0 +1,307 @@
+//! Record types as catalogue state: which are declared in a space, for which prefixes, and their bytes.
+//!
+//! Keeps: K6 for types: a number is never given to another type, and the states and indexes of a type keep their
+//! numbers, because rows hold them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use contract::Rejection;
+use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind, TASK_PREFIX};
+use kv::{DecodeError, Reader, Writer};
+
+/// The number of a record type in its space. 0 is no type.
+pub type TypeId = u32;
+
+/// The number of the built-in type in every space.
+const TASK_ID: TypeId = 1;
+
+/// Record types of one space.
+pub const TYPES_MAX: usize = 256;
+
+const FORMAT: u8 = 1;
+
+/// A declared type, with what is asked of it for every record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// Its number.
+    pub id: TypeId,
+    /// What was declared.
+    pub definition: RecordType,
+    /// For which prefixes of names.
+    pub prefixes: Vec<String>,
+}
+
+impl Declared {
+    /// What a state means.
+    pub fn kind(&self, state: u8) -> StateKind {
+        self.definition.states.get(usize::from(state)).map_or(StateKind::Terminal, |state| state.kind)
+    }
+
+    /// The name of a state.
+    pub fn state_name(&self, state: u8) -> &str {
+        self.definition.states.get(usize::from(state)).map_or("", |state| &state.name)
+    }
+
+    /// The number of a state.
+    pub fn state_number(&self, name: &str) -> Option<u8> {
+        self.definition.state(name).and_then(|(number, _)| u8::try_from(number).ok())
+    }
+
+    /// The state that the store moves records to that are claimed.
+    pub fn held(&self) -> u8 {
+        let held = self.definition.states.iter().position(|state| state.kind == StateKind::Held);
+        held.and_then(|number| u8::try_from(number).ok()).expect("a declared type has a held state")
+    }
+
+    /// The state of records that were completed.
+    pub fn completed(&self) -> u8 {
+        self.state_number(&self.definition.completed).expect("a declared type has it")
+    }
+
+    /// The state of records whose attempts are used up.
+    pub fn failed(&self) -> u8 {
+        self.state_number(&self.definition.failed).expect("a declared type has it")
+    }
+}
+
+/// The types of one space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Types {
+    by_id: BTreeMap<TypeId, Declared>,
+}
+
+impl Default for Types {
+    fn default() -> Self {
+        let task = Declared { id: TASK_ID, definition: RecordType::task(), prefixes: vec![TASK_PREFIX.to_owned()] };
+        Self { by_id: BTreeMap::from([(TASK_ID, task)]) }
+    }
+}
+
+impl Types {
+    /// A type by number.
+    pub fn get(&self, id: TypeId) -> Option<&Declared> {
+        self.by_id.get(&id)
+    }
+
+    /// A type by name.
+    pub fn named(&self, name: &str) -> Option<&Declared> {
+        self.by_id.values().find(|declared| declared.definition.name == name)
+    }
+
+    /// The type that is declared for the longest prefix of a record's name.
+    pub fn of_record(&self, name: &str) -> Option<&Declared> {
+        let matching = self.by_id.values().filter_map(|declared| {
+            let lengths = declared.prefixes.iter().filter(|prefix| name.starts_with(prefix.as_str()));
+            lengths.map(String::len).max().map(|length| (length, declared))
+        });
+        matching.max_by_key(|(length, _)| *length).map(|(_, declared)| declared)
+    }
+
+    /// All types, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &Declared> {
+        self.by_id.values()
+    }
+
+    /// Puts a type that was read from its row.
+    pub(super) fn insert(&mut self, declared: Declared) {
+        self.by_id.insert(declared.id, declared);
+    }
+
+    /// Declares a type for a prefix, or changes what can be changed of one. Gives its number.
+    pub(super) fn declare(&mut self, prefix: &str, definition: &RecordType) -> Result<TypeId, Rejection> {
+        let invalid = |reason| Rejection::InvalidDeclaration { what: format!("type {:?}", definition.name), reason };
+        if let Some(reason) = definition.fault() {
+            return Err(invalid(reason));
+        }
+        let id = match self.named(&definition.name) {
+            Some(declared) => {
+                if !extends(&declared.definition, definition) {
+                    return Err(invalid("the states or indexes that it has already can only be added to"));
+                }
+                declared.id
+            }
+            None => {
+                Rejection::check_limit("record_types_max", TYPES_MAX, self.by_id.len() + 1)?;
+                self.by_id.keys().next_back().copied().unwrap_or(TASK_ID) + 1
+            }
+        };
+        for declared in self.by_id.values_mut() {
+            declared.prefixes.retain(|other| other != prefix);
+        }
+        let declared = self.by_id.entry(id).or_insert_with(|| Declared {
+            id,
+            definition: definition.clone(),
+            prefixes: Vec::new(),
+        });
+        declared.definition = definition.clone();
+        declared.prefixes.push(prefix.to_owned());
+        Ok(id)
+    }
+}
+
+/// Whether records of the old type are records of the new one. Indexes are fixed: old records are not indexed again.
+fn extends(old: &RecordType, new: &RecordType) -> bool {
+    new.states.starts_with(&old.states)
+        && new.state_field == old.state_field
+        && new.indexes == old.indexes
+        && new.ready_order == old.ready_order
+}
+
+/// The row of a type.
+pub(super) fn encode_row(space: u32, declared: &Declared) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.u8(FORMAT).u32(space).u32(declared.id);
+    writer.u32(u32::try_from(declared.prefixes.len()).expect("few prefixes"));
+    for prefix in &declared.prefixes {
+        writer.bytes(prefix.as_bytes());
+    }
+    encode(&mut writer, &declared.definition);
+    writer.finish()
+}
+
+/// Reads the row of a type: its space, and the type.
+pub(super) fn decode_row(bytes: &[u8]) -> Result<(u32, Declared), DecodeError> {
+    let mut reader = Reader::new(bytes);
+    reader.format(FORMAT)?;
+    let (space, id) = (reader.u32()?, reader.u32()?);
+    let mut prefixes = Vec::new();
+    for _ in 0..reader.u32()? {
+        prefixes.push(reader.text()?.to_owned());
+    }
+    let definition = decode(&mut reader)?;
+    reader.end()?;
+    Ok((space, Declared { id, definition, prefixes }))
+}
+
+/// Appends a type's bytes, in a command and in its row alike.
+pub(super) fn encode(writer: &mut Writer, definition: &RecordType) {
+    writer.bytes(definition.name.as_bytes()).bytes(definition.state_field.as_bytes());
+    writer.u8(u8::try_from(definition.states.len()).unwrap_or(u8::MAX));
+    for state in definition.states.iter().take(usize::from(u8::MAX)) {
+        writer.bytes(state.name.as_bytes()).u8(match state.kind {
+            StateKind::Ready => 0,
+            StateKind::Held => 1,
+            StateKind::Terminal => 2,
+        });
+    }
+    writer.bytes(definition.completed.as_bytes()).bytes(definition.failed.as_bytes());
+    writer.u8(u8::try_from(definition.indexes.len()).unwrap_or(u8::MAX));
+    for (field, kind) in definition.indexes.iter().take(usize::from(u8::MAX)) {
+        writer.bytes(field.as_bytes()).u8(match kind {
+            IndexKind::Bytes => 0,
+            IndexKind::Unsigned => 1,
+            IndexKind::Signed => 2,
+            IndexKind::Text => 3,
+            IndexKind::Time => 4,
+        });
+    }
+    writer.optional_u64(definition.default_ttl.map(micros)).optional_u64(definition.terminal_ttl.map(micros));
+    writer.u64(micros(definition.lease)).u64(definition.attempts_max);
+    writer.u64(micros(definition.backoff.first)).u64(micros(definition.backoff.max));
+    let order_field = match &definition.ready_order {
+        ReadyOrder::Oldest => None,
+        ReadyOrder::Field(field) => Some(field),
+    };
+    for text in [order_field, definition.rescued_to.as_ref(), definition.exhausted_to.as_ref()] {
+        match text {
+            None => writer.u8(0),
+            Some(text) => writer.u8(1).bytes(text.as_bytes()),
+        };
+    }
+}
+
+/// Reads a type.
+pub(super) fn decode(reader: &mut Reader<'_>) -> Result<RecordType, DecodeError> {
+    let (name, state_field) = (reader.text()?.to_owned(), reader.text()?.to_owned());
+    let mut states = Vec::new();
+    for _ in 0..reader.u8()? {
+        let name = reader.text()?.to_owned();
+        let kind = match reader.u8()? {
+            0 => StateKind::Ready,
+            1 => StateKind::Held,
+            2 => StateKind::Terminal,
+            _ => return Err(DecodeError { what: "a state of an unknown kind" }),
+        };
+        states.push(State { name, kind });
+    }
+    let (completed, failed) = (reader.text()?.to_owned(), reader.text()?.to_owned());
+    let mut indexes = Vec::new();
+    for _ in 0..reader.u8()? {
+        let field = reader.text()?.to_owned();
+        let kind = match reader.u8()? {
+            0 => IndexKind::Bytes,
+            1 => IndexKind::Unsigned,
+            2 => IndexKind::Signed,
+            3 => IndexKind::Text,
+            4 => IndexKind::Time,
+            _ => return Err(DecodeError { what: "an index of an unknown kind" }),
+        };
+        indexes.push((field, kind));
+    }
+    let duration = Duration::from_micros;
+    let (default_ttl, terminal_ttl) = (reader.optional_u64()?.map(duration), reader.optional_u64()?.map(duration));
+    let (lease, attempts_max) = (duration(reader.u64()?), reader.u64()?);
+    let backoff = Backoff { first: duration(reader.u64()?), max: duration(reader.u64()?) };
+    let mut text = || Ok(if reader.bool()? { Some(reader.text()?.to_owned()) } else { None });
+    let ready_order = text()?.map_or(ReadyOrder::Oldest, ReadyOrder::Field);
+    let (rescued_to, exhausted_to) = (text()?, text()?);
+    Ok(RecordType {
+        name,
+        state_field,
+        states,
+        completed,
+        failed,
+        indexes,
+        default_ttl,
+        terminal_ttl,
+        lease,
+        attempts_max,
+        backoff,
+        ready_order,
+        rescued_to,
+        exhausted_to,
+    })
+}
+
+/// A duration in µs.
+pub fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_read_as_written() {
+        let mut definition = RecordType::task().named("mail").index("to", IndexKind::Text).sweep_to("r", "e");
+        definition.ready_order = ReadyOrder::Field("priority".into());
+        definition.default_ttl = Some(Duration::from_secs(9));
+        let declared = Declared { id: 7, definition, prefixes: vec!["mail.".into(), "post.".into()] };
+        assert_eq!(decode_row(&encode_row(3, &declared)), Ok((3, declared)));
+    }
+
+    #[test]
+    fn the_longest_prefix_decides_and_numbers_are_not_given_twice() {
+        let mut types = Types::default();
+        let mail = RecordType::task().named("mail");
+        assert_eq!(types.declare("jobs.", &RecordType::task()), Ok(TASK_ID));
+        assert_eq!(types.declare("jobs.mail.", &mail), Ok(TASK_ID + 1));
+        assert_eq!(types.of_record("jobs.mail.1").map(|declared| declared.id), Some(TASK_ID + 1));
+        assert_eq!(types.of_record("jobs.other").map(|declared| declared.id), Some(TASK_ID));
+        assert_eq!(types.of_record("other"), None);
+        assert_eq!(types.declare("jobs.", &mail), Ok(TASK_ID + 1), "a prefix has one type");
+        assert_eq!(types.of_record("jobs.other").map(|declared| declared.id), Some(TASK_ID + 1));
+    }
+
+    #[test]
+    fn what_rows_hold_is_not_changed_under_them() {
+        let mut types = Types::default();
+        let mut fewer = RecordType::task();
+        fewer.states.pop();
+        assert!(types.declare("a.", &fewer).is_err());
+        assert!(types.declare("a.", &RecordType::task().index("to", IndexKind::Text)).is_err());
+        assert_eq!(types.declare("a.", &RecordType::task().lease(Duration::from_secs(1))), Ok(TASK_ID));
+    }
+}

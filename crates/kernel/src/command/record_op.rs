@@ -1,0 +1,283 @@
+//! Operations on records, and messages, as they stand in a command; `docs/formats/entry.md`.
+
+use kv::{DecodeError, Reader, Writer};
+
+use super::{count, decode_value, encode_value, optional_text, read_optional_text};
+use crate::value::ValueRef;
+
+/// A field with the value it gets.
+pub type FieldValue<'bytes> = (&'bytes str, ValueRef<'bytes>);
+
+/// A field with the value it gets, or none if it is removed.
+pub type FieldPatch<'bytes> = (&'bytes str, Option<ValueRef<'bytes>>);
+
+/// How long a record will exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TtlArgument {
+    /// For ever, or as long as its type says.
+    Persist,
+    /// As long as it would have without this write.
+    Keep,
+    /// So many µs from now.
+    After(u64),
+}
+
+/// What is done to a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordAct<'bytes> {
+    /// Replaces it.
+    Put {
+        /// Its type by name, or the one declared for its name.
+        record_type: Option<&'bytes str>,
+        /// How long it will exist.
+        ttl: TtlArgument,
+        /// What it holds.
+        fields: Vec<FieldValue<'bytes>>,
+    },
+    /// Writes and removes fields.
+    Patch {
+        /// Whether it is refused if the record does not exist; otherwise the record is created.
+        must_exist: bool,
+        /// Which.
+        fields: Vec<FieldPatch<'bytes>>,
+    },
+    /// Writes a field if it is as expected; none stands for a field that does not exist.
+    Swap {
+        /// Which.
+        field: &'bytes str,
+        /// What it must hold.
+        expected: Option<ValueRef<'bytes>>,
+        /// What it gets.
+        new: Option<ValueRef<'bytes>>,
+    },
+    /// Adds to an integer field; one that does not exist counts as 0.
+    Increment {
+        /// Which.
+        field: &'bytes str,
+        /// How much.
+        by: i64,
+    },
+    /// Deletes it.
+    Delete,
+    /// Sets how long it will exist.
+    Touch {
+        /// How long.
+        ttl: TtlArgument,
+    },
+    /// Takes it for a worker.
+    Claim {
+        /// The worker's name; may be empty.
+        worker: &'bytes str,
+        /// For how long, in µs, if not as its type says.
+        lease_us: Option<u64>,
+    },
+    /// Holds it longer.
+    Extend {
+        /// Which attempt.
+        attempt: u64,
+        /// For how long from now, in µs, if not as its type says.
+        lease_us: Option<u64>,
+    },
+    /// Gives it back.
+    Release {
+        /// Which attempt.
+        attempt: u64,
+    },
+    /// Finishes it.
+    Complete {
+        /// Which attempt.
+        attempt: u64,
+        /// What is written with it.
+        fields: Vec<FieldPatch<'bytes>>,
+    },
+    /// Says that the attempt failed.
+    Fail {
+        /// Which attempt.
+        attempt: u64,
+        /// What is written with it.
+        fields: Vec<FieldPatch<'bytes>>,
+    },
+}
+
+const PUT: u8 = 1;
+const PATCH: u8 = 2;
+const SWAP: u8 = 3;
+const INCREMENT: u8 = 4;
+const DELETE: u8 = 5;
+const TOUCH: u8 = 6;
+const CLAIM: u8 = 7;
+const EXTEND: u8 = 8;
+const RELEASE: u8 = 9;
+const COMPLETE: u8 = 10;
+const FAIL: u8 = 11;
+
+impl<'bytes> RecordAct<'bytes> {
+    /// The values that it writes.
+    pub fn values(&self) -> impl Iterator<Item = ValueRef<'bytes>> {
+        let (put, patch, new): (&[FieldValue<'_>], &[FieldPatch<'_>], Option<ValueRef<'_>>) = match self {
+            RecordAct::Put { fields, .. } => (fields, &[], None),
+            RecordAct::Patch { fields, .. } | RecordAct::Complete { fields, .. } | RecordAct::Fail { fields, .. } => {
+                (&[], fields, None)
+            }
+            RecordAct::Swap { new, .. } => (&[], &[], *new),
+            _ => (&[], &[], None),
+        };
+        let put = put.iter().map(|(_, value)| *value);
+        put.chain(patch.iter().filter_map(|(_, value)| *value)).chain(new)
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        match self {
+            RecordAct::Put { record_type, ttl, fields } => {
+                optional_text(writer.u8(PUT), *record_type);
+                encode_ttl(writer, *ttl);
+                writer.u32(count(fields.len()));
+                for (field, value) in fields {
+                    encode_value(writer.bytes(field.as_bytes()), *value);
+                }
+            }
+            RecordAct::Patch { must_exist, fields } => encode_patches(writer.u8(PATCH).bool(*must_exist), fields),
+            RecordAct::Swap { field, expected, new } => {
+                writer.u8(SWAP).bytes(field.as_bytes());
+                encode_optional(writer, *expected);
+                encode_optional(writer, *new);
+            }
+            RecordAct::Increment { field, by } => {
+                writer.u8(INCREMENT).bytes(field.as_bytes()).i64(*by);
+            }
+            RecordAct::Delete => {
+                writer.u8(DELETE);
+            }
+            RecordAct::Touch { ttl } => encode_ttl(writer.u8(TOUCH), *ttl),
+            RecordAct::Claim { worker, lease_us } => {
+                writer.u8(CLAIM).bytes(worker.as_bytes()).optional_u64(*lease_us);
+            }
+            RecordAct::Extend { attempt, lease_us } => {
+                writer.u8(EXTEND).u64(*attempt).optional_u64(*lease_us);
+            }
+            RecordAct::Release { attempt } => {
+                writer.u8(RELEASE).u64(*attempt);
+            }
+            RecordAct::Complete { attempt, fields } => encode_patches(writer.u8(COMPLETE).u64(*attempt), fields),
+            RecordAct::Fail { attempt, fields } => encode_patches(writer.u8(FAIL).u64(*attempt), fields),
+        }
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
+        Ok(match reader.u8()? {
+            PUT => {
+                let (record_type, ttl) = (read_optional_text(reader)?, decode_ttl(reader)?);
+                let mut fields = Vec::new();
+                for _ in 0..reader.u32()? {
+                    fields.push((reader.text()?, decode_value(reader)?));
+                }
+                RecordAct::Put { record_type, ttl, fields }
+            }
+            PATCH => RecordAct::Patch { must_exist: reader.bool()?, fields: decode_patches(reader)? },
+            SWAP => RecordAct::Swap {
+                field: reader.text()?,
+                expected: decode_optional(reader)?,
+                new: decode_optional(reader)?,
+            },
+            INCREMENT => RecordAct::Increment { field: reader.text()?, by: reader.i64()? },
+            DELETE => RecordAct::Delete,
+            TOUCH => RecordAct::Touch { ttl: decode_ttl(reader)? },
+            CLAIM => RecordAct::Claim { worker: reader.text()?, lease_us: reader.optional_u64()? },
+            EXTEND => RecordAct::Extend { attempt: reader.u64()?, lease_us: reader.optional_u64()? },
+            RELEASE => RecordAct::Release { attempt: reader.u64()? },
+            COMPLETE => RecordAct::Complete { attempt: reader.u64()?, fields: decode_patches(reader)? },
+            FAIL => RecordAct::Fail { attempt: reader.u64()?, fields: decode_patches(reader)? },
+            _ => {
+                return Err(DecodeError { what: "an act on a record of an unknown kind" });
+            }
+        })
+    }
+}
+
+fn encode_ttl(writer: &mut Writer, ttl: TtlArgument) {
+    match ttl {
+        TtlArgument::Persist => writer.u8(0),
+        TtlArgument::Keep => writer.u8(1),
+        TtlArgument::After(us) => writer.u8(2).u64(us),
+    };
+}
+
+fn decode_ttl(reader: &mut Reader<'_>) -> Result<TtlArgument, DecodeError> {
+    Ok(match reader.u8()? {
+        0 => TtlArgument::Persist,
+        1 => TtlArgument::Keep,
+        2 => TtlArgument::After(reader.u64()?),
+        _ => return Err(DecodeError { what: "a TTL of an unknown kind" }),
+    })
+}
+
+fn encode_optional(writer: &mut Writer, value: Option<ValueRef<'_>>) {
+    match value {
+        None => {
+            writer.u8(0);
+        }
+        Some(value) => encode_value(writer.u8(1), value),
+    }
+}
+
+fn decode_optional<'bytes>(reader: &mut Reader<'bytes>) -> Result<Option<ValueRef<'bytes>>, DecodeError> {
+    Ok(if reader.bool()? { Some(decode_value(reader)?) } else { None })
+}
+
+fn encode_patches(writer: &mut Writer, fields: &[FieldPatch<'_>]) {
+    writer.u32(count(fields.len()));
+    for (field, value) in fields {
+        encode_optional(writer.bytes(field.as_bytes()), *value);
+    }
+}
+
+fn decode_patches<'bytes>(reader: &mut Reader<'bytes>) -> Result<Vec<FieldPatch<'bytes>>, DecodeError> {
+    let mut fields = Vec::new();
+    for _ in 0..reader.u32()? {
+        fields.push((reader.text()?, decode_optional(reader)?));
+    }
+    Ok(fields)
+}
+
+/// Where a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target<'bytes> {
+    /// To a group: a transaction there, as the bytes of its body.
+    Transact(&'bytes [u8]),
+    /// To a queue of a broker.
+    Topic {
+        /// The queue's name.
+        topic: &'bytes str,
+        /// What it gets.
+        payload: &'bytes [u8],
+    },
+}
+
+/// A message to another group or to a broker, sent with the commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Send<'bytes> {
+    /// Where to.
+    pub target: Target<'bytes>,
+    /// When, wall µs; none is now.
+    pub at_us: Option<u64>,
+}
+
+impl<'bytes> Send<'bytes> {
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        writer.optional_u64(self.at_us);
+        match self.target {
+            Target::Transact(body) => writer.u8(1).bytes(body),
+            Target::Topic { topic, payload } => writer.u8(2).bytes(topic.as_bytes()).bytes(payload),
+        };
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
+        let at_us = reader.optional_u64()?;
+        let target = match reader.u8()? {
+            1 => Target::Transact(reader.bytes()?),
+            2 => Target::Topic { topic: reader.text()?, payload: reader.bytes()? },
+            _ => return Err(DecodeError { what: "a message to an unknown kind of target" }),
+        };
+        Ok(Self { target, at_us })
+    }
+}

@@ -1,0 +1,354 @@
+//! Keys of records and of their indexes.
+//!
+//! Index keys begin with the bucket too, so that a range of buckets is a range of keys.
+
+use kv::{Key, KeyRange};
+
+use super::{CellId, GENERATION_BYTES, Keys, Kind, NAMED_GROUP, OWN_GROUP, push_escaped, push_name, take_name};
+
+/// Which of the two clocks decides when something is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueClock {
+    /// Wall time: expiries, pauses, timers.
+    Wall,
+    /// Cluster time: leases.
+    Cluster,
+}
+
+impl DueClock {
+    fn kind(self) -> Kind {
+        match self {
+            DueClock::Wall => Kind::DueWall,
+            DueClock::Cluster => Kind::DueCluster,
+        }
+    }
+}
+
+/// What is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// The end of a record's time, or of a deleted record's row.
+    Expiry(OwnedId),
+    /// The end of a pause: the record can be claimed.
+    Ready(OwnedId),
+    /// The end of a lease.
+    Lease(OwnedId),
+    /// A message is to go out.
+    Send {
+        /// The command that sent it.
+        commit: u64,
+        /// Its place among that command's messages.
+        ordinal: u16,
+    },
+}
+
+/// A thing's name and place, with names of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedId {
+    /// Its space.
+    pub space: u32,
+    /// Its branch.
+    pub branch: u32,
+    /// Its group, or none if that is its name.
+    pub group: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl OwnedId {
+    /// The same, borrowed, in a bucket.
+    pub fn in_bucket(&self, bucket: u16) -> CellId<'_> {
+        CellId { bucket, space: self.space, branch: self.branch, group: self.group.as_deref(), name: &self.name }
+    }
+}
+
+impl From<&CellId<'_>> for OwnedId {
+    fn from(id: &CellId<'_>) -> Self {
+        Self { space: id.space, branch: id.branch, group: id.group.map(str::to_owned), name: id.name.to_owned() }
+    }
+}
+
+const EXPIRY: u8 = 1;
+const READY: u8 = 2;
+const LEASE: u8 = 3;
+const SEND: u8 = 4;
+
+impl Keys {
+    /// A record.
+    pub fn record(&self, record: &CellId<'_>) -> Key {
+        let mut key = self.group_prefix(Kind::Record, record);
+        push_name(&mut key, record.name.as_bytes());
+        key
+    }
+
+    /// A large field of a record.
+    pub fn record_field(&self, record: &CellId<'_>, field: &str) -> Key {
+        let mut key = self.group_prefix(Kind::RecordField, record);
+        push_name(&mut key, record.name.as_bytes());
+        push_name(&mut key, field.as_bytes());
+        key
+    }
+
+    /// The records of a group whose names begin with `prefix`. `record` says which group.
+    pub fn records_with_prefix(&self, record: &CellId<'_>, prefix: &str) -> KeyRange {
+        let mut key = self.group_prefix(Kind::Record, record);
+        push_escaped(&mut key, prefix.as_bytes());
+        KeyRange::prefix(&key)
+    }
+
+    /// The counters from which records of a bucket go on whose rows are gone.
+    pub fn record_floor(&self, bucket: u16) -> Key {
+        self.bucket_prefix(Kind::RecordFloor, bucket)
+    }
+
+    /// The entries of a queue in the index of what can be claimed.
+    pub fn ready_prefix(&self, bucket: u16, space: u32, branch: u32, queue: &str) -> Key {
+        let mut key = self.bucket_prefix(Kind::Ready, bucket);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(&branch.to_be_bytes());
+        push_name(&mut key, queue.as_bytes());
+        key
+    }
+
+    /// What comes behind [`ready_prefix`](Self::ready_prefix): the order, the time, the record.
+    pub fn ready_suffix(order: i64, ready_us: u64, record: &CellId<'_>) -> Key {
+        let mut key = Key::from(sortable(order).to_be_bytes());
+        key.extend_from_slice(&ready_us.to_be_bytes());
+        push_group_and_name(&mut key, record);
+        key
+    }
+
+    /// All entries of one due index in a bucket.
+    pub fn due_prefix(&self, clock: DueClock, bucket: u16) -> Key {
+        self.bucket_prefix(clock.kind(), bucket)
+    }
+
+    /// What comes behind [`due_prefix`](Self::due_prefix) for something of a record.
+    pub fn due_suffix(at_us: u64, due: DueOf, record: &CellId<'_>) -> Key {
+        let mut key = Key::from(at_us.to_be_bytes());
+        key.push(match due {
+            DueOf::Expiry => EXPIRY,
+            DueOf::Ready => READY,
+            DueOf::Lease => LEASE,
+        });
+        key.extend_from_slice(&record.space.to_be_bytes());
+        key.extend_from_slice(&record.branch.to_be_bytes());
+        push_group_and_name(&mut key, record);
+        key
+    }
+
+    /// What comes behind [`due_prefix`](Self::due_prefix) for a message.
+    pub fn due_send_suffix(at_us: u64, commit: u64, ordinal: u16) -> Key {
+        let mut key = Key::from(at_us.to_be_bytes());
+        key.push(SEND);
+        key.extend_from_slice(&commit.to_be_bytes());
+        key.extend_from_slice(&ordinal.to_be_bytes());
+        key
+    }
+
+    /// The bytes as they stand inside a key: a prefix of them is a prefix of the key.
+    pub fn escaped(bytes: &[u8]) -> Key {
+        let mut key = Key::default();
+        push_escaped(&mut key, bytes);
+        key
+    }
+
+    /// A message that waits to be published.
+    pub fn publish(&self, bucket: u16, commit: u64, ordinal: u16) -> Key {
+        let mut key = self.bucket_prefix(Kind::Publish, bucket);
+        key.extend_from_slice(&commit.to_be_bytes());
+        key.extend_from_slice(&ordinal.to_be_bytes());
+        key
+    }
+
+    /// All messages of a bucket that wait to be published.
+    pub fn publish_prefix(&self, bucket: u16) -> Key {
+        self.bucket_prefix(Kind::Publish, bucket)
+    }
+
+    /// The entries of a declared index of a type in a bucket.
+    pub fn index_prefix(&self, bucket: u16, space: u32, branch: u32, record_type: u32, index: u8) -> Key {
+        let mut key = self.bucket_prefix(Kind::FieldIndex, bucket);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(&branch.to_be_bytes());
+        key.extend_from_slice(&record_type.to_be_bytes());
+        key.push(index);
+        key
+    }
+
+    /// An entry of a declared index: a sortable value, then the record.
+    pub fn index_entry(&self, record: &CellId<'_>, record_type: u32, index: u8, value: &[u8]) -> Key {
+        let mut key = self.index_prefix(record.bucket, record.space, record.branch, record_type, index);
+        push_name(&mut key, value);
+        push_group_and_name(&mut key, record);
+        key
+    }
+}
+
+/// What of a record is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueOf {
+    /// The end of its time.
+    Expiry,
+    /// The end of its pause.
+    Ready,
+    /// The end of its lease.
+    Lease,
+}
+
+/// The integer as a number whose bytes sort as the integer does.
+pub fn sortable(integer: i64) -> u64 {
+    integer.cast_unsigned() ^ (1 << 63)
+}
+
+fn push_group_and_name(key: &mut Key, record: &CellId<'_>) {
+    match record.group {
+        None => key.push(OWN_GROUP),
+        Some(group) => {
+            key.push(NAMED_GROUP);
+            push_name(key, group.as_bytes());
+        }
+    }
+    push_name(key, record.name.as_bytes());
+}
+
+fn take_group_and_name(bytes: &[u8]) -> Option<(Option<String>, String, &[u8])> {
+    let (group_kind, rest) = bytes.split_first()?;
+    let (group, rest) = match *group_kind {
+        OWN_GROUP => (None, rest),
+        NAMED_GROUP => {
+            let (group, rest) = take_name(rest)?;
+            (Some(group), rest)
+        }
+        _ => return None,
+    };
+    let (name, rest) = take_name(rest)?;
+    Some((group, name, rest))
+}
+
+/// Reads [`Keys::ready_suffix`]: since when, and who.
+pub fn read_ready_suffix(suffix: &[u8], space: u32, branch: u32) -> Option<(u64, OwnedId)> {
+    let (_order, rest) = suffix.split_first_chunk::<8>()?;
+    let (ready_us, rest) = rest.split_first_chunk::<8>()?;
+    let (group, name, rest) = take_group_and_name(rest)?;
+    rest.is_empty().then_some((u64::from_be_bytes(*ready_us), OwnedId { space, branch, group, name }))
+}
+
+/// Reads what comes behind [`Keys::due_prefix`]: when, and what.
+pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
+    let (at_us, rest) = suffix.split_first_chunk::<8>()?;
+    let at_us = u64::from_be_bytes(*at_us);
+    let (what, rest) = rest.split_first()?;
+    if *what == SEND {
+        let (commit, rest) = rest.split_first_chunk::<8>()?;
+        let (ordinal, rest) = rest.split_first_chunk::<2>()?;
+        let send = Due::Send { commit: u64::from_be_bytes(*commit), ordinal: u16::from_be_bytes(*ordinal) };
+        return rest.is_empty().then_some((at_us, send));
+    }
+    let (space, rest) = rest.split_first_chunk::<4>()?;
+    let (branch, rest) = rest.split_first_chunk::<4>()?;
+    let (group, name, rest) = take_group_and_name(rest)?;
+    let id = OwnedId { space: u32::from_be_bytes(*space), branch: u32::from_be_bytes(*branch), group, name };
+    let due = match *what {
+        EXPIRY => Due::Expiry(id),
+        READY => Due::Ready(id),
+        LEASE => Due::Lease(id),
+        _ => return None,
+    };
+    rest.is_empty().then_some((at_us, due))
+}
+
+/// Reads the end of [`Keys::index_entry`], behind the index's prefix: the sortable value and the record.
+pub fn read_index_suffix(suffix: &[u8], space: u32, branch: u32) -> Option<(Vec<u8>, OwnedId)> {
+    let (value, rest) = super::take_bytes(suffix)?;
+    let (group, name, rest) = take_group_and_name(rest)?;
+    rest.is_empty().then_some((value, OwnedId { space, branch, group, name }))
+}
+
+/// Reads the key of a record.
+pub fn read_record_key(key: &[u8], space: u32, branch: u32) -> Option<OwnedId> {
+    // Generation, bucket, kind, space, branch.
+    let rest = key.get(GENERATION_BYTES + 2 + 1 + 4 + 4..)?;
+    let (group, name, rest) = take_group_and_name(rest)?;
+    rest.is_empty().then_some(OwnedId { space, branch, group, name })
+}
+
+/// Reads the key of a row of counts: the queue, and the type.
+pub fn read_counts_key(key: &[u8]) -> Option<(String, u32)> {
+    // Generation, the mark of shard rows, first bucket, kind, space, branch.
+    let rest = key.get(GENERATION_BYTES + 2 + 2 + 1 + 4 + 4..)?;
+    let (queue, rest) = take_name(rest)?;
+    let (record_type, rest) = rest.split_first_chunk::<4>()?;
+    rest.is_empty().then_some((queue, u32::from_be_bytes(*record_type)))
+}
+
+/// The number of a message from its key among those that wait to be published.
+pub fn read_publish_key(key: &[u8]) -> Option<(u16, u64, u16)> {
+    let rest = key.get(GENERATION_BYTES..)?;
+    let (bucket, rest) = rest.split_first_chunk::<2>()?;
+    let (kind, rest) = rest.split_first()?;
+    let (commit, rest) = rest.split_first_chunk::<8>()?;
+    let (ordinal, rest) = rest.split_first_chunk::<2>()?;
+    (*kind == Kind::Publish as u8 && rest.is_empty()).then_some((
+        u16::from_be_bytes(*bucket),
+        u64::from_be_bytes(*commit),
+        u16::from_be_bytes(*ordinal),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id<'name>(group: Option<&'name str>, name: &'name str) -> CellId<'name> {
+        CellId { bucket: 5, space: 1, branch: 2, group, name }
+    }
+
+    #[test]
+    fn suffixes_are_read_as_written() {
+        for group in [None, Some("g\0")] {
+            let record = id(group, "jobs.a\0b");
+            assert_eq!(read_ready_suffix(&Keys::ready_suffix(-7, 9, &record), 1, 2), Some((9, OwnedId::from(&record))));
+            for (of, due) in [
+                (DueOf::Expiry, Due::Expiry(OwnedId::from(&record))),
+                (DueOf::Ready, Due::Ready(OwnedId::from(&record))),
+                (DueOf::Lease, Due::Lease(OwnedId::from(&record))),
+            ] {
+                assert_eq!(read_due_suffix(&Keys::due_suffix(3, of, &record)), Some((3, due)));
+            }
+        }
+        let send = Due::Send { commit: 4, ordinal: 1 };
+        assert_eq!(read_due_suffix(&Keys::due_send_suffix(3, 4, 1)), Some((3, send)));
+    }
+
+    #[test]
+    fn integers_sort_as_they_should() {
+        let sorted = [i64::MIN, -1, 0, 1, i64::MAX].map(sortable);
+        assert!(sorted.is_sorted());
+    }
+
+    /// Part of the stored format; `docs/formats/keys.md`.
+    #[test]
+    fn golden_record_keys() {
+        let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let keys = Keys::new(1, 0);
+        let record = id(None, "hi");
+        assert_eq!(hex(&keys.record(&record)), "00000001000505000000010000000200".to_owned() + "68690000");
+        assert_eq!(
+            hex(&keys.record_field(&record, "f")),
+            "00000001000506000000010000000200".to_owned() + "68690000660000"
+        );
+        assert_eq!(
+            hex(&[&*keys.ready_prefix(5, 1, 2, "q."), &*Keys::ready_suffix(0, 258, &record)].concat()),
+            "000000010005070000000100000002".to_owned()
+                + "712e0000"
+                + "8000000000000000"
+                + "0000000000000102"
+                + "0068690000"
+        );
+        assert_eq!(
+            hex(&[&*keys.due_prefix(DueClock::Cluster, 5), &*Keys::due_suffix(258, DueOf::Lease, &record)].concat()),
+            "00000001000509".to_owned() + "0000000000000102" + "03" + "0000000100000002" + "0068690000"
+        );
+    }
+}

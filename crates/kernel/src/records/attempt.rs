@@ -1,0 +1,190 @@
+//! An attempt on a record: claim, extend, release, complete, fail, and rescue.
+//!
+//! Touches: the record and its place in the schedule. Keeps: R2 and R4: only a claim begins an attempt, and only the
+//! live attempt can end itself; from outside it ends by a rescue, when its lease is over.
+
+use contract::Rejection;
+use contract::records::types::StateKind;
+use kv::Writer;
+use session::Halt;
+
+use super::patch::{no_such_record, write_fields};
+use super::row::Row;
+use super::send::{self, Sweep};
+use super::state::{By, check_fence, extend as extend_lease, give_back, hold, move_to};
+use super::write::{open, store, successor};
+use crate::answer::{ClaimedOutcome, OpOutcome};
+use crate::catalogue::Declared;
+use crate::catalogue::types::micros;
+use crate::changes::Reason;
+use crate::command::FieldPatch;
+use crate::keys::CellId;
+use crate::machine::Applying;
+
+type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;
+
+/// Takes a record for a worker.
+pub(crate) fn claim(applying: &mut Applying<'_>, record: &CellId<'_>, worker: &str, lease_us: Option<u64>) -> Outcome {
+    let opened = open(applying, record)?;
+    let before = opened.row()?;
+    if before.numbers.deleted {
+        return Ok(Err(no_such_record(record)));
+    }
+    let Some(declared) = applying.declared(record, &before) else {
+        return Ok(Err(Rejection::NoSuchType { name: record.name.to_owned() }));
+    };
+    let pausing = before.numbers.waiting && before.numbers.ready_us > applying.call.stamp.wall_us;
+    if declared.kind(before.numbers.state) != StateKind::Ready || pausing {
+        let state = declared.state_name(before.numbers.state).to_owned();
+        let reason = if pausing { "it is not to be tried again yet" } else { "it is not ready to be claimed" };
+        return Ok(Err(Rejection::WrongState { record: record.name.to_owned(), state, reason }));
+    }
+    let mut after = successor(applying, &before);
+    hold(applying, &mut after, declared, lease_us);
+    after.numbers.state = declared.held();
+    after.worker = Some(worker).filter(|worker| !worker.is_empty());
+    let outcome = claimed(applying, record, &after)?;
+    store(applying, record, &before, after, Reason::Claimed)?;
+    Ok(Ok(OpOutcome::Claimed(Box::new(outcome))))
+}
+
+/// The record as the worker gets it: its row, with large fields in their places.
+fn claimed(applying: &Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Result<ClaimedOutcome, Halt> {
+    let mut writer = Writer::with_capacity(256);
+    applying.fields().encode_whole(record, row, &mut writer)?;
+    let stamp = applying.call.stamp;
+    Ok(ClaimedOutcome {
+        name: record.name.to_owned(),
+        group: record.group.map(str::to_owned),
+        space: record.space,
+        stamp,
+        row: writer.finish(),
+    })
+}
+
+/// A record with its live attempt, checked.
+fn fenced<'opened, 'entry>(
+    applying: &Applying<'entry>,
+    record: &CellId<'_>,
+    row: Row<'opened>,
+    attempt: u64,
+) -> Result<(Row<'opened>, &'entry Declared), Rejection> {
+    let declared = applying.declared(record, &row);
+    check_fence(record, &row, declared, attempt)?;
+    let declared = declared.ok_or_else(|| Rejection::NoSuchType { name: record.name.to_owned() })?;
+    Ok((row, declared))
+}
+
+/// Holds the record longer.
+pub(crate) fn extend(applying: &mut Applying<'_>, record: &CellId<'_>, attempt: u64, lease_us: Option<u64>) -> Outcome {
+    let opened = open(applying, record)?;
+    let (before, declared) = match fenced(applying, record, opened.row()?, attempt) {
+        Ok(found) => found,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
+    let mut after = successor(applying, &before);
+    extend_lease(applying, &mut after, declared, lease_us);
+    Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, Reason::Written)?)))
+}
+
+/// Gives the record back: it can be claimed at once, and the attempt does not count as failed.
+pub(crate) fn release(applying: &mut Applying<'_>, record: &CellId<'_>, attempt: u64) -> Outcome {
+    let opened = open(applying, record)?;
+    let (before, _) = match fenced(applying, record, opened.row()?, attempt) {
+        Ok(found) => found,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
+    let mut after = successor(applying, &before);
+    give_back(applying, &mut after, 0);
+    after.numbers.state = FIRST_STATE;
+    Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, Reason::Released)?)))
+}
+
+/// The state of records that can be claimed: a type's first state is one.
+const FIRST_STATE: u8 = 0;
+
+/// Finishes the record.
+pub(crate) fn complete(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    attempt: u64,
+    fields: &[FieldPatch<'_>],
+) -> Outcome {
+    let opened = open(applying, record)?;
+    let (before, declared) = match fenced(applying, record, opened.row()?, attempt) {
+        Ok(found) => found,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
+    let mut after = successor(applying, &before);
+    let written = write_fields(applying, record, &mut after, Some(declared), fields.iter().copied(), By::Write)
+        .and_then(|()| move_to(applying, record, &mut after, declared, declared.completed(), By::Write));
+    if let Err(rejection) = written {
+        return Ok(Err(rejection));
+    }
+    Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, Reason::Finished)?)))
+}
+
+/// Ends the attempt as failed: the record is tried again after a pause, or its budget is used up.
+pub(crate) fn fail(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    attempt: u64,
+    fields: &[FieldPatch<'_>],
+) -> Outcome {
+    let opened = open(applying, record)?;
+    let (before, declared) = match fenced(applying, record, opened.row()?, attempt) {
+        Ok(found) => found,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
+    let mut after = successor(applying, &before);
+    let written = write_fields(applying, record, &mut after, Some(declared), fields.iter().copied(), By::Write);
+    if let Err(rejection) = written {
+        return Ok(Err(rejection));
+    }
+    if declared.kind(after.numbers.state) == StateKind::Terminal {
+        let state = declared.state_name(after.numbers.state).to_owned();
+        let reason = "an attempt that failed cannot finish it with its fields";
+        return Ok(Err(Rejection::WrongState { record: record.name.to_owned(), state, reason }));
+    }
+    end_attempt(applying, record, &before, after, declared, Reason::Released)
+}
+
+/// Ends an attempt whose lease is over.
+pub(crate) fn rescue(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    before: &Row<'_>,
+    declared: &Declared,
+) -> Result<(), Halt> {
+    let after = successor(applying, before);
+    let ended = end_attempt(applying, record, before, after, declared, Reason::Rescued)?;
+    ended.map(|_| ()).map_err(|rejection| Halt::Inconsistent(format!("a rescue was refused: {rejection}")))
+}
+
+fn end_attempt(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    before: &Row<'_>,
+    mut after: Row<'_>,
+    declared: &Declared,
+    reason: Reason,
+) -> Outcome {
+    after.numbers.failures += 1;
+    let attempt = after.numbers.attempt;
+    if u64::from(after.numbers.failures) >= declared.definition.attempts_max {
+        if let Err(rejection) = move_to(applying, record, &mut after, declared, declared.failed(), By::Write) {
+            return Ok(Err(rejection));
+        }
+        let version = store(applying, record, before, after, Reason::Exhausted)?;
+        send::sweep(applying, record, declared, Sweep::Exhausted, attempt);
+        return Ok(Ok(OpOutcome::Exhausted { version }));
+    }
+    let pause_us = micros(declared.definition.backoff.after(after.numbers.failures.into()));
+    give_back(applying, &mut after, pause_us);
+    after.numbers.state = FIRST_STATE;
+    let version = store(applying, record, before, after, reason)?;
+    if reason == Reason::Rescued {
+        send::sweep(applying, record, declared, Sweep::Rescued, attempt);
+    }
+    Ok(Ok(OpOutcome::Retried { version, pause_us }))
+}

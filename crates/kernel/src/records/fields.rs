@@ -1,0 +1,168 @@
+//! What a record's fields hold, those included that the store itself keeps for records of a type.
+//!
+//! A record of a type shows its state under the type's state field, and `created_at`, `updated_at`, `timeout_at` (ms
+//! since 1970 in UTC) and `worker`. They are not stored as fields, so keeping them costs nothing; a write to
+//! `created_at` or `updated_at` is ignored, one to `timeout_at` moves the lease.
+
+use std::time::Duration;
+
+use contract::records::{Field, Holder, Record};
+use contract::{Rejection, Value};
+use kv::{Bytes, Staging, View, Writer};
+use session::{Halt, Stamp};
+
+use super::row::{Content, FieldRow, Row, read_value};
+use crate::catalogue::Declared;
+use crate::keys::{CellId, Keys};
+use crate::machine::Applying;
+
+/// When the record was created, ms.
+pub const CREATED_AT: &str = "created_at";
+/// When it was last written, ms.
+pub const UPDATED_AT: &str = "updated_at";
+/// When its lease ends, ms, if it is held.
+pub const TIMEOUT_AT: &str = "timeout_at";
+/// Who holds it, or held it last.
+pub const WORKER: &str = "worker";
+
+const US_PER_MS: u64 = 1_000;
+
+/// Where rows are read from: committed state, or that with the writes of the entry at hand.
+pub(crate) trait ReadRow {
+    fn read_row(&self, key: &[u8]) -> Result<Option<Bytes>, Halt>;
+}
+
+impl ReadRow for Staging {
+    fn read_row(&self, key: &[u8]) -> Result<Option<Bytes>, Halt> {
+        Ok(self.get(key)?)
+    }
+}
+
+impl ReadRow for dyn View + '_ {
+    fn read_row(&self, key: &[u8]) -> Result<Option<Bytes>, Halt> {
+        Ok(self.get(key)?)
+    }
+}
+
+/// What it takes to say what a field holds.
+pub(crate) struct FieldReader<'read, R: ReadRow + ?Sized> {
+    pub(crate) rows: &'read R,
+    pub(crate) keys: Keys,
+    pub(crate) stamp: Stamp,
+}
+
+impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
+    /// What a field of a record holds.
+    pub(crate) fn value(
+        &self,
+        record: &CellId<'_>,
+        row: &Row<'_>,
+        declared: Option<&Declared>,
+        field: &str,
+    ) -> Result<Option<Value>, Halt> {
+        if let Some(declared) = declared
+            && let Some(kept) = self.kept(row, declared, field)
+        {
+            return Ok(kept);
+        }
+        row.field(field).map(|found| self.content(record, found)).transpose()
+    }
+
+    /// What the store keeps under a name; none if that is an ordinary field.
+    fn kept(&self, row: &Row<'_>, declared: &Declared, field: &str) -> Option<Option<Value>> {
+        let ms = |us: u64| Value::Integer(i64::try_from(us / US_PER_MS).unwrap_or(i64::MAX));
+        if field == declared.definition.state_field {
+            return Some(Some(declared.state_name(row.numbers.state).into()));
+        }
+        match field {
+            CREATED_AT => Some(Some(ms(row.numbers.created_us))),
+            UPDATED_AT => Some(Some(ms(row.numbers.updated_us))),
+            TIMEOUT_AT => Some(row.numbers.is_held().then(|| ms(self.lease_wall_us(row)))),
+            WORKER => Some(row.worker.map(Value::from)),
+            _ => None,
+        }
+    }
+
+    /// When the lease ends if cluster time goes on as wall time does.
+    fn lease_wall_us(&self, row: &Row<'_>) -> u64 {
+        let left = i128::from(row.numbers.lease_us) - i128::from(self.stamp.cluster_us);
+        u64::try_from(i128::from(self.stamp.wall_us) + left).unwrap_or(0)
+    }
+
+    fn content(&self, record: &CellId<'_>, field: &FieldRow<'_>) -> Result<Value, Halt> {
+        match field.content {
+            Content::Inline(value) => Ok(value.to_value()),
+            Content::Apart { .. } => {
+                let row = self.rows.read_row(&self.keys.record_field(record, field.name))?;
+                let row = row.ok_or_else(|| {
+                    Halt::Inconsistent(format!("field {:?} of record {:?} has lost its row", field.name, record.name))
+                })?;
+                let value = read_value(&row).map_err(|error| Halt::Undecodable { what: "a large field", error })?;
+                Ok(value.to_value())
+            }
+        }
+    }
+
+    /// Appends the record's row with every value in its place.
+    pub(crate) fn encode_whole(&self, record: &CellId<'_>, row: &Row<'_>, writer: &mut Writer) -> Result<(), Halt> {
+        let apart = |field: &&FieldRow<'_>| matches!(field.content, Content::Apart { .. });
+        let large = row.fields.iter().filter(apart);
+        let large = large.map(|field| Ok((field.name, self.content(record, field)?, field.version)));
+        let large = large.collect::<Result<Vec<_>, Halt>>()?;
+        if large.is_empty() {
+            row.encode(writer);
+            return Ok(());
+        }
+        let mut whole = row.clone();
+        for (name, value, version) in &large {
+            whole.set(name, Some(value.into()), *version);
+        }
+        whole.encode(writer);
+        Ok(())
+    }
+
+    /// The whole record.
+    pub(crate) fn record(
+        &self,
+        record: &CellId<'_>,
+        row: &Row<'_>,
+        declared: Option<&Declared>,
+    ) -> Result<Record, Halt> {
+        let numbers = row.numbers;
+        let mut whole = Record::empty(numbers.version, numbers.commit, numbers.created_us, numbers.updated_us);
+        for field in &row.fields {
+            let value = self.content(record, field)?;
+            whole.fields.insert(field.name.to_owned(), Field { value, version: field.version });
+        }
+        whole.attempt = numbers.attempt;
+        if numbers.expires_us != 0 {
+            whole.ttl = Some(Duration::from_micros(numbers.expires_us.saturating_sub(self.stamp.wall_us)));
+        }
+        let Some(declared) = declared else {
+            return Ok(whole);
+        };
+        whole.record_type = Some(declared.definition.name.clone());
+        if numbers.is_held() {
+            let lease_left = Duration::from_micros(numbers.lease_us.saturating_sub(self.stamp.cluster_us));
+            whole.holder = Some(Holder { worker: row.worker.map(str::to_owned), lease_left });
+        }
+        for kept in [&*declared.definition.state_field, CREATED_AT, UPDATED_AT, TIMEOUT_AT, WORKER] {
+            if let Some(Some(value)) = self.kept(row, declared, kept) {
+                whole.fields.insert(kept.to_owned(), Field { value, version: numbers.version });
+            }
+        }
+        Ok(whole)
+    }
+}
+
+impl Applying<'_> {
+    /// Reads fields as they are with the writes of the entry so far.
+    pub(crate) fn fields(&self) -> FieldReader<'_, Staging> {
+        FieldReader { rows: self.state, keys: self.keys, stamp: self.call.stamp }
+    }
+}
+
+/// A rejection: the field does not hold what is needed.
+pub(crate) fn wrong_kind(record: &CellId<'_>, field: &str, wanted: &'static str) -> Rejection {
+    Rejection::WrongKind { record: record.name.to_owned(), field: field.to_owned(), wanted }
+}

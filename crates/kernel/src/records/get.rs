@@ -1,0 +1,78 @@
+//! Reading one record.
+
+use contract::records::Record;
+use kv::View;
+use session::{Halt, Stamp};
+
+use super::fields::FieldReader;
+use super::row::{Row, decode_numbers};
+use crate::applied::Applied;
+use crate::catalogue::Catalogue;
+use crate::keys::{CellId, Keys};
+
+/// Records as a view has them, at the view's own time.
+pub struct ViewRecords<'view> {
+    /// Committed state.
+    pub view: &'view dyn View,
+    /// Whose keys.
+    pub keys: Keys,
+    /// The catalogue at the view, or a newer one.
+    pub catalogue: &'view Catalogue,
+    stamp: Stamp,
+}
+
+impl<'view> ViewRecords<'view> {
+    /// Records of a view.
+    pub fn new(view: &'view dyn View, keys: Keys, catalogue: &'view Catalogue) -> Result<Self, Halt> {
+        let applied = view.get(&keys.applied())?;
+        let stamp = applied.map(|row| Applied::decode(&row)).transpose()?.unwrap_or_default().stamp;
+        Ok(Self { view, keys, catalogue, stamp })
+    }
+
+    /// The time of the view.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// The record, if it exists.
+    pub fn get(&self, record: &CellId<'_>) -> Result<Option<Record>, Halt> {
+        let Some(bytes) = self.view.get(&self.keys.record(record))? else {
+            return Ok(None);
+        };
+        self.from_row(record, &bytes)
+    }
+
+    /// The record of a row, if it exists.
+    pub(super) fn from_row(&self, record: &CellId<'_>, bytes: &[u8]) -> Result<Option<Record>, Halt> {
+        if !decode_numbers(bytes)?.exists_at(self.stamp.wall_us) {
+            return Ok(None);
+        }
+        let row = Row::decode(bytes)?;
+        let declared = self.catalogue.space(record.space).ok();
+        let declared = declared.and_then(|space| space.types.get(row.numbers.record_type));
+        let fields = FieldReader { rows: self.view, keys: self.keys, stamp: self.stamp };
+        fields.record(record, &row, declared).map(Some)
+    }
+}
+
+/// A record from its row, with every value in its place, at a time.
+pub fn whole_record(
+    bytes: &[u8],
+    record: &CellId<'_>,
+    catalogue: &Catalogue,
+    keys: Keys,
+    stamp: Stamp,
+) -> Result<Record, Halt> {
+    let row = Row::decode(bytes)?;
+    let space = catalogue.space(record.space).ok();
+    let declared = space.and_then(|space| space.types.get(row.numbers.record_type));
+    FieldReader { rows: &NoRows, keys, stamp }.record(record, &row, declared)
+}
+
+struct NoRows;
+
+impl super::fields::ReadRow for NoRows {
+    fn read_row(&self, _: &[u8]) -> Result<Option<kv::Bytes>, Halt> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,295 @@
+//! Writes to a record's fields: put, patch, swap, increment.
+//!
+//! Touches: the record. A field that the store keeps for records of a type is not stored as a field: a write to the
+//! state field is a move between states, one to `timeout_at` moves the lease.
+
+use contract::records::types::StateKind;
+use contract::{Rejection, Value};
+use session::Halt;
+
+use super::fields::{CREATED_AT, TIMEOUT_AT, UPDATED_AT, WORKER, wrong_kind};
+use super::row::{NO_STATE, Row};
+use super::state::{By, give_back, move_to};
+use super::write::{open, store, successor};
+use crate::answer::OpOutcome;
+use crate::catalogue::Declared;
+use crate::catalogue::types::micros;
+use crate::changes::Reason;
+use crate::command::{FieldPatch, FieldValue, TtlArgument};
+use crate::keys::CellId;
+use crate::machine::Applying;
+use crate::value::ValueRef;
+
+type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;
+
+/// Replaces the record.
+pub(crate) fn put(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    record_type: Option<&str>,
+    ttl: TtlArgument,
+    fields: &[FieldValue<'_>],
+    fenced: bool,
+) -> Outcome {
+    let opened = open(applying, record)?;
+    let before = opened.row()?;
+    let declared = match type_for(applying, record, record_type) {
+        Ok(declared) => declared,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
+    if let Some(rejection) = refuse_to_replace(applying, record, &before, fenced) {
+        return Ok(Err(rejection));
+    }
+    let mut after = successor(applying, &before);
+    let same_type = !before.numbers.deleted && before.numbers.record_type == declared.map_or(0, |found| found.id);
+    after.fields.clear();
+    if !same_type {
+        assign_type(applying, &mut after, declared);
+    }
+    set_ttl(applying, &mut after, declared, ttl, !before.numbers.deleted);
+    let patches = fields.iter().map(|(field, value)| (*field, Some(*value)));
+    if let Err(rejection) = write_fields(applying, record, &mut after, declared, patches, By::Write) {
+        return Ok(Err(rejection));
+    }
+    Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, Reason::Written)?)))
+}
+
+/// A record that a worker holds, or that is finished, is not replaced from outside.
+fn refuse_to_replace(
+    applying: &Applying<'_>,
+    record: &CellId<'_>,
+    before: &Row<'_>,
+    fenced: bool,
+) -> Option<Rejection> {
+    let declared = applying.declared(record, before)?;
+    let reason = match declared.kind(before.numbers.state) {
+        _ if before.numbers.deleted => return None,
+        StateKind::Ready => return None,
+        StateKind::Held if fenced => return None,
+        StateKind::Held => "a worker holds it; write fields of it, or wait",
+        StateKind::Terminal => "it is finished; delete it before it is put again",
+    };
+    let state = declared.state_name(before.numbers.state).to_owned();
+    Some(Rejection::WrongState { record: record.name.to_owned(), state, reason })
+}
+
+/// Writes and removes fields.
+pub(crate) fn patch(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    must_exist: bool,
+    fields: &[FieldPatch<'_>],
+) -> Outcome {
+    let opened = open(applying, record)?;
+    let before = opened.row()?;
+    if before.numbers.deleted && must_exist {
+        return Ok(Err(no_such_record(record)));
+    }
+    let mut after = successor(applying, &before);
+    let declared = type_after(applying, record, &before, &mut after);
+    if let Err(rejection) = write_fields(applying, record, &mut after, declared, fields.iter().copied(), By::Write) {
+        return Ok(Err(rejection));
+    }
+    let reason = moved(declared, &before, &after);
+    Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, reason)?)))
+}
+
+/// Writes a field if it holds what is expected.
+pub(crate) fn swap(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    field: &str,
+    expected: Option<ValueRef<'_>>,
+    new: Option<ValueRef<'_>>,
+) -> Outcome {
+    let opened = open(applying, record)?;
+    let before = opened.row()?;
+    let current = match before.numbers.deleted {
+        true => None,
+        false => applying.fields().value(record, &before, applying.declared(record, &before), field)?,
+    };
+    if current != expected.map(ValueRef::to_value) {
+        let (record, field) = (record.name.to_owned(), field.to_owned());
+        return Ok(Err(Rejection::FieldConflict { record, field, current }));
+    }
+    let mut after = successor(applying, &before);
+    let declared = type_after(applying, record, &before, &mut after);
+    let patches = std::iter::once((field, new));
+    if let Err(rejection) = write_fields(applying, record, &mut after, declared, patches, By::Claim) {
+        return Ok(Err(rejection));
+    }
+    let reason = moved(declared, &before, &after);
+    Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, reason)?)))
+}
+
+/// Adds to an integer field.
+pub(crate) fn increment(applying: &mut Applying<'_>, record: &CellId<'_>, field: &str, by: i64) -> Outcome {
+    let opened = open(applying, record)?;
+    let before = opened.row()?;
+    let current = match before.numbers.deleted {
+        true => None,
+        false => applying.fields().value(record, &before, applying.declared(record, &before), field)?,
+    };
+    let current = match current {
+        None => 0,
+        Some(Value::Integer(integer)) => integer,
+        Some(_) => return Ok(Err(wrong_kind(record, field, "an integer"))),
+    };
+    let Some(sum) = current.checked_add(by) else {
+        return Ok(Err(wrong_kind(record, field, "an integer that this can be added to")));
+    };
+    let mut after = successor(applying, &before);
+    let declared = type_after(applying, record, &before, &mut after);
+    let patches = std::iter::once((field, Some(ValueRef::Integer(sum))));
+    if let Err(rejection) = write_fields(applying, record, &mut after, declared, patches, By::Write) {
+        return Ok(Err(rejection));
+    }
+    let version = store(applying, record, &before, after, Reason::Written)?;
+    Ok(Ok(OpOutcome::Counted { version, value: sum }))
+}
+
+/// The type of a new record, or the one that it has.
+fn type_after<'entry>(
+    applying: &Applying<'entry>,
+    record: &CellId<'_>,
+    before: &Row<'_>,
+    after: &mut Row<'_>,
+) -> Option<&'entry Declared> {
+    if !before.numbers.deleted {
+        return applying.declared(record, before);
+    }
+    let declared = type_for(applying, record, None).ok().flatten();
+    assign_type(applying, after, declared);
+    set_ttl(applying, after, declared, TtlArgument::Persist, false);
+    declared
+}
+
+fn type_for<'entry>(
+    applying: &Applying<'entry>,
+    record: &CellId<'_>,
+    name: Option<&str>,
+) -> Result<Option<&'entry Declared>, Rejection> {
+    let catalogue = applying.catalogue;
+    let types = &catalogue.space(record.space)?.types;
+    match name {
+        None => Ok(types.of_record(record.name)),
+        Some(name) => match types.named(name) {
+            Some(declared) => Ok(Some(declared)),
+            None => Err(Rejection::NoSuchType { name: name.to_owned() }),
+        },
+    }
+}
+
+/// Makes the row one of a new record of a type, in its first state.
+fn assign_type(applying: &Applying<'_>, row: &mut Row<'_>, declared: Option<&Declared>) {
+    row.numbers.record_type = declared.map_or(0, |declared| declared.id);
+    row.numbers.lease_us = 0;
+    row.numbers.failures = 0;
+    row.numbers.ready_us = 0;
+    row.numbers.waiting = false;
+    row.worker = None;
+    row.numbers.state = NO_STATE;
+    if declared.is_some() {
+        give_back(applying, row, 0);
+        row.numbers.state = 0;
+    }
+}
+
+pub(crate) fn set_ttl(
+    applying: &Applying<'_>,
+    row: &mut Row<'_>,
+    declared: Option<&Declared>,
+    ttl: TtlArgument,
+    existed: bool,
+) {
+    let by_type = || declared.and_then(|declared| declared.definition.default_ttl).map(micros);
+    let ttl_us = match ttl {
+        TtlArgument::Keep if existed => return,
+        TtlArgument::After(us) => Some(us),
+        TtlArgument::Keep | TtlArgument::Persist => by_type(),
+    };
+    row.numbers.expires_us = ttl_us.map_or(0, |us| applying.call.stamp.wall_us.saturating_add(us).max(1));
+}
+
+/// Writes fields into a row, those that the store keeps included.
+pub(crate) fn write_fields<'row>(
+    applying: &Applying<'_>,
+    record: &CellId<'_>,
+    row: &mut Row<'row>,
+    declared: Option<&Declared>,
+    patches: impl Iterator<Item = FieldPatch<'row>>,
+    by: By,
+) -> Result<(), Rejection> {
+    let version = row.numbers.version;
+    for (field, value) in patches {
+        match declared {
+            Some(declared) if write_kept(applying, record, row, declared, field, value, by)? => {}
+            _ => row.set(field, value, version),
+        }
+    }
+    let fields_max = applying.catalogue.limits.record_fields_max as usize;
+    Rejection::check_limit("record_fields_max", fields_max, row.fields.len())
+}
+
+/// Writes a field that the store keeps; false if it is an ordinary one.
+fn write_kept<'row>(
+    applying: &Applying<'_>,
+    record: &CellId<'_>,
+    row: &mut Row<'row>,
+    declared: &Declared,
+    field: &str,
+    value: Option<ValueRef<'row>>,
+    by: By,
+) -> Result<bool, Rejection> {
+    if field == declared.definition.state_field {
+        let Some(ValueRef::Text(name)) = value else {
+            return Err(wrong_kind(record, field, "the name of a state"));
+        };
+        let Some(state) = declared.state_number(name) else {
+            return Err(wrong_kind(record, field, "the name of a state of its type"));
+        };
+        move_to(applying, record, row, declared, state, by)?;
+        return Ok(true);
+    }
+    match (field, value) {
+        (CREATED_AT | UPDATED_AT, _) => {}
+        (TIMEOUT_AT, Some(ValueRef::Integer(ms))) => move_lease(applying, row, ms),
+        (TIMEOUT_AT, None) => {}
+        (TIMEOUT_AT, Some(_)) => return Err(wrong_kind(record, field, "a time in ms")),
+        (WORKER, Some(ValueRef::Text(worker))) => row.worker = Some(worker).filter(|worker| !worker.is_empty()),
+        (WORKER, None) => row.worker = None,
+        (WORKER, Some(_)) => return Err(wrong_kind(record, field, "the name of a worker")),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Moves the end of a lease to a wall time; leases themselves count in cluster time.
+fn move_lease(applying: &Applying<'_>, row: &mut Row<'_>, until_ms: i64) {
+    if !row.numbers.is_held() {
+        return;
+    }
+    let stamp = applying.call.stamp;
+    let left_us = i128::from(until_ms) * 1_000 - i128::from(stamp.wall_us);
+    let until_us = i128::from(stamp.cluster_us) + left_us;
+    row.numbers.lease_us = u64::try_from(until_us.max(1)).unwrap_or(u64::MAX);
+}
+
+/// What a write amounts to for those who follow changes.
+fn moved(declared: Option<&Declared>, before: &Row<'_>, after: &Row<'_>) -> Reason {
+    let Some(declared) = declared else {
+        return Reason::Written;
+    };
+    let kind_before = (!before.numbers.deleted).then(|| declared.kind(before.numbers.state));
+    let kind_after = declared.kind(after.numbers.state);
+    match kind_after {
+        StateKind::Held if kind_before == Some(StateKind::Ready) => Reason::Claimed,
+        StateKind::Ready if kind_before == Some(StateKind::Held) => Reason::Released,
+        StateKind::Terminal if kind_before != Some(StateKind::Terminal) => Reason::Finished,
+        _ => Reason::Written,
+    }
+}
+
+pub(crate) fn no_such_record(record: &CellId<'_>) -> Rejection {
+    Rejection::NoSuchRecord { record: record.name.to_owned() }
+}

@@ -1,0 +1,211 @@
+//! The indexes over time: what can be claimed, and what is due, with the low end of each in memory.
+//!
+//! Touches: the `Ready`, `DueWall` and `DueCluster` rows, which nobody else writes. Keeps: R5 (a row of these indexes
+//! stands exactly where the record says).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kv::{Key, KeyRange, Staging};
+use session::Halt;
+
+use super::window::{Entry, Window};
+use crate::keys::records::{DueClock, DueOf};
+use crate::keys::{CellId, Keys};
+use crate::machine::Applying;
+
+/// Queues whose low ends are kept in memory.
+const QUEUES_MAX: usize = 1_024;
+
+/// Prefixes of queues that are remembered.
+const PREFIXES_MAX: usize = 256;
+
+/// A queue: the records that share a prefix of their names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Queue {
+    pub(crate) space: u32,
+    pub(crate) branch: u32,
+    pub(crate) name: String,
+}
+
+/// The queue of a record: its name up to the last `.`, `:` or `/`.
+///
+/// ```
+/// use statehouse_kernel::records::schedule::queue_of;
+/// assert_eq!(queue_of("jobs.email.42"), "jobs.email.");
+/// assert_eq!(queue_of("alone"), "");
+/// ```
+pub fn queue_of(name: &str) -> &str {
+    name.rfind(SEPARATORS).map_or("", |last| &name[..=last])
+}
+
+/// What ends the name of a queue.
+pub const SEPARATORS: [char; 3] = ['.', ':', '/'];
+
+enum Index {
+    Ready(Queue),
+    Due(DueClock),
+}
+
+/// The low ends of the indexes, and what the command at hand changes in them.
+pub(crate) struct Windows {
+    ready: BTreeMap<Queue, Window>,
+    wall: Window,
+    cluster: Window,
+    /// For each prefix that was asked for, the queues that begin with it; perhaps some that are empty now.
+    queues: BTreeMap<Queue, BTreeSet<String>>,
+    /// Added (true) and removed entries of the command at hand.
+    noted: Vec<(Index, Entry, bool)>,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self {
+            ready: BTreeMap::new(),
+            wall: Window::new(),
+            cluster: Window::new(),
+            queues: BTreeMap::new(),
+            noted: Vec::new(),
+        }
+    }
+}
+
+impl Windows {
+    /// The command was rejected: nothing has changed.
+    pub(crate) fn undo(&mut self) {
+        self.noted.clear();
+    }
+
+    /// The command is done: what it noted holds.
+    pub(crate) fn settle(&mut self) {
+        for (index, entry, added) in self.noted.drain(..) {
+            if let Index::Ready(queue) = &index
+                && added
+            {
+                learn_queue(&mut self.queues, queue);
+            }
+            let window = match &index {
+                Index::Ready(queue) => self.ready.get_mut(queue),
+                Index::Due(DueClock::Wall) => Some(&mut self.wall),
+                Index::Due(DueClock::Cluster) => Some(&mut self.cluster),
+            };
+            match window {
+                // Nobody has asked for this queue yet.
+                None => {}
+                Some(window) if added => window.insert(entry),
+                Some(window) => window.remove(&entry),
+            }
+        }
+    }
+
+    /// Whether the queues with this prefix are known.
+    pub(crate) fn knows_queues(&self, prefix: &Queue) -> bool {
+        self.queues.contains_key(prefix)
+    }
+
+    /// These are the queues with this prefix.
+    pub(crate) fn learn_queues(&mut self, prefix: Queue, names: BTreeSet<String>) {
+        if self.queues.len() >= PREFIXES_MAX {
+            self.queues.clear();
+        }
+        self.queues.insert(prefix, names);
+    }
+
+    /// The names of the queues with this prefix, if they are known.
+    pub(crate) fn queues(&self, prefix: &Queue) -> impl Iterator<Item = &str> {
+        self.queues.get(prefix).into_iter().flatten().map(String::as_str)
+    }
+
+    /// The first record of a queue.
+    pub(crate) fn first_ready(
+        &mut self,
+        state: &Staging,
+        keys: &Keys,
+        buckets: u16,
+        queue: &Queue,
+    ) -> Result<Option<Entry>, Halt> {
+        if !self.ready.contains_key(queue) && self.ready.len() >= QUEUES_MAX {
+            self.ready.pop_first();
+        }
+        let window = self.ready.entry(queue.clone()).or_insert_with(Window::new);
+        let range = |bucket| whole(keys.ready_prefix(bucket, queue.space, queue.branch, &queue.name));
+        Ok(window.first(state, buckets, range)?.cloned())
+    }
+
+    /// The first thing that will be due by a clock.
+    pub(crate) fn first_due(
+        &mut self,
+        state: &Staging,
+        keys: &Keys,
+        buckets: u16,
+        clock: DueClock,
+    ) -> Result<Option<Entry>, Halt> {
+        let window = match clock {
+            DueClock::Wall => &mut self.wall,
+            DueClock::Cluster => &mut self.cluster,
+        };
+        Ok(window.first(state, buckets, |bucket| whole(keys.due_prefix(clock, bucket)))?.cloned())
+    }
+}
+
+fn learn_queue(queues: &mut BTreeMap<Queue, BTreeSet<String>>, queue: &Queue) {
+    for (prefix, names) in queues {
+        let inside = prefix.space == queue.space && prefix.branch == queue.branch;
+        if inside && queue.name.starts_with(&prefix.name) && !names.contains(&queue.name) {
+            names.insert(queue.name.clone());
+        }
+    }
+}
+
+fn whole(prefix: Key) -> (KeyRange, usize) {
+    (KeyRange::prefix(&prefix), prefix.len())
+}
+
+/// A place in the index of what can be claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReadyPlace {
+    pub(crate) order: i64,
+    pub(crate) ready_us: u64,
+}
+
+impl Applying<'_> {
+    pub(crate) fn put_ready(&mut self, record: &CellId<'_>, place: ReadyPlace) {
+        self.change_ready(record, place, true);
+    }
+
+    pub(crate) fn delete_ready(&mut self, record: &CellId<'_>, place: ReadyPlace) {
+        self.change_ready(record, place, false);
+    }
+
+    fn change_ready(&mut self, record: &CellId<'_>, place: ReadyPlace, added: bool) {
+        let queue = queue_of(record.name);
+        let mut key = self.keys.ready_prefix(record.bucket, record.space, record.branch, queue);
+        let suffix = Keys::ready_suffix(place.order, place.ready_us, record);
+        key.extend_from_slice(&suffix);
+        self.change_row(key, b"", added);
+        let queue = Queue { space: record.space, branch: record.branch, name: queue.to_owned() };
+        self.windows.noted.push((Index::Ready(queue), Entry { suffix, bucket: record.bucket }, added));
+    }
+
+    pub(crate) fn put_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &CellId<'_>) {
+        self.change_due(clock, record.bucket, Keys::due_suffix(at_us, of, record), b"", true);
+    }
+
+    pub(crate) fn delete_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &CellId<'_>) {
+        self.change_due(clock, record.bucket, Keys::due_suffix(at_us, of, record), b"", false);
+    }
+
+    pub(crate) fn change_due(&mut self, clock: DueClock, bucket: u16, suffix: Key, value: &[u8], added: bool) {
+        let mut key = self.keys.due_prefix(clock, bucket);
+        key.extend_from_slice(&suffix);
+        self.change_row(key, value, added);
+        self.windows.noted.push((Index::Due(clock), Entry { suffix, bucket }, added));
+    }
+
+    fn change_row(&mut self, key: Key, value: &[u8], added: bool) {
+        if added {
+            self.state.put(key, value);
+        } else {
+            self.state.delete(key);
+        }
+    }
+}

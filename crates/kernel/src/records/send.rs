@@ -1,0 +1,163 @@
+//! Messages: to another group, or to a broker, sent with the commit that causes them.
+//!
+//! A message waits in the index of what is due by wall time, at its time or at the commit's. A transaction for a group
+//! is applied by the tick that finds it, in one step with the removal of its row: so exactly once, and in the order of
+//! (time, command, place) for each source. A message for a broker moves to the rows that wait to be published; the node
+//! publishes those in order and then has them removed, so a broker may see one again, with the same number.
+//!
+//! Touches: `DueWall` and `Publish` rows. Keeps: R6 (a message is delivered once, in order).
+
+use contract::Rejection;
+use contract::records::sweep_message;
+use kv::{DecodeError, Reader, Writer};
+use session::Halt;
+
+use crate::catalogue::Declared;
+use crate::changes::{Noted, Reason, Subject};
+use crate::command::{Body, Send, Target};
+use crate::keys::CellId;
+use crate::keys::Keys;
+use crate::keys::records::DueClock;
+use crate::machine::Applying;
+use crate::transact;
+
+const FORMAT: u8 = 1;
+
+/// A message as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored<'bytes> {
+    /// The space that sent it.
+    pub space: u32,
+    /// The branch.
+    pub branch: u32,
+    /// The group that sent it.
+    pub source: &'bytes str,
+    /// What was sent.
+    pub send: Send<'bytes>,
+}
+
+impl<'bytes> Stored<'bytes> {
+    fn encode(&self, writer: &mut Writer) {
+        writer.u8(FORMAT).u32(self.space).u32(self.branch).bytes(self.source.as_bytes());
+        self.send.encode(writer);
+    }
+
+    /// Reads a message's row.
+    pub fn decode(bytes: &'bytes [u8]) -> Result<Self, Halt> {
+        let read = || {
+            let mut reader = Reader::new(bytes);
+            reader.format(FORMAT)?;
+            let (space, branch, source) = (reader.u32()?, reader.u32()?, reader.text()?);
+            let send = Send::decode(&mut reader)?;
+            reader.end().map(|()| Self { space, branch, source, send })
+        };
+        read().map_err(|error: DecodeError| Halt::Undecodable { what: "a message", error })
+    }
+}
+
+/// Puts a message on its way. `source` says in which group it is sent; `ordinal` counts the messages of the command.
+pub(crate) fn send(applying: &mut Applying<'_>, source: &CellId<'_>, send: &Send<'_>) -> Result<(), Rejection> {
+    if let Target::Transact(body) = send.target {
+        match Body::decode(body) {
+            Ok(Body::Transact(_)) => {}
+            _ => {
+                return Err(Rejection::InvalidDeclaration {
+                    what: "a message".to_owned(),
+                    reason: "its body is not a transaction",
+                });
+            }
+        }
+    }
+    let ordinal = applying.next_ordinal();
+    let now_us = applying.call.stamp.wall_us;
+    let commit = applying.call.commit;
+    let stored =
+        Stored { space: source.space, branch: source.branch, source: source.group.unwrap_or(source.name), send: *send };
+    let mut writer = Writer::new();
+    stored.encode(&mut writer);
+    let due_us = send.at_us.unwrap_or(now_us);
+    if matches!(send.target, Target::Topic { .. }) && due_us <= now_us {
+        let key = applying.keys.publish(source.bucket, commit, ordinal);
+        applying.state.put(key, writer.as_slice());
+    } else {
+        let suffix = Keys::due_send_suffix(due_us.max(now_us), commit, ordinal);
+        applying.change_due(DueClock::Wall, source.bucket, suffix, writer.as_slice(), true);
+    }
+    Ok(())
+}
+
+/// A message is due: applies its transaction, or lets it be published.
+pub(crate) fn deliver(
+    applying: &mut Applying<'_>,
+    bucket: u16,
+    at_us: u64,
+    commit: u64,
+    ordinal: u16,
+) -> Result<(), Halt> {
+    let suffix = Keys::due_send_suffix(at_us, commit, ordinal);
+    let mut key = applying.keys.due_prefix(DueClock::Wall, bucket);
+    key.extend_from_slice(&suffix);
+    let row = applying.state.get(&key)?;
+    let row = row.ok_or_else(|| Halt::Inconsistent("R6: a message that is due has no row".into()))?;
+    applying.change_due(DueClock::Wall, bucket, suffix, b"", false);
+    let stored = Stored::decode(&row)?;
+    match stored.send.target {
+        Target::Topic { .. } => {
+            // Behind everything that waits already, because it was not due when those were.
+            let ordinal = applying.next_ordinal();
+            let key = applying.keys.publish(bucket, applying.call.commit, ordinal);
+            applying.state.put(key, &*row);
+        }
+        Target::Transact(body) => {
+            let Body::Transact(transact) = Body::decode(body)? else {
+                return Err(Halt::Inconsistent("a message is not a transaction".into()));
+            };
+            applying.savepoint();
+            let refused = transact::try_transact(applying, &transact)?.is_err();
+            if refused {
+                applying.undo();
+            }
+            let reason = if refused { Reason::Refused } else { Reason::Delivered };
+            let change = Noted {
+                subject: Subject::Message,
+                reason,
+                space: stored.space,
+                branch: stored.branch,
+                group: None,
+                name: stored.source,
+                version: commit,
+            };
+            applying.folded.changes.note(applying.call.commit, &change);
+        }
+    }
+    Ok(())
+}
+
+/// Why the sweeper sends a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sweep {
+    Rescued,
+    Exhausted,
+}
+
+/// Sends the message that a type asks for when a record is rescued or its attempts are used up.
+pub(crate) fn sweep(applying: &mut Applying<'_>, record: &CellId<'_>, declared: &Declared, sweep: Sweep, attempt: u64) {
+    let (topic, reason) = match sweep {
+        Sweep::Rescued => (&declared.definition.rescued_to, "rescued"),
+        Sweep::Exhausted => (&declared.definition.exhausted_to, "exhausted"),
+    };
+    let Some(topic) = topic else {
+        return;
+    };
+    let payload = sweep_message(record.name, attempt, reason);
+    let message = Send { target: Target::Topic { topic, payload: payload.as_bytes() }, at_us: None };
+    send(applying, record, &message).expect("a message for a broker is never refused");
+}
+
+/// Forgets messages that were published.
+pub(crate) fn published(applying: &mut Applying<'_>, messages: &[(u16, u64, u16)]) {
+    for (bucket, commit, ordinal) in messages {
+        let key = applying.keys.publish(*bucket, *commit, *ordinal);
+        applying.state.delete(key);
+    }
+}

@@ -1,0 +1,109 @@
+//! Moves between states: which are allowed, and what each does to the record.
+//!
+//! Keeps: R3 (a terminal state is never left) and R4 (a record is held by one attempt at a time, which began with a
+//! claim).
+
+use contract::Rejection;
+use contract::records::types::StateKind;
+
+use super::row::Row;
+use crate::catalogue::Declared;
+use crate::catalogue::types::micros;
+use crate::keys::CellId;
+use crate::machine::Applying;
+
+/// How a state is about to be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// A claim, or a swap of the state that was told what to expect.
+    Claim,
+    /// Any other write.
+    Write,
+}
+
+/// Moves a record to a state, if that is allowed.
+pub(crate) fn move_to(
+    applying: &Applying<'_>,
+    record: &CellId<'_>,
+    row: &mut Row<'_>,
+    declared: &Declared,
+    target: u8,
+    by: By,
+) -> Result<(), Rejection> {
+    let from = declared.kind(row.numbers.state);
+    let to = declared.kind(target);
+    let refused = |reason| {
+        let state = declared.state_name(row.numbers.state).to_owned();
+        Err(Rejection::WrongState { record: record.name.to_owned(), state, reason })
+    };
+    if target == row.numbers.state {
+        return Ok(());
+    }
+    match (from, to) {
+        (StateKind::Terminal, _) => return refused("it is finished, and stays so"),
+        (StateKind::Ready, StateKind::Held) if by != By::Claim => {
+            return refused("nobody has claimed it, or its claim is over");
+        }
+        (StateKind::Ready, StateKind::Terminal) if target == declared.completed() => {
+            return refused("nobody has claimed it, or its claim is over; it cannot be completed");
+        }
+        (StateKind::Ready, StateKind::Held) => hold(applying, row, declared, None),
+        (StateKind::Held, StateKind::Held) => {}
+        (_, StateKind::Ready) => give_back(applying, row, 0),
+        (_, StateKind::Terminal) => finish(applying, row, declared),
+    }
+    row.numbers.state = target;
+    Ok(())
+}
+
+/// Begins the next attempt. The state is set by the caller.
+pub(crate) fn hold(applying: &Applying<'_>, row: &mut Row<'_>, declared: &Declared, lease_us: Option<u64>) {
+    row.numbers.attempt += 1;
+    row.numbers.ready_us = 0;
+    row.numbers.waiting = false;
+    extend(applying, row, declared, lease_us);
+}
+
+/// Holds the record for so long from now.
+pub(crate) fn extend(applying: &Applying<'_>, row: &mut Row<'_>, declared: &Declared, lease_us: Option<u64>) {
+    let lease_us = lease_us.unwrap_or_else(|| micros(declared.definition.lease)).max(1);
+    row.numbers.lease_us = applying.call.stamp.cluster_us.saturating_add(lease_us);
+}
+
+/// Ends the attempt, or makes the record new: it can be claimed after a pause. The state is set by the caller.
+pub(crate) fn give_back(applying: &Applying<'_>, row: &mut Row<'_>, pause_us: u64) {
+    row.numbers.lease_us = 0;
+    row.worker = None;
+    row.numbers.ready_us = applying.call.stamp.wall_us.saturating_add(pause_us);
+    row.numbers.waiting = pause_us > 0;
+}
+
+/// Ends the attempt for good. The state is set by the caller.
+fn finish(applying: &Applying<'_>, row: &mut Row<'_>, declared: &Declared) {
+    row.numbers.lease_us = 0;
+    row.numbers.ready_us = 0;
+    row.numbers.waiting = false;
+    if let Some(ttl) = declared.definition.terminal_ttl {
+        row.numbers.expires_us = applying.call.stamp.wall_us.saturating_add(micros(ttl));
+    }
+}
+
+/// Checks that an attempt is the live one.
+pub(crate) fn check_fence(
+    record: &CellId<'_>,
+    row: &Row<'_>,
+    declared: Option<&Declared>,
+    attempt: u64,
+) -> Result<(), Rejection> {
+    let numbers = row.numbers;
+    if !numbers.deleted && numbers.is_held() && numbers.attempt == attempt {
+        return Ok(());
+    }
+    let state = match declared {
+        _ if numbers.deleted => "gone".to_owned(),
+        Some(declared) => declared.state_name(numbers.state).to_owned(),
+        None => "not of a type that can be claimed".to_owned(),
+    };
+    let holder = row.worker.filter(|_| numbers.is_held()).map(str::to_owned);
+    Err(Rejection::Fenced { record: record.name.to_owned(), given: attempt, attempt: numbers.attempt, state, holder })
+}

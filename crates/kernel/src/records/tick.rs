@@ -1,0 +1,183 @@
+//! What time does: the tick, proposed by the node when something is due, and claims of what is next.
+//!
+//! A tick does at most as many steps as the catalogue allows, so that a million things that are due at once neither
+//! stop writers nor make one enormous entry. Each step is atomic in its own group.
+//!
+//! Touches: whatever is due. Keeps: R4 and R6.
+
+use session::Halt;
+
+use super::row::Row;
+use super::schedule::Queue;
+use super::{attempt, send, write};
+use crate::answer::Answer;
+use crate::changes::Reason;
+use crate::command::ClaimNext;
+use crate::keys::CellId;
+use crate::keys::records::{Due, DueClock, DueOf, OwnedId, read_due_suffix, read_ready_suffix};
+use crate::machine::Applying;
+
+/// Does what is due.
+pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
+    let stamp = applying.call.stamp;
+    let mut steps = applying.catalogue.limits.tick_steps_max;
+    for (clock, now_us) in [(DueClock::Cluster, stamp.cluster_us), (DueClock::Wall, stamp.wall_us)] {
+        while steps > 0 {
+            let Some((bucket, at_us, due)) = next_due(applying, clock)? else {
+                break;
+            };
+            if at_us > now_us {
+                break;
+            }
+            applying.savepoint();
+            step(applying, clock, bucket, at_us, &due)?;
+            applying.windows.settle();
+            steps -= 1;
+        }
+    }
+    Ok(Answer::Done { commit: applying.call.commit, outcomes: Vec::new() })
+}
+
+fn next_due(applying: &mut Applying<'_>, clock: DueClock) -> Result<Option<(u16, u64, Due)>, Halt> {
+    let buckets = applying.catalogue.buckets.count();
+    let Some(entry) = applying.windows.first_due(applying.state, &applying.keys, buckets, clock)? else {
+        return Ok(None);
+    };
+    let (at_us, due) = read_due_suffix(&entry.suffix)
+        .ok_or_else(|| Halt::Inconsistent(format!("R5: {entry:?} is no entry of a due index")))?;
+    Ok(Some((entry.bucket, at_us, due)))
+}
+
+fn step(applying: &mut Applying<'_>, clock: DueClock, bucket: u16, at_us: u64, due: &Due) -> Result<(), Halt> {
+    let (id, of) = match due {
+        Due::Send { commit, ordinal } => return send::deliver(applying, bucket, at_us, *commit, *ordinal),
+        Due::Expiry(id) => (id, DueOf::Expiry),
+        Due::Ready(id) => (id, DueOf::Ready),
+        Due::Lease(id) => (id, DueOf::Lease),
+    };
+    let record = id.in_bucket(bucket);
+    let Some(bytes) = applying.state.get(&applying.keys.record(&record))? else {
+        return forget_entry(applying, clock, at_us, of, id, &record);
+    };
+    let row = Row::decode(&bytes)?;
+    let stamp = applying.call.stamp;
+    match due {
+        Due::Send { .. } => unreachable!("messages are delivered above"),
+        Due::Expiry(_) if row.numbers.expires_us > stamp.wall_us => bring_up_to_date(applying, &record, &row),
+        Due::Expiry(_) if row.numbers.deleted => write::forget(applying, &record, &row),
+        Due::Expiry(_) => write::remove(applying, &record, &row, Reason::Expired).map(|_| ()),
+        Due::Ready(_) => {
+            let mut ready = row.clone();
+            ready.numbers.waiting = false;
+            write::rewrite(applying, &record, &row, ready)
+        }
+        Due::Lease(_) if row.numbers.lease_us > stamp.cluster_us => bring_up_to_date(applying, &record, &row),
+        Due::Lease(_) => {
+            let declared = applying.declared(&record, &row);
+            let declared = declared.ok_or_else(|| Halt::Inconsistent("a record without a type is held".into()))?;
+            attempt::rescue(applying, &record, &row, declared)
+        }
+    }
+}
+
+/// Moves the entries of a lease or a time that was extended since to where they belong.
+fn bring_up_to_date(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Result<(), Halt> {
+    let mut moved = row.clone();
+    let stamp = applying.call.stamp;
+    let numbers = &mut moved.numbers;
+    if numbers.lease_entry_us != 0 && numbers.lease_entry_us <= stamp.cluster_us {
+        applying.delete_due(DueClock::Cluster, numbers.lease_entry_us, DueOf::Lease, record);
+        applying.put_due(DueClock::Cluster, numbers.lease_us, DueOf::Lease, record);
+        numbers.lease_entry_us = numbers.lease_us;
+    }
+    if numbers.expires_entry_us != 0 && numbers.expires_entry_us <= stamp.wall_us && numbers.expires_us > stamp.wall_us
+    {
+        applying.delete_due(DueClock::Wall, numbers.expires_entry_us, DueOf::Expiry, record);
+        applying.put_due(DueClock::Wall, numbers.expires_us, DueOf::Expiry, record);
+        numbers.expires_entry_us = numbers.expires_us;
+    }
+    let key = applying.keys.record(record);
+    applying.state.put_encoded(key, |writer| moved.encode(writer));
+    Ok(())
+}
+
+/// The record of an entry is gone: with its branch, or the state contradicts itself.
+fn forget_entry(
+    applying: &mut Applying<'_>,
+    clock: DueClock,
+    at_us: u64,
+    of: DueOf,
+    id: &OwnedId,
+    record: &CellId<'_>,
+) -> Result<(), Halt> {
+    let space = applying.catalogue.space(id.space);
+    if space.is_ok_and(|space| space.live_branch(id.branch).is_ok()) {
+        return Err(Halt::Inconsistent(format!("R5: {of:?} at {at_us} of record {:?}, which has no row", id.name)));
+    }
+    applying.delete_due(clock, at_us, of, record);
+    Ok(())
+}
+
+/// Takes the first ready records for a worker.
+pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Answer, Halt> {
+    let live = applying.catalogue.space(claim.space).and_then(|space| space.live_branch(claim.branch));
+    if let Err(rejection) = live {
+        return Ok(Answer::Rejected(rejection));
+    }
+    let max = claim.records_max.min(applying.catalogue.limits.claim_records_max);
+    let mut outcomes = Vec::new();
+    let queues = queues_of(applying, claim)?;
+    while outcomes.len() < max as usize {
+        let Some((bucket, id)) = next_ready(applying, &queues)? else {
+            break;
+        };
+        let record = id.in_bucket(bucket);
+        applying.savepoint();
+        match attempt::claim(applying, &record, claim.worker, claim.lease_us)? {
+            Ok(outcome) => outcomes.push(outcome),
+            // It expired while it was ready: that is committed now, and it is not ready any more.
+            Err(contract::Rejection::NoSuchRecord { .. }) => {}
+            Err(rejection) => {
+                return Err(Halt::Inconsistent(format!("R5: a ready record cannot be claimed: {rejection}")));
+            }
+        }
+        applying.windows.settle();
+    }
+    Ok(Answer::Done { commit: applying.call.commit, outcomes })
+}
+
+/// The queues with a prefix. The first time, the counts say which there are; after that, what becomes ready does.
+fn queues_of(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Vec<Queue>, Halt> {
+    let (space, branch) = (claim.space, claim.branch);
+    let prefix = Queue { space, branch, name: claim.prefix.to_owned() };
+    if !applying.windows.knows_queues(&prefix) {
+        let range = applying.keys.counts_with_prefix(space, branch, claim.prefix);
+        let mut names = super::counts::queues(applying.state, &range)?;
+        let folded = applying.folded.counted().filter(|key| key.space == space && key.branch == branch);
+        names.extend(folded.filter(|key| key.queue.starts_with(claim.prefix)).map(|key| key.queue.clone()));
+        names.insert(claim.prefix.to_owned());
+        applying.windows.learn_queues(prefix.clone(), names);
+    }
+    let names = applying.windows.queues(&prefix);
+    Ok(names.map(|name| Queue { space, branch, name: name.to_owned() }).collect())
+}
+
+/// The first record of all queues together.
+fn next_ready(applying: &mut Applying<'_>, queues: &[Queue]) -> Result<Option<(u16, OwnedId)>, Halt> {
+    let buckets = applying.catalogue.buckets.count();
+    let mut first: Option<(super::window::Entry, &Queue)> = None;
+    for queue in queues {
+        let entry = applying.windows.first_ready(applying.state, &applying.keys, buckets, queue)?;
+        if let Some(entry) = entry
+            && first.as_ref().is_none_or(|(best, _)| entry < *best)
+        {
+            first = Some((entry, queue));
+        }
+    }
+    let Some((entry, queue)) = first else {
+        return Ok(None);
+    };
+    let (_, id) = read_ready_suffix(&entry.suffix, queue.space, queue.branch)
+        .ok_or_else(|| Halt::Inconsistent(format!("R5: {entry:?} is no entry of the ready index")))?;
+    Ok(Some((entry.bucket, id)))
+}

@@ -1,0 +1,273 @@
+//! The one place where a record's row is written, with every row that follows from it: its place in the schedule, its
+//! declared indexes, its large fields, counts and the change feed.
+//!
+//! Keeps: R1 (versions rise by one with every write), R2 (attempts rise by one), R3 (a terminal state is never left)
+//! and R5 (every index says what the record says).
+
+use contract::records::types::{ReadyOrder, StateKind};
+use kv::Bytes;
+use session::Halt;
+
+use super::index;
+use super::row::{Content, INLINE_BYTES_MAX, NO_STATE, Row, decode_numbers};
+use super::schedule::{ReadyPlace, queue_of};
+use crate::catalogue::Declared;
+use crate::changes::{Noted, Reason, Subject};
+use crate::folded::CountKey;
+use crate::keys::CellId;
+use crate::keys::records::{DueClock, DueOf};
+use crate::machine::Applying;
+use crate::value::ValueRef;
+
+/// A record that is about to be read or changed, as a command finds it.
+pub(crate) struct Opened {
+    bytes: Option<Bytes>,
+    floor: Floor,
+}
+
+/// The counters from which records of a bucket go on whose rows are gone.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Floor {
+    pub(crate) version: u64,
+    pub(crate) attempt: u64,
+}
+
+impl Opened {
+    /// The record; one that does not exist is marked as deleted.
+    pub(crate) fn row(&self) -> Result<Row<'_>, Halt> {
+        match &self.bytes {
+            Some(bytes) => Row::decode(bytes),
+            None => Ok(Row::fresh(self.floor.version, self.floor.attempt)),
+        }
+    }
+}
+
+/// Finds a record. If its time is over, that is committed first.
+pub(crate) fn open(applying: &mut Applying<'_>, record: &CellId<'_>) -> Result<Opened, Halt> {
+    let key = applying.keys.record(record);
+    let Some(bytes) = applying.state.get(&key)? else {
+        return Ok(Opened { bytes: None, floor: read_floor(applying, record.bucket)? });
+    };
+    if decode_numbers(&bytes)?.expired_at(applying.call.stamp.wall_us) {
+        remove(applying, record, &Row::decode(&bytes)?, Reason::Expired)?;
+        let bytes = applying.state.get(&key)?;
+        return Ok(Opened { bytes, floor: Floor::default() });
+    }
+    Ok(Opened { bytes: Some(bytes), floor: Floor::default() })
+}
+
+/// The row of a record as it is, its time over or not.
+pub(crate) fn peek(applying: &Applying<'_>, record: &CellId<'_>) -> Result<Option<Bytes>, Halt> {
+    Ok(applying.state.get(&applying.keys.record(record))?)
+}
+
+/// The row that the next write of a record begins with.
+pub(crate) fn successor<'row>(applying: &Applying<'_>, before: &Row<'row>) -> Row<'row> {
+    let mut after = before.clone();
+    after.numbers.version += 1;
+    after.numbers.commit = applying.call.commit;
+    after.numbers.updated_us = applying.call.stamp.wall_us;
+    if before.numbers.deleted {
+        after.numbers.deleted = false;
+        after.numbers.created_us = applying.call.stamp.wall_us;
+        after.numbers.expires_us = 0;
+        after.numbers.failures = 0;
+    }
+    after
+}
+
+/// Writes the version after `before`, which [`successor`] has begun.
+pub(crate) fn store(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    before: &Row<'_>,
+    after: Row<'_>,
+    reason: Reason,
+) -> Result<u64, Halt> {
+    let version = after.numbers.version;
+    assert!(version == before.numbers.version + 1, "R1: {before:?} then {after:?}");
+    let attempts = after.numbers.attempt - before.numbers.attempt;
+    assert!(attempts <= 1, "R2: {before:?} then {after:?}");
+    if let Some(declared) = applying.declared(record, before) {
+        let finished = !before.numbers.deleted && declared.kind(before.numbers.state) == StateKind::Terminal;
+        let left = finished && !after.numbers.deleted && after.numbers.state != before.numbers.state;
+        assert!(!left, "R3: {before:?} then {after:?}");
+    }
+    count(applying, record, before, -1);
+    count(applying, record, &after, 1);
+    rewrite(applying, record, before, after)?;
+    let CellId { space, branch, group, name, .. } = *record;
+    let change = Noted { subject: Subject::Record, reason, space, branch, group, name, version };
+    applying.folded.changes.note(applying.call.commit, &change);
+    Ok(version)
+}
+
+/// Writes a record's row and what follows from it. With an unchanged version this is not a write that anyone sees.
+pub(crate) fn rewrite(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    before: &Row<'_>,
+    mut after: Row<'_>,
+) -> Result<(), Halt> {
+    let place_before = ready_place(applying, record, before);
+    let place_after = ready_place(applying, record, &after);
+    if place_before != place_after {
+        if let Some((place, waiting)) = place_before {
+            leave(applying, record, place, waiting);
+        }
+        if let Some((place, waiting)) = place_after {
+            enter(applying, record, place, waiting);
+        }
+    }
+    let (old, new) = (before.numbers, &mut after.numbers);
+    new.lease_entry_us =
+        move_entry(applying, record, (DueClock::Cluster, DueOf::Lease), old.lease_entry_us, new.lease_us);
+    new.expires_entry_us =
+        move_entry(applying, record, (DueClock::Wall, DueOf::Expiry), old.expires_entry_us, new.expires_us);
+    index::update(applying, record, before, &after)?;
+    store_large_fields(applying, record, before, &mut after);
+    let key = applying.keys.record(record);
+    applying.state.put_encoded(key, |writer| after.encode(writer));
+    Ok(())
+}
+
+/// Deletes a record, or says that its time was over: only its counters stay, until they may go too.
+pub(crate) fn remove(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    before: &Row<'_>,
+    reason: Reason,
+) -> Result<u64, Halt> {
+    let mut after = Row::fresh(before.numbers.version, before.numbers.attempt);
+    after.numbers.version += 1;
+    after.numbers.commit = applying.call.commit;
+    after.numbers.created_us = before.numbers.created_us;
+    after.numbers.updated_us = applying.call.stamp.wall_us;
+    let kept_us = applying.catalogue.limits.tombstone_age_us;
+    after.numbers.expires_us = applying.call.stamp.wall_us.saturating_add(kept_us);
+    store(applying, record, before, after, reason)
+}
+
+/// Removes the row of a deleted record: its counters go into the bucket's floor, so that they never restart.
+pub(crate) fn forget(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Result<(), Halt> {
+    let floor = read_floor(applying, record.bucket)?;
+    let numbers = row.numbers;
+    let raised = Floor { version: floor.version.max(numbers.version), attempt: floor.attempt.max(numbers.attempt) };
+    let key = applying.keys.record_floor(record.bucket);
+    applying.state.put_encoded(key, |writer| {
+        writer.u8(FLOOR_FORMAT).u64(raised.version).u64(raised.attempt);
+    });
+    applying.delete_due(DueClock::Wall, numbers.expires_entry_us, DueOf::Expiry, record);
+    let key = applying.keys.record(record);
+    applying.state.delete(key);
+    Ok(())
+}
+
+const FLOOR_FORMAT: u8 = 1;
+
+fn read_floor(applying: &Applying<'_>, bucket: u16) -> Result<Floor, Halt> {
+    let Some(row) = applying.state.get(&applying.keys.record_floor(bucket))? else {
+        return Ok(Floor::default());
+    };
+    let read = || {
+        let mut reader = kv::Reader::new(&row);
+        reader.format(FLOOR_FORMAT)?;
+        let floor = Floor { version: reader.u64()?, attempt: reader.u64()? };
+        reader.end().map(|()| floor)
+    };
+    read().map_err(|error| Halt::Undecodable { what: "the floor of a bucket's records", error })
+}
+
+/// An entry that stands too early is left there: the tick that finds it moves it. So extending costs no write.
+fn move_entry(
+    applying: &mut Applying<'_>,
+    record: &CellId<'_>,
+    (clock, of): (DueClock, DueOf),
+    entry_us: u64,
+    due_us: u64,
+) -> u64 {
+    if due_us != 0 && entry_us != 0 && entry_us <= due_us {
+        return entry_us;
+    }
+    if entry_us != 0 {
+        applying.delete_due(clock, entry_us, of, record);
+    }
+    if due_us != 0 {
+        applying.put_due(clock, due_us, of, record);
+    }
+    due_us
+}
+
+/// Where a ready record stands among those that can be claimed, and whether it still waits.
+fn ready_place(applying: &Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Option<(ReadyPlace, bool)> {
+    let declared = applying.declared(record, row)?;
+    if row.numbers.deleted || declared.kind(row.numbers.state) != StateKind::Ready {
+        return None;
+    }
+    let order = match &declared.definition.ready_order {
+        ReadyOrder::Oldest => 0,
+        ReadyOrder::Field(field) => match row.field(field).map(|field| field.content) {
+            Some(Content::Inline(ValueRef::Integer(order))) => order,
+            _ => 0,
+        },
+    };
+    Some((ReadyPlace { order, ready_us: row.numbers.ready_us }, row.numbers.waiting))
+}
+
+fn enter(applying: &mut Applying<'_>, record: &CellId<'_>, place: ReadyPlace, waiting: bool) {
+    match waiting {
+        true => applying.put_due(DueClock::Wall, place.ready_us, DueOf::Ready, record),
+        false => applying.put_ready(record, place),
+    }
+}
+
+fn leave(applying: &mut Applying<'_>, record: &CellId<'_>, place: ReadyPlace, waiting: bool) {
+    match waiting {
+        true => applying.delete_due(DueClock::Wall, place.ready_us, DueOf::Ready, record),
+        false => applying.delete_ready(record, place),
+    }
+}
+
+fn count(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row<'_>, by: i64) {
+    let numbers = row.numbers;
+    if numbers.deleted || numbers.state == NO_STATE {
+        return;
+    }
+    let key = CountKey {
+        space: record.space,
+        branch: record.branch,
+        queue: queue_of(record.name).to_owned(),
+        record_type: numbers.record_type,
+        state: numbers.state,
+    };
+    applying.folded.count(key, by);
+}
+
+/// Gives large values rows of their own, and removes such rows of fields that are gone or were written again.
+fn store_large_fields(applying: &mut Applying<'_>, record: &CellId<'_>, before: &Row<'_>, after: &mut Row<'_>) {
+    for old in &before.fields {
+        let apart = matches!(old.content, Content::Apart { .. });
+        let kept = after.field(old.name).is_some_and(|new| matches!(new.content, Content::Apart { .. }));
+        if apart && !kept {
+            let key = applying.keys.record_field(record, old.name);
+            applying.state.delete(key);
+        }
+    }
+    for field in &mut after.fields {
+        if let Content::Inline(value) = field.content
+            && value.len() > INLINE_BYTES_MAX
+        {
+            let key = applying.keys.record_field(record, field.name);
+            applying.state.put_encoded(key, |writer| value.encode(writer));
+            field.content = Content::Apart { bytes: u32::try_from(value.len()).expect("values are bounded") };
+        }
+    }
+}
+
+impl<'entry> Applying<'entry> {
+    /// The type of a record, if it has one.
+    pub(crate) fn declared(&self, record: &CellId<'_>, row: &Row<'_>) -> Option<&'entry Declared> {
+        let catalogue = self.catalogue;
+        catalogue.space(record.space).ok()?.types.get(row.numbers.record_type)
+    }
+}

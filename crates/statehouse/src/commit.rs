@@ -1,0 +1,303 @@
+//! One commit of several operations of any contract in a group, put together before it is sent.
+
+use std::time::Duration;
+
+use contract::records::{Claimed, Put};
+use contract::{Error, Value, names};
+use kernel::{Answer, Body, Fence, Guard, Op, RecordAct, Send, Target, Transact, TtlArgument, ValueRef};
+use kv::Writer;
+
+use crate::admission::Scope;
+use crate::pending::Pending;
+use crate::records::{borrowed, check_fields, owned, owned_patches, ttl_argument};
+use crate::transaction::Committed;
+
+/// Operations of one commit in one group, all or nothing; made by [`Group::commit`](crate::Group::commit).
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// use statehouse::records::{ClaimOptions, Put};
+/// let order = house.group("order-7");
+/// order.records().put("jobs.charge.7", [("eur", 10)], Put::typed("task"))?;
+/// let job = house.records().claim_next("jobs.charge.", 1, &ClaimOptions::worker("w1"))?.remove(0);
+/// // The charge is counted, the job finished and the mail sent in one commit, and only by the live attempt.
+/// order
+///     .commit()
+///     .fence(&job)
+///     .set_cell("charged", 10)
+///     .complete(&job, [("result", "ok")])
+///     .publish("mails", "order 7 is paid")
+///     .run()?;
+/// assert!(order.commit().fence(&job).set_cell("charged", 20).run().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is done before `run`"]
+pub struct Commit {
+    scope: Scope,
+    group: String,
+    fence: Option<(String, u64)>,
+    guards: Vec<OwnGuard>,
+    ops: Vec<OwnOp>,
+}
+
+enum OwnGuard {
+    RecordStateIn(String, Vec<String>),
+    RecordVersionIs(String, u64),
+    CellVersionIs(String, u64),
+    CellAbsent(String),
+}
+
+enum OwnOp {
+    SetCell(String, Value),
+    DeleteCell(String),
+    PutRecord(String, Vec<(String, Value)>, Put),
+    Patch(String, Vec<(String, Option<Value>)>),
+    Increment(String, String, i64),
+    Complete(String, u64, Vec<(String, Option<Value>)>),
+    DeleteRecord(String),
+    Publish { topic: String, payload: Vec<u8>, at_us: Option<u64> },
+    Send { commit: Box<Commit>, at_us: Option<u64> },
+}
+
+impl Commit {
+    pub(crate) fn new(scope: Scope, group: String) -> Self {
+        Self { scope, group, fence: None, guards: Vec::new(), ops: Vec::new() }
+    }
+
+    /// Only if this attempt is the live one. The record must be of this group.
+    pub fn fence(mut self, claimed: &Claimed) -> Self {
+        self.fence = Some((claimed.name.clone(), claimed.attempt));
+        self
+    }
+
+    /// Only if the record is in one of these states.
+    pub fn if_state_in(mut self, record: &str, states: &[&str]) -> Self {
+        let states = states.iter().map(|state| (*state).to_owned()).collect();
+        self.guards.push(OwnGuard::RecordStateIn(record.to_owned(), states));
+        self
+    }
+
+    /// Only if the record is at this version.
+    pub fn if_record_version(mut self, record: &str, version: u64) -> Self {
+        self.guards.push(OwnGuard::RecordVersionIs(record.to_owned(), version));
+        self
+    }
+
+    /// Only if the cell is at this version.
+    pub fn if_cell_version(mut self, cell: &str, version: u64) -> Self {
+        self.guards.push(OwnGuard::CellVersionIs(cell.to_owned(), version));
+        self
+    }
+
+    /// Only if the cell does not exist.
+    pub fn if_cell_absent(mut self, cell: &str) -> Self {
+        self.guards.push(OwnGuard::CellAbsent(cell.to_owned()));
+        self
+    }
+
+    /// Writes a cell.
+    pub fn set_cell(mut self, cell: &str, value: impl Into<Value>) -> Self {
+        self.ops.push(OwnOp::SetCell(cell.to_owned(), value.into()));
+        self
+    }
+
+    /// Deletes a cell.
+    pub fn delete_cell(mut self, cell: &str) -> Self {
+        self.ops.push(OwnOp::DeleteCell(cell.to_owned()));
+        self
+    }
+
+    /// Replaces a record.
+    pub fn put_record<N: AsRef<str>, V: Into<Value>>(
+        mut self,
+        record: &str,
+        fields: impl IntoIterator<Item = (N, V)>,
+        put: Put,
+    ) -> Self {
+        self.ops.push(OwnOp::PutRecord(record.to_owned(), owned(fields), put));
+        self
+    }
+
+    /// Writes and removes fields of a record; creates it if there is none.
+    pub fn set_fields<N: AsRef<str>>(
+        mut self,
+        record: &str,
+        fields: impl IntoIterator<Item = (N, Option<Value>)>,
+    ) -> Self {
+        self.ops.push(OwnOp::Patch(record.to_owned(), owned_patches(fields)));
+        self
+    }
+
+    /// Adds to an integer field of a record.
+    pub fn increment(mut self, record: &str, field: &str, by: i64) -> Self {
+        self.ops.push(OwnOp::Increment(record.to_owned(), field.to_owned(), by));
+        self
+    }
+
+    /// Finishes a record that is claimed.
+    pub fn complete<N: AsRef<str>, V: Into<Value>>(
+        mut self,
+        claimed: &Claimed,
+        fields: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        let fields = owned(fields).into_iter().map(|(field, value)| (field, Some(value))).collect();
+        self.ops.push(OwnOp::Complete(claimed.name.clone(), claimed.attempt, fields));
+        self
+    }
+
+    /// Deletes a record.
+    pub fn delete_record(mut self, record: &str) -> Self {
+        self.ops.push(OwnOp::DeleteRecord(record.to_owned()));
+        self
+    }
+
+    /// Sends a message to a queue of a broker, with this commit.
+    pub fn publish(mut self, topic: &str, payload: impl Into<Vec<u8>>) -> Self {
+        self.ops.push(OwnOp::Publish { topic: topic.to_owned(), payload: payload.into(), at_us: None });
+        self
+    }
+
+    /// Sends a message to a queue of a broker when so much time has passed.
+    pub fn publish_after(mut self, after: Duration, topic: &str, payload: impl Into<Vec<u8>>) -> Self {
+        let at_us = Some(self.after(after));
+        self.ops.push(OwnOp::Publish { topic: topic.to_owned(), payload: payload.into(), at_us });
+        self
+    }
+
+    /// Sends what another commit does to its group, this one's or another: it is done soon after this commit, once.
+    /// If it is refused then, it is gone, and the change feed says so.
+    pub fn send(mut self, commit: Commit) -> Self {
+        self.ops.push(OwnOp::Send { commit: Box::new(commit), at_us: None });
+        self
+    }
+
+    /// [`send`](Self::send), done when so much time has passed: a timer.
+    pub fn send_after(mut self, after: Duration, commit: Commit) -> Self {
+        let at_us = Some(self.after(after));
+        self.ops.push(OwnOp::Send { commit: Box::new(commit), at_us });
+        self
+    }
+
+    fn after(&self, after: Duration) -> u64 {
+        let now_us = self.scope.shard.now().wall_us;
+        now_us.saturating_add(u64::try_from(after.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// Commits, durably.
+    pub fn run(self) -> Result<Committed, Error> {
+        self.run_later().wait()
+    }
+
+    /// [`run`](Self::run), answered later.
+    pub fn run_later(self) -> Pending<Committed> {
+        let catalogue = self.scope.shard.shared.catalogue();
+        let propose = || {
+            let mut messages = Vec::new();
+            self.encode_messages(&mut messages)?;
+            let body = Body::Transact(self.transact(&messages)?);
+            Ok::<_, Error>(self.scope.shard.propose(&catalogue, &body, |answer| match answer {
+                Answer::Done { commit, .. } => Ok(Committed { commit }),
+                Answer::Rejected(rejection) => Err(rejection.into()),
+            }))
+        };
+        propose().unwrap_or_else(Pending::refused)
+    }
+
+    /// The bodies of the transactions that this one sends, in order.
+    fn encode_messages(&self, messages: &mut Vec<Vec<u8>>) -> Result<(), Error> {
+        for op in &self.ops {
+            if let OwnOp::Send { commit, .. } = op {
+                let mut inner = Vec::new();
+                commit.encode_messages(&mut inner)?;
+                let mut writer = Writer::new();
+                Body::Transact(commit.transact(&inner)?).encode(&mut writer);
+                messages.push(writer.finish());
+            }
+        }
+        Ok(())
+    }
+
+    fn transact<'commit>(&'commit self, messages: &'commit [Vec<u8>]) -> Result<Transact<'commit>, Error> {
+        names::check_group(&self.group)?;
+        let ids = self.scope.resolve(&self.scope.shard.shared.catalogue())?;
+        let mut messages = messages.iter();
+        let mut ops = Vec::with_capacity(self.ops.len());
+        for op in &self.ops {
+            op.check()?;
+            ops.push(op.op(&mut messages));
+        }
+        Ok(Transact {
+            space: ids.space,
+            branch: ids.branch,
+            group: Some(&self.group),
+            fence: self.fence.as_ref().map(|(record, attempt)| Fence { record, attempt: *attempt }),
+            guards: self.guards.iter().map(OwnGuard::guard).collect(),
+            ops,
+        })
+    }
+}
+
+impl OwnGuard {
+    fn guard(&self) -> Guard<'_> {
+        match self {
+            OwnGuard::RecordStateIn(record, states) => {
+                Guard::RecordStateIn(record, states.iter().map(String::as_str).collect())
+            }
+            OwnGuard::RecordVersionIs(record, version) => Guard::RecordVersionIs(record, *version),
+            OwnGuard::CellVersionIs(cell, version) => Guard::CellVersionIs(cell, *version),
+            OwnGuard::CellAbsent(cell) => Guard::CellAbsent(cell),
+        }
+    }
+}
+
+impl OwnOp {
+    fn check(&self) -> Result<(), Error> {
+        match self {
+            OwnOp::SetCell(name, _) | OwnOp::DeleteCell(name) => names::check_cell(name)?,
+            OwnOp::PutRecord(name, fields, _) => {
+                names::check_record(name)?;
+                check_fields(fields.iter().map(|(field, _)| field.as_str()))?;
+            }
+            OwnOp::Patch(name, fields) | OwnOp::Complete(name, _, fields) => {
+                names::check_record(name)?;
+                check_fields(fields.iter().map(|(field, _)| field.as_str()))?;
+            }
+            OwnOp::Increment(name, field, _) => {
+                names::check_record(name)?;
+                check_fields([field.as_str()].into_iter())?;
+            }
+            OwnOp::DeleteRecord(name) => names::check_record(name)?,
+            OwnOp::Publish { topic, .. } => names::check_topic(topic)?,
+            OwnOp::Send { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn op<'commit>(&'commit self, messages: &mut impl Iterator<Item = &'commit Vec<u8>>) -> Op<'commit> {
+        match self {
+            OwnOp::SetCell(cell, value) => Op::CellSet(cell, ValueRef::from(value)),
+            OwnOp::DeleteCell(cell) => Op::CellDelete(cell),
+            OwnOp::PutRecord(record, fields, put) => {
+                let fields = fields.iter().map(|(field, value)| (field.as_str(), ValueRef::from(value))).collect();
+                let ttl: TtlArgument = ttl_argument(put.ttl);
+                Op::Record(record, RecordAct::Put { record_type: put.record_type.as_deref(), ttl, fields })
+            }
+            OwnOp::Patch(record, fields) => {
+                Op::Record(record, RecordAct::Patch { must_exist: false, fields: borrowed(fields) })
+            }
+            OwnOp::Increment(record, field, by) => Op::Record(record, RecordAct::Increment { field, by: *by }),
+            OwnOp::Complete(record, attempt, fields) => {
+                Op::Record(record, RecordAct::Complete { attempt: *attempt, fields: borrowed(fields) })
+            }
+            OwnOp::DeleteRecord(record) => Op::Record(record, RecordAct::Delete),
+            OwnOp::Publish { topic, payload, at_us } => {
+                Op::Send(Send { target: Target::Topic { topic, payload }, at_us: *at_us })
+            }
+            OwnOp::Send { at_us, .. } => {
+                let body = messages.next().expect("a body for every message");
+                Op::Send(Send { target: Target::Transact(body), at_us: *at_us })
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Attempts: claiming records, working on them, and ending the attempt.
+
+use std::time::Duration;
+
+use contract::records::{Claimed, Retry};
+use contract::{Error, Rejection, Value, Written, names};
+use kernel::keys::CellId;
+use kernel::records::get::whole_record;
+use kernel::records::row::decode_numbers;
+use kernel::records::schedule::SEPARATORS;
+use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
+
+use super::{Records, borrowed, owned, owned_patches};
+use crate::cells::{outcome, written};
+use crate::error::from_halt;
+use crate::pending::Pending;
+use crate::shard::keys;
+
+/// How records are claimed.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ClaimOptions {
+    /// The worker's own name, shown to whoever asks; may be empty.
+    pub worker: String,
+    /// For how long, if not as the record's type says.
+    pub lease: Option<Duration>,
+}
+
+impl ClaimOptions {
+    /// A claim by a worker with a name.
+    pub fn worker(worker: impl Into<String>) -> Self {
+        Self { worker: worker.into(), lease: None }
+    }
+
+    /// The same with another lease.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    fn lease_us(&self) -> Option<u64> {
+        self.lease.map(|lease| u64::try_from(lease.as_micros()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Records {
+    /// Takes a record that is ready, for one attempt.
+    pub fn claim(&self, record: &str, options: &ClaimOptions) -> Result<Claimed, Error> {
+        let act = RecordAct::Claim { worker: &options.worker, lease_us: options.lease_us() };
+        let claimed = self.propose(record, [].into_iter(), None, act, |answer| match outcome(answer)? {
+            (_, OpOutcome::Claimed(claimed)) => Ok(*claimed),
+            other => unreachable!("a claim does not give {other:?}"),
+        });
+        let catalogue = self.scope.shard.shared.catalogue();
+        from_outcome(claimed.wait()?, &catalogue)
+    }
+
+    /// Takes up to `records_max` records of the queues whose names begin with `prefix`, those first that have been
+    /// ready longest. A queue is what comes before the last `.`, `:` or `/` of its records' names, so a prefix ends
+    /// with one of these, or is empty for all queues. Records of all groups are found.
+    pub fn claim_next(&self, prefix: &str, records_max: u32, options: &ClaimOptions) -> Result<Vec<Claimed>, Error> {
+        let claimed = self.claim_next_later(prefix, records_max, options).wait()?;
+        let catalogue = self.scope.shard.shared.catalogue();
+        claimed.into_iter().map(|claimed| from_outcome(claimed, &catalogue)).collect()
+    }
+
+    fn claim_next_later(&self, prefix: &str, records_max: u32, options: &ClaimOptions) -> Pending<Vec<ClaimedOutcome>> {
+        let prepare = || {
+            check_queue_prefix(prefix)?;
+            let catalogue = self.scope.shard.shared.catalogue();
+            let ids = self.scope.resolve(&catalogue)?;
+            Ok::<_, Error>((catalogue, ids))
+        };
+        let (catalogue, ids) = match prepare() {
+            Ok(prepared) => prepared,
+            Err(error) => return Pending::refused(error),
+        };
+        let claim = ClaimNext {
+            space: ids.space,
+            branch: ids.branch,
+            prefix,
+            records_max,
+            worker: &options.worker,
+            lease_us: options.lease_us(),
+        };
+        self.scope.shard.propose(&catalogue, &Body::ClaimNext(claim), |answer| match answer {
+            Answer::Rejected(rejection) => Err(rejection.into()),
+            Answer::Done { outcomes, .. } => {
+                let claimed = outcomes.into_iter().map(|outcome| match outcome {
+                    OpOutcome::Claimed(claimed) => *claimed,
+                    other => unreachable!("a claim does not give {other:?}"),
+                });
+                Ok(claimed.collect())
+            }
+        })
+    }
+
+    /// Writes fields, if the attempt is the live one. A new state among them moves the record.
+    pub fn step<N: AsRef<str>, V: Into<Value>>(
+        &self,
+        claimed: &Claimed,
+        fields: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Written, Error> {
+        let fields = fields.into_iter().map(|(field, value)| (field, Some(value.into())));
+        self.of(claimed).patch(&claimed.name, fields, true, Some(fence(claimed))).wait()
+    }
+
+    /// Holds the record for so long from now, or as long as its type says.
+    pub fn extend(&self, claimed: &Claimed, lease: Option<Duration>) -> Result<Written, Error> {
+        let lease_us = lease.map(|lease| u64::try_from(lease.as_micros()).unwrap_or(u64::MAX));
+        let act = RecordAct::Extend { attempt: claimed.attempt, lease_us };
+        self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, written).wait()
+    }
+
+    /// Gives the record back: it can be claimed at once, and the attempt does not count as failed.
+    pub fn release(&self, claimed: &Claimed) -> Result<Written, Error> {
+        let act = RecordAct::Release { attempt: claimed.attempt };
+        self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, written).wait()
+    }
+
+    /// Finishes the record, with fields that are written in the same commit.
+    pub fn complete<N: AsRef<str>, V: Into<Value>>(
+        &self,
+        claimed: &Claimed,
+        fields: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Written, Error> {
+        let fields: Vec<_> = owned(fields).into_iter().map(|(field, value)| (field, Some(value))).collect();
+        let act = RecordAct::Complete { attempt: claimed.attempt, fields: borrowed(&fields) };
+        let names = fields.iter().map(|(field, _)| field.as_str());
+        self.of(claimed).propose(&claimed.name, names, None, act, written).wait()
+    }
+
+    /// Says that the attempt failed: the record will be tried again after a pause, or its budget is used up.
+    pub fn fail(&self, claimed: &Claimed, error: &str) -> Result<Retry, Error> {
+        let fields = owned_patches([("error", Some(Value::from(error)))]);
+        let act = RecordAct::Fail { attempt: claimed.attempt, fields: borrowed(&fields) };
+        let answer =
+            self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, |answer| match outcome(answer)? {
+                (_, OpOutcome::Retried { pause_us, .. }) => Ok(Retry::After(Duration::from_micros(pause_us))),
+                (_, OpOutcome::Exhausted { .. }) => Ok(Retry::Exhausted),
+                other => unreachable!("a failed attempt does not give {other:?}"),
+            });
+        answer.wait()
+    }
+
+    /// The records of a claimed record's group.
+    fn of(&self, claimed: &Claimed) -> Self {
+        Self { scope: self.scope.clone(), group: claimed.group.as_deref().map(Into::into) }
+    }
+}
+
+/// The fence of a claimed record.
+pub(crate) fn fence(claimed: &Claimed) -> Fence<'_> {
+    Fence { record: &claimed.name, attempt: claimed.attempt }
+}
+
+fn check_queue_prefix(prefix: &str) -> Result<(), Rejection> {
+    if prefix.is_empty() {
+        return Ok(());
+    }
+    if !prefix.ends_with(SEPARATORS) {
+        let reason = "it does not end with '.', ':' or '/', as the names of queues do";
+        return Err(Rejection::InvalidName { what: "a prefix of queues", reason });
+    }
+    names::check_record(prefix)
+}
+
+fn from_outcome(claimed: ClaimedOutcome, catalogue: &Catalogue) -> Result<Claimed, Error> {
+    let ClaimedOutcome { name, group, space, stamp, row } = claimed;
+    let id = CellId { bucket: 0, space, branch: 0, group: group.as_deref(), name: &name };
+    let read = || {
+        let lease_us = decode_numbers(&row)?.lease_us.saturating_sub(stamp.cluster_us);
+        Ok((lease_us, whole_record(&row, &id, catalogue, keys(), stamp)?))
+    };
+    let (lease_us, record) = read().map_err(|halt| from_halt(&halt))?;
+    Ok(Claimed::new(name, group, Duration::from_micros(lease_us), record))
+}

@@ -1,0 +1,235 @@
+//! Records: the handle on job state, and each of its operations.
+
+mod attempts;
+mod portable;
+mod reads;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::limits::FIELD_NAME_BYTES_MAX;
+use contract::{Deleted, Error, Rejection, Value, Written, names};
+use kernel::{Answer, Body, Catalogue, Fence, Op, OpOutcome, RecordAct, Transact, TtlArgument, ValueRef};
+
+pub use attempts::ClaimOptions;
+pub use contract::records::filter::{Filter, Test};
+pub use contract::records::state_store::{Comparison, PortableRecord, ScanFilter, StateStore};
+pub use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind};
+pub use contract::records::{Claimed, Counts, Field, FieldSwapped, Holder, Put, Record, Retry, Scanned, Ttl};
+pub use portable::PortableRecords;
+pub use reads::ScanOptions;
+
+use crate::admission::{Scope, ScopeIds};
+use crate::cells::{outcome, written};
+use crate::pending::Pending;
+
+/// Records of a branch, or of a group in it. Each call is atomic and durable when it returns.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// use statehouse::records::{ClaimOptions, Put};
+/// let records = house.records();
+/// records.put("jobs.email.42", [("to", "a@b.c")], Put::typed("task"))?;
+/// let job = records.claim_next("jobs.email.", 1, &ClaimOptions::worker("w1"))?.remove(0);
+/// assert_eq!((job.attempt, job.token.as_str()), (1, "jobs.email.42#1"));
+/// records.step(&job, [("state", "running")])?;
+/// records.complete(&job, [("result", "sent")])?;
+/// let error = records.complete(&job, [("result", "twice")]).expect_err("the attempt is over");
+/// assert_eq!(error.code(), "SH-4002");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Records {
+    scope: Scope,
+    group: Option<Arc<str>>,
+}
+
+impl Records {
+    pub(crate) fn new(scope: Scope, group: Option<Arc<str>>) -> Self {
+        Self { scope, group }
+    }
+
+    /// Replaces the record: it holds these fields and no others.
+    pub fn put<N: AsRef<str>, V: Into<Value>>(
+        &self,
+        record: &str,
+        fields: impl IntoIterator<Item = (N, V)>,
+        put: Put,
+    ) -> Result<Written, Error> {
+        self.put_later(record, fields, put).wait()
+    }
+
+    /// [`put`](Self::put), answered later.
+    pub fn put_later<N: AsRef<str>, V: Into<Value>>(
+        &self,
+        record: &str,
+        fields: impl IntoIterator<Item = (N, V)>,
+        put: Put,
+    ) -> Pending<Written> {
+        let fields = owned(fields);
+        let act = RecordAct::Put {
+            record_type: put.record_type.as_deref(),
+            ttl: ttl_argument(put.ttl),
+            fields: fields.iter().map(|(field, value)| (field.as_str(), ValueRef::from(value))).collect(),
+        };
+        self.propose(record, fields.iter().map(|(field, _)| field.as_str()), None, act, written)
+    }
+
+    /// Writes a field; creates the record if there is none. Its TTL stays as it is.
+    pub fn set_field(&self, record: &str, field: &str, value: impl Into<Value>) -> Result<Written, Error> {
+        self.set_fields(record, [(field, Some(value.into()))])
+    }
+
+    /// Writes fields, all or none; none as a value removes the field. Creates the record if there is none.
+    pub fn set_fields<N: AsRef<str>>(
+        &self,
+        record: &str,
+        fields: impl IntoIterator<Item = (N, Option<Value>)>,
+    ) -> Result<Written, Error> {
+        self.patch(record, fields, false, None).wait()
+    }
+
+    /// Writes fields of a record that exists; refused if it does not.
+    pub fn update_fields<N: AsRef<str>>(
+        &self,
+        record: &str,
+        fields: impl IntoIterator<Item = (N, Option<Value>)>,
+    ) -> Result<Written, Error> {
+        self.patch(record, fields, true, None).wait()
+    }
+
+    fn patch<N: AsRef<str>>(
+        &self,
+        record: &str,
+        fields: impl IntoIterator<Item = (N, Option<Value>)>,
+        must_exist: bool,
+        fence: Option<Fence<'_>>,
+    ) -> Pending<Written> {
+        let fields = owned_patches(fields);
+        let act = RecordAct::Patch { must_exist, fields: borrowed(&fields) };
+        self.propose(record, fields.iter().map(|(field, _)| field.as_str()), fence, act, written)
+    }
+
+    /// Writes a field if it holds what is expected; none stands for a field that does not exist.
+    pub fn compare_and_swap(
+        &self,
+        record: &str,
+        field: &str,
+        expected: Option<Value>,
+        new: Option<Value>,
+    ) -> Result<FieldSwapped, Error> {
+        let act = RecordAct::Swap {
+            field,
+            expected: expected.as_ref().map(ValueRef::from),
+            new: new.as_ref().map(ValueRef::from),
+        };
+        self.propose(record, [field].into_iter(), None, act, |answer| match answer {
+            Answer::Rejected(Rejection::FieldConflict { current, .. }) => Ok(FieldSwapped::Conflict { current }),
+            other => written(other).map(FieldSwapped::Written),
+        })
+        .wait()
+    }
+
+    /// Adds to an integer field and gives what it holds then; one that does not exist counts as 0.
+    pub fn increment(&self, record: &str, field: &str, by: i64) -> Result<i64, Error> {
+        let act = RecordAct::Increment { field, by };
+        self.propose(record, [field].into_iter(), None, act, |answer| match outcome(answer)? {
+            (_, OpOutcome::Counted { value, .. }) => Ok(value),
+            other => unreachable!("increment does not give {other:?}"),
+        })
+        .wait()
+    }
+
+    /// Deletes the record, if it exists. Its version goes on if it is written again.
+    pub fn delete(&self, record: &str) -> Result<Deleted, Error> {
+        self.propose(record, [].into_iter(), None, RecordAct::Delete, |answer| match outcome(answer)? {
+            (_, OpOutcome::Written(version)) => Ok(Deleted { version: Some(version) }),
+            (_, OpOutcome::Nothing) => Ok(Deleted { version: None }),
+            other => unreachable!("delete does not give {other:?}"),
+        })
+        .wait()
+    }
+
+    /// The record will exist so long from now.
+    pub fn touch(&self, record: &str, ttl: Duration) -> Result<Written, Error> {
+        let act = RecordAct::Touch { ttl: ttl_argument(Ttl::After(ttl)) };
+        self.propose(record, [].into_iter(), None, act, written).wait()
+    }
+
+    /// The record will exist until it is deleted.
+    pub fn persist(&self, record: &str) -> Result<Written, Error> {
+        let act = RecordAct::Touch { ttl: TtlArgument::Persist };
+        self.propose(record, [].into_iter(), None, act, written).wait()
+    }
+
+    fn propose<'field, T>(
+        &self,
+        record: &str,
+        fields: impl Iterator<Item = &'field str>,
+        fence: Option<Fence<'_>>,
+        act: RecordAct<'_>,
+        decode: fn(Answer) -> Result<T, Error>,
+    ) -> Pending<T> {
+        let prepared = check_fields(fields).map_err(Error::from).and_then(|()| self.prepare(record));
+        let (catalogue, ids) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Pending::refused(error),
+        };
+        let transact = Transact {
+            space: ids.space,
+            branch: ids.branch,
+            group: self.group.as_deref(),
+            fence,
+            guards: Vec::new(),
+            ops: vec![Op::Record(record, act)],
+        };
+        self.scope.shard.propose(&catalogue, &Body::Transact(transact), decode)
+    }
+
+    fn prepare_scope(&self) -> Result<(Arc<Catalogue>, ScopeIds), Error> {
+        let catalogue = self.scope.shard.shared.catalogue();
+        let ids = self.scope.resolve(&catalogue)?;
+        Ok((catalogue, ids))
+    }
+
+    fn prepare(&self, record: &str) -> Result<(Arc<Catalogue>, ScopeIds), Error> {
+        if let Some(group) = &self.group {
+            names::check_group(group)?;
+        }
+        names::check_record(record)?;
+        self.prepare_scope()
+    }
+}
+
+pub(crate) fn check_fields<'field>(fields: impl Iterator<Item = &'field str>) -> Result<(), Rejection> {
+    for field in fields {
+        if field.is_empty() {
+            return Err(Rejection::InvalidName { what: "a field's name", reason: "it is empty" });
+        }
+        Rejection::check_limit("field_name_bytes_max", FIELD_NAME_BYTES_MAX, field.len())?;
+    }
+    Ok(())
+}
+
+pub(crate) fn owned<N: AsRef<str>, V: Into<Value>>(fields: impl IntoIterator<Item = (N, V)>) -> Vec<(String, Value)> {
+    fields.into_iter().map(|(field, value)| (field.as_ref().to_owned(), value.into())).collect()
+}
+
+pub(crate) fn owned_patches<N: AsRef<str>>(
+    fields: impl IntoIterator<Item = (N, Option<Value>)>,
+) -> Vec<(String, Option<Value>)> {
+    fields.into_iter().map(|(field, value)| (field.as_ref().to_owned(), value)).collect()
+}
+
+pub(crate) fn borrowed(fields: &[(String, Option<Value>)]) -> Vec<(&str, Option<ValueRef<'_>>)> {
+    fields.iter().map(|(field, value)| (field.as_str(), value.as_ref().map(ValueRef::from))).collect()
+}
+
+pub(crate) fn ttl_argument(ttl: Ttl) -> TtlArgument {
+    match ttl {
+        Ttl::Persist => TtlArgument::Persist,
+        Ttl::Keep => TtlArgument::Keep,
+        Ttl::After(ttl) => TtlArgument::After(u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX)),
+    }
+}

@@ -1,0 +1,116 @@
+//! Reading records: one, one field, a page of those that match, and how many there are.
+
+use contract::limits::{PAGE_ROWS_MAX, SCAN_ROWS_MAX};
+use contract::records::filter::Filter;
+use contract::records::{Counts, Record, Scanned};
+use contract::{Error, Rejection, Value};
+use kernel::records::counts::count_states;
+use kernel::records::get::ViewRecords;
+use kernel::records::scan::Scan;
+
+use super::Records;
+use crate::error::from_halt;
+use crate::shard::keys;
+
+/// Which page of a scan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScanOptions {
+    /// Only records of this type. A declared index of the type can serve the scan then.
+    pub record_type: Option<String>,
+    /// Records in the page at most.
+    pub limit: usize,
+    /// Where the page before ended.
+    pub cursor: Option<Vec<u8>>,
+}
+
+impl Default for ScanOptions {
+    fn default() -> Self {
+        Self { record_type: None, limit: 100, cursor: None }
+    }
+}
+
+impl ScanOptions {
+    /// Only records of this type.
+    pub fn of_type(record_type: impl Into<String>) -> Self {
+        Self { record_type: Some(record_type.into()), ..Self::default() }
+    }
+
+    /// So many records in the page at most.
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// From where the page before ended.
+    pub fn after(mut self, cursor: Option<Vec<u8>>) -> Self {
+        self.cursor = cursor;
+        self
+    }
+}
+
+impl Records {
+    /// The record, or none if it does not exist.
+    pub fn get(&self, record: &str) -> Result<Option<Record>, Error> {
+        let (_, ids) = self.prepare(record)?;
+        let (view, catalogue) = self.scope.shard.view()?;
+        let id = catalogue.cell(ids.space, ids.branch, self.group.as_deref(), record)?;
+        let read = || ViewRecords::new(&*view, keys(), &catalogue)?.get(&id);
+        read().map_err(|halt| from_halt(&halt))
+    }
+
+    /// The value of a field, or none if it or its record does not exist.
+    pub fn get_field(&self, record: &str, field: &str) -> Result<Option<Value>, Error> {
+        let found = self.get(record)?;
+        Ok(found.and_then(|mut record| record.fields.remove(field)).map(|field| field.value))
+    }
+
+    /// A page of the records whose names begin with `prefix` and that match, all at one view: those of this group, or
+    /// those that are their own.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::records::{Filter, Put, ScanOptions, Test};
+    /// let records = house.records();
+    /// for n in 0..5 {
+    ///     records.put(&format!("jobs.{n}"), [("size", n)], Put::typed("task"))?;
+    /// }
+    /// let large = Filter::all().and("size", Test::Gte(3.into())).and("state", Test::Eq("pending".into()));
+    /// let page = records.scan("jobs.", &large, &ScanOptions::default())?;
+    /// assert_eq!(page.records.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["jobs.3", "jobs.4"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn scan(&self, prefix: &str, filter: &Filter, options: &ScanOptions) -> Result<Scanned, Error> {
+        Rejection::check_limit("page_rows_max", PAGE_ROWS_MAX, options.limit)?;
+        let (view, catalogue) = self.scope.shard.view()?;
+        let ids = self.scope.resolve(&catalogue)?;
+        let scan = Scan {
+            space: ids.space,
+            branch: ids.branch,
+            group: self.group.as_deref(),
+            prefix,
+            record_type: options.record_type.as_deref(),
+            filter,
+            limit: options.limit.max(1),
+            rows_max: SCAN_ROWS_MAX,
+            cursor: options.cursor.as_deref(),
+        };
+        let read = || ViewRecords::new(&*view, keys(), &catalogue)?.scan(&scan);
+        Ok(read().map_err(|halt| from_halt(&halt))??)
+    }
+
+    /// How many records of a type there are in each state, of the queues whose names begin with `prefix`. Nothing is
+    /// counted for this: the numbers are kept.
+    pub fn counts(&self, prefix: &str) -> Result<Counts, Error> {
+        let (view, catalogue) = self.scope.shard.view()?;
+        let ids = self.scope.resolve(&catalogue)?;
+        let counts = count_states(&*view, &keys(), &catalogue, ids.space, ids.branch, prefix);
+        counts.map_err(|halt| from_halt(&halt))
+    }
+
+    /// Whether the store answers: it is open and has not stopped.
+    pub fn ping(&self) -> bool {
+        self.scope.shard.shared.failure().is_none() && self.scope.shard.view().is_ok()
+    }
+}

@@ -1,0 +1,126 @@
+//! The timer: proposes a tick when something is due.
+//!
+//! The kernel says after every entry when the next thing is due. The timer waits until then by the time of stamps, or
+//! until something is due earlier, and proposes one tick after the other while there is more. A tick does a bounded
+//! number of things, and commands of others go in between.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use contract::Error;
+use kernel::{Body, NextDue};
+
+use crate::clock::Time;
+use crate::error::cannot_open;
+use crate::shard::Access;
+
+/// The timer looks at the clock at least so often, because stamps follow a clock that may be drawn faster.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// How long the timer waits after a tick that was refused.
+const REFUSED_PAUSE: Duration = Duration::from_millis(20);
+
+/// When the next thing is due, as the apply loop says it.
+#[derive(Default)]
+pub(crate) struct Agenda {
+    state: Mutex<AgendaState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct AgendaState {
+    next: NextDue,
+    closing: bool,
+}
+
+impl Agenda {
+    fn lock(&self) -> MutexGuard<'_, AgendaState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next thing is due then.
+    pub(crate) fn set(&self, next: NextDue) {
+        let mut state = self.lock();
+        if state.next != next {
+            state.next = next;
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    fn close(&self) {
+        self.lock().closing = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits until something is due; false when the timer is to end.
+    fn wait(&self, time: &Time) -> bool {
+        let mut state = self.lock();
+        loop {
+            if state.closing {
+                return false;
+            }
+            let now = time.now();
+            let until = |due_us: Option<u64>, now_us: u64| due_us.map(|due_us| due_us.saturating_sub(now_us));
+            let wall = until(state.next.wall_us, now.wall_us);
+            let cluster = until(state.next.cluster_us, now.cluster_us);
+            state = match [wall, cluster].into_iter().flatten().min() {
+                Some(0) => return true,
+                Some(us) => {
+                    let waited = self.changed.wait_timeout(state, Duration::from_micros(us).min(WAIT_MAX));
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    /// Waits a little; false when the timer is to end.
+    fn pause(&self) -> bool {
+        let state = self.lock();
+        let waited = self.changed.wait_timeout_while(state, REFUSED_PAUSE, |state| !state.closing);
+        !waited.unwrap_or_else(PoisonError::into_inner).0.closing
+    }
+}
+
+pub(crate) struct Timer {
+    agenda: Arc<Agenda>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Timer {
+    pub(crate) fn start(access: Access, agenda: Arc<Agenda>) -> Result<Self, Error> {
+        let thread = std::thread::Builder::new()
+            .name("timer".into())
+            .spawn({
+                let agenda = agenda.clone();
+                move || run(&access, &agenda)
+            })
+            .map_err(|error| cannot_open(format!("could not start the timer thread: {error}")))?;
+        Ok(Self { agenda, thread: Some(thread) })
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.agenda.close();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread ends the ticks; it changes nothing that was answered.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(access: &Access, agenda: &Agenda) {
+    while agenda.wait(access.time()) {
+        let catalogue = access.catalogue();
+        // The apply loop has set the agenda anew before it answers.
+        if let Err(error) = access.propose(&catalogue, &Body::Tick, |_| Ok(())).wait() {
+            tracing::warn!(%error, "a tick was refused; what is due waits");
+            if !agenda.pause() {
+                return;
+            }
+        }
+    }
+}
