@@ -33,6 +33,8 @@ pub struct Effects {
     pub replies: Vec<Vec<u8>>,
     /// When the next thing will be due.
     pub next_due: NextDue,
+    /// Whether there may be something new to publish.
+    pub publishes: bool,
 }
 
 impl Kernel {
@@ -102,7 +104,8 @@ impl Kernel {
         assert!(stamp.wall_us > before.stamp.wall_us, "K4: {before:?} then {stamp:?}");
         state.put(self.keys().applied(), self.applied.encode());
         let next_due = self.machine.machine_mut().next_due(&state)?;
-        Ok(Effects { batch: state.into_batch(), replies, next_due })
+        let publishes = std::mem::take(&mut self.machine.machine_mut().folded.publishes);
+        Ok(Effects { batch: state.into_batch(), replies, next_due, publishes })
     }
 }
 

@@ -50,6 +50,7 @@ enum ShardKind {
     CatalogueSpace = 0x03,
     CatalogueBranch = 0x04,
     CatalogueType = 0x07,
+    MessageCounts = 0x08,
     Changes = 0x05,
     Counts = 0x06,
 }
@@ -156,6 +157,11 @@ impl Keys {
         key.extend_from_slice(&space.to_be_bytes());
         key.extend_from_slice(&branch.to_be_bytes());
         key
+    }
+
+    /// The row that says how many messages wait.
+    pub fn message_counts(&self) -> Key {
+        self.shard_row(ShardKind::MessageCounts)
     }
 
     /// The row of a record type.

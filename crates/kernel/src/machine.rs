@@ -141,7 +141,7 @@ impl Machine for Contracts {
             Body::Tick => tick::tick(&mut self.applying(state, call))?,
             Body::ClaimNext(claim) => tick::claim_next(&mut self.applying(state, call), &claim)?,
             Body::Published(messages) => {
-                send::published(&mut self.applying(state, call), &messages);
+                send::published(&mut self.applying(state, call), &messages)?;
                 Answer::Done { commit: call.commit, outcomes: Vec::new() }
             }
             Body::Level(level) => {

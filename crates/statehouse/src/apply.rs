@@ -14,6 +14,7 @@ use session::Halt;
 use crate::answers::Answers;
 use crate::error::from_halt;
 use crate::proposer::DurableEntry;
+use crate::publish::Outbox;
 use crate::shard::Shared;
 use crate::timer::Agenda;
 
@@ -26,6 +27,7 @@ pub(crate) struct ApplyLoop {
     pub(crate) shared: Arc<Shared>,
     pub(crate) answers: Answers,
     pub(crate) agenda: Arc<Agenda>,
+    pub(crate) outbox: Arc<Outbox>,
     /// What the store had applied when it was opened: its batches count from there.
     pub(crate) applied_at_open: u64,
     pub(crate) replay_bytes_max: u64,
@@ -73,6 +75,9 @@ impl ApplyLoop {
             }
         }
         self.agenda.set(effects.next_due);
+        if effects.publishes {
+            self.outbox.wake();
+        }
         if self.kernel.catalogue().revision != revision {
             self.shared.publish_catalogue(self.kernel.catalogue().clone());
         }

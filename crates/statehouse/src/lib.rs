@@ -18,6 +18,7 @@
 //! - [`Statehouse`]: an open directory. Handles are cheap to clone and can be sent anywhere.
 //! - [`Cells`]: named values with versions, history and compare-and-swap.
 //! - [`Records`]: job state: fields, TTL, claims, leases, fences.
+//! - [`publish`]: where messages for brokers go.
 //! - [`Group`]: what is stored and committed together; [`Transaction`] on it.
 //! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
 //! - [`seed`]: the state primitive's commands and outputs.
@@ -39,6 +40,7 @@ mod image;
 mod options;
 mod pending;
 mod proposer;
+pub mod publish;
 pub mod records;
 pub mod seed;
 mod shard;

@@ -26,6 +26,7 @@ use crate::error::{cannot_open, from_full_queue, from_halt, from_journal, from_k
 use crate::options::Options;
 use crate::pending::{Pending, Responder};
 use crate::proposer::{DurableEntry, Proposer, Submission};
+use crate::publish::{Outbox, Publisher};
 use crate::timer::{Agenda, Timer};
 use crate::walker::Walker;
 
@@ -54,6 +55,7 @@ pub(crate) struct Shard {
     apply: Mutex<Option<JoinHandle<()>>>,
     walker: Mutex<Option<Walker>>,
     timer: Mutex<Option<Timer>>,
+    publisher: Mutex<Option<Publisher>>,
     closed: AtomicBool,
     /// Last, so that the lock is let go after everything else.
     _directory: Directory,
@@ -166,12 +168,14 @@ impl Shard {
         });
         let applied_at_open = kernel.applied().index;
         let agenda = Arc::new(Agenda::default());
+        let outbox = Arc::new(Outbox::default());
         let mut apply_loop = ApplyLoop {
             kernel,
             store: store.clone(),
             shared: shared.clone(),
             answers: Answers::start()?,
             agenda: agenda.clone(),
+            outbox: outbox.clone(),
             applied_at_open,
             replay_bytes_max: options.replay_bytes_max,
             bytes_since_flush: 0,
@@ -204,11 +208,16 @@ impl Shard {
             apply: Mutex::new(Some(apply)),
             walker: Mutex::new(None),
             timer: Mutex::new(None),
+            publisher: Mutex::new(None),
             closed: AtomicBool::new(false),
             _directory: directory,
         });
         let walker = Walker::start(access.clone(), options.retention_walk_every)?;
         *shard.walker.lock().unwrap_or_else(PoisonError::into_inner) = Some(walker);
+        if let Some(broker) = &options.broker {
+            let publisher = Publisher::start(access.clone(), outbox, broker.clone())?;
+            *shard.publisher.lock().unwrap_or_else(PoisonError::into_inner) = Some(publisher);
+        }
         let timer = Timer::start(access, agenda)?;
         *shard.timer.lock().unwrap_or_else(PoisonError::into_inner) = Some(timer);
         Ok(shard)
@@ -285,6 +294,8 @@ impl Shard {
         drop(walker);
         let timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(timer);
+        let publisher = self.publisher.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(publisher);
         self.access.journal.close();
         let apply = self.apply.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Err(_)) = apply.map(JoinHandle::join) {
