@@ -33,8 +33,8 @@ const BACKOFF_MAX: Duration = Duration::from_millis(50);
 /// ```
 #[derive(Clone)]
 pub struct Group {
-    scope: Scope,
-    name: std::sync::Arc<str>,
+    pub(crate) scope: Scope,
+    pub(crate) name: std::sync::Arc<str>,
 }
 
 impl Group {

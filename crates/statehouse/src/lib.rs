@@ -18,6 +18,7 @@
 //! - [`Statehouse`]: an open directory. Handles are cheap to clone and can be sent anywhere.
 //! - [`Cells`]: named values with versions, history and compare-and-swap.
 //! - [`Group`]: what is stored and committed together; [`Transaction`] on it.
+//! - [`Changes`]: what every command changed, followed by a cursor; [`Watch`]: a list of cells, then what changes.
 //! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
 //! - [`seed`]: the state primitive's commands and outputs.
 //!
@@ -26,8 +27,10 @@
 mod admission;
 mod answers;
 mod apply;
+mod arrivals;
 mod branches;
 mod cells;
+mod changes;
 mod clock;
 mod directory;
 mod error;
@@ -41,18 +44,21 @@ pub mod seed;
 mod shard;
 mod transaction;
 mod walker;
+mod watch;
 
 pub use cells::Cells;
+pub use changes::Changes;
 pub use clock::{Clock, SystemClock};
 pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 pub use contract::cells::PastVersion;
 pub use contract::{
-    AsOf, Cells as CellsContract, Deleted, Error, Expected, Failure, FailureKind, History, HistoryPage, Initialised,
-    InvalidJson, Json, Limits, ListPage, Listed, Moment, Outcome, Rejection, Retention, Swapped, Value, Versioned,
-    Written,
+    AsOf, Cells as CellsContract, Change, ChangesPage, Deleted, Error, Expected, Failure, FailureKind, Followed,
+    History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, Outcome, Reason, Rejection,
+    Retention, Subject, Swapped, Value, Versioned, Written,
 };
 pub use group::Group;
 pub use house::{Space, Statehouse, Status};
 pub use options::Options;
 pub use pending::Pending;
 pub use transaction::{Committed, Isolation, Transaction};
+pub use watch::Watch;
