@@ -92,8 +92,17 @@ impl Drop for StopsAtEnd {
 mod tests {
     use super::*;
     use std::sync::Arc;
+    use std::sync::mpsc::{Receiver, channel};
 
-    const LONG: Duration = Duration::from_secs(60);
+    /// Longer than any test: who is not woken is not heard of in time.
+    const LONG: Duration = Duration::from_secs(3_600);
+    const SOON: Duration = Duration::from_secs(20);
+
+    fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || sender.send(work()));
+        receiver
+    }
 
     #[test]
     fn who_waits_is_woken_by_what_is_newer_and_by_the_end() {
@@ -103,7 +112,7 @@ mod tests {
         for (commit, expected) in [(3, Waited::Arrived), (4, Waited::Stopped)] {
             let waiter = {
                 let arrivals = arrivals.clone();
-                std::thread::spawn(move || arrivals.wait_beyond(commit, LONG))
+                apart(move || arrivals.wait_beyond(commit, LONG))
             };
             while arrivals.waiting.load(Ordering::SeqCst) == 0 {
                 std::thread::yield_now();
@@ -113,7 +122,7 @@ mod tests {
             } else {
                 arrivals.stop()
             }
-            assert_eq!(waiter.join().expect("no panic"), expected);
+            assert_eq!(waiter.recv_timeout(SOON), Ok(expected));
         }
         assert_eq!(arrivals.wait_beyond(3, LONG), Waited::Arrived, "what has come is still said after the end");
     }
@@ -124,14 +133,14 @@ mod tests {
         let waiters: Vec<_> = (0..3)
             .map(|_| {
                 let arrivals = arrivals.clone();
-                std::thread::spawn(move || (0..20_000).all(|seen| arrivals.wait_beyond(seen, LONG) == Waited::Arrived))
+                apart(move || (0..20_000).all(|seen| arrivals.wait_beyond(seen, LONG) == Waited::Arrived))
             })
             .collect();
         for commit in 1..=20_000 {
             arrivals.reached(commit);
         }
         for waiter in waiters {
-            assert!(waiter.join().expect("no panic"));
+            assert_eq!(waiter.recv_timeout(SOON), Ok(true));
         }
     }
 }

@@ -2,15 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use statehouse::{ChangesPage, Error, FailureKind, Followed, Reason, Rejection, Statehouse, Subject, Watch};
 
-const LONG: Duration = Duration::from_secs(60);
+/// Longer than any test: a follower that is not woken is not heard of in time.
+const LONG: Duration = Duration::from_secs(3_600);
+const SOON: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(20);
 
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir().expect("a directory")
+}
+
+/// Does something on a thread of its own.
+fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || sender.send(work()));
+    receiver
 }
 
 fn page(followed: Result<Followed, Error>) -> ChangesPage {
@@ -32,15 +42,15 @@ fn a_follower_sleeps_until_what_it_follows_changes() {
     assert_eq!(page(changes.follow(0, 10, SHORT)).next, 0, "time is over");
     let follower = {
         let changes = changes.clone();
-        std::thread::spawn(move || changes.follow(0, 10, LONG))
+        apart(move || changes.follow(0, 10, LONG))
     };
     std::thread::sleep(SHORT);
     for number in 0..20 {
         house.cells().set("a", number).expect("set");
     }
-    assert!(!follower.is_finished(), "what is filtered out does not end it");
+    assert!(follower.try_recv().is_err(), "what is filtered out does not end it");
     house.cells().set("b", 1).expect("set");
-    let found = page(follower.join().expect("no panic"));
+    let found = page(follower.recv_timeout(SOON).expect("it is woken"));
     assert_eq!((names(&found), found.next), (vec![(21, "b")], 21));
     house.cells().set("a", 1).expect("set");
     let nothing = page(changes.follow(21, 10, SHORT));
@@ -52,10 +62,10 @@ fn a_follower_hears_of_the_end() {
     let directory = directory();
     let house = Statehouse::open(directory.path().join("house")).expect("open");
     let changes = house.changes();
-    let follower = std::thread::spawn(move || changes.follow(0, 10, LONG));
+    let follower = apart(move || changes.follow(0, 10, LONG));
     std::thread::sleep(SHORT);
     house.close().expect("close");
-    let Err(Error::Failed(failure)) = follower.join().expect("no panic") else { panic!("it is closed") };
+    let Err(Error::Failed(failure)) = follower.recv_timeout(SOON).expect("it is woken") else { panic!("it is closed") };
     assert_eq!(failure.kind, FailureKind::Closed);
 }
 
@@ -176,8 +186,18 @@ impl Believed {
     }
 }
 
-/// Changes that every watcher follows before the writers may end.
-const FOLLOWED_MIN: usize = 200;
+/// When it is dropped, by a failed assertion too, so that the writers end.
+struct CountsDown<'count>(&'count AtomicUsize);
+
+impl Drop for CountsDown<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// How often every watcher begins, and how many changes it follows each time, before the writers may end.
+const BEGINNINGS: usize = 150;
+const FOLLOWED_MIN: usize = 40;
 
 #[test]
 fn view_then_tail_misses_nothing_and_repeats_nothing_under_concurrent_writers() {
@@ -186,28 +206,31 @@ fn view_then_tail_misses_nothing_and_repeats_nothing_under_concurrent_writers() 
     let (following, done) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (house, following, done) = (&house, &following, &done);
     std::thread::scope(|scope| {
-        let watch = |start: u64, limit: usize| {
+        let watch = |limit: usize| {
             following.fetch_add(1, Ordering::SeqCst);
+            let followed_enough = CountsDown(following);
             scope.spawn(move || {
-                std::thread::sleep(Duration::from_millis(start));
                 let mut believed = Believed::begin(house);
-                let mut followed = 0;
-                while followed < FOLLOWED_MIN {
-                    followed += believed.follow(limit, LONG);
+                for _ in 0..BEGINNINGS {
+                    believed = Believed::begin(house);
+                    let mut followed = 0;
+                    while followed < FOLLOWED_MIN {
+                        followed += believed.follow(limit, SOON);
+                    }
                 }
-                following.fetch_sub(1, Ordering::SeqCst);
+                drop(followed_enough);
                 while believed.follow(limit, SHORT) > 0 || !done.load(Ordering::SeqCst) {}
                 while believed.follow(limit, Duration::ZERO) > 0 {}
                 believed.versions
             })
         };
-        let watchers = [watch(0, 100), watch(10, 1), watch(20, 2), watch(30, 3)];
+        let watchers = [watch(1), watch(3), watch(100)];
         let write = |writer: u64| {
             scope.spawn(move || {
                 for round in (0..).take_while(|_| following.load(Ordering::SeqCst) > 0) {
-                    let names = (0..1 + (round * 7 + writer) % 5).map(|n| (round * 13 + n * 5 + writer) % 40);
+                    let names = (0..1 + (round * 7 + writer) % 5).map(|n| (round * 13 + n * 5 + writer) % 20);
                     let pending: Vec<_> =
-                        names.map(|name| house.cells().set_later(&format!("cell-{name}"), writer as i64)).collect();
+                        names.map(|name| house.cells().set_later(&format!("cell-{name}"), true)).collect();
                     for answer in pending {
                         answer.wait().expect("set");
                     }
