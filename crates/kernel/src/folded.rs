@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use contract::Limits;
 use kv::Staging;
 use session::{Halt, Stamp};
 
@@ -74,8 +75,15 @@ impl Folded {
     }
 
     /// Writes what was noted, at the end of an entry.
-    pub(crate) fn write(&mut self, state: &mut Staging, keys: &Keys, stamp: Stamp, commit: u64) -> Result<(), Halt> {
-        self.changes.write(state, keys, stamp, commit);
+    pub(crate) fn write(
+        &mut self,
+        state: &mut Staging,
+        keys: &Keys,
+        limits: &Limits,
+        stamp: Stamp,
+        commit: u64,
+    ) -> Result<(), Halt> {
+        self.changes.write(state, keys, limits, stamp, commit)?;
         let mut sums: BTreeMap<CountKey, i64> = BTreeMap::new();
         for (key, by) in self.counts.drain(..) {
             *sums.entry(key).or_default() += by;

@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::applied::Applied;
 use crate::catalogue::Catalogue;
+use crate::changes;
 use crate::entry::EntryHeader;
 use crate::keys::{GENERATION_BYTES, Keys};
 use crate::machine::{Contracts, NextDue};
@@ -42,6 +43,7 @@ impl Kernel {
     pub fn genesis(empty: Arc<dyn View>, keys: Keys, buckets: Buckets) -> Batch {
         let mut state = Staging::new(empty);
         Catalogue::genesis(buckets).write_all(&keys, &mut state);
+        changes::begin(&mut state, &keys);
         state.put(keys.applied(), Applied::default().encode());
         state.into_batch()
     }

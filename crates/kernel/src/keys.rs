@@ -49,10 +49,10 @@ enum ShardKind {
     CatalogueMeta = 0x02,
     CatalogueSpace = 0x03,
     CatalogueBranch = 0x04,
-    CatalogueType = 0x07,
-    MessageCounts = 0x08,
     Changes = 0x05,
     Counts = 0x06,
+    CatalogueType = 0x07,
+    MessageCounts = 0x08,
 }
 
 /// Which cell.
@@ -135,6 +135,23 @@ impl Keys {
         let mut key = self.shard_row(ShardKind::Changes);
         key.extend_from_slice(&commit.to_be_bytes());
         key
+    }
+
+    /// The rows of changes with this number or a higher one.
+    pub fn changes_from(&self, commit: u64) -> KeyRange {
+        let all = KeyRange::prefix(&self.shard_row(ShardKind::Changes));
+        KeyRange { start: self.changes(commit).to_vec(), end: all.end }
+    }
+
+    /// The number in the key of a row of changes; none if it is another key.
+    pub fn commit_of_changes(&self, key: &[u8]) -> Option<u64> {
+        let number = key.strip_prefix(self.shard_row(ShardKind::Changes).as_slice())?;
+        Some(u64::from_be_bytes(number.try_into().ok()?))
+    }
+
+    /// The row that says from where on changes are kept. It stands in front of them.
+    pub fn changes_floor(&self) -> Key {
+        self.shard_row(ShardKind::Changes)
     }
 
     /// The counts of a queue's records of one type.

@@ -112,7 +112,7 @@ impl Contracts {
 
     /// Writes what is written once for a whole entry. `commit` is the number of its last command.
     pub(crate) fn finish_entry(&mut self, state: &mut Staging, stamp: Stamp, commit: u64) -> Result<(), Halt> {
-        self.folded.write(state, &self.keys, stamp, commit)
+        self.folded.write(state, &self.keys, &self.catalogue.limits, stamp, commit)
     }
 }
 

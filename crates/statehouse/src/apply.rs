@@ -12,6 +12,7 @@ use kv::{Committed, Overlay, Store};
 use session::Halt;
 
 use crate::answers::Answers;
+use crate::arrivals::StopsAtEnd;
 use crate::error::from_halt;
 use crate::proposer::DurableEntry;
 use crate::publish::Outbox;
@@ -38,6 +39,7 @@ pub(crate) struct ApplyLoop {
 impl ApplyLoop {
     /// Runs until the journal's side hangs up or something fails.
     pub(crate) fn run(mut self, entries: &Receiver<DurableEntry>, cut: impl Fn(u64)) {
+        let _stop = StopsAtEnd(self.shared.clone());
         loop {
             // Asked before the cut: a flush that ends in between is cut behind at the next turn.
             let flushing = self.store.is_flushing();
@@ -81,6 +83,7 @@ impl ApplyLoop {
         if self.kernel.catalogue().revision != revision {
             self.shared.publish_catalogue(self.kernel.catalogue().clone());
         }
+        self.shared.arrivals.reached(self.kernel.applied().commit);
         self.bytes_since_flush += payload.len() as u64;
         if self.bytes_since_flush >= self.replay_bytes_max {
             self.store.start_flush();

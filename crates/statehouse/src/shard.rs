@@ -20,6 +20,7 @@ use storage::TreeStore;
 use crate::admission::envelope;
 use crate::answers::Answers;
 use crate::apply::ApplyLoop;
+use crate::arrivals::Arrivals;
 use crate::clock::{Clock, Time};
 use crate::directory::{Directory, Found, Unfinished};
 use crate::error::{cannot_open, from_full_queue, from_halt, from_journal, from_kv};
@@ -75,6 +76,8 @@ pub(crate) struct Access {
 /// What the apply loop tells everybody else.
 pub(crate) struct Shared {
     catalogue: ArcSwap<Catalogue>,
+    /// How far it is.
+    pub(crate) arrivals: Arrivals,
     failure: Mutex<Option<Error>>,
     /// Set with the failure, so that the usual case takes no lock.
     failed: AtomicBool,
@@ -163,6 +166,7 @@ impl Shard {
         let kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
         let shared = Arc::new(Shared {
             catalogue: ArcSwap::from_pointee(kernel.catalogue().clone()),
+            arrivals: Arrivals::new(kernel.applied().commit),
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
         });
@@ -238,6 +242,12 @@ impl Shard {
     /// What the stamp of an entry would be now.
     pub(crate) fn now(&self) -> session::Stamp {
         self.access.time().now()
+    }
+
+    /// Why nothing is applied any more.
+    pub(crate) fn why_stopped(&self) -> Error {
+        let failure = self.shared.failure();
+        failure.or_else(|| Some(from_journal(&self.access.journal.failure()?))).unwrap_or_else(closed)
     }
 
     /// Proposes a command.
