@@ -16,6 +16,7 @@ use crate::entry::EntryHeader;
 use crate::keys::{GENERATION_BYTES, Keys};
 use crate::machine::{Contracts, NextDue};
 use crate::place::Buckets;
+use crate::records::schedule::ReadyQueue;
 
 /// What most replies fit into.
 const REPLY_BYTES: usize = 24;
@@ -34,6 +35,8 @@ pub struct Effects {
     pub replies: Vec<Vec<u8>>,
     /// When the next thing will be due.
     pub next_due: NextDue,
+    /// The queues of records that have become ready, one for each record.
+    pub readied: Vec<ReadyQueue>,
     /// Whether there may be something new to publish.
     pub publishes: bool,
 }
@@ -106,8 +109,10 @@ impl Kernel {
         assert!(stamp.wall_us > before.stamp.wall_us, "K4: {before:?} then {stamp:?}");
         state.put(self.keys().applied(), self.applied.encode());
         let next_due = self.machine.machine_mut().next_due(&state)?;
-        let publishes = std::mem::take(&mut self.machine.machine_mut().folded.publishes);
-        Ok(Effects { batch: state.into_batch(), replies, next_due, publishes })
+        let machine = self.machine.machine_mut();
+        let publishes = std::mem::take(&mut machine.folded.publishes);
+        let readied = std::mem::take(&mut machine.windows.readied);
+        Ok(Effects { batch: state.into_batch(), replies, next_due, readied, publishes })
     }
 }
 

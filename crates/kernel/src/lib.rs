@@ -44,6 +44,7 @@ pub use kernel::{Effects, Kernel};
 pub use keys::Keys;
 pub use machine::NextDue;
 pub use place::Buckets;
+pub use records::schedule::ReadyQueue;
 pub use value::ValueRef;
 
 /// The level of behaviour that this release proposes and the highest it can apply.

@@ -16,6 +16,7 @@ use crate::arrivals::StopsAtEnd;
 use crate::error::from_halt;
 use crate::proposer::DurableEntry;
 use crate::publish::Outbox;
+use crate::records::waiters::SharedWaiters;
 use crate::shard::Shared;
 use crate::timer::Agenda;
 
@@ -29,6 +30,7 @@ pub(crate) struct ApplyLoop {
     pub(crate) answers: Answers,
     pub(crate) agenda: Arc<Agenda>,
     pub(crate) outbox: Arc<Outbox>,
+    pub(crate) waiters: SharedWaiters,
     /// What the store had applied when it was opened: its batches count from there.
     pub(crate) applied_at_open: u64,
     pub(crate) replay_bytes_max: u64,
@@ -77,6 +79,7 @@ impl ApplyLoop {
             }
         }
         self.agenda.set(effects.next_due);
+        self.waiters.ready(&effects.readied);
         if effects.publishes {
             self.outbox.wake();
         }

@@ -28,6 +28,7 @@ use crate::options::Options;
 use crate::pending::{Pending, Responder};
 use crate::proposer::{DurableEntry, Proposer, Submission};
 use crate::publish::{Outbox, Publisher};
+use crate::records::waiters::SharedWaiters;
 use crate::timer::{Agenda, Timer};
 use crate::walker::Walker;
 
@@ -57,6 +58,7 @@ pub(crate) struct Shard {
     walker: Mutex<Option<Walker>>,
     timer: Mutex<Option<Timer>>,
     publisher: Mutex<Option<Publisher>>,
+    pub(crate) waiters: SharedWaiters,
     closed: AtomicBool,
     /// Last, so that the lock is let go after everything else.
     _directory: Directory,
@@ -173,6 +175,7 @@ impl Shard {
         let applied_at_open = kernel.applied().index;
         let agenda = Arc::new(Agenda::default());
         let outbox = Arc::new(Outbox::default());
+        let waiters = SharedWaiters::default();
         let mut apply_loop = ApplyLoop {
             kernel,
             store: store.clone(),
@@ -180,6 +183,7 @@ impl Shard {
             answers: Answers::start()?,
             agenda: agenda.clone(),
             outbox: outbox.clone(),
+            waiters: waiters.clone(),
             applied_at_open,
             replay_bytes_max: options.replay_bytes_max,
             bytes_since_flush: 0,
@@ -213,6 +217,7 @@ impl Shard {
             walker: Mutex::new(None),
             timer: Mutex::new(None),
             publisher: Mutex::new(None),
+            waiters,
             closed: AtomicBool::new(false),
             _directory: directory,
         });
@@ -306,6 +311,7 @@ impl Shard {
         drop(timer);
         let publisher = self.publisher.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(publisher);
+        self.waiters.close();
         self.access.journal.close();
         let apply = self.apply.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Err(_)) = apply.map(JoinHandle::join) {
