@@ -1,7 +1,7 @@
 //! The change feed: what every applied command changed, one row for each entry; `docs/formats/changes.md`.
 //!
-//! - [`row`]: a row's bytes, written change by change and read the same way.
-//! - [`low_end`]: which rows retention has given up, and the row that says so.
+//! - `row`: a row's bytes, written change by change and read the same way.
+//! - `low_end`: which rows retention has given up, and the row that says so.
 //! - [`read`]: a page of the feed after a cursor.
 //!
 //! Touches: the `Changes` rows of the shard. Keeps: F1 (a reader that follows the feed misses no change and sees none
