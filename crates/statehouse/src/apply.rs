@@ -17,7 +17,7 @@ use crate::error::from_halt;
 use crate::proposer::DurableEntry;
 use crate::publish::Outbox;
 use crate::records::waiters::SharedWaiters;
-use crate::shard::Shared;
+use crate::shared::Shared;
 use crate::timer::Agenda;
 
 /// How long the loop waits for an entry before it looks whether a flush has ended, while one is under way.

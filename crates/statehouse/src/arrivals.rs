@@ -80,7 +80,7 @@ impl Arrivals {
 }
 
 /// Says that nothing will come any more when it is dropped: at the end of the apply loop, however that ends.
-pub(crate) struct StopsAtEnd(pub(crate) std::sync::Arc<crate::shard::Shared>);
+pub(crate) struct StopsAtEnd(pub(crate) std::sync::Arc<crate::shared::Shared>);
 
 impl Drop for StopsAtEnd {
     fn drop(&mut self) {
