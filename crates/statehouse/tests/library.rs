@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use statehouse::records::{ClaimOptions, Put};
 use statehouse::{
     AsOf, Clock, Error, FailureKind, HistoryPage, ListPage, Moment, Options, Rejection, Retention, Statehouse, Value,
 };
@@ -202,7 +203,10 @@ fn a_deleted_branch_is_gone_at_once_and_its_rows_behind() {
     ));
     for number in 0..300 {
         branch.cells().set(&format!("cell-{}", number % 3), number).expect("set");
+        let put = Put { record_type: Some("task".into()), ..Put::expiring(Duration::from_secs(900)) };
+        branch.records().put(&format!("jobs.{number}"), [("n", number)], put).expect("put");
     }
+    branch.records().claim_next("jobs.", 50, &ClaimOptions::worker("w")).expect("claim");
     let old = branch.cells();
     space.delete_branch("draft").expect("delete");
     assert!(matches!(old.get("cell-1").err(), Some(Error::Rejected(Rejection::NoSuchBranch { .. }))));
