@@ -38,6 +38,13 @@ impl Records {
         PortableRecords { records: self.clone() }
     }
 
+    /// The type that a put gives a record.
+    fn type_by_name(&self, record: &str) -> Result<Option<RecordType>, Error> {
+        let (catalogue, ids) = self.prepare(record)?;
+        let declared = catalogue.space(ids.space)?.types.of_record(record);
+        Ok(declared.map(|declared| declared.definition.clone()))
+    }
+
     /// The type that a record has or would get.
     fn type_of(&self, record: &str) -> Result<Option<RecordType>, Error> {
         let (catalogue, ids) = self.prepare(record)?;
@@ -117,7 +124,7 @@ impl StateStore for PortableRecords {
     }
 
     fn put(&self, key: &str, fields: &BTreeMap<String, Vec<u8>>, ttl: Option<Duration>) -> Result<(), Error> {
-        let record_type = self.records.type_of(key)?;
+        let record_type = self.records.type_by_name(key)?;
         let fields = fields.iter();
         let fields = fields.map(|(field, bytes)| Ok((field, to_value(record_type.as_ref(), key, field, bytes)?)));
         let fields = fields.collect::<Result<Vec<_>, Error>>()?;
