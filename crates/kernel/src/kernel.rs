@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::applied::Applied;
 use crate::catalogue::Catalogue;
+use crate::changes;
 use crate::entry::EntryHeader;
 use crate::keys::{GENERATION_BYTES, Keys};
 use crate::machine::{Contracts, NextDue};
@@ -33,6 +34,8 @@ pub struct Effects {
     pub replies: Vec<Vec<u8>>,
     /// When the next thing will be due.
     pub next_due: NextDue,
+    /// Whether there may be something new to publish.
+    pub publishes: bool,
 }
 
 impl Kernel {
@@ -40,6 +43,7 @@ impl Kernel {
     pub fn genesis(empty: Arc<dyn View>, keys: Keys, buckets: Buckets) -> Batch {
         let mut state = Staging::new(empty);
         Catalogue::genesis(buckets).write_all(&keys, &mut state);
+        changes::begin(&mut state, &keys);
         state.put(keys.applied(), Applied::default().encode());
         state.into_batch()
     }
@@ -102,7 +106,8 @@ impl Kernel {
         assert!(stamp.wall_us > before.stamp.wall_us, "K4: {before:?} then {stamp:?}");
         state.put(self.keys().applied(), self.applied.encode());
         let next_due = self.machine.machine_mut().next_due(&state)?;
-        Ok(Effects { batch: state.into_batch(), replies, next_due })
+        let publishes = std::mem::take(&mut self.machine.machine_mut().folded.publishes);
+        Ok(Effects { batch: state.into_batch(), replies, next_due, publishes })
     }
 }
 

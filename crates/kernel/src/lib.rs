@@ -39,6 +39,7 @@ pub use applied::Applied;
 pub use catalogue::{BranchId, Catalogue, CatalogueChange, SpaceId};
 pub use command::{Body, ClaimNext, Fence, Guard, Op, RecordAct, Send, Target, Transact, TtlArgument};
 pub use entry::EntryHeader;
+pub use folded::MessageCounts;
 pub use kernel::{Effects, Kernel};
 pub use keys::Keys;
 pub use machine::NextDue;

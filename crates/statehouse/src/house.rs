@@ -70,7 +70,7 @@ impl Statehouse {
         self.default_space().group(name)
     }
 
-    fn default_space(&self) -> Space {
+    pub(crate) fn default_space(&self) -> Space {
         self.space(DEFAULT_SPACE)
     }
 

@@ -20,12 +20,14 @@ use storage::TreeStore;
 use crate::admission::envelope;
 use crate::answers::Answers;
 use crate::apply::ApplyLoop;
+use crate::arrivals::Arrivals;
 use crate::clock::{Clock, Time};
 use crate::directory::{Directory, Found, Unfinished};
 use crate::error::{cannot_open, from_full_queue, from_halt, from_journal, from_kv};
 use crate::options::Options;
 use crate::pending::{Pending, Responder};
 use crate::proposer::{DurableEntry, Proposer, Submission};
+use crate::publish::{Outbox, Publisher};
 use crate::timer::{Agenda, Timer};
 use crate::walker::Walker;
 
@@ -54,6 +56,7 @@ pub(crate) struct Shard {
     apply: Mutex<Option<JoinHandle<()>>>,
     walker: Mutex<Option<Walker>>,
     timer: Mutex<Option<Timer>>,
+    publisher: Mutex<Option<Publisher>>,
     closed: AtomicBool,
     /// Last, so that the lock is let go after everything else.
     _directory: Directory,
@@ -73,6 +76,8 @@ pub(crate) struct Access {
 /// What the apply loop tells everybody else.
 pub(crate) struct Shared {
     catalogue: ArcSwap<Catalogue>,
+    /// How far it is.
+    pub(crate) arrivals: Arrivals,
     failure: Mutex<Option<Error>>,
     /// Set with the failure, so that the usual case takes no lock.
     failed: AtomicBool,
@@ -161,17 +166,20 @@ impl Shard {
         let kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
         let shared = Arc::new(Shared {
             catalogue: ArcSwap::from_pointee(kernel.catalogue().clone()),
+            arrivals: Arrivals::new(kernel.applied().commit),
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
         });
         let applied_at_open = kernel.applied().index;
         let agenda = Arc::new(Agenda::default());
+        let outbox = Arc::new(Outbox::default());
         let mut apply_loop = ApplyLoop {
             kernel,
             store: store.clone(),
             shared: shared.clone(),
             answers: Answers::start()?,
             agenda: agenda.clone(),
+            outbox: outbox.clone(),
             applied_at_open,
             replay_bytes_max: options.replay_bytes_max,
             bytes_since_flush: 0,
@@ -204,11 +212,16 @@ impl Shard {
             apply: Mutex::new(Some(apply)),
             walker: Mutex::new(None),
             timer: Mutex::new(None),
+            publisher: Mutex::new(None),
             closed: AtomicBool::new(false),
             _directory: directory,
         });
         let walker = Walker::start(access.clone(), options.retention_walk_every)?;
         *shard.walker.lock().unwrap_or_else(PoisonError::into_inner) = Some(walker);
+        if let Some(broker) = &options.broker {
+            let publisher = Publisher::start(access.clone(), outbox, broker.clone())?;
+            *shard.publisher.lock().unwrap_or_else(PoisonError::into_inner) = Some(publisher);
+        }
         let timer = Timer::start(access, agenda)?;
         *shard.timer.lock().unwrap_or_else(PoisonError::into_inner) = Some(timer);
         Ok(shard)
@@ -229,6 +242,12 @@ impl Shard {
     /// What the stamp of an entry would be now.
     pub(crate) fn now(&self) -> session::Stamp {
         self.access.time().now()
+    }
+
+    /// Why nothing is applied any more.
+    pub(crate) fn why_stopped(&self) -> Error {
+        let failure = self.shared.failure();
+        failure.or_else(|| Some(from_journal(&self.access.journal.failure()?))).unwrap_or_else(closed)
     }
 
     /// Proposes a command.
@@ -285,6 +304,8 @@ impl Shard {
         drop(walker);
         let timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(timer);
+        let publisher = self.publisher.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(publisher);
         self.access.journal.close();
         let apply = self.apply.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Err(_)) = apply.map(JoinHandle::join) {

@@ -1,8 +1,9 @@
 //! Compares what a store holds with the reference, by every read there is.
 
-use contract::{HistoryPage, ListPage, Listed, Moment};
+use contract::{Followed, HistoryPage, ListPage, Listed, Moment};
 use kernel::Catalogue;
 use kernel::cells::{ViewCells, at, get, history, list};
+use kernel::changes::{Filter, InGroup, changes_after};
 use kv::View;
 use testkit::random::Random;
 
@@ -37,6 +38,7 @@ pub(crate) fn everything(instance: &Instance, reference: &Reference, random: &mu
             reads += reader.lists(space, branch, group, random)?;
         }
     }
+    reads += reader.feed(random)?;
     let (_, rows) = instance.image()?;
     same(|| "the number of rows in an image".into(), &rows, &reference.rows())?;
     Ok(reads)
@@ -92,6 +94,36 @@ struct Reader<'instance> {
 }
 
 impl Reader<'_> {
+    /// Follows the change feed of a branch from anywhere to its end (F1).
+    fn feed(&self, random: &mut Random) -> Result<u64, String> {
+        let (space, branch) = *random.choose(&self.reference.live_branches());
+        let filter = Filter { space, branch, subject: None, group: InGroup::Any, prefix: "" };
+        let (oldest, newest) = (self.reference.feed.floor, self.reference.commit);
+        let begin =
+            if random.one_in(2) { oldest + random.below(newest - oldest + 1) } else { random.below(newest + 3) };
+        let limit = *random.choose(&[1, 2, 7, 100, 1_000]);
+        let (mut cursor, mut found, mut reads) = (begin, Vec::new(), 0);
+        loop {
+            reads += 1;
+            match changes_after(self.view, &self.instance.keys, cursor, &filter, limit).map_err(halted)? {
+                Followed::Page(page) => {
+                    found.extend(page.changes);
+                    cursor = page.next;
+                    if !page.more {
+                        break;
+                    }
+                }
+                gap => {
+                    same(|| format!("following from {cursor}"), &gap, &Followed::Gap { oldest, newest })?;
+                    return same(|| "a gap".into(), &(begin < oldest || begin > newest), &true).map(|()| reads);
+                }
+            }
+        }
+        same(|| format!("following from {begin}"), &found, &self.reference.changes_after(space, branch, begin))?;
+        same(|| "where following ends".into(), &cursor, &newest)?;
+        same(|| "no gap".into(), &(oldest..=newest).contains(&begin), &true).map(|()| reads)
+    }
+
     fn cell(&self, cell: CellName, random: &mut Random) -> Result<u64, String> {
         let id = self.catalogue.cell(cell.space, cell.branch, cell.group, cell.name);
         if !self.reference.is_live(cell.space, cell.branch) {
