@@ -1,25 +1,15 @@
 //! The library passes the suite of the portable contract: records that are their own groups, and those of a group.
 
+mod held;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use contract::Error;
+use held::HeldClock;
+use statehouse::Statehouse;
 use statehouse::records::{PortableRecord, PortableRecords, Records, ScanFilter, StateStore};
-use statehouse::{Clock, Options, Statehouse};
-
-/// Both clocks go on only when the suite says so.
-struct HeldClock(AtomicU64);
-
-impl Clock for HeldClock {
-    fn wall_us(&self) -> u64 {
-        1_700_000_000_000_000 + self.0.load(Ordering::SeqCst)
-    }
-    fn monotonic_us(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
 
 /// Records with the directory that holds them.
 struct Kept {
@@ -51,14 +41,10 @@ delegate! {
 
 fn suite_on(choose: impl Fn(&Statehouse) -> Records) {
     let make = || {
-        let directory = tempfile::tempdir().expect("a directory");
-        let clock = Arc::new(HeldClock(AtomicU64::new(0)));
-        let house = Options::default().clock(clock.clone()).open(directory.path().join("house")).expect("a house");
+        let (directory, clock, house) = held::house();
         Kept { records: choose(&house).portable(), clock, _directory: directory }
     };
-    let advance = |kept: &Kept, by: Duration| {
-        kept.clock.0.fetch_add(u64::try_from(by.as_micros()).expect("short"), Ordering::SeqCst);
-    };
+    let advance = |kept: &Kept, by: Duration| kept.clock.advance(by);
     testkit::state_store::suite(make, advance);
 }
 

@@ -1,49 +1,18 @@
 //! The flows of task records through the portable contract: a worker claims, steps and completes; a sweeper finds what
 //! is stuck. The writes are the ones that existing workers send, two calls for a claim included.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+mod held;
+
 use std::time::Duration;
 
+use held::{HeldClock, STARTED_MS, eventually, house};
 use statehouse::records::{
     Comparison, Filter, IndexKind, PortableRecords, Put, RecordType, ScanFilter, ScanOptions, StateStore, Test,
 };
-use statehouse::{Clock, Options, Statehouse};
 
 const JOB: &str = "gbe.state.tasks.email-send.job_123";
 const STEP_TIMEOUT_MS: u64 = 60_000;
-const STARTED_MS: u64 = 1_700_000_000_000;
 const TERMINAL: [&str; 3] = ["completed", "failed", "cancelled"];
-
-/// Both clocks go on only when the test says so.
-struct HeldClock(AtomicU64);
-
-impl HeldClock {
-    fn advance(&self, by: Duration) {
-        self.0.fetch_add(u64::try_from(by.as_micros()).expect("short"), Ordering::SeqCst);
-    }
-
-    /// What a worker takes for now.
-    fn now_ms(&self) -> u64 {
-        self.wall_us() / 1_000
-    }
-}
-
-impl Clock for HeldClock {
-    fn wall_us(&self) -> u64 {
-        STARTED_MS * 1_000 + self.0.load(Ordering::SeqCst)
-    }
-    fn monotonic_us(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-fn house() -> (tempfile::TempDir, Arc<HeldClock>, Statehouse) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let clock = Arc::new(HeldClock(AtomicU64::new(0)));
-    let house = Options::default().clock(clock.clone()).open(directory.path().join("house")).expect("a house");
-    (directory, clock, house)
-}
 
 fn enqueue(store: &PortableRecords, clock: &HeldClock, job: &str) {
     let (task_type, task_id) = job.trim_start_matches("gbe.state.tasks.").split_once('.').expect("a task's name");
@@ -80,17 +49,6 @@ fn claim(store: &PortableRecords, clock: &HeldClock, job: &str, worker: &str) ->
 fn text(store: &PortableRecords, job: &str, field: &str) -> Option<String> {
     let value = store.get_field(job, field).expect("get_field")?;
     Some(String::from_utf8(value).expect("text"))
-}
-
-/// Waits for what the timer does on its own.
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..500 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("never: {what}");
 }
 
 #[test]
