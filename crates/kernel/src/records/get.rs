@@ -46,11 +46,11 @@ impl<'view> ViewRecords<'view> {
         let Some(bytes) = self.view.get(&self.keys.record(record))? else {
             return Ok(None);
         };
-        self.from_row(record, &bytes)
+        self.record_of_row(record, &bytes)
     }
 
     /// The record of a row, if it exists.
-    pub(super) fn from_row(&self, record: &CellId<'_>, bytes: &[u8]) -> Result<Option<Record>, Halt> {
+    pub(super) fn record_of_row(&self, record: &CellId<'_>, bytes: &[u8]) -> Result<Option<Record>, Halt> {
         if !decode_numbers(bytes)?.exists_at(self.stamp.wall_us) {
             return Ok(None);
         }
