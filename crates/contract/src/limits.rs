@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Bytes of a name: cell, group, space or branch.
 pub const NAME_BYTES_MAX: usize = 1024;
 
+/// Bytes of a worker's name.
+pub const WORKER_BYTES_MAX: usize = 256;
+
 /// Bytes of the name of a record's field.
 pub const FIELD_NAME_BYTES_MAX: usize = 256;
 
@@ -48,8 +51,12 @@ pub struct Limits {
     pub changes_age_us_max: u64,
     /// Fields of a record.
     pub record_fields_max: u32,
+    /// Bytes of a record: the names and values of all its fields.
+    pub record_bytes_max: u32,
     /// Records that one call claims.
     pub claim_records_max: u32,
+    /// Bytes of records after which one call claims no more.
+    pub claim_bytes_max: u32,
     /// Things that are due which one tick does; the rest waits for the next.
     pub tick_steps_max: u32,
     /// How long the row of a deleted record is kept, in µs.
@@ -68,7 +75,9 @@ impl Default for Limits {
             changes_commits_max: 1_000_000,
             changes_age_us_max: 60 * 60 * 1_000_000,
             record_fields_max: 256,
+            record_bytes_max: 2 << 20,
             claim_records_max: 256,
+            claim_bytes_max: 4 << 20,
             tick_steps_max: 256,
             tombstone_age_us: 24 * 60 * 60 * 1_000_000,
         }

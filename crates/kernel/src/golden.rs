@@ -78,8 +78,8 @@ fn golden_answers_hash_and_image() {
     );
     let mut bytes = Vec::new();
     image::write(&*store.view().unwrap(), &keys, &mut bytes).unwrap();
-    assert_eq!((hex(&bytes[..8]), bytes.len()), ("5348696d61676501".to_owned(), 513));
-    assert_eq!((kernel.applied().hash, xxh3_64(&bytes)), (13_982_231_502_697_126_938, 5_409_523_375_872_433_911));
+    assert_eq!((hex(&bytes[..8]), bytes.len()), ("5348696d61676501".to_owned(), 521));
+    assert_eq!((kernel.applied().hash, xxh3_64(&bytes)), (8_340_161_557_299_120_992, 16_038_247_040_855_188_686));
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn golden_limits_and_those_of_format_1() {
     let change = Body::Catalogue(CatalogueChange::SetLimits(limits));
     let mut bytes = Writer::new();
     change.encode(&mut bytes);
-    // Fields of a record, records of a claim, steps of a tick, age of a tombstone.
-    let new = "000100000001000000010000".to_owned() + "0060d71d14000000";
+    // Fields and bytes of a record, records and bytes of a claim, steps of a tick, age of a tombstone.
+    let new = "0001000000002000".to_owned() + "0001000000004000" + "00010000" + "0060d71d14000000";
     let six = "0000100080000000000020000400000010270000e8030000";
     assert_eq!(hex(bytes.as_slice()), format!("020602{six}020100000000000000a493d600000000{new}"));
     assert_eq!(Body::decode(bytes.as_slice()).unwrap(), change);

@@ -27,7 +27,7 @@ pub(crate) struct Applying<'entry> {
     pub(crate) windows: &'entry mut Windows,
     pub(crate) call: &'entry Call<'entry>,
     /// Messages that the command has sent so far.
-    pub(crate) messages: u16,
+    pub(crate) messages: u32,
 }
 
 impl Applying<'_> {
@@ -46,9 +46,10 @@ impl Applying<'_> {
     }
 
     /// The place of the next message among those of the command.
-    pub(crate) fn next_ordinal(&mut self) -> u16 {
+    pub(crate) fn next_ordinal(&mut self) -> u32 {
         let ordinal = self.messages;
-        self.messages = ordinal.checked_add(1).expect("a command sends far fewer messages");
+        self.messages =
+            ordinal.checked_add(1).expect("the steps and operations of a command are bounded far below that");
         ordinal
     }
 

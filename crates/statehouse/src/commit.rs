@@ -1,9 +1,10 @@
 //! One commit of several operations of any contract in a group, put together before it is sent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use contract::records::{Claimed, Put};
-use contract::{Error, Value, names};
+use contract::{Error, Rejection, Value, names};
 use kernel::{Answer, Body, Fence, Guard, Op, RecordAct, Send, Target, Transact, TtlArgument, ValueRef};
 use kv::Writer;
 
@@ -208,6 +209,10 @@ impl Commit {
     fn encode_messages(&self, messages: &mut Vec<Vec<u8>>) -> Result<(), Error> {
         for op in &self.ops {
             if let OwnOp::Send { commit, .. } = op {
+                if !Arc::ptr_eq(&commit.scope.shard, &self.scope.shard) {
+                    let reason = "it is for another store";
+                    return Err(Rejection::InvalidDeclaration { what: "a message".to_owned(), reason }.into());
+                }
                 let mut inner = Vec::new();
                 commit.encode_messages(&mut inner)?;
                 let mut writer = Writer::new();

@@ -139,7 +139,8 @@ pub struct Claimed {
     pub attempt: u64,
     /// Until it is extended, the record is held so long from the claim on.
     pub lease: Duration,
-    /// Name and attempt as one text, the same for the whole attempt: an idempotency key for what is done elsewhere.
+    /// Group, name and attempt as one text, the same for the whole attempt: an idempotency key for what is done
+    /// elsewhere, within one branch.
     pub token: String,
     /// The record as claimed.
     pub record: Record,
@@ -149,30 +150,36 @@ impl Claimed {
     /// A claimed record.
     pub fn new(name: String, group: Option<String>, lease: Duration, record: Record) -> Self {
         let attempt = record.attempt;
-        let token = token(&name, attempt);
+        let token = token(group.as_deref(), &name, attempt);
         Self { name, group, attempt, lease, token, record }
     }
 }
 
-/// The token of an attempt.
+/// The token of an attempt: the record's name, behind its group's if that is another, and the attempt. A `#` or `%` in
+/// a name is written as `%23` or `%25`, so that no two attempts of a branch have one token.
 ///
 /// ```
-/// assert_eq!(statehouse_contract::records::token("jobs.email.42", 1), "jobs.email.42#1");
+/// use statehouse_contract::records::token;
+/// assert_eq!(token(None, "jobs.email.42", 1), "jobs.email.42#1");
+/// assert_eq!(token(Some("order-7"), "charge", 2), "order-7#charge#2");
+/// assert_eq!(token(None, "order-7#charge", 2), "order-7%23charge#2");
 /// ```
-pub fn token(name: &str, attempt: u64) -> String {
-    format!("{name}#{attempt}")
+pub fn token(group: Option<&str>, name: &str, attempt: u64) -> String {
+    let escaped = |name: &str| name.replace('%', "%25").replace('#', "%23");
+    let group = group.map_or(String::new(), |group| escaped(group) + "#");
+    format!("{group}{}#{attempt}", escaped(name))
 }
 
 /// The message that says what a sweep did to a record: JSON with `record`, `attempt`, `token` and `reason`.
 ///
 /// ```
-/// let message = statehouse_contract::records::sweep_message("jobs.1", 2, "rescued");
+/// let message = statehouse_contract::records::sweep_message(None, "jobs.1", 2, "rescued");
 /// assert_eq!(message, r#"{"attempt":2,"reason":"rescued","record":"jobs.1","token":"jobs.1#2"}"#);
 /// ```
-pub fn sweep_message(record: &str, attempt: u64, reason: &str) -> String {
+pub fn sweep_message(group: Option<&str>, record: &str, attempt: u64, reason: &str) -> String {
     // Put together here: the order of a JSON map's keys is a feature of its crate, and this is stored.
     let text = |text: &str| serde_json::Value::from(text).to_string();
-    let (record_text, token) = (text(record), text(&token(record, attempt)));
+    let (record_text, token) = (text(record), text(&token(group, record, attempt)));
     format!(r#"{{"attempt":{attempt},"reason":{},"record":{record_text},"token":{token}}}"#, text(reason))
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::limits::FIELD_NAME_BYTES_MAX;
+
 /// What a state means to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateKind {
@@ -183,6 +185,19 @@ impl RecordType {
         self
     }
 
+    /// Every name in it: its own, of its states and fields, of the queues it sends to.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let order = match &self.ready_order {
+            ReadyOrder::Oldest => None,
+            ReadyOrder::Field(field) => Some(field),
+        };
+        let states = self.states.iter().map(|state| &state.name);
+        let fields = self.indexes.iter().map(|(field, _)| field);
+        let queues = self.rescued_to.iter().chain(&self.exhausted_to);
+        let own = [&self.name, &self.state_field].into_iter();
+        own.chain(states).chain(fields).chain(queues).chain(order).map(String::as_str)
+    }
+
     /// The state with this name, and its number.
     pub fn state(&self, name: &str) -> Option<(usize, &State)> {
         self.states.iter().enumerate().find(|(_, state)| state.name == name)
@@ -199,6 +214,8 @@ impl RecordType {
             Some("its name or the name of its state field is empty")
         } else if self.states.len() > STATES_MAX || self.indexes.len() > INDEXES_MAX {
             Some("it has more than 32 states or 16 indexes")
+        } else if self.names().any(|name| name.len() > FIELD_NAME_BYTES_MAX) {
+            Some("a name in it is longer than allowed")
         } else if twice {
             Some("two of its states have one name")
         } else if self.states.first().is_none_or(|state| state.kind != StateKind::Ready) {

@@ -6,7 +6,7 @@ use kv::{DecodeError, Reader, Writer};
 use crate::command::{decode_value, encode_value};
 
 /// Why a state or a declaration does not allow something. Only added to: the numbers are stored.
-pub(super) const REASONS: [&str; 20] = [
+pub(super) const REASONS: [&str; 21] = [
     "it is finished, and stays so",
     "nobody has claimed it, or its claim is over",
     "nobody has claimed it, or its claim is over; it cannot be completed",
@@ -27,6 +27,7 @@ pub(super) const REASONS: [&str; 20] = [
     "the states or indexes that it has already can only be added to",
     "an index on the end of a lease would change with time",
     "it is not a name that a thing can have",
+    "a name in it is longer than allowed",
 ];
 
 /// What a field would have to hold. Only added to: the numbers are stored.
@@ -37,11 +38,11 @@ pub(super) const WANTED: [&str; 7] = [
     "the name of a state of its type",
     "a time in ms",
     "the name of a worker",
-    "a value",
+    "a number of its own; the store keeps it",
 ];
 
 /// The limits that the kernel itself checks; their names are numbers in an answer.
-const LIMIT_NAMES: [&str; 8] = [
+const LIMIT_NAMES: [&str; 9] = [
     "value_bytes_max",
     "transaction_ops_max",
     "transaction_bytes_max",
@@ -50,6 +51,7 @@ const LIMIT_NAMES: [&str; 8] = [
     "name_bytes_max",
     "record_fields_max",
     "record_types_max",
+    "record_bytes_max",
 ];
 
 /// What can exist already.

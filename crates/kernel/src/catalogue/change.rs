@@ -204,7 +204,8 @@ pub(super) fn encode_limits<'writer>(writer: &'writer mut Writer, limits: &Limit
     writer.u32(limits.value_bytes_max).u32(limits.transaction_ops_max).u32(limits.transaction_bytes_max);
     writer.u32(limits.write_trim_rows_max).u32(limits.spaces_max).u32(limits.branches_per_space_max);
     writer.u64(limits.changes_commits_max).u64(limits.changes_age_us_max);
-    writer.u32(limits.record_fields_max).u32(limits.claim_records_max).u32(limits.tick_steps_max);
+    writer.u32(limits.record_fields_max).u32(limits.record_bytes_max);
+    writer.u32(limits.claim_records_max).u32(limits.claim_bytes_max).u32(limits.tick_steps_max);
     writer.u64(limits.tombstone_age_us)
 }
 
@@ -214,7 +215,9 @@ pub(super) fn decode_limits(reader: &mut Reader<'_>) -> Result<Limits, DecodeErr
     limits.changes_commits_max = reader.u64()?;
     limits.changes_age_us_max = reader.u64()?;
     limits.record_fields_max = reader.u32()?;
+    limits.record_bytes_max = reader.u32()?;
     limits.claim_records_max = reader.u32()?;
+    limits.claim_bytes_max = reader.u32()?;
     limits.tick_steps_max = reader.u32()?;
     limits.tombstone_age_us = reader.u64()?;
     Ok(limits)

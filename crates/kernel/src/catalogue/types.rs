@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contract::Rejection;
+use contract::limits::NAME_BYTES_MAX;
 use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind, TASK_PREFIX};
 use kv::{DecodeError, Reader, Writer};
 
@@ -16,7 +17,7 @@ pub type TypeId = u32;
 /// The number of the built-in type in every space.
 const TASK_ID: TypeId = 1;
 
-/// Record types of one space.
+/// Record types of one space, and prefixes that types are declared for.
 pub const TYPES_MAX: usize = 256;
 
 const FORMAT: u8 = 1;
@@ -126,6 +127,11 @@ impl Types {
                 self.by_id.keys().next_back().copied().unwrap_or(TASK_ID) + 1
             }
         };
+        if prefix.len() > NAME_BYTES_MAX {
+            return Err(invalid("a name in it is longer than allowed"));
+        }
+        let prefixes = self.by_id.values().map(|declared| declared.prefixes.len()).sum::<usize>() + 1;
+        Rejection::check_limit("record_types_max", TYPES_MAX, prefixes)?;
         for declared in self.by_id.values_mut() {
             declared.prefixes.retain(|other| other != prefix);
         }

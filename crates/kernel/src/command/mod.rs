@@ -30,7 +30,7 @@ pub enum Body<'bytes> {
     /// Takes ready records for a worker, each in a step of its own.
     ClaimNext(ClaimNext<'bytes>),
     /// Forgets messages that were published, each by bucket, command and place.
-    Published(Vec<(u16, u64, u16)>),
+    Published(Vec<(u16, u64, u32)>),
 }
 
 /// Takes the first ready records of all queues whose names begin with a prefix.
@@ -126,7 +126,7 @@ impl<'bytes> Body<'bytes> {
             Body::Published(messages) => {
                 writer.u8(PUBLISHED).u32(count(messages.len()));
                 for (bucket, commit, ordinal) in messages {
-                    writer.u16(*bucket).u64(*commit).u16(*ordinal);
+                    writer.u16(*bucket).u64(*commit).u32(*ordinal);
                 }
             }
         }
@@ -158,7 +158,7 @@ impl<'bytes> Body<'bytes> {
             PUBLISHED => {
                 let mut messages = Vec::new();
                 for _ in 0..reader.u32()? {
-                    messages.push((reader.u16()?, reader.u64()?, reader.u16()?));
+                    messages.push((reader.u16()?, reader.u64()?, reader.u32()?));
                 }
                 Body::Published(messages)
             }

@@ -38,7 +38,7 @@ pub enum Due {
         /// The command that sent it.
         commit: u64,
         /// Its place among that command's messages.
-        ordinal: u16,
+        ordinal: u32,
     },
 }
 
@@ -138,7 +138,7 @@ impl Keys {
     }
 
     /// What comes behind [`due_prefix`](Self::due_prefix) for a message.
-    pub fn due_send_suffix(at_us: u64, commit: u64, ordinal: u16) -> Key {
+    pub fn due_send_suffix(at_us: u64, commit: u64, ordinal: u32) -> Key {
         let mut key = Key::from(at_us.to_be_bytes());
         key.push(SEND);
         key.extend_from_slice(&commit.to_be_bytes());
@@ -154,7 +154,7 @@ impl Keys {
     }
 
     /// A message that waits to be published.
-    pub fn publish(&self, bucket: u16, commit: u64, ordinal: u16) -> Key {
+    pub fn publish(&self, bucket: u16, commit: u64, ordinal: u32) -> Key {
         let mut key = self.bucket_prefix(Kind::Publish, bucket);
         key.extend_from_slice(&commit.to_be_bytes());
         key.extend_from_slice(&ordinal.to_be_bytes());
@@ -241,8 +241,8 @@ pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
     let (what, rest) = rest.split_first()?;
     if *what == SEND {
         let (commit, rest) = rest.split_first_chunk::<8>()?;
-        let (ordinal, rest) = rest.split_first_chunk::<2>()?;
-        let send = Due::Send { commit: u64::from_be_bytes(*commit), ordinal: u16::from_be_bytes(*ordinal) };
+        let (ordinal, rest) = rest.split_first_chunk::<4>()?;
+        let send = Due::Send { commit: u64::from_be_bytes(*commit), ordinal: u32::from_be_bytes(*ordinal) };
         return rest.is_empty().then_some((at_us, send));
     }
     let (space, rest) = rest.split_first_chunk::<4>()?;
@@ -283,16 +283,16 @@ pub fn read_counts_key(key: &[u8]) -> Option<(String, u32)> {
 }
 
 /// The number of a message from its key among those that wait to be published.
-pub fn read_publish_key(key: &[u8]) -> Option<(u16, u64, u16)> {
+pub fn read_publish_key(key: &[u8]) -> Option<(u16, u64, u32)> {
     let rest = key.get(GENERATION_BYTES..)?;
     let (bucket, rest) = rest.split_first_chunk::<2>()?;
     let (kind, rest) = rest.split_first()?;
     let (commit, rest) = rest.split_first_chunk::<8>()?;
-    let (ordinal, rest) = rest.split_first_chunk::<2>()?;
+    let (ordinal, rest) = rest.split_first_chunk::<4>()?;
     (*kind == Kind::Publish as u8 && rest.is_empty()).then_some((
         u16::from_be_bytes(*bucket),
         u64::from_be_bytes(*commit),
-        u16::from_be_bytes(*ordinal),
+        u32::from_be_bytes(*ordinal),
     ))
 }
 

@@ -51,7 +51,8 @@ pub(crate) fn put(
     if let Err(rejection) = write_fields(applying, record, &mut after, declared, patches, By::Write) {
         return Ok(Err(rejection));
     }
-    Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, Reason::Written)?)))
+    let reason = moved(declared, &before, &after);
+    Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, reason)?)))
 }
 
 /// A record that a worker holds, or that is finished, is not replaced from outside.
@@ -135,6 +136,9 @@ pub(crate) fn increment(applying: &mut Applying<'_>, record: &CellId<'_>, field:
         Some(Value::Integer(integer)) => integer,
         Some(_) => return Ok(Err(wrong_kind(record, field, "an integer"))),
     };
+    if applying.declared(record, &before).is_some() && [CREATED_AT, UPDATED_AT].contains(&field) {
+        return Ok(Err(wrong_kind(record, field, "a number of its own; the store keeps it")));
+    }
     let Some(sum) = current.checked_add(by) else {
         return Ok(Err(wrong_kind(record, field, "an integer that this can be added to")));
     };
@@ -227,8 +231,10 @@ pub(crate) fn write_fields<'row>(
             _ => row.set(field, value, version),
         }
     }
-    let fields_max = applying.catalogue.limits.record_fields_max as usize;
-    Rejection::check_limit("record_fields_max", fields_max, row.fields.len())
+    let limits = applying.catalogue.limits;
+    Rejection::check_limit("record_fields_max", limits.record_fields_max as usize, row.fields.len())?;
+    let bytes = row.fields.iter().map(|field| field.name.len() + field.content.len()).sum();
+    Rejection::check_limit("record_bytes_max", limits.record_bytes_max as usize, bytes)
 }
 
 /// Writes a field that the store keeps; false if it is an ordinary one.

@@ -101,6 +101,21 @@ pub enum Content<'bytes> {
     },
 }
 
+impl Content<'_> {
+    /// How many bytes its value has.
+    pub fn len(&self) -> usize {
+        match self {
+            Content::Inline(value) => value.len(),
+            Content::Apart { bytes } => *bytes as usize,
+        }
+    }
+
+    /// Whether its value has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// One field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldRow<'bytes> {

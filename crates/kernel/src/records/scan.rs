@@ -58,6 +58,10 @@ impl ViewRecords<'_> {
             Some((name, None)) => return Ok(Err(Rejection::NoSuchType { name: name.to_owned() })),
         };
         let index = declared.and_then(|declared| usable_index(declared, scan.filter));
+        let by = if index.is_some() { BY_INDEX } else { BY_NAME };
+        if scan.cursor.is_some_and(|cursor| cursor.first() != Some(&by)) {
+            return Ok(Err(Rejection::InvalidName { what: "a cursor", reason: "it is of another scan" }));
+        }
         match (declared, index) {
             (Some(declared), Some((number, bounds))) => self.by_index(scan, declared, number, &bounds).map(Ok),
             _ => self.by_name(scan).map(Ok),

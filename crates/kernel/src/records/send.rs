@@ -56,7 +56,7 @@ impl<'bytes> Stored<'bytes> {
     }
 }
 
-/// Puts a message on its way. `source` says in which group it is sent; `ordinal` counts the messages of the command.
+/// Puts a message on its way. `source` says in which group it is sent.
 pub(crate) fn send(applying: &mut Applying<'_>, source: &CellId<'_>, send: &Send<'_>) -> Result<(), Rejection> {
     if let Target::Transact(body) = send.target {
         match Body::decode(body) {
@@ -95,7 +95,7 @@ pub(crate) fn deliver(
     bucket: u16,
     at_us: u64,
     commit: u64,
-    ordinal: u16,
+    ordinal: u32,
 ) -> Result<(), Halt> {
     let suffix = Keys::due_send_suffix(at_us, commit, ordinal);
     let mut key = applying.keys.due_prefix(DueClock::Wall, bucket);
@@ -154,13 +154,13 @@ pub(crate) fn sweep(applying: &mut Applying<'_>, record: &CellId<'_>, declared: 
     let Some(topic) = topic else {
         return;
     };
-    let payload = sweep_message(record.name, attempt, reason);
+    let payload = sweep_message(record.group, record.name, attempt, reason);
     let message = Send { target: Target::Topic { topic, payload: payload.as_bytes() }, at_us: None };
     send(applying, record, &message).expect("a message for a broker is never refused");
 }
 
 /// Forgets messages that were published.
-pub(crate) fn published(applying: &mut Applying<'_>, messages: &[(u16, u64, u16)]) -> Result<(), Halt> {
+pub(crate) fn published(applying: &mut Applying<'_>, messages: &[(u16, u64, u32)]) -> Result<(), Halt> {
     for (bucket, commit, ordinal) in messages {
         let key = applying.keys.publish(*bucket, *commit, *ordinal);
         // Said twice, by a node that did not hear the first answer, it counts once.

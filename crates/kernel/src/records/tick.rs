@@ -10,7 +10,7 @@ use session::Halt;
 use super::row::Row;
 use super::schedule::ReadyQueue;
 use super::{attempt, send, write};
-use crate::answer::Answer;
+use crate::answer::{Answer, OpOutcome};
 use crate::changes::Reason;
 use crate::command::ClaimNext;
 use crate::keys::CellId;
@@ -20,7 +20,8 @@ use crate::machine::Applying;
 /// Does what is due.
 pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
     let stamp = applying.call.stamp;
-    let mut steps = applying.catalogue.limits.tick_steps_max;
+    // At least one: ticks are proposed as long as something is due.
+    let mut steps = applying.catalogue.limits.tick_steps_max.max(1);
     for (clock, now_us) in [(DueClock::Cluster, stamp.cluster_us), (DueClock::Wall, stamp.wall_us)] {
         while steps > 0 {
             let Some((bucket, at_us, due)) = next_due(applying, clock)? else {
@@ -125,16 +126,23 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
         return Ok(Answer::Rejected(rejection));
     }
     let max = claim.records_max.min(applying.catalogue.limits.claim_records_max);
+    let bytes_max = applying.catalogue.limits.claim_bytes_max as usize;
     let mut outcomes = Vec::new();
     let queues = queues_of(applying, claim)?;
-    while outcomes.len() < max as usize {
+    let mut bytes = 0;
+    while outcomes.len() < max as usize && bytes < bytes_max {
         let Some((bucket, id)) = next_ready(applying, &queues)? else {
             break;
         };
         let record = id.in_bucket(bucket);
         applying.savepoint();
         match attempt::claim(applying, &record, claim.worker, claim.lease_us)? {
-            Ok(outcome) => outcomes.push(outcome),
+            Ok(outcome) => {
+                if let OpOutcome::Claimed(claimed) = &outcome {
+                    bytes += claimed.row.len();
+                }
+                outcomes.push(outcome);
+            }
             // It expired while it was ready: that is committed now, and it is not ready any more.
             Err(contract::Rejection::NoSuchRecord { .. }) => {}
             Err(rejection) => {

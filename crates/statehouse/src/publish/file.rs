@@ -56,7 +56,7 @@ impl FileBroker {
 
 fn read_line(line: &[u8]) -> Option<(String, MessageNumber)> {
     let line: serde_json::Value = serde_json::from_slice(line).ok()?;
-    let ordinal = u16::try_from(line["ordinal"].as_u64()?).ok()?;
+    let ordinal = u32::try_from(line["ordinal"].as_u64()?).ok()?;
     Some((line["source"].as_str()?.to_owned(), MessageNumber { commit: line["commit"].as_u64()?, ordinal }))
 }
 

@@ -32,7 +32,7 @@ pub struct MessageNumber {
     /// The command that sent it, or that found its time had come.
     pub commit: u64,
     /// Its place among that command's messages.
-    pub ordinal: u16,
+    pub ordinal: u32,
 }
 
 /// A broker.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contract::limits::WORKER_BYTES_MAX;
 use contract::records::{Claimed, Retry};
 use contract::{Error, Rejection, Value, Written, names};
 use kernel::catalogue::types::micros;
@@ -56,6 +57,7 @@ impl ClaimOptions {
 impl Records {
     /// Takes a record that is ready, for one attempt.
     pub fn claim(&self, record: &str, options: &ClaimOptions) -> Result<Claimed, Error> {
+        check_worker(&options.worker)?;
         let act = RecordAct::Claim { worker: &options.worker, lease_us: options.lease_us() };
         let claimed = self.propose(record, [].into_iter(), None, act, |answer| match outcome(answer)? {
             (_, OpOutcome::Claimed(claimed)) => Ok(*claimed),
@@ -105,6 +107,7 @@ impl Records {
     fn claim_next_later(&self, prefix: &str, records_max: u32, options: &ClaimOptions) -> Pending<Vec<ClaimedOutcome>> {
         let prepare = || {
             check_queue_prefix(prefix)?;
+            check_worker(&options.worker)?;
             let catalogue = self.scope.shard.shared.catalogue();
             let ids = self.scope.resolve(&catalogue)?;
             Ok::<_, Error>((catalogue, ids))
@@ -189,6 +192,10 @@ impl Records {
 /// The fence of a claimed record.
 pub(crate) fn fence(claimed: &Claimed) -> Fence<'_> {
     Fence { record: &claimed.name, attempt: claimed.attempt }
+}
+
+fn check_worker(worker: &str) -> Result<(), Rejection> {
+    Rejection::check_limit("worker_bytes_max", WORKER_BYTES_MAX, worker.len())
 }
 
 fn check_queue_prefix(prefix: &str) -> Result<(), Rejection> {
