@@ -15,6 +15,7 @@ use crate::cells::{Cells, check_page};
 use crate::error::from_halt;
 use crate::group::Group;
 use crate::house::{Space, Statehouse};
+use crate::records::Records;
 use crate::shard::keys;
 
 /// What changes in a branch, as a feed in commit order.
@@ -160,5 +161,13 @@ impl Cells {
     pub fn changes(&self) -> Changes {
         let groups = self.group.clone().map_or(Groups::Own, Groups::Named);
         Changes::new(self.scope.clone(), groups).of(Subject::Cell)
+    }
+}
+
+impl Records {
+    /// What changes in these records: those of the group, or those that are their own.
+    pub fn changes(&self) -> Changes {
+        let groups = self.group.clone().map_or(Groups::Own, Groups::Named);
+        Changes::new(self.scope.clone(), groups).of(Subject::Record)
     }
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
-use contract::{Error, Limits, Retention, names};
+use contract::limits::{PAGE_ROWS_MAX, SCAN_ROWS_MAX};
+use contract::{Error, Limits, Rejection, Retention, names};
+use kernel::records::send::{WaitingMessage, list_waiting};
 use kernel::{Body, CatalogueChange, MessageCounts};
 
 use crate::admission::Scope;
@@ -64,6 +66,14 @@ impl Statehouse {
     /// Records of the space `default`, branch `main`, each a group of its own.
     pub fn records(&self) -> Records {
         self.default_space().records()
+    }
+
+    /// Messages that wait, at most `limit`, those to publish first.
+    pub fn waiting_messages(&self, limit: usize) -> Result<Vec<WaitingMessage>, Error> {
+        Rejection::check_limit("page_rows_max", PAGE_ROWS_MAX, limit)?;
+        let (view, catalogue) = self.shard.view()?;
+        let found = list_waiting(&*view, &keys(), catalogue.buckets, limit, SCAN_ROWS_MAX);
+        found.map_err(|halt| from_halt(&halt))
     }
 
     /// How many messages wait: for their time or to be applied in a group, and to be published.

@@ -68,6 +68,7 @@ pub use contract::{
 pub use group::Group;
 pub use house::{Space, Statehouse, Status};
 pub use kernel::MessageCounts;
+pub use kernel::records::send::WaitingMessage;
 pub use options::Options;
 pub use pending::Pending;
 pub use records::Records;

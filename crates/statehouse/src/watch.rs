@@ -1,19 +1,21 @@
-//! View, then tail: what cells held at one moment, and everything that changed after it.
+//! View, then tail: what cells or records held at one moment, and everything that changed after it.
 //!
 //! Keeps: F1 across the seam: the list and the cursor are of one view.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use contract::limits::SCAN_ROWS_MAX;
+use contract::records::Record;
+use contract::records::filter::Filter;
 use contract::{Error, Followed, ListPage, Versioned};
-use kernel::Catalogue;
-use kv::View;
+use kernel::records::scan::Scan;
 
-use crate::admission::ScopeIds;
 use crate::cells::{Cells, check_page, list_cells};
 use crate::changes::Changes;
+use crate::records::{Records, scan_view};
 
-/// Cells as they were when they began to be watched, then what changed. Made by [`Cells::watch`].
+/// Things as they were when they began to be watched, then what changed. Made by [`Cells::watch`] and
+/// [`Records::watch`].
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -39,52 +41,96 @@ use crate::changes::Changes;
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Watch {
+pub struct Watch<T> {
     changes: Changes,
     cursor: u64,
     /// None when everything was listed.
-    listing: Option<Listing>,
+    listing: Option<Listing<T>>,
 }
 
-/// Where a list of the watched view stands.
-struct Listing {
-    view: Arc<dyn View>,
-    catalogue: Arc<Catalogue>,
-    ids: ScopeIds,
-    group: Option<Arc<str>>,
-    prefix: String,
-    after: Option<String>,
-}
+/// Gives the next things of the watched view, and whether there are more.
+type Listing<T> = Box<dyn FnMut(usize) -> Result<(Vec<(String, T)>, bool), Error> + Send>;
 
 impl Cells {
     /// Watches the cells whose names begin with `prefix`: a list of them as they are now, and a cursor at exactly that
     /// moment.
-    pub fn watch(&self, prefix: &str) -> Result<Watch, Error> {
+    pub fn watch(&self, prefix: &str) -> Result<Watch<Versioned>, Error> {
         let (view, catalogue) = self.scope.shard.view()?;
         let ids = self.scope.resolve(&catalogue)?;
         let cursor = crate::image::applied(&*view)?.commit;
         let (group, prefix) = (self.group.clone(), prefix.to_owned());
         let changes = self.changes().with_prefix(&prefix);
-        Ok(Watch { changes, cursor, listing: Some(Listing { view, catalogue, ids, group, prefix, after: None }) })
+        let mut after = None;
+        let listing = move |limit| {
+            let page = ListPage { after: after.take(), limit };
+            let listed = list_cells(&*view, &catalogue, ids, group.as_deref(), &prefix, &page)?;
+            after = listed.next_after;
+            Ok((listed.cells, after.is_some()))
+        };
+        Ok(Watch { changes, cursor, listing: Some(Box::new(listing)) })
     }
 }
 
-impl Watch {
-    /// The next cells of the list, at least one and at most `limit`; none when all were given. What the store has replaced
-    /// since then stays on disk until the list is at its end or the watch is dropped.
-    pub fn list(&mut self, limit: usize) -> Result<Vec<(String, Versioned)>, Error> {
-        check_page(limit)?;
-        let Some(listing) = &mut self.listing else {
-            return Ok(Vec::new());
+impl Records {
+    /// Watches the records whose names begin with `prefix`: a list of them as they are now, and a cursor at exactly that
+    /// moment.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::{Followed, Reason, records::{ClaimOptions, Put}};
+    /// let records = house.records();
+    /// records.put("jobs.1", [("n", 1)], Put::typed("task"))?;
+    /// let mut watch = records.watch("jobs.")?;
+    /// records.claim("jobs.1", &ClaimOptions::worker("w1"))?;
+    /// assert_eq!(watch.list(100)?[0].1.attempt, 0, "as it was");
+    /// let Followed::Page(page) = watch.follow(100, std::time::Duration::from_secs(10))? else { panic!("a gap") };
+    /// assert_eq!((page.changes[0].name.as_str(), page.changes[0].reason), ("jobs.1", Reason::Claimed));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn watch(&self, prefix: &str) -> Result<Watch<Record>, Error> {
+        let (view, catalogue) = self.scope.shard.view()?;
+        let ids = self.scope.resolve(&catalogue)?;
+        let cursor = crate::image::applied(&*view)?.commit;
+        let now = self.scope.shard.now();
+        let (group, prefix) = (self.group.clone(), prefix.to_owned());
+        let changes = self.changes().with_prefix(&prefix);
+        let mut cursor_of_list: Option<Vec<u8>> = None;
+        let listing = move |limit| {
+            let scan = Scan {
+                space: ids.space,
+                branch: ids.branch,
+                group: group.as_deref(),
+                prefix: &prefix,
+                record_type: None,
+                filter: &Filter::all(),
+                limit,
+                rows_max: SCAN_ROWS_MAX,
+                cursor: cursor_of_list.as_deref(),
+            };
+            let scanned = scan_view(&*view, &catalogue, now, &scan)?;
+            cursor_of_list = scanned.cursor;
+            Ok((scanned.records, cursor_of_list.is_some()))
         };
-        let page = ListPage { after: listing.after.clone(), limit: limit.max(1) };
-        let Listing { view, catalogue, ids, group, prefix, .. } = &*listing;
-        let listed = list_cells(&**view, catalogue, *ids, group.as_deref(), prefix, &page)?;
-        match listed.next_after {
-            None => self.listing = None,
-            after => listing.after = after,
+        Ok(Watch { changes, cursor, listing: Some(Box::new(listing)) })
+    }
+}
+
+impl<T> Watch<T> {
+    /// The next things of the list, at least one and at most `limit`; none when all were given. What the store has
+    /// replaced since then stays on disk until the list is at its end or the watch is dropped.
+    pub fn list(&mut self, limit: usize) -> Result<Vec<(String, T)>, Error> {
+        check_page(limit)?;
+        while let Some(listing) = &mut self.listing {
+            let (page, more) = listing(limit.max(1))?;
+            if !more {
+                self.listing = None;
+            }
+            if !page.is_empty() {
+                return Ok(page);
+            }
         }
-        Ok(listed.cells)
+        Ok(Vec::new())
     }
 
     /// What changed after the list, or after what was followed before; [`Changes::follow`] says how. After a gap the

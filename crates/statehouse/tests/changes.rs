@@ -151,7 +151,7 @@ fn a_cursor_is_good_after_reopening() {
 
 /// What a watcher believes: the version of every cell.
 struct Believed {
-    watch: Watch,
+    watch: Watch<statehouse::Versioned>,
     versions: BTreeMap<String, u64>,
     last_commit: u64,
 }

@@ -19,6 +19,7 @@ pub use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, S
 pub use contract::records::{Claimed, Counts, Field, FieldSwapped, Holder, Put, Record, Retry, Scanned, Ttl};
 pub use portable::PortableRecords;
 pub use reads::ScanOptions;
+pub(crate) use reads::scan_view;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::cells::{outcome, written};
@@ -42,8 +43,8 @@ use crate::pending::Pending;
 /// ```
 #[derive(Clone)]
 pub struct Records {
-    scope: Scope,
-    group: Option<Arc<str>>,
+    pub(crate) scope: Scope,
+    pub(crate) group: Option<Arc<str>>,
 }
 
 impl Records {

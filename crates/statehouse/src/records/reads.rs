@@ -4,9 +4,12 @@ use contract::limits::{PAGE_ROWS_MAX, SCAN_ROWS_MAX};
 use contract::records::filter::Filter;
 use contract::records::{Counts, Record, Scanned};
 use contract::{Error, Rejection, Value};
+use kernel::Catalogue;
 use kernel::records::counts::count_states;
 use kernel::records::get::ViewRecords;
 use kernel::records::scan::Scan;
+use kv::View;
+use session::Stamp;
 
 use super::Records;
 use crate::error::from_halt;
@@ -47,6 +50,12 @@ impl ScanOptions {
         self.cursor = cursor;
         self
     }
+}
+
+/// A page of records at a view; what is left of their times is counted from `now`.
+pub(crate) fn scan_view(view: &dyn View, catalogue: &Catalogue, now: Stamp, scan: &Scan<'_>) -> Result<Scanned, Error> {
+    let read = || ViewRecords::new(view, keys(), catalogue)?.at(now).scan(scan);
+    Ok(read().map_err(|halt| from_halt(&halt))??)
 }
 
 impl Records {
@@ -97,9 +106,7 @@ impl Records {
             rows_max: SCAN_ROWS_MAX,
             cursor: options.cursor.as_deref(),
         };
-        let now = self.scope.shard.now();
-        let read = || ViewRecords::new(&*view, keys(), &catalogue)?.at(now).scan(&scan);
-        Ok(read().map_err(|halt| from_halt(&halt))??)
+        scan_view(&*view, &catalogue, self.scope.shard.now(), &scan)
     }
 
     /// How many records of a type there are in each state, of the queues whose names begin with `prefix`. Nothing is
