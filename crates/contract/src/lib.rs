@@ -4,6 +4,7 @@
 //! - [`names`]: which names are allowed.
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
+//! - [`changes`]: the feed of what every command changed.
 //! - [`catalogue`]: spaces, branches and how much history they keep.
 //! - [`error`]: rejections (an answer "no") and failures (the environment).
 //! - [`limits`]: every bound by name.
@@ -13,6 +14,7 @@
 
 pub mod catalogue;
 pub mod cells;
+pub mod changes;
 pub mod error;
 pub mod limits;
 pub mod names;
@@ -25,6 +27,7 @@ pub use cells::{
     AsOf, Cells, Deleted, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, Swapped, Versioned,
     Written,
 };
+pub use changes::{Change, ChangesPage, Followed, Reason, Subject};
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
 pub use limits::Limits;
 pub use value::{InvalidJson, Json, Value};

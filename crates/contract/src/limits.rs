@@ -42,6 +42,10 @@ pub struct Limits {
     pub spaces_max: u32,
     /// Branches in a space, deleted ones not counted.
     pub branches_per_space_max: u32,
+    /// Commits that the change feed goes back; older ones are removed while new ones are added.
+    pub changes_commits_max: u64,
+    /// How old a change may become in the feed, in µs, while new ones are added.
+    pub changes_age_us_max: u64,
     /// Fields of a record.
     pub record_fields_max: u32,
     /// Records that one call claims.
@@ -61,6 +65,8 @@ impl Default for Limits {
             write_trim_rows_max: 4,
             spaces_max: 10_000,
             branches_per_space_max: 1_000,
+            changes_commits_max: 1_000_000,
+            changes_age_us_max: 60 * 60 * 1_000_000,
             record_fields_max: 256,
             claim_records_max: 256,
             tick_steps_max: 256,

@@ -78,8 +78,25 @@ fn golden_answers_hash_and_image() {
     );
     let mut bytes = Vec::new();
     image::write(&*store.view().unwrap(), &keys, &mut bytes).unwrap();
-    assert_eq!((hex(&bytes[..8]), bytes.len()), ("5348696d61676501".to_owned(), 407));
-    assert_eq!((kernel.applied().hash, xxh3_64(&bytes)), (2_047_953_693_961_288_356, 1_941_726_730_307_463_133));
+    assert_eq!((hex(&bytes[..8]), bytes.len()), ("5348696d61676501".to_owned(), 513));
+    assert_eq!((kernel.applied().hash, xxh3_64(&bytes)), (13_982_231_502_697_126_938, 5_409_523_375_872_433_911));
+}
+
+#[test]
+fn golden_limits_and_those_of_format_1() {
+    let mut limits = contract::Limits::default();
+    limits.changes_commits_max = 258;
+    let change = Body::Catalogue(CatalogueChange::SetLimits(limits));
+    let mut bytes = Writer::new();
+    change.encode(&mut bytes);
+    // Fields of a record, records of a claim, steps of a tick, age of a tombstone.
+    let new = "000100000001000000010000".to_owned() + "0060d71d14000000";
+    let six = "0000100080000000000020000400000010270000e8030000";
+    assert_eq!(hex(bytes.as_slice()), format!("020602{six}020100000000000000a493d600000000{new}"));
+    assert_eq!(Body::decode(bytes.as_slice()).unwrap(), change);
+    let before: Vec<u8> = [&[0x02, 0x05], &bytes.as_slice()[3..27]].concat();
+    let defaults = Body::Catalogue(CatalogueChange::SetLimits(contract::Limits::default()));
+    assert_eq!(Body::decode(&before).unwrap(), defaults);
 }
 
 const GOLDEN_ENTRY: &str = "

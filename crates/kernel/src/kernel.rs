@@ -11,10 +11,12 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::applied::Applied;
 use crate::catalogue::Catalogue;
+use crate::changes;
 use crate::entry::EntryHeader;
 use crate::keys::{GENERATION_BYTES, Keys};
 use crate::machine::{Contracts, NextDue};
 use crate::place::Buckets;
+use crate::records::schedule::ReadyQueue;
 
 /// What most replies fit into.
 const REPLY_BYTES: usize = 24;
@@ -33,6 +35,10 @@ pub struct Effects {
     pub replies: Vec<Vec<u8>>,
     /// When the next thing will be due.
     pub next_due: NextDue,
+    /// The queues of records that have become ready, one for each record.
+    pub readied: Vec<ReadyQueue>,
+    /// Whether there may be something new to publish.
+    pub publishes: bool,
 }
 
 impl Kernel {
@@ -40,6 +46,7 @@ impl Kernel {
     pub fn genesis(empty: Arc<dyn View>, keys: Keys, buckets: Buckets) -> Batch {
         let mut state = Staging::new(empty);
         Catalogue::genesis(buckets).write_all(&keys, &mut state);
+        changes::begin(&mut state, &keys);
         state.put(keys.applied(), Applied::default().encode());
         state.into_batch()
     }
@@ -102,7 +109,10 @@ impl Kernel {
         assert!(stamp.wall_us > before.stamp.wall_us, "K4: {before:?} then {stamp:?}");
         state.put(self.keys().applied(), self.applied.encode());
         let next_due = self.machine.machine_mut().next_due(&state)?;
-        Ok(Effects { batch: state.into_batch(), replies, next_due })
+        let machine = self.machine.machine_mut();
+        let publishes = std::mem::take(&mut machine.folded.publishes);
+        let readied = std::mem::take(&mut machine.windows.readied);
+        Ok(Effects { batch: state.into_batch(), replies, next_due, readied, publishes })
     }
 }
 

@@ -49,9 +49,10 @@ enum ShardKind {
     CatalogueMeta = 0x02,
     CatalogueSpace = 0x03,
     CatalogueBranch = 0x04,
-    CatalogueType = 0x07,
     Changes = 0x05,
     Counts = 0x06,
+    CatalogueType = 0x07,
+    MessageCounts = 0x08,
 }
 
 /// Which cell.
@@ -136,6 +137,23 @@ impl Keys {
         key
     }
 
+    /// The rows of changes with this number or a higher one.
+    pub fn changes_from(&self, commit: u64) -> KeyRange {
+        let all = KeyRange::prefix(&self.shard_row(ShardKind::Changes));
+        KeyRange { start: self.changes(commit).to_vec(), end: all.end }
+    }
+
+    /// The number in the key of a row of changes; none if it is another key.
+    pub fn commit_of_changes(&self, key: &[u8]) -> Option<u64> {
+        let number = key.strip_prefix(self.shard_row(ShardKind::Changes).as_slice())?;
+        Some(u64::from_be_bytes(number.try_into().ok()?))
+    }
+
+    /// The row that says from where on changes are kept. It stands in front of them.
+    pub fn changes_floor(&self) -> Key {
+        self.shard_row(ShardKind::Changes)
+    }
+
     /// The counts of a queue's records of one type.
     pub fn counts(&self, space: u32, branch: u32, queue: &str, record_type: u32) -> Key {
         let mut key = self.counts_prefix(space, branch);
@@ -156,6 +174,11 @@ impl Keys {
         key.extend_from_slice(&space.to_be_bytes());
         key.extend_from_slice(&branch.to_be_bytes());
         key
+    }
+
+    /// The row that says how many messages wait.
+    pub fn message_counts(&self) -> Key {
+        self.shard_row(ShardKind::MessageCounts)
     }
 
     /// The row of a record type.

@@ -39,10 +39,12 @@ pub use applied::Applied;
 pub use catalogue::{BranchId, Catalogue, CatalogueChange, SpaceId};
 pub use command::{Body, ClaimNext, Fence, Guard, Op, RecordAct, Send, Target, Transact, TtlArgument};
 pub use entry::EntryHeader;
+pub use folded::MessageCounts;
 pub use kernel::{Effects, Kernel};
 pub use keys::Keys;
 pub use machine::NextDue;
 pub use place::Buckets;
+pub use records::schedule::ReadyQueue;
 pub use value::ValueRef;
 
 /// The level of behaviour that this release proposes and the highest it can apply.

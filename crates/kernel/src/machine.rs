@@ -112,7 +112,7 @@ impl Contracts {
 
     /// Writes what is written once for a whole entry. `commit` is the number of its last command.
     pub(crate) fn finish_entry(&mut self, state: &mut Staging, stamp: Stamp, commit: u64) -> Result<(), Halt> {
-        self.folded.write(state, &self.keys, stamp, commit)
+        self.folded.write(state, &self.keys, &self.catalogue.limits, stamp, commit)
     }
 }
 
@@ -141,7 +141,7 @@ impl Machine for Contracts {
             Body::Tick => tick::tick(&mut self.applying(state, call))?,
             Body::ClaimNext(claim) => tick::claim_next(&mut self.applying(state, call), &claim)?,
             Body::Published(messages) => {
-                send::published(&mut self.applying(state, call), &messages);
+                send::published(&mut self.applying(state, call), &messages)?;
                 Answer::Done { commit: call.commit, outcomes: Vec::new() }
             }
             Body::Level(level) => {

@@ -12,8 +12,11 @@ use crate::answer::Answer;
 use crate::catalogue::Catalogue;
 use crate::cells::retention::{may_be_due, trim_cell};
 use crate::cells::row::Head;
+use crate::keys::records::read_record_key;
 use crate::keys::{CellId, CellKey, Keys, Kind};
 use crate::machine::{Applying, Contracts};
+use crate::records::row::Row;
+use crate::records::write::erase;
 
 /// Steps in one command.
 pub const TRIM_STEPS_MAX: usize = 256;
@@ -21,11 +24,23 @@ pub const TRIM_STEPS_MAX: usize = 256;
 /// Old versions of a deleted branch's cell that one step removes.
 const REMOVED_ROWS_MAX: u64 = 64;
 
+/// Records of a deleted branch, or rows of its counts, that one step removes.
+const ERASED_RECORDS_MAX: usize = 64;
+
 /// One step of the walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrimStep {
     /// Gives up what is due of a cell, or some of it if its branch was deleted.
     Cell(CellKey),
+    /// Removes some records of a deleted branch from a bucket.
+    Records {
+        /// Which bucket.
+        bucket: u16,
+        /// The branch's space.
+        space: u32,
+        /// The branch.
+        branch: u32,
+    },
     /// Forgets a deleted branch, if it has no row left.
     Branch {
         /// Its space.
@@ -37,6 +52,7 @@ pub enum TrimStep {
 
 const CELL: u8 = 1;
 const BRANCH: u8 = 2;
+const RECORDS: u8 = 3;
 
 impl TrimStep {
     pub(crate) fn encode(&self, writer: &mut Writer) {
@@ -48,6 +64,9 @@ impl TrimStep {
                     Some(group) => writer.u8(1).bytes(group.as_bytes()),
                 };
                 writer.bytes(cell.name.as_bytes());
+            }
+            TrimStep::Records { bucket, space, branch } => {
+                writer.u8(RECORDS).u16(*bucket).u32(*space).u32(*branch);
             }
             TrimStep::Branch { space, branch } => {
                 writer.u8(BRANCH).u32(*space).u32(*branch);
@@ -62,6 +81,7 @@ impl TrimStep {
                 let group = if reader.bool()? { Some(reader.text()?.to_owned()) } else { None };
                 TrimStep::Cell(CellKey { bucket, space, branch, group, name: reader.text()?.to_owned() })
             }
+            RECORDS => TrimStep::Records { bucket: reader.u16()?, space: reader.u32()?, branch: reader.u32()? },
             BRANCH => TrimStep::Branch { space: reader.u32()?, branch: reader.u32()? },
             _ => {
                 return Err(DecodeError { what: "a step of an unknown kind" });
@@ -81,8 +101,14 @@ pub(crate) fn apply(
             TrimStep::Cell(cell) => {
                 trim_one(&mut contracts.applying(state, call), &cell.id())?;
             }
+            TrimStep::Records { bucket, space, branch } => {
+                erase_records(&mut contracts.applying(state, call), *bucket, *space, *branch)?;
+            }
             TrimStep::Branch { space, branch } => {
                 let (catalogue, keys) = (&mut contracts.catalogue, contracts.keys);
+                if is_deleted(catalogue, *space, *branch) {
+                    remove_counts(state, keys, *space, *branch)?;
+                }
                 if !has_rows(state, catalogue, &keys, *space, *branch)? {
                     catalogue.forget_branch(&keys, state, *space, *branch);
                 }
@@ -124,16 +150,45 @@ fn remove_some(state: &mut Staging, keys: Keys, cell: &CellId<'_>) -> Result<(),
     Ok(())
 }
 
+/// Removes some records of a deleted branch, with every row that follows from them.
+fn erase_records(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u32) -> Result<(), Halt> {
+    if !is_deleted(applying.catalogue, space, branch) {
+        return Ok(());
+    }
+    let range = applying.keys.rows_of_branch(Kind::Record, bucket, space, branch);
+    let rows = applying.state.scan(&range, Order::Ascending).take(ERASED_RECORDS_MAX);
+    for row in rows.collect::<Result<Vec<_>, _>>()? {
+        let id = read_record_key(&row.0, space, branch)
+            .ok_or_else(|| Halt::Inconsistent("a foreign key among records".into()))?;
+        erase(applying, &id.in_bucket(bucket), &Row::decode(&row.1)?)?;
+    }
+    Ok(())
+}
+
+fn remove_counts(state: &mut Staging, keys: Keys, space: u32, branch: u32) -> Result<(), Halt> {
+    let range = keys.counts_with_prefix(space, branch, "");
+    let rows = state.scan(&range, Order::Ascending).take(ERASED_RECORDS_MAX).collect::<Result<Vec<_>, _>>()?;
+    for (key, _) in rows {
+        state.delete(key);
+    }
+    Ok(())
+}
+
+fn is_deleted(catalogue: &Catalogue, space: u32, branch: u32) -> bool {
+    catalogue.space(space).is_ok_and(|space| space.live_branch(branch).is_err())
+}
+
 fn has_rows(state: &Staging, catalogue: &Catalogue, keys: &Keys, space: u32, branch: u32) -> Result<bool, Halt> {
     for bucket in 0..catalogue.buckets.count() {
-        for kind in [Kind::CellHead, Kind::CellOld] {
+        for kind in [Kind::CellHead, Kind::CellOld, Kind::Record] {
             let range = keys.rows_of_branch(kind, bucket, space, branch);
             if state.scan(&range, Order::Ascending).next().transpose()?.is_some() {
                 return Ok(true);
             }
         }
     }
-    Ok(false)
+    let counts = keys.counts_with_prefix(space, branch, "");
+    Ok(state.scan(&counts, Order::Ascending).next().transpose()?.is_some())
 }
 
 /// Looks at up to `heads_max` cells after the key `cursor` for what is due, without changing anything.
@@ -166,8 +221,16 @@ pub fn find_due(
         }
     }
     for (space, found) in catalogue.spaces() {
-        let deleted = found.branches().filter(|(_, branch)| branch.deleted);
-        steps.extend(deleted.map(|(branch, _)| TrimStep::Branch { space, branch }));
+        let deleted = || found.branches().filter(|(_, branch)| branch.deleted);
+        for (branch, _) in deleted() {
+            for bucket in 0..catalogue.buckets.count() {
+                let range = keys.rows_of_branch(Kind::Record, bucket, space, branch);
+                if view.scan(&range, Order::Ascending).next().transpose()?.is_some() {
+                    steps.push(TrimStep::Records { bucket, space, branch });
+                }
+            }
+        }
+        steps.extend(deleted().map(|(branch, _)| TrimStep::Branch { space, branch }));
     }
     steps.truncate(TRIM_STEPS_MAX);
     Ok((steps, None))

@@ -51,6 +51,15 @@ impl Writer {
         self.raw(&value.to_le_bytes())
     }
 
+    /// Appends a number in as many bytes as it needs: seven bits each, lowest first, the top bit set in all but the last.
+    pub fn varint(&mut self, mut value: u64) -> &mut Self {
+        while value >= 0x80 {
+            self.u8((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
+        }
+        self.u8((value & 0x7f) as u8)
+    }
+
     /// Appends a presence byte and, if there is one, the value.
     pub fn optional_u64(&mut self, value: Option<u64>) -> &mut Self {
         match value {
@@ -82,6 +91,11 @@ impl Writer {
     /// Whether nothing was written yet.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    /// Forgets all but the first `length` bytes.
+    pub fn truncate(&mut self, length: usize) {
+        self.bytes.truncate(length);
     }
 
     /// Forgets what was written, and keeps the room for it.
@@ -168,6 +182,23 @@ impl<'bytes> Reader<'bytes> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 
+    /// Takes a number of as many bytes as it needed.
+    pub fn varint(&mut self) -> Result<u64, DecodeError> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u64::from(byte & 0x7f);
+            if bits << shift >> shift != bits {
+                break;
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(DecodeError { what: "a number of more than 64 bits" })
+    }
+
     /// Takes a presence byte and, if it is 1, a value.
     pub fn optional_u64(&mut self) -> Result<Option<u64>, DecodeError> {
         Ok(if self.bool()? { Some(self.u64()?) } else { None })
@@ -221,6 +252,20 @@ mod tests {
         assert_eq!(reader.bytes(), Ok(b"seven".as_slice()));
         assert_eq!(reader.text(), Ok("acht"));
         assert_eq!(reader.end(), Ok(()));
+    }
+
+    #[test]
+    fn a_number_takes_the_bytes_it_needs_and_never_more_than_64_bits() {
+        for (value, length) in [(0, 1), (127, 1), (128, 2), (300, 2), (u64::from(u32::MAX), 5), (u64::MAX, 10)] {
+            let mut writer = Writer::new();
+            writer.varint(value);
+            assert_eq!(writer.len(), length, "{value}");
+            let mut reader = Reader::new(writer.as_slice());
+            assert_eq!((reader.varint(), reader.rest().len()), (Ok(value), 0));
+            assert!(Reader::new(&writer.as_slice()[..length - 1]).varint().is_err());
+        }
+        assert!(Reader::new(&[0xff; 11]).varint().is_err());
+        assert!(Reader::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]).varint().is_err());
     }
 
     #[test]

@@ -12,9 +12,12 @@ use kv::{Committed, Overlay, Store};
 use session::Halt;
 
 use crate::answers::Answers;
+use crate::arrivals::StopsAtEnd;
 use crate::error::from_halt;
 use crate::proposer::DurableEntry;
-use crate::shard::Shared;
+use crate::publish::Outbox;
+use crate::records::waiters::SharedWaiters;
+use crate::shared::Shared;
 use crate::timer::Agenda;
 
 /// How long the loop waits for an entry before it looks whether a flush has ended, while one is under way.
@@ -26,6 +29,8 @@ pub(crate) struct ApplyLoop {
     pub(crate) shared: Arc<Shared>,
     pub(crate) answers: Answers,
     pub(crate) agenda: Arc<Agenda>,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) waiters: SharedWaiters,
     /// What the store had applied when it was opened: its batches count from there.
     pub(crate) applied_at_open: u64,
     pub(crate) replay_bytes_max: u64,
@@ -36,6 +41,7 @@ pub(crate) struct ApplyLoop {
 impl ApplyLoop {
     /// Runs until the journal's side hangs up or something fails.
     pub(crate) fn run(mut self, entries: &Receiver<DurableEntry>, cut: impl Fn(u64)) {
+        let _stop = StopsAtEnd(self.shared.clone());
         loop {
             // Asked before the cut: a flush that ends in between is cut behind at the next turn.
             let flushing = self.store.is_flushing();
@@ -73,9 +79,14 @@ impl ApplyLoop {
             }
         }
         self.agenda.set(effects.next_due);
+        self.waiters.ready(&effects.readied);
+        if effects.publishes {
+            self.outbox.wake();
+        }
         if self.kernel.catalogue().revision != revision {
             self.shared.publish_catalogue(self.kernel.catalogue().clone());
         }
+        self.shared.arrivals.reached(self.kernel.applied().commit);
         self.bytes_since_flush += payload.len() as u64;
         if self.bytes_since_flush >= self.replay_bytes_max {
             self.store.start_flush();

@@ -33,8 +33,8 @@ use crate::transaction::{Isolation, Transaction};
 /// ```
 #[derive(Clone)]
 pub struct Cells {
-    scope: Scope,
-    group: Option<Arc<str>>,
+    pub(crate) scope: Scope,
+    pub(crate) group: Option<Arc<str>>,
 }
 
 impl Cells {

@@ -35,8 +35,8 @@ const BACKOFF_MAX: Duration = Duration::from_millis(50);
 /// ```
 #[derive(Clone)]
 pub struct Group {
-    scope: Scope,
-    name: std::sync::Arc<str>,
+    pub(crate) scope: Scope,
+    pub(crate) name: std::sync::Arc<str>,
 }
 
 impl Group {

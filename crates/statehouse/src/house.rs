@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::{Error, Limits, Retention, names};
-use kernel::{Body, CatalogueChange};
+use kernel::{Body, CatalogueChange, MessageCounts};
 
 use crate::admission::Scope;
 use crate::cells::Cells;
+use crate::error::from_halt;
 use crate::group::Group;
 use crate::options::Options;
 use crate::records::{RecordType, Records};
-use crate::shard::Shard;
+use crate::shard::{Shard, keys};
 
 /// An open directory. Clones share it; it closes when the last handle of any kind is dropped.
 ///
@@ -65,12 +66,18 @@ impl Statehouse {
         self.default_space().records()
     }
 
+    /// How many messages wait: for their time or to be applied in a group, and to be published.
+    pub fn messages_waiting(&self) -> Result<MessageCounts, Error> {
+        let (view, _) = self.shard.view()?;
+        kernel::records::send::waiting(&*view, &keys()).map_err(|halt| from_halt(&halt))
+    }
+
     /// A group of the space `default`, branch `main`: what is in it can change in one transaction.
     pub fn group(&self, name: impl Into<String>) -> Group {
         self.default_space().group(name)
     }
 
-    fn default_space(&self) -> Space {
+    pub(crate) fn default_space(&self) -> Space {
         self.space(DEFAULT_SPACE)
     }
 

@@ -18,7 +18,9 @@
 //! - [`Statehouse`]: an open directory. Handles are cheap to clone and can be sent anywhere.
 //! - [`Cells`]: named values with versions, history and compare-and-swap.
 //! - [`Records`]: job state: fields, TTL, claims, leases, fences.
+//! - [`publish`]: where messages for brokers go.
 //! - [`Group`]: what is stored and committed together; [`Transaction`] on it.
+//! - [`Changes`]: what every command changed, followed by a cursor; [`Watch`]: a list of cells, then what changes.
 //! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
 //! - [`seed`]: the state primitive's commands and outputs.
 //!
@@ -27,8 +29,11 @@
 mod admission;
 mod answers;
 mod apply;
+mod arrivals;
+mod background;
 mod branches;
 mod cells;
+mod changes;
 mod clock;
 mod commit;
 mod directory;
@@ -39,26 +44,32 @@ mod image;
 mod options;
 mod pending;
 mod proposer;
+pub mod publish;
 pub mod records;
 pub mod seed;
 mod shard;
+mod shared;
 mod timer;
 mod transaction;
 mod walker;
+mod watch;
 
 pub use cells::Cells;
+pub use changes::Changes;
 pub use clock::{Clock, SystemClock};
 pub use commit::Commit;
 pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 pub use contract::cells::PastVersion;
 pub use contract::{
-    AsOf, Cells as CellsContract, Deleted, Error, Expected, Failure, FailureKind, History, HistoryPage, Initialised,
-    InvalidJson, Json, Limits, ListPage, Listed, Moment, Outcome, Rejection, Retention, Swapped, Value, Versioned,
-    Written,
+    AsOf, Cells as CellsContract, Change, ChangesPage, Deleted, Error, Expected, Failure, FailureKind, Followed,
+    History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, Outcome, Reason, Rejection,
+    Retention, Subject, Swapped, Value, Versioned, Written,
 };
 pub use group::Group;
 pub use house::{Space, Statehouse, Status};
+pub use kernel::MessageCounts;
 pub use options::Options;
 pub use pending::Pending;
 pub use records::Records;
 pub use transaction::{Committed, Isolation, Transaction};
+pub use watch::Watch;

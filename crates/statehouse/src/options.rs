@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
+use crate::publish::Publish;
 
 /// How a directory is opened.
 ///
@@ -33,6 +34,8 @@ pub struct Options {
     pub retention_walk_every: Duration,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
+    /// Where messages for brokers go; without one they wait.
+    pub broker: Option<Arc<dyn Publish>>,
 }
 
 impl Default for Options {
@@ -46,6 +49,7 @@ impl Default for Options {
             replay_bytes_max: 128 << 20,
             retention_walk_every: Duration::from_secs(10 * 60),
             clock: Arc::new(SystemClock::new()),
+            broker: None,
         }
     }
 }
@@ -55,6 +59,12 @@ impl Options {
     pub fn memory_bytes(mut self, bytes: usize) -> Self {
         self.storage.cache_bytes_max = bytes as u64;
         self.overlay.table_bytes_max = (bytes / 4).max(1 << 20);
+        self
+    }
+
+    /// Sets where messages for brokers go.
+    pub fn publish_to(mut self, broker: Arc<dyn Publish>) -> Self {
+        self.broker = Some(broker);
         self
     }
 

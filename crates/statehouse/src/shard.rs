@@ -9,7 +9,6 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use arc_swap::ArcSwap;
 use contract::{Error, Failure, FailureKind};
 use journal::{EngineFiles, EntryFiles, LocalJournal};
 use kernel::{Answer, Body, Buckets, Catalogue, Kernel, Keys};
@@ -20,14 +19,17 @@ use storage::TreeStore;
 use crate::admission::envelope;
 use crate::answers::Answers;
 use crate::apply::ApplyLoop;
+use crate::background::Background;
 use crate::clock::{Clock, Time};
 use crate::directory::{Directory, Found, Unfinished};
 use crate::error::{cannot_open, from_full_queue, from_halt, from_journal, from_kv};
 use crate::options::Options;
 use crate::pending::{Pending, Responder};
 use crate::proposer::{DurableEntry, Proposer, Submission};
-use crate::timer::{Agenda, Timer};
-use crate::walker::Walker;
+use crate::publish::Outbox;
+use crate::records::waiters::SharedWaiters;
+use crate::shared::Shared;
+use crate::timer::Agenda;
 
 /// The one shard of a library's directory.
 const SHARD: journal::ShardId = 1;
@@ -52,8 +54,8 @@ pub(crate) struct Shard {
     tree: Arc<TreeStore>,
     files: Arc<dyn EntryFiles>,
     apply: Mutex<Option<JoinHandle<()>>>,
-    walker: Mutex<Option<Walker>>,
-    timer: Mutex<Option<Timer>>,
+    background: Mutex<Option<Background>>,
+    pub(crate) waiters: SharedWaiters,
     closed: AtomicBool,
     /// Last, so that the lock is let go after everything else.
     _directory: Directory,
@@ -68,36 +70,6 @@ pub(crate) struct Access {
     journal: Arc<LocalJournal<Submission>>,
     clock: Arc<dyn Clock>,
     time: Arc<Time>,
-}
-
-/// What the apply loop tells everybody else.
-pub(crate) struct Shared {
-    catalogue: ArcSwap<Catalogue>,
-    failure: Mutex<Option<Error>>,
-    /// Set with the failure, so that the usual case takes no lock.
-    failed: AtomicBool,
-}
-
-impl Shared {
-    pub(crate) fn publish_catalogue(&self, catalogue: Catalogue) {
-        self.catalogue.store(Arc::new(catalogue));
-    }
-
-    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
-        self.catalogue.load_full()
-    }
-
-    pub(crate) fn fail(&self, error: Error) {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        self.failed.store(true, Ordering::Release);
-    }
-
-    pub(crate) fn failure(&self) -> Option<Error> {
-        if !self.failed.load(Ordering::Acquire) {
-            return None;
-        }
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
 }
 
 impl Shard {
@@ -159,19 +131,19 @@ impl Shard {
         let view = store.view().map_err(|error| from_kv(&error))?;
         let kernel = Kernel::load(&*view, keys()).map_err(|halt| from_halt(&halt))?;
         let kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
-        let shared = Arc::new(Shared {
-            catalogue: ArcSwap::from_pointee(kernel.catalogue().clone()),
-            failure: Mutex::new(None),
-            failed: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared::new(kernel.catalogue().clone(), kernel.applied().commit));
         let applied_at_open = kernel.applied().index;
         let agenda = Arc::new(Agenda::default());
+        let outbox = Arc::new(Outbox::default());
+        let waiters = SharedWaiters::default();
         let mut apply_loop = ApplyLoop {
             kernel,
             store: store.clone(),
             shared: shared.clone(),
             answers: Answers::start()?,
             agenda: agenda.clone(),
+            outbox: outbox.clone(),
+            waiters: waiters.clone(),
             applied_at_open,
             replay_bytes_max: options.replay_bytes_max,
             bytes_since_flush: 0,
@@ -202,15 +174,13 @@ impl Shard {
             tree,
             files,
             apply: Mutex::new(Some(apply)),
-            walker: Mutex::new(None),
-            timer: Mutex::new(None),
+            background: Mutex::new(None),
+            waiters,
             closed: AtomicBool::new(false),
             _directory: directory,
         });
-        let walker = Walker::start(access.clone(), options.retention_walk_every)?;
-        *shard.walker.lock().unwrap_or_else(PoisonError::into_inner) = Some(walker);
-        let timer = Timer::start(access, agenda)?;
-        *shard.timer.lock().unwrap_or_else(PoisonError::into_inner) = Some(timer);
+        let background = Background::start(&access, options, agenda, outbox)?;
+        *shard.background.lock().unwrap_or_else(PoisonError::into_inner) = Some(background);
         Ok(shard)
     }
 
@@ -229,6 +199,12 @@ impl Shard {
     /// What the stamp of an entry would be now.
     pub(crate) fn now(&self) -> session::Stamp {
         self.access.time().now()
+    }
+
+    /// Why nothing is applied any more.
+    pub(crate) fn why_stopped(&self) -> Error {
+        let failure = self.shared.failure();
+        failure.or_else(|| Some(from_journal(&self.access.journal.failure()?))).unwrap_or_else(closed)
     }
 
     /// Proposes a command.
@@ -271,8 +247,8 @@ impl Shard {
 
     /// Looks for history to give up now.
     pub(crate) fn wake_walker(&self) {
-        if let Some(walker) = &*self.walker.lock().unwrap_or_else(PoisonError::into_inner) {
-            walker.wake();
+        if let Some(background) = &*self.background.lock().unwrap_or_else(PoisonError::into_inner) {
+            background.wake_walker();
         }
     }
 
@@ -281,10 +257,9 @@ impl Shard {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        let walker = self.walker.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(walker);
-        let timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(timer);
+        let background = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(background);
+        self.waiters.close();
         self.access.journal.close();
         let apply = self.apply.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Err(_)) = apply.map(JoinHandle::join) {

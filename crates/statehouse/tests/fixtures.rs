@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use statehouse::{HistoryPage, Options, Retention, Statehouse, Value};
+use statehouse::{Followed, HistoryPage, Limits, Options, Retention, Statehouse, Value};
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/house-v1")
@@ -52,7 +52,13 @@ fn a_directory_of_format_1_opens_and_holds_what_it_held() {
     assert_eq!(tenant.branches().expect("branches"), ["main", "draft"]);
     assert_eq!(tenant.branch("draft").cells().get("a").expect("get"), Some(5.into()));
     assert_eq!(house.verify_journal().expect("the journal is whole"), 2, "entries that are kept");
+    let newest = house.changes().newest().expect("a cursor");
+    let gap = Followed::Gap { oldest: newest, newest };
+    assert_eq!(house.changes().read(0, 10).expect("an answer"), gap, "from before there was a feed");
+    assert_eq!(house.limits().expect("limits"), Limits::default(), "what the limits of format 1 lack");
     assert_eq!(house.cells().set("integer", 8).expect("it goes on").version, 2);
+    let Followed::Page(page) = house.changes().read(newest, 10).expect("a page") else { panic!("no gap any more") };
+    assert_eq!((page.changes.len(), page.changes[0].name.as_str()), (1, "integer"));
 }
 
 /// Makes the fixture anew: `cargo test -p statehouse --test fixtures -- --ignored`. Never needed for format 1 again.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use statehouse::publish::MemoryBroker;
 use statehouse::records::{
     ClaimOptions, FieldSwapped, Filter, IndexKind, Put, RecordType, Retry, ScanOptions, StateStore, Test, Ttl,
 };
@@ -299,4 +300,55 @@ fn everything_is_there_after_reopening() {
     eventually("the rescue", || text(&house, &job.name, "state").as_deref() == Some("pending"));
     let rest = records.claim_next("", 9, &options()).expect("claim");
     assert_eq!(rest.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["jobs.2"]);
+}
+
+#[test]
+fn workers_wait_for_jobs_and_each_job_wakes_one() {
+    let (_directory, _, house) = house();
+    let waiting: Vec<_> = (0..4)
+        .map(|worker| {
+            let records = house.records();
+            let options = ClaimOptions::worker(format!("w{worker}")).wait(Duration::from_secs(30));
+            std::thread::spawn(move || records.claim_next("jobs.", 1, &options).expect("claim"))
+        })
+        .collect();
+    for n in 0..4 {
+        std::thread::sleep(Duration::from_millis(20));
+        house.records().put(&format!("jobs.{n}"), [("n", n)], Put::typed("task")).expect("put");
+    }
+    let mut names: Vec<_> = waiting.into_iter().map(|worker| worker.join().expect("no panic").remove(0).name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["jobs.0", "jobs.1", "jobs.2", "jobs.3"]);
+    let before = house.status().expect("status").commit;
+    let none = house.records().claim_next("jobs.", 1, &options().wait(Duration::from_millis(1))).expect("claim");
+    assert!(none.is_empty() && house.status().expect("status").commit <= before + 3);
+}
+
+#[test]
+fn messages_for_a_broker_arrive_in_order_once_across_restarts() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let broker = Arc::new(MemoryBroker::default());
+    let clock = Arc::new(HeldClock(AtomicU64::new(0)));
+    let path = directory.path().join("house");
+    {
+        // Nobody publishes yet: messages wait, and are counted.
+        let house = Options::default().clock(clock.clone()).open(&path).expect("a house");
+        for n in 0..10 {
+            house.group(format!("g{}", n % 3)).commit().publish("t", format!("{}:{n}", n % 3)).run().expect("commit");
+        }
+        house.group("g0").commit().publish_after(Duration::from_secs(60), "t", "0:later").run().expect("commit");
+        let waiting = house.messages_waiting().expect("counts");
+        assert_eq!((waiting.due, waiting.publish), (1, 10));
+    }
+    let house = Options::default().clock(clock.clone()).publish_to(broker.clone()).open(&path).expect("a house");
+    clock.advance(Duration::from_secs(61));
+    let mut by_source = vec![Vec::new(); 3];
+    for _ in 0..11 {
+        let message = String::from_utf8(broker.take("t", Duration::from_secs(10)).expect("a message")).expect("text");
+        let (source, rest) = message.split_once(':').expect("two parts");
+        by_source[source.parse::<usize>().expect("a number")].push(rest.to_owned());
+    }
+    assert_eq!(by_source, [vec!["0", "3", "6", "9", "later"], vec!["1", "4", "7"], vec!["2", "5", "8"]]);
+    eventually("none waits", || house.messages_waiting().expect("counts") == statehouse::MessageCounts::default());
+    assert_eq!(broker.take("t", Duration::from_millis(50)), None);
 }

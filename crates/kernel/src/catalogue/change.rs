@@ -141,8 +141,13 @@ const CREATE_SPACE: u8 = 1;
 const CREATE_BRANCH: u8 = 2;
 const DELETE_BRANCH: u8 = 3;
 const SET_RETENTION: u8 = 4;
-const SET_LIMITS: u8 = 5;
-const DECLARE_TYPE: u8 = 6;
+/// Without a format of the limits: six numbers.
+const SET_LIMITS_V1: u8 = 5;
+const SET_LIMITS: u8 = 6;
+
+/// The layout of limits. The first one had no number of its own.
+const LIMITS_FORMAT: u8 = 2;
+const DECLARE_TYPE: u8 = 7;
 
 impl CatalogueChange {
     pub(crate) fn encode(&self, writer: &mut Writer) {
@@ -172,6 +177,7 @@ impl CatalogueChange {
             SET_RETENTION => {
                 CatalogueChange::SetRetention { space: reader.u32()?, retention: decode_retention(reader)? }
             }
+            SET_LIMITS_V1 => CatalogueChange::SetLimits(decode_limits_v1(reader)?),
             SET_LIMITS => CatalogueChange::SetLimits(decode_limits(reader)?),
             DECLARE_TYPE => CatalogueChange::DeclareType {
                 space: reader.u32()?,
@@ -194,11 +200,28 @@ pub(super) fn decode_retention(reader: &mut Reader<'_>) -> Result<Retention, Dec
 }
 
 pub(super) fn encode_limits<'writer>(writer: &'writer mut Writer, limits: &Limits) -> &'writer mut Writer {
+    writer.u8(LIMITS_FORMAT);
     writer.u32(limits.value_bytes_max).u32(limits.transaction_ops_max).u32(limits.transaction_bytes_max);
-    writer.u32(limits.write_trim_rows_max).u32(limits.spaces_max).u32(limits.branches_per_space_max)
+    writer.u32(limits.write_trim_rows_max).u32(limits.spaces_max).u32(limits.branches_per_space_max);
+    writer.u64(limits.changes_commits_max).u64(limits.changes_age_us_max);
+    writer.u32(limits.record_fields_max).u32(limits.claim_records_max).u32(limits.tick_steps_max);
+    writer.u64(limits.tombstone_age_us)
 }
 
 pub(super) fn decode_limits(reader: &mut Reader<'_>) -> Result<Limits, DecodeError> {
+    reader.format(LIMITS_FORMAT)?;
+    let mut limits = decode_limits_v1(reader)?;
+    limits.changes_commits_max = reader.u64()?;
+    limits.changes_age_us_max = reader.u64()?;
+    limits.record_fields_max = reader.u32()?;
+    limits.claim_records_max = reader.u32()?;
+    limits.tick_steps_max = reader.u32()?;
+    limits.tombstone_age_us = reader.u64()?;
+    Ok(limits)
+}
+
+/// What was not there yet is as it is by default.
+pub(super) fn decode_limits_v1(reader: &mut Reader<'_>) -> Result<Limits, DecodeError> {
     let mut limits = Limits::default();
     limits.value_bytes_max = reader.u32()?;
     limits.transaction_ops_max = reader.u32()?;

@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use kv::{Bytes, DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
-use super::change::{decode_limits, decode_retention, encode_limits, encode_retention};
+use super::change::{decode_limits, decode_limits_v1, decode_retention, encode_limits, encode_retention};
 use super::{Branch, BranchId, Catalogue, Space, SpaceId, types};
 use crate::keys::Keys;
 use crate::place::Buckets;
 
 const FORMAT: u8 = 1;
+
+/// Of the row of the catalogue's own numbers. In format 1 the limits are the six first ones, without their own format.
+const META_FORMAT: u8 = 2;
+const META_FORMAT_V1: u8 = 1;
 
 impl Catalogue {
     /// Writes every row.
@@ -26,7 +30,7 @@ impl Catalogue {
 
     pub(super) fn write_meta(&self, keys: &Keys, state: &mut Staging) {
         let mut writer = Writer::new();
-        writer.u8(FORMAT).u64(self.revision).u32(self.level).u16(self.buckets.count());
+        writer.u8(META_FORMAT).u64(self.revision).u32(self.level).u16(self.buckets.count());
         writer.u32(self.next_space).u32(self.next_branch);
         encode_limits(&mut writer, &self.limits);
         state.put(keys.catalogue_meta(), writer.finish());
@@ -89,13 +93,17 @@ fn rows(view: &dyn View, range: KeyRange) -> impl Iterator<Item = Result<Bytes, 
 
 fn decode_meta(bytes: &[u8]) -> Result<Catalogue, DecodeError> {
     let mut reader = Reader::new(bytes);
-    reader.format(FORMAT)?;
+    let format = reader.u8()?;
     let revision = reader.u64()?;
     let level = reader.u32()?;
     let buckets = Buckets::new(reader.u16()?).ok_or(DecodeError { what: "an impossible number of buckets" })?;
     let next_space = reader.u32()?;
     let next_branch = reader.u32()?;
-    let limits = decode_limits(&mut reader)?;
+    let limits = match format {
+        META_FORMAT => decode_limits(&mut reader)?,
+        META_FORMAT_V1 => decode_limits_v1(&mut reader)?,
+        _ => return Err(DecodeError { what: "bytes of an unknown format" }),
+    };
     reader.end()?;
     Ok(Catalogue {
         revision,
@@ -127,4 +135,28 @@ fn decode_branch(bytes: &[u8]) -> Result<(SpaceId, BranchId, Branch), DecodeErro
     let deleted = reader.bool()?;
     reader.end()?;
     Ok((space, branch, Branch { name, deleted }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_format_1_is_read_with_defaults_for_what_it_lacks() {
+        let mut writer = Writer::new();
+        writer.u8(1).u64(7).u32(1).u16(16).u32(3).u32(4);
+        writer.u32(10).u32(11).u32(12).u32(13).u32(14).u32(15);
+        let read = decode_meta(writer.as_slice()).expect("readable");
+        let mut expected = contract::Limits::default();
+        expected.value_bytes_max = 10;
+        expected.transaction_ops_max = 11;
+        expected.transaction_bytes_max = 12;
+        expected.write_trim_rows_max = 13;
+        expected.spaces_max = 14;
+        expected.branches_per_space_max = 15;
+        assert_eq!((read.revision, read.limits), (7, expected));
+        writer.u8(0);
+        assert!(decode_meta(writer.as_slice()).is_err(), "bytes after the end");
+        assert!(decode_meta(&[3]).is_err(), "a newer format");
+    }
 }

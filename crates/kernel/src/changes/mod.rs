@@ -1,55 +1,29 @@
 //! The change feed: what every applied command changed, one row for each entry; `docs/formats/changes.md`.
 //!
-//! Touches: the `Changes` rows of the shard. Keeps: a change is in the row of the entry that made it, so a reader that
-//! follows commit numbers misses none.
+//! - `row`: a row's bytes, written change by change and read the same way.
+//! - `low_end`: which rows retention has given up, and the row that says so.
+//! - [`read`]: a page of the feed after a cursor.
+//!
+//! Touches: the `Changes` rows of the shard. Keeps: F1 (a reader that follows the feed misses no change and sees none
+//! twice), and K7 for the feed: what a rejected command has noted is forgotten. Never: looks at what changed.
 
-use kv::{Staging, Writer};
-use session::Stamp;
+mod low_end;
+pub mod read;
+mod row;
+
+use contract::Limits;
+pub use contract::{Reason, Subject};
+use kv::Staging;
+use session::{Halt, Stamp};
 
 use crate::keys::Keys;
-
-const FORMAT: u8 = 1;
-
-/// What kind of thing changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Subject {
-    /// A cell.
-    Cell = 1,
-    /// A record.
-    Record = 2,
-    /// A message to another group; its name is the group that sent it, its version the number of the command that did.
-    Message = 3,
-}
-
-/// Why it changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Reason {
-    /// It was written.
-    Written = 1,
-    /// It was deleted.
-    Deleted = 2,
-    /// Its time was over.
-    Expired = 3,
-    /// A worker took it.
-    Claimed = 4,
-    /// Its worker gave it back, or failed and may try again.
-    Released = 5,
-    /// Its worker did not come back in time.
-    Rescued = 6,
-    /// It reached a terminal state.
-    Finished = 7,
-    /// Its attempts are used up.
-    Exhausted = 8,
-    /// The message was applied in its target.
-    Delivered = 9,
-    /// The target refused the message, which is gone.
-    Refused = 10,
-}
+use low_end::LowEnd;
+pub(crate) use low_end::begin;
+pub use read::{CHANGES_LOOKED_AT_MAX, Filter, InGroup, changes_after};
+use row::RowWriter;
 
 /// What changed, borrowed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Noted<'name> {
     pub(crate) subject: Subject,
     pub(crate) reason: Reason,
@@ -61,43 +35,52 @@ pub(crate) struct Noted<'name> {
     pub(crate) version: u64,
 }
 
-/// The changes of the entry that is being applied.
+/// The changes of the entry that is being applied, and what is known of the rows before it.
 #[derive(Default)]
 pub(crate) struct ChangeLog {
-    encoded: Vec<u8>,
-    at_savepoint: usize,
+    row: RowWriter,
+    /// None until the first row is written: whoever only reads never needs it.
+    low_end: Option<LowEnd>,
 }
 
 impl ChangeLog {
+    /// From here on, [`undo`](Self::undo) comes back to here.
     pub(crate) fn savepoint(&mut self) {
-        self.at_savepoint = self.encoded.len();
+        self.row.savepoint();
     }
 
+    /// Forgets what was noted since the savepoint.
     pub(crate) fn undo(&mut self) {
-        self.encoded.truncate(self.at_savepoint);
+        self.row.undo();
     }
 
     /// Notes a change by the command with this number.
     pub(crate) fn note(&mut self, commit: u64, change: &Noted<'_>) {
-        let mut writer = Writer::with_capacity(48 + change.name.len());
-        writer.u64(commit).u8(change.subject as u8).u8(change.reason as u8);
-        writer.u32(change.space).u32(change.branch);
-        match change.group {
-            None => writer.u8(0),
-            Some(group) => writer.u8(1).bytes(group.as_bytes()),
-        };
-        writer.bytes(change.name.as_bytes()).u64(change.version);
-        self.encoded.extend_from_slice(writer.as_slice());
+        self.row.push(commit, change);
     }
 
-    /// Writes the entry's row, if anything changed. `commit` is the number of the entry's last command.
-    pub(crate) fn write(&mut self, state: &mut Staging, keys: &Keys, stamp: Stamp, commit: u64) {
-        if self.encoded.is_empty() {
-            return;
+    /// Writes the entry's row, if anything changed, and gives up some that are beyond retention. `commit` is the
+    /// number of the entry's last command.
+    pub(crate) fn write(
+        &mut self,
+        state: &mut Staging,
+        keys: &Keys,
+        limits: &Limits,
+        stamp: Stamp,
+        commit: u64,
+    ) -> Result<(), Halt> {
+        if self.row.is_empty() {
+            return Ok(());
         }
-        state.put_encoded(keys.changes(commit), |writer| {
-            writer.u8(FORMAT).u64(stamp.wall_us).raw(&self.encoded);
-        });
-        self.encoded.clear();
+        let low_end = match &mut self.low_end {
+            Some(low_end) => low_end,
+            none => none.insert(LowEnd::load(state, keys)?),
+        };
+        state.put_encoded(keys.changes(commit), |writer| self.row.finish(writer, stamp.wall_us, commit));
+        low_end.row_added(commit, stamp.wall_us);
+        low_end.trim(state, keys, limits, stamp.wall_us, commit)
     }
 }
+
+#[cfg(test)]
+mod tests;

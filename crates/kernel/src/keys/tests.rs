@@ -68,3 +68,18 @@ fn golden_keys() {
     assert_eq!(hex(keys.applied()), "00000001ffff000001");
     assert_eq!(hex(keys.catalogue_branch(1, 2)), "00000001ffff0000040000000100000002");
 }
+
+#[test]
+fn rows_of_changes_sort_by_commit_behind_their_floor() {
+    let keys = Keys::new(1, 3);
+    assert_eq!(*keys.changes_floor(), [0, 0, 0, 1, 0xff, 0xff, 0, 3, 5]);
+    assert_eq!(*keys.changes(258), [0, 0, 0, 1, 0xff, 0xff, 0, 3, 5, 0, 0, 0, 0, 0, 0, 1, 2]);
+    let range = keys.changes_from(256);
+    for (commit, inside) in [(0, false), (255, false), (256, true), (u64::MAX, true)] {
+        let key = keys.changes(commit);
+        assert_eq!((range.contains(&key), keys.commit_of_changes(&key)), (inside, Some(commit)));
+    }
+    for other in [keys.changes_floor(), keys.applied(), keys.counts(1, 1, "q", 1)] {
+        assert_eq!((keys.changes_from(0).contains(&other), keys.commit_of_changes(&other)), (false, None));
+    }
+}

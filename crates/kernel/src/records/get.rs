@@ -19,6 +19,7 @@ pub struct ViewRecords<'view> {
     /// The catalogue at the view, or a newer one.
     pub catalogue: &'view Catalogue,
     stamp: Stamp,
+    now: Stamp,
 }
 
 impl<'view> ViewRecords<'view> {
@@ -26,7 +27,13 @@ impl<'view> ViewRecords<'view> {
     pub fn new(view: &'view dyn View, keys: Keys, catalogue: &'view Catalogue) -> Result<Self, Halt> {
         let applied = view.get(&keys.applied())?;
         let stamp = applied.map(|row| Applied::decode(&row)).transpose()?.unwrap_or_default().stamp;
-        Ok(Self { view, keys, catalogue, stamp })
+        Ok(Self { view, keys, catalogue, stamp, now: stamp })
+    }
+
+    /// The same, read at a time: TTLs and leases are what is left of them then. Which records exist is still decided
+    /// by the time of the view, so that none comes back.
+    pub fn at(self, now: Stamp) -> Self {
+        Self { now, ..self }
     }
 
     /// The time of the view.
@@ -39,18 +46,18 @@ impl<'view> ViewRecords<'view> {
         let Some(bytes) = self.view.get(&self.keys.record(record))? else {
             return Ok(None);
         };
-        self.from_row(record, &bytes)
+        self.record_of_row(record, &bytes)
     }
 
     /// The record of a row, if it exists.
-    pub(super) fn from_row(&self, record: &CellId<'_>, bytes: &[u8]) -> Result<Option<Record>, Halt> {
+    pub(super) fn record_of_row(&self, record: &CellId<'_>, bytes: &[u8]) -> Result<Option<Record>, Halt> {
         if !decode_numbers(bytes)?.exists_at(self.stamp.wall_us) {
             return Ok(None);
         }
         let row = Row::decode(bytes)?;
         let declared = self.catalogue.space(record.space).ok();
         let declared = declared.and_then(|space| space.types.get(row.numbers.record_type));
-        let fields = FieldReader { rows: self.view, keys: self.keys, stamp: self.stamp };
+        let fields = FieldReader { rows: self.view, keys: self.keys, stamp: self.now };
         fields.record(record, &row, declared).map(Some)
     }
 }

@@ -19,12 +19,15 @@ const QUEUES_MAX: usize = 1_024;
 /// Prefixes of queues that are remembered.
 const PREFIXES_MAX: usize = 256;
 
-/// A queue: the records that share a prefix of their names.
+/// A queue of records that can be claimed: those that share a prefix of their names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Queue {
-    pub(crate) space: u32,
-    pub(crate) branch: u32,
-    pub(crate) name: String,
+pub struct ReadyQueue {
+    /// The space.
+    pub space: u32,
+    /// The branch.
+    pub branch: u32,
+    /// The prefix that its records share.
+    pub name: String,
 }
 
 /// The queue of a record: its name up to the last `.`, `:` or `/`.
@@ -42,17 +45,19 @@ pub fn queue_of(name: &str) -> &str {
 pub const SEPARATORS: [char; 3] = ['.', ':', '/'];
 
 enum Index {
-    Ready(Queue),
+    Ready(ReadyQueue),
     Due(DueClock),
 }
 
 /// The low ends of the indexes, and what the command at hand changes in them.
 pub(crate) struct Windows {
-    ready: BTreeMap<Queue, Window>,
+    ready: BTreeMap<ReadyQueue, Window>,
     wall: Window,
     cluster: Window,
     /// For each prefix that was asked for, the queues that begin with it; perhaps some that are empty now.
-    queues: BTreeMap<Queue, BTreeSet<String>>,
+    queues: BTreeMap<ReadyQueue, BTreeSet<String>>,
+    /// The queues of records that have become ready in the entry at hand, one for each record.
+    pub(crate) readied: Vec<ReadyQueue>,
     /// Added (true) and removed entries of the command at hand.
     noted: Vec<(Index, Entry, bool)>,
 }
@@ -64,6 +69,7 @@ impl Default for Windows {
             wall: Window::new(),
             cluster: Window::new(),
             queues: BTreeMap::new(),
+            readied: Vec::new(),
             noted: Vec::new(),
         }
     }
@@ -82,6 +88,7 @@ impl Windows {
                 && added
             {
                 learn_queue(&mut self.queues, queue);
+                self.readied.push(queue.clone());
             }
             let window = match &index {
                 Index::Ready(queue) => self.ready.get_mut(queue),
@@ -98,12 +105,12 @@ impl Windows {
     }
 
     /// Whether the queues with this prefix are known.
-    pub(crate) fn knows_queues(&self, prefix: &Queue) -> bool {
+    pub(crate) fn knows_queues(&self, prefix: &ReadyQueue) -> bool {
         self.queues.contains_key(prefix)
     }
 
     /// These are the queues with this prefix.
-    pub(crate) fn learn_queues(&mut self, prefix: Queue, names: BTreeSet<String>) {
+    pub(crate) fn learn_queues(&mut self, prefix: ReadyQueue, names: BTreeSet<String>) {
         if self.queues.len() >= PREFIXES_MAX {
             self.queues.clear();
         }
@@ -111,7 +118,7 @@ impl Windows {
     }
 
     /// The names of the queues with this prefix, if they are known.
-    pub(crate) fn queues(&self, prefix: &Queue) -> impl Iterator<Item = &str> {
+    pub(crate) fn queues(&self, prefix: &ReadyQueue) -> impl Iterator<Item = &str> {
         self.queues.get(prefix).into_iter().flatten().map(String::as_str)
     }
 
@@ -121,7 +128,7 @@ impl Windows {
         state: &Staging,
         keys: &Keys,
         buckets: u16,
-        queue: &Queue,
+        queue: &ReadyQueue,
     ) -> Result<Option<Entry>, Halt> {
         if !self.ready.contains_key(queue) && self.ready.len() >= QUEUES_MAX {
             self.ready.pop_first();
@@ -147,7 +154,7 @@ impl Windows {
     }
 }
 
-fn learn_queue(queues: &mut BTreeMap<Queue, BTreeSet<String>>, queue: &Queue) {
+fn learn_queue(queues: &mut BTreeMap<ReadyQueue, BTreeSet<String>>, queue: &ReadyQueue) {
     for (prefix, names) in queues {
         let inside = prefix.space == queue.space && prefix.branch == queue.branch;
         if inside && queue.name.starts_with(&prefix.name) && !names.contains(&queue.name) {
@@ -182,7 +189,7 @@ impl Applying<'_> {
         let suffix = Keys::ready_suffix(place.order, place.ready_us, record);
         key.extend_from_slice(&suffix);
         self.change_row(key, b"", added);
-        let queue = Queue { space: record.space, branch: record.branch, name: queue.to_owned() };
+        let queue = ReadyQueue { space: record.space, branch: record.branch, name: queue.to_owned() };
         self.windows.noted.push((Index::Ready(queue), Entry { suffix, bucket: record.bucket }, added));
     }
 

@@ -9,12 +9,13 @@
 
 use contract::Rejection;
 use contract::records::sweep_message;
-use kv::{DecodeError, Reader, Writer};
+use kv::{DecodeError, Reader, Staging, View, Writer};
 use session::Halt;
 
 use crate::catalogue::Declared;
 use crate::changes::{Noted, Reason, Subject};
 use crate::command::{Body, Send, Target};
+use crate::folded::MessageCounts;
 use crate::keys::CellId;
 use crate::keys::Keys;
 use crate::keys::records::DueClock;
@@ -79,7 +80,9 @@ pub(crate) fn send(applying: &mut Applying<'_>, source: &CellId<'_>, send: &Send
     if matches!(send.target, Target::Topic { .. }) && due_us <= now_us {
         let key = applying.keys.publish(source.bucket, commit, ordinal);
         applying.state.put(key, writer.as_slice());
+        applying.folded.count_messages(0, 1);
     } else {
+        applying.folded.count_messages(1, 0);
         let suffix = Keys::due_send_suffix(due_us.max(now_us), commit, ordinal);
         applying.change_due(DueClock::Wall, source.bucket, suffix, writer.as_slice(), true);
     }
@@ -100,6 +103,7 @@ pub(crate) fn deliver(
     let row = applying.state.get(&key)?;
     let row = row.ok_or_else(|| Halt::Inconsistent("R6: a message that is due has no row".into()))?;
     applying.change_due(DueClock::Wall, bucket, suffix, b"", false);
+    applying.folded.count_messages(-1, 0);
     let stored = Stored::decode(&row)?;
     match stored.send.target {
         Target::Topic { .. } => {
@@ -107,6 +111,7 @@ pub(crate) fn deliver(
             let ordinal = applying.next_ordinal();
             let key = applying.keys.publish(bucket, applying.call.commit, ordinal);
             applying.state.put(key, &*row);
+            applying.folded.count_messages(0, 1);
         }
         Target::Transact(body) => {
             let Body::Transact(transact) = Body::decode(body)? else {
@@ -155,9 +160,47 @@ pub(crate) fn sweep(applying: &mut Applying<'_>, record: &CellId<'_>, declared: 
 }
 
 /// Forgets messages that were published.
-pub(crate) fn published(applying: &mut Applying<'_>, messages: &[(u16, u64, u16)]) {
+pub(crate) fn published(applying: &mut Applying<'_>, messages: &[(u16, u64, u16)]) -> Result<(), Halt> {
     for (bucket, commit, ordinal) in messages {
         let key = applying.keys.publish(*bucket, *commit, *ordinal);
-        applying.state.delete(key);
+        // Said twice, by a node that did not hear the first answer, it counts once.
+        if applying.state.get(&key)?.is_some() {
+            applying.state.delete(key);
+            applying.folded.count_messages(0, -1);
+        }
     }
+    Ok(())
+}
+
+/// Adds to the number of messages that wait.
+pub(crate) fn add_counts(state: &mut Staging, keys: &Keys, by: MessageCounts) -> Result<(), Halt> {
+    if by == MessageCounts::default() {
+        return Ok(());
+    }
+    let key = keys.message_counts();
+    let row = state.get(&key)?;
+    let before = row.map_or(Ok(MessageCounts::default()), |row| decode_counts(&row))?;
+    let after = MessageCounts { due: before.due + by.due, publish: before.publish + by.publish };
+    if after.due < 0 || after.publish < 0 {
+        return Err(Halt::Inconsistent(format!("R6: {before:?} messages wait, and {by:?} more")));
+    }
+    state.put_encoded(key, |writer| {
+        writer.u8(FORMAT).i64(after.due).i64(after.publish);
+    });
+    Ok(())
+}
+
+/// How many messages wait in a view.
+pub fn waiting(view: &dyn View, keys: &Keys) -> Result<MessageCounts, Halt> {
+    view.get(&keys.message_counts())?.map_or(Ok(MessageCounts::default()), |row| decode_counts(&row))
+}
+
+fn decode_counts(row: &[u8]) -> Result<MessageCounts, Halt> {
+    let read = || {
+        let mut reader = Reader::new(row);
+        reader.format(FORMAT)?;
+        let counts = MessageCounts { due: reader.i64()?, publish: reader.i64()? };
+        reader.end().map(|()| counts)
+    };
+    read().map_err(|error| Halt::Undecodable { what: "the number of messages", error })
 }

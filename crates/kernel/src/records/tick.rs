@@ -8,7 +8,7 @@
 use session::Halt;
 
 use super::row::Row;
-use super::schedule::Queue;
+use super::schedule::ReadyQueue;
 use super::{attempt, send, write};
 use crate::answer::Answer;
 use crate::changes::Reason;
@@ -147,9 +147,9 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
 }
 
 /// The queues with a prefix. The first time, the counts say which there are; after that, what becomes ready does.
-fn queues_of(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Vec<Queue>, Halt> {
+fn queues_of(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Vec<ReadyQueue>, Halt> {
     let (space, branch) = (claim.space, claim.branch);
-    let prefix = Queue { space, branch, name: claim.prefix.to_owned() };
+    let prefix = ReadyQueue { space, branch, name: claim.prefix.to_owned() };
     if !applying.windows.knows_queues(&prefix) {
         let range = applying.keys.counts_with_prefix(space, branch, claim.prefix);
         let mut names = super::counts::queues(applying.state, &range)?;
@@ -159,13 +159,13 @@ fn queues_of(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Vec<Q
         applying.windows.learn_queues(prefix.clone(), names);
     }
     let names = applying.windows.queues(&prefix);
-    Ok(names.map(|name| Queue { space, branch, name: name.to_owned() }).collect())
+    Ok(names.map(|name| ReadyQueue { space, branch, name: name.to_owned() }).collect())
 }
 
 /// The first record of all queues together.
-fn next_ready(applying: &mut Applying<'_>, queues: &[Queue]) -> Result<Option<(u16, OwnedId)>, Halt> {
+fn next_ready(applying: &mut Applying<'_>, queues: &[ReadyQueue]) -> Result<Option<(u16, OwnedId)>, Halt> {
     let buckets = applying.catalogue.buckets.count();
-    let mut first: Option<(super::window::Entry, &Queue)> = None;
+    let mut first: Option<(super::window::Entry, &ReadyQueue)> = None;
     for queue in queues {
         let entry = applying.windows.first_ready(applying.state, &applying.keys, buckets, queue)?;
         if let Some(entry) = entry

@@ -163,6 +163,15 @@ pub(crate) fn forget(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row
     Ok(())
 }
 
+/// Removes a record of a deleted branch with every row that follows from it. Nobody can ask for it any more.
+pub(crate) fn erase(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Result<(), Halt> {
+    let gone = Row::fresh(row.numbers.version, row.numbers.attempt);
+    rewrite(applying, record, row, gone)?;
+    let key = applying.keys.record(record);
+    applying.state.delete(key);
+    Ok(())
+}
+
 const FLOOR_FORMAT: u8 = 1;
 
 fn read_floor(applying: &Applying<'_>, bucket: u16) -> Result<Floor, Halt> {

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use contract::records::{Claimed, Retry};
 use contract::{Error, Rejection, Value, Written, names};
+use kernel::catalogue::types::micros;
 use kernel::keys::CellId;
 use kernel::records::get::whole_record;
 use kernel::records::row::decode_numbers;
 use kernel::records::schedule::SEPARATORS;
 use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
 
+use super::waiters::Wanted;
 use super::{Records, borrowed, owned, owned_patches};
 use crate::cells::{outcome, written};
 use crate::error::from_halt;
@@ -24,12 +26,14 @@ pub struct ClaimOptions {
     pub worker: String,
     /// For how long, if not as the record's type says.
     pub lease: Option<Duration>,
+    /// How long to wait for a record if none is ready.
+    pub wait: Duration,
 }
 
 impl ClaimOptions {
     /// A claim by a worker with a name.
     pub fn worker(worker: impl Into<String>) -> Self {
-        Self { worker: worker.into(), lease: None }
+        Self { worker: worker.into(), ..Self::default() }
     }
 
     /// The same with another lease.
@@ -38,8 +42,14 @@ impl ClaimOptions {
         self
     }
 
+    /// The same, but waiting for a record if none is ready.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
     fn lease_us(&self) -> Option<u64> {
-        self.lease.map(|lease| u64::try_from(lease.as_micros()).unwrap_or(u64::MAX))
+        self.lease.map(micros)
     }
 }
 
@@ -59,9 +69,37 @@ impl Records {
     /// ready longest. A queue is what comes before the last `.`, `:` or `/` of its records' names, so a prefix ends
     /// with one of these, or is empty for all queues. Records of all groups are found.
     pub fn claim_next(&self, prefix: &str, records_max: u32, options: &ClaimOptions) -> Result<Vec<Claimed>, Error> {
-        let claimed = self.claim_next_later(prefix, records_max, options).wait()?;
+        let mut claimed = self.claim_next_later(prefix, records_max, options).wait()?;
+        if claimed.is_empty() && !options.wait.is_zero() && records_max > 0 {
+            claimed = self.wait_for_claim(prefix, records_max, options)?;
+        }
         let catalogue = self.scope.shard.shared.catalogue();
         claimed.into_iter().map(|claimed| from_outcome(claimed, &catalogue)).collect()
+    }
+
+    fn wait_for_claim(
+        &self,
+        prefix: &str,
+        records_max: u32,
+        options: &ClaimOptions,
+    ) -> Result<Vec<ClaimedOutcome>, Error> {
+        let shard = &self.scope.shard;
+        let (_, ids) = self.prepare_scope()?;
+        let until_us = shard.clock().monotonic_us().saturating_add(micros(options.wait));
+        loop {
+            let wanted = Wanted { space: ids.space, branch: ids.branch, prefix: prefix.to_owned() };
+            let place = shard.waiters.join(wanted);
+            let claimed = self.claim_next_later(prefix, records_max, options).wait()?;
+            let left_us = until_us.saturating_sub(shard.clock().monotonic_us());
+            let (Some(place), true, true) = (place, claimed.is_empty(), left_us > 0) else {
+                return Ok(claimed);
+            };
+            if !place.wait(Duration::from_micros(left_us)) {
+                // It may have been chosen just now: what is ready is not left behind for nobody.
+                drop(place);
+                return self.claim_next_later(prefix, records_max, options).wait();
+            }
+        }
     }
 
     fn claim_next_later(&self, prefix: &str, records_max: u32, options: &ClaimOptions) -> Pending<Vec<ClaimedOutcome>> {
@@ -107,8 +145,7 @@ impl Records {
 
     /// Holds the record for so long from now, or as long as its type says.
     pub fn extend(&self, claimed: &Claimed, lease: Option<Duration>) -> Result<Written, Error> {
-        let lease_us = lease.map(|lease| u64::try_from(lease.as_micros()).unwrap_or(u64::MAX));
-        let act = RecordAct::Extend { attempt: claimed.attempt, lease_us };
+        let act = RecordAct::Extend { attempt: claimed.attempt, lease_us: lease.map(micros) };
         self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, written).wait()
     }
 

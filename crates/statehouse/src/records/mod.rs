@@ -3,6 +3,7 @@
 mod attempts;
 mod portable;
 mod reads;
+pub(crate) mod waiters;
 
 use std::sync::Arc;
 use std::time::Duration;

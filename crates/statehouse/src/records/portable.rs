@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::records::filter::{Filter, Test};
+use contract::limits::PAGE_ROWS_MAX;
+use contract::records::filter::Filter;
 use contract::records::state_store::{Comparison, PortableRecord, ScanFilter, StateStore};
 use contract::records::types::{IndexKind, RecordType};
 use contract::records::{FieldSwapped, Put, Record, Ttl};
@@ -35,6 +36,13 @@ impl Records {
     /// The same records by the portable contract.
     pub fn portable(&self) -> PortableRecords {
         PortableRecords { records: self.clone() }
+    }
+
+    /// The type that a put gives a record.
+    fn type_by_name(&self, record: &str) -> Result<Option<RecordType>, Error> {
+        let (catalogue, ids) = self.prepare(record)?;
+        let declared = catalogue.space(ids.space)?.types.of_record(record);
+        Ok(declared.map(|declared| declared.definition.clone()))
     }
 
     /// The type that a record has or would get.
@@ -71,7 +79,7 @@ fn to_value(record_type: Option<&RecordType>, record: &str, field: &str, bytes: 
         None | Some(IndexKind::Bytes) => Value::Bytes(bytes.to_vec()),
         Some(IndexKind::Text) => Value::Text(text()?.to_owned()),
         Some(IndexKind::Unsigned | IndexKind::Signed | IndexKind::Time) => {
-            Value::Integer(text()?.parse().map_err(|_| wrong("an integer"))?)
+            Value::Integer(digits(bytes).ok_or_else(|| wrong("an integer"))?)
         }
     })
 }
@@ -92,13 +100,31 @@ fn to_portable(record: &Record) -> PortableRecord {
     PortableRecord { fields: fields.collect(), ttl: record.ttl }
 }
 
+/// Whether a record matches. What its field holds decides how it is compared, because a prefix may span types.
+fn matches(filter: &ScanFilter, record: &Record) -> bool {
+    let order = match record.value(&filter.field) {
+        None => None,
+        Some(Value::Integer(integer)) => digits(&filter.value).map(|wanted| integer.cmp(&wanted)),
+        Some(other) => Some(to_bytes(other).cmp(&filter.value)),
+    };
+    order.is_some_and(|order| match filter.op {
+        Comparison::Eq => order.is_eq(),
+        Comparison::Lt => order.is_lt(),
+        Comparison::Gt => order.is_gt(),
+    })
+}
+
+fn digits(bytes: &[u8]) -> Option<i64> {
+    std::str::from_utf8(bytes).ok()?.parse().ok()
+}
+
 impl StateStore for PortableRecords {
     fn get(&self, key: &str) -> Result<Option<PortableRecord>, Error> {
         Ok(self.records.get(key)?.as_ref().map(to_portable))
     }
 
     fn put(&self, key: &str, fields: &BTreeMap<String, Vec<u8>>, ttl: Option<Duration>) -> Result<(), Error> {
-        let record_type = self.records.type_of(key)?;
+        let record_type = self.records.type_by_name(key)?;
         let fields = fields.iter();
         let fields = fields.map(|(field, bytes)| Ok((field, to_value(record_type.as_ref(), key, field, bytes)?)));
         let fields = fields.collect::<Result<Vec<_>, Error>>()?;
@@ -136,24 +162,15 @@ impl StateStore for PortableRecords {
     }
 
     fn scan(&self, prefix: &str, filter: Option<&ScanFilter>) -> Result<Vec<(String, PortableRecord)>, Error> {
-        let (catalogue, ids) = self.records.prepare_scope()?;
-        let record_type = catalogue.space(ids.space)?.types.of_record(prefix).map(|found| found.definition.clone());
-        let mut typed = Filter::all();
-        if let Some(filter) = filter {
-            let value = to_value(record_type.as_ref(), prefix, &filter.field, &filter.value)?;
-            let test = match filter.op {
-                Comparison::Eq => Test::Eq(value),
-                Comparison::Lt => Test::Lt(value),
-                Comparison::Gt => Test::Gt(value),
-            };
-            typed = typed.and(filter.field.clone(), test);
-        }
         let max = filter.and_then(|filter| filter.max_results).map_or(usize::MAX, |max| max as usize);
+        let matches = |record: &Record| filter.is_none_or(|filter| matches(filter, record));
         let mut found = Vec::new();
         let mut cursor = None;
         while found.len() < max {
-            let page = self.records.scan(prefix, &typed, &ScanOptions::default().after(cursor))?;
-            found.extend(page.records.iter().map(|(name, record)| (name.clone(), to_portable(record))));
+            let options = ScanOptions::default().limit(PAGE_ROWS_MAX).after(cursor);
+            let page = self.records.scan(prefix, &Filter::all(), &options)?;
+            let matching = page.records.iter().filter(|(_, record)| matches(record));
+            found.extend(matching.map(|(name, record)| (name.clone(), to_portable(record))));
             cursor = page.cursor;
             if cursor.is_none() {
                 break;

@@ -55,7 +55,8 @@ impl Records {
         let (_, ids) = self.prepare(record)?;
         let (view, catalogue) = self.scope.shard.view()?;
         let id = catalogue.cell(ids.space, ids.branch, self.group.as_deref(), record)?;
-        let read = || ViewRecords::new(&*view, keys(), &catalogue)?.get(&id);
+        let now = self.scope.shard.now();
+        let read = || ViewRecords::new(&*view, keys(), &catalogue)?.at(now).get(&id);
         read().map_err(|halt| from_halt(&halt))
     }
 
@@ -96,7 +97,8 @@ impl Records {
             rows_max: SCAN_ROWS_MAX,
             cursor: options.cursor.as_deref(),
         };
-        let read = || ViewRecords::new(&*view, keys(), &catalogue)?.scan(&scan);
+        let now = self.scope.shard.now();
+        let read = || ViewRecords::new(&*view, keys(), &catalogue)?.at(now).scan(&scan);
         Ok(read().map_err(|halt| from_halt(&halt))??)
     }
 

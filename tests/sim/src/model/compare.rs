@@ -1,14 +1,18 @@
 //! Compares what a store holds with the reference, by every read there is.
 
-use contract::{HistoryPage, ListPage, Listed, Moment};
+use contract::{Followed, HistoryPage, ListPage, Listed, Moment};
 use kernel::Catalogue;
 use kernel::cells::{ViewCells, at, get, history, list};
+use kernel::changes::{Filter, InGroup, changes_after};
 use kv::View;
 use testkit::random::Random;
 
 use super::instance::{Instance, halted, text};
 use super::names::{GROUPS, NAMES, PREFIXES};
 use super::reference::{CellName, Reference};
+
+/// Pages of the change feed that are followed at a time.
+pub(crate) const FOLLOWED_PAGES_MAX: u64 = 200;
 
 /// Fails with what was found and what should have been found.
 pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
@@ -37,6 +41,7 @@ pub(crate) fn everything(instance: &Instance, reference: &Reference, random: &mu
             reads += reader.lists(space, branch, group, random)?;
         }
     }
+    reads += reader.feed(random)?;
     let (_, rows) = instance.image()?;
     same(|| "the number of rows in an image".into(), &rows, &reference.rows())?;
     Ok(reads)
@@ -92,6 +97,36 @@ struct Reader<'instance> {
 }
 
 impl Reader<'_> {
+    /// Follows the change feed of a branch from anywhere, to its end if that is not far (F1).
+    fn feed(&self, random: &mut Random) -> Result<u64, String> {
+        let (space, branch) = *random.choose(&self.reference.live_branches());
+        let filter = Filter { space, branch, subject: None, group: InGroup::Any, prefix: "" };
+        let (oldest, newest) = (self.reference.feed.floor, self.reference.commit);
+        let begin =
+            if random.one_in(2) { oldest + random.below(newest - oldest + 1) } else { random.below(newest + 3) };
+        let limit = *random.choose(&[1, 2, 7, 100, 1_000]);
+        let (mut cursor, mut found, mut reads, mut more) = (begin, Vec::new(), 0, true);
+        while more && reads < FOLLOWED_PAGES_MAX {
+            reads += 1;
+            match changes_after(self.view, &self.instance.keys, cursor, &filter, limit).map_err(halted)? {
+                Followed::Page(page) => {
+                    found.extend(page.changes);
+                    cursor = page.next;
+                    more = page.more;
+                }
+                gap => {
+                    same(|| format!("following from {cursor}"), &gap, &Followed::Gap { oldest, newest })?;
+                    return same(|| "a gap".into(), &(begin < oldest || begin > newest), &true).map(|()| reads);
+                }
+            }
+        }
+        let mut expected = self.reference.changes_after(space, branch, begin);
+        expected.retain(|change| change.commit <= cursor);
+        same(|| format!("following from {begin} to {cursor}"), &found, &expected)?;
+        same(|| "where following ends".into(), &(cursor == newest), &!more)?;
+        same(|| "no gap".into(), &(oldest..=newest).contains(&begin), &true).map(|()| reads)
+    }
+
     fn cell(&self, cell: CellName, random: &mut Random) -> Result<u64, String> {
         let id = self.catalogue.cell(cell.space, cell.branch, cell.group, cell.name);
         if !self.reference.is_live(cell.space, cell.branch) {

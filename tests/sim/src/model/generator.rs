@@ -98,6 +98,8 @@ fn limits(random: &mut Random) -> Limits {
     limits.write_trim_rows_max = *random.choose(&[0, 1, 4, 4, 30]);
     limits.spaces_max = *random.choose(&[1, 3, 10_000]);
     limits.branches_per_space_max = *random.choose(&[1, 3, 1_000]);
+    limits.changes_commits_max = *random.choose(&[0, 20, 1_000, 1_000_000]);
+    limits.changes_age_us_max = *random.choose(&[1_000, DAY_US, u64::MAX]);
     match random.below(10) {
         0 => limits.value_bytes_max = 30,
         1 => limits.transaction_ops_max = 3,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kernel::{Buckets, Kernel, Keys, NextDue, image};
-use kv::{Committed, MemoryStore, Overlay, OverlayOptions, Store, View};
+use kv::{Committed, KeyRange, MemoryStore, Order, Overlay, OverlayOptions, Store, View};
 use session::Halt;
 use storage::TreeStore;
 use tempfile::TempDir;
@@ -170,7 +170,7 @@ impl Instance {
         self.store.persist().map_err(text).map(|_| ())
     }
 
-    /// Everything as bytes, and how many rows that are.
+    /// Everything as bytes, and how many rows that are beside those of the change feed.
     pub(crate) fn image(&self) -> Result<(Vec<u8>, u64), String> {
         write_image(&*self.view()?, self.keys)
     }
@@ -181,11 +181,19 @@ impl Instance {
     }
 }
 
-/// The image of a view.
+/// The image of a view, and how many rows it has beside those of the change feed.
 pub(crate) fn write_image(view: &dyn View, keys: Keys) -> Result<(Vec<u8>, u64), String> {
     let mut bytes = Vec::new();
     let rows = image::write(view, &keys, &mut bytes).map_err(text)?;
-    Ok((bytes, rows))
+    let fed = view.scan(&KeyRange::prefix(&keys.changes_floor()), Order::Ascending).count();
+    Ok((bytes, rows - fed as u64))
+}
+
+/// How many rows an image has beside those of the change feed.
+pub(crate) fn rows_beside_feed(mut image: &[u8]) -> Result<u64, String> {
+    let (store, keys) = (MemoryStore::new(), Keys::new(1, 0));
+    image::restore(&mut image, &store, &keys).map_err(text)?;
+    Ok(write_image(&*store.view().map_err(text)?, keys)?.1)
 }
 
 /// A new directory: in memory where the system has such a place, since these tests never lose power.

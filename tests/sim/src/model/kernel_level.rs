@@ -108,6 +108,7 @@ impl Stretch<'_> {
             let expected = self.reference.apply(&command, body.len());
             drawn.push((command.envelope(&body), command, expected));
         }
+        self.reference.end_entry();
         let payload = header.encode(drawn.iter().map(|(envelope, _, _)| envelope.as_slice()));
         let replies = self.instance.apply(&payload)?;
         same(|| "the number of replies".into(), &replies.len(), &drawn.len())?;

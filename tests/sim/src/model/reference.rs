@@ -4,6 +4,7 @@
 //! Nothing is encoded, nothing is indexed, nothing is cleverly put off.
 
 mod apply;
+mod feed;
 mod read;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub(crate) struct Reference {
     pub(crate) limits: Limits,
     pub(crate) spaces: BTreeMap<u32, Space>,
     pub(crate) cells: BTreeMap<CellName, Cell>,
+    pub(crate) feed: feed::Feed,
     next_space: u32,
     next_branch: u32,
 }
@@ -117,6 +119,7 @@ impl Reference {
             limits: Limits::default(),
             spaces: BTreeMap::new(),
             cells: BTreeMap::new(),
+            feed: feed::Feed::default(),
             next_space: 1,
             next_branch: 1,
         };
@@ -175,7 +178,7 @@ impl Reference {
     }
 
     /// How many rows a store needs for all of this: one for what was applied, one for the catalogue and for each
-    /// space, branch and kept version.
+    /// space, branch and kept version. Those of the change feed are not counted.
     pub(crate) fn rows(&self) -> u64 {
         let branches: usize = self.spaces.values().map(|space| space.branches.len()).sum();
         let versions: usize = self.cells.values().map(|cell| cell.writes.len() - cell.given_up).sum();

@@ -1,11 +1,11 @@
 //! Reads of the library, compared with the reference.
 
-use contract::{HistoryPage, ListPage, Moment};
+use contract::{Followed, HistoryPage, ListPage, Moment};
 
 use super::{Place, Stretch};
-use crate::model::compare::same;
+use crate::model::compare::{FOLLOWED_PAGES_MAX, same};
 use crate::model::generator;
-use crate::model::instance::text;
+use crate::model::instance::{rows_beside_feed, text};
 use crate::model::names::{GROUPS, NAMES, PREFIXES};
 use crate::model::tally::add;
 
@@ -31,10 +31,48 @@ impl Stretch<'_> {
                 self.compare_list(place)?;
             }
         }
-        let rows = self.house().write_image(&mut std::io::sink()).map_err(text)?;
+        self.compare_feed()?;
+        let rows = self.rows()?;
         same(|| "the number of rows in an image".into(), &rows, &self.reference.rows())?;
         self.compare_catalogue()?;
         Ok(1)
+    }
+
+    /// How many rows there are beside those of the change feed. Those depend on which commands shared an entry.
+    pub(super) fn rows(&self) -> Result<u64, String> {
+        let mut image = Vec::new();
+        self.house().write_image(&mut image).map_err(text)?;
+        rows_beside_feed(&image)
+    }
+
+    /// Follows the change feed of a branch from anywhere, or from where it is kept, to its end if that is not far (F1).
+    fn compare_feed(&mut self) -> Result<(), String> {
+        let place = self.place();
+        let (changes, limit) = (self.space(place).changes(), *self.random.choose(&[1, 7, 1_000]));
+        let mut begin = self.random.below(self.reference.commit + 1);
+        let (mut cursor, mut found, mut more) = (begin, Vec::new(), true);
+        for _ in 0..FOLLOWED_PAGES_MAX {
+            if !more {
+                break;
+            }
+            match changes.read(cursor, limit).map_err(text)? {
+                Followed::Gap { oldest, newest } if cursor < oldest && oldest <= newest && found.is_empty() => {
+                    (begin, cursor) = (oldest, oldest);
+                }
+                Followed::Gap { oldest, newest } => return Err(format!("a gap after {cursor}: {oldest}, {newest}")),
+                Followed::Page(page) => {
+                    found.extend(page.changes);
+                    (cursor, more) = (page.next, page.more);
+                }
+            }
+        }
+        let mut expected = self.reference.changes_after(place.space, place.branch, begin);
+        expected.retain(|change| change.commit <= cursor);
+        for change in found.iter_mut().chain(&mut expected) {
+            change.updated_at = 0; // Known only by the clock's bounds, and compared with each cell.
+        }
+        same(|| format!("following from {begin} to {cursor}"), &found, &expected)?;
+        same(|| "where following ends".into(), &(cursor == self.reference.commit), &!more)
     }
 
     fn compare_cell(&mut self, place: Place, name: &'static str) -> Result<(), String> {

@@ -12,7 +12,7 @@ use super::Stretch;
 use super::clock::{ManualClock, STEP_US};
 use crate::model::command::{Action, Command};
 use crate::model::compare::same;
-use crate::model::instance::text;
+use crate::model::instance::{rows_beside_feed, text};
 use crate::model::names::{BRANCHES, SPACES};
 use crate::model::reference::Expected;
 use crate::model::tally::add;
@@ -99,7 +99,7 @@ impl Stretch<'_> {
         self.reference.walk();
         let began = Instant::now();
         loop {
-            let rows = self.house().write_image(&mut std::io::sink()).map_err(text)?;
+            let rows = self.rows()?;
             if rows == self.reference.rows() {
                 break;
             }
@@ -143,7 +143,8 @@ impl Stretch<'_> {
     /// Makes a directory of an image, and goes on with it.
     pub(super) fn change_over(&mut self) -> Result<(), String> {
         let mut image = Vec::new();
-        let rows = self.house().write_image(&mut image).map_err(text)?;
+        self.house().write_image(&mut image).map_err(text)?;
+        let rows = rows_beside_feed(&image)?;
         same(|| "the number of rows in an image".into(), &rows, &self.reference.rows())?;
         let path = self.parent.path().join(self.directories.to_string());
         self.directories += 1;
@@ -184,6 +185,7 @@ fn limits(random: &mut Random) -> Limits {
     let mut limits = Limits::default();
     limits.write_trim_rows_max = *random.choose(&[0, 1, 4, 30]);
     limits.branches_per_space_max = *random.choose(&[1, 2, 1_000]);
+    limits.changes_commits_max = *random.choose(&[0, 50, 1_000_000]);
     if random.one_in(6) {
         limits.value_bytes_max = 30;
     }

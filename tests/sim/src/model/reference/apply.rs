@@ -98,6 +98,7 @@ impl Reference {
         }
         let mut outcomes = Vec::new();
         let mut undo = Vec::new();
+        let fed = self.feed.len();
         for op in &transaction.ops {
             let cell = CellName::new(space, branch, group, op.name());
             let before = self.cells.get(&cell);
@@ -105,6 +106,7 @@ impl Reference {
             match self.execute(cell, op) {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(rejection) => {
+                    self.feed.undo(fed);
                     undo.into_iter().rev().for_each(|(cell, before)| self.undo(cell, before));
                     return Err(vec![rejection]);
                 }
@@ -167,10 +169,13 @@ impl Reference {
     }
 
     fn write(&mut self, cell: CellName, value: Option<Value>) -> u64 {
+        let deleted = value.is_none();
         let write = Write { value, commit: self.commit, at_us: self.wall_us };
         self.cells.entry(cell).or_default().writes.push(write);
         self.give_up(cell);
-        self.cells[&cell].newest()
+        let version = self.cells[&cell].newest();
+        self.feed.write(self.commit, self.wall_us, cell, version, deleted);
+        version
     }
 
     /// Gives up old versions that are due, oldest first, at most as many as one write may.
@@ -244,6 +249,7 @@ impl Reference {
 
     fn trim(&mut self, step: &TrimStep) {
         match step {
+            TrimStep::Records { .. } => unreachable!("the model of cells has no records"),
             TrimStep::Cell(key) => {
                 let group = key.group.as_deref().map(known);
                 let cell = CellName::new(key.space, key.branch, group, known(&key.name));

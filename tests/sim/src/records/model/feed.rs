@@ -1,4 +1,4 @@
-//! Reads the change feed's row of an entry, and keeps a book of every record by it.
+//! Follows the change feed entry by entry, and keeps a book of every record by it.
 //!
 //! Checks (1) to (5), as far as they are about what happens between two moments. They are judged by the feed and the
 //! stored rows alone, not by the reference.
@@ -6,11 +6,13 @@
 use std::collections::BTreeMap;
 
 use contract::records::types::StateKind;
-use kernel::changes::{Reason, Subject};
+use contract::{Change, Followed, Reason, Subject};
+use kernel::changes::{Filter, InGroup, changes_after};
 use kernel::keys::CellId;
 use kernel::records::row::{Numbers, decode_numbers};
-use kv::{DecodeError, Reader, View};
+use kv::View;
 
+use super::names::PLACES;
 use super::reference::{Id, Reference};
 use super::tally::{Tally, add};
 use crate::model::instance::{Instance, halted, text};
@@ -28,31 +30,8 @@ struct Known {
 #[derive(Default)]
 pub(crate) struct Book {
     known: BTreeMap<Id, Known>,
-}
-
-/// A change of a record.
-#[derive(Debug)]
-struct Change {
-    id: Id,
-    reason: u8,
-    version: u64,
-}
-
-fn read_row(row: &[u8]) -> Result<Vec<Change>, DecodeError> {
-    let mut reader = Reader::new(row);
-    reader.format(1)?;
-    reader.u64()?;
-    let mut changes = Vec::new();
-    while !reader.rest().is_empty() {
-        let _commit = reader.u64()?;
-        let (subject, reason, space, branch) = (reader.u8()?, reader.u8()?, reader.u32()?, reader.u32()?);
-        let group = if reader.bool()? { Some(reader.text()?.to_owned()) } else { None };
-        let (name, version) = (reader.text()?.to_owned(), reader.u64()?);
-        if subject == Subject::Record as u8 {
-            changes.push(Change { id: Id { space, branch, group, name }, reason, version });
-        }
-    }
-    Ok(changes)
+    /// Up to which command the feed was followed.
+    cursor: u64,
 }
 
 impl Book {
@@ -64,17 +43,22 @@ impl Book {
         reference: &Reference,
         tally: &Tally,
     ) -> Result<(), String> {
-        let key = instance.keys.changes(instance.kernel.applied().commit);
-        let Some(row) = view.get(&key).map_err(text)? else {
-            return Ok(());
-        };
         let mut by_record: BTreeMap<Id, Vec<Change>> = BTreeMap::new();
-        for change in read_row(&row).map_err(text)? {
-            for (reason, count) in [(Reason::Rescued, &tally.rescues), (Reason::Expired, &tally.expiries)] {
-                add(count, u64::from(change.reason == reason as u8));
+        for (space, branch) in PLACES {
+            let filter = Filter { space, branch, subject: Some(Subject::Record), group: InGroup::Any, prefix: "" };
+            let followed = changes_after(view, &instance.keys, self.cursor, &filter, usize::MAX).map_err(halted)?;
+            let Followed::Page(page) = followed else {
+                return Err(format!("the feed has no page after {}: {followed:?}", self.cursor));
+            };
+            for change in page.changes {
+                for (reason, count) in [(Reason::Rescued, &tally.rescues), (Reason::Expired, &tally.expiries)] {
+                    add(count, u64::from(change.reason == reason));
+                }
+                let id = Id { space, branch, group: change.group.clone(), name: change.name.clone() };
+                by_record.entry(id).or_default().push(change);
             }
-            by_record.entry(change.id.clone()).or_default().push(change);
         }
+        self.cursor = instance.kernel.applied().commit;
         for (id, changes) in by_record {
             let cell = CellId {
                 bucket: reference.bucket(&id),
@@ -106,7 +90,7 @@ fn judge(
     kind: impl Fn(&Numbers) -> Option<StateKind>,
 ) -> Result<Known, String> {
     let context = || format!("before {before:?}\n  changes {changes:?}\n  row {row:?} at {wall_us}");
-    let is = |change: &Change, reason: Reason| change.reason == reason as u8;
+    let is = |change: &Change, reason: Reason| change.reason == reason;
     let lived = before.row.filter(|row| !row.deleted);
     let ends = |change: &&Change| is(change, Reason::Deleted) || is(change, Reason::Expired);
     let ended = changes.iter().any(|change| ends(&change));

@@ -1,0 +1,109 @@
+//! Reading the feed: a page of what changed after a cursor.
+//!
+//! Touches: nothing. Keeps: F1. A page ends between two commands, never inside one, so its cursor, a commit number, says
+//! exactly what was seen.
+
+use contract::{Change, ChangesPage, Followed};
+use kv::{Order, View};
+use session::Halt;
+
+use super::low_end::floor;
+use super::row::RowReader;
+use super::{Noted, Subject};
+use crate::applied::Applied;
+use crate::keys::Keys;
+
+/// Changes that one read looks at, whether or not they pass the filter; the last command's may be more.
+pub const CHANGES_LOOKED_AT_MAX: usize = 10_000;
+
+/// Whose changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Filter<'name> {
+    /// Of this space.
+    pub space: u32,
+    /// Of this branch.
+    pub branch: u32,
+    /// Of one kind of thing, or of all.
+    pub subject: Option<Subject>,
+    /// Of which groups.
+    pub group: InGroup<'name>,
+    /// Of names that begin so.
+    pub prefix: &'name str,
+}
+
+/// Which groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InGroup<'name> {
+    /// All.
+    Any,
+    /// Things that are their own group.
+    Own,
+    /// This group, with the thing that has its name.
+    Named(&'name str),
+}
+
+impl Filter<'_> {
+    fn passes(&self, change: &Noted<'_>) -> bool {
+        let in_group = match self.group {
+            InGroup::Any => true,
+            InGroup::Own => change.group.is_none(),
+            InGroup::Named(group) => change.group.unwrap_or(change.name) == group,
+        };
+        (change.space, change.branch) == (self.space, self.branch)
+            && self.subject.is_none_or(|subject| subject == change.subject)
+            && in_group
+            && change.name.starts_with(self.prefix)
+    }
+}
+
+/// What changed after the commit `cursor`, command by command until there are `limit` changes. All changes of a command
+/// are in the page or none.
+pub fn changes_after(
+    view: &dyn View,
+    keys: &Keys,
+    cursor: u64,
+    filter: &Filter<'_>,
+    limit: usize,
+) -> Result<Followed, Halt> {
+    let applied = view.get(&keys.applied())?;
+    let applied = applied.ok_or_else(|| Halt::Inconsistent("the store holds no state".into()))?;
+    let applied = Applied::decode(&applied)?;
+    let oldest = floor(view, keys, &applied)?;
+    if cursor < oldest || cursor > applied.commit {
+        return Ok(Followed::Gap { oldest, newest: applied.commit });
+    }
+    let mut page = ChangesPage::begin(cursor);
+    let mut looked_at = 0;
+    for row in view.scan(&keys.changes_from(cursor + 1), Order::Ascending) {
+        let (key, row) = row?;
+        let last = keys.commit_of_changes(&key);
+        let last = last.ok_or_else(|| Halt::Inconsistent("a foreign key among changes".into()))?;
+        let mut changes = RowReader::open(&row, last)?;
+        while let Some((commit, change)) = changes.next()? {
+            if commit <= cursor {
+                continue; // The cursor stands inside this entry.
+            }
+            if commit < page.next || commit > last || last > applied.commit {
+                return Err(Halt::Inconsistent(format!("F1: a change of commit {commit} in the row {last}")));
+            }
+            if commit > page.next && (page.changes.len() >= limit.max(1) || looked_at >= CHANGES_LOOKED_AT_MAX) {
+                page.more = true;
+                return Ok(Followed::Page(page));
+            }
+            page.next = commit;
+            looked_at += 1;
+            if filter.passes(&change) {
+                page.changes.push(owned(commit, changes.wall_us(), &change));
+            }
+        }
+    }
+    // Behind the last row there are only commands that changed nothing.
+    page.next = applied.commit;
+    Ok(Followed::Page(page))
+}
+
+fn owned(commit: u64, wall_us: u64, change: &Noted<'_>) -> Change {
+    let Noted { subject, reason, name, version, .. } = *change;
+    let group = change.group.map(str::to_owned);
+    Change::new(commit, wall_us, subject, reason, name.to_owned(), version).in_group(group)
+}

@@ -1,0 +1,146 @@
+//! Wakes those who wait for changes. The apply loop says how far it is; while nobody waits that takes no lock.
+//!
+//! Keeps: nobody sleeps through an entry. Whoever waits says so before looking how far the loop is, and the loop says how
+//! far it is before looking who waits, so one of the two sees the other.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// See the module.
+pub(crate) struct Arrivals {
+    newest: AtomicU64,
+    stopped: AtomicBool,
+    waiting: AtomicUsize,
+    lock: Mutex<()>,
+    arrived: Condvar,
+}
+
+/// Why waiting ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    /// Something newer is visible.
+    Arrived,
+    /// Nothing came in time.
+    TimeOver,
+    /// Nothing will come any more.
+    Stopped,
+}
+
+impl Arrivals {
+    /// Everything up to this commit is visible.
+    pub(crate) fn new(newest: u64) -> Self {
+        Self {
+            newest: AtomicU64::new(newest),
+            stopped: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
+            lock: Mutex::new(()),
+            arrived: Condvar::new(),
+        }
+    }
+
+    /// Everything up to this commit is visible now.
+    pub(crate) fn reached(&self, commit: u64) {
+        self.newest.store(commit, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Nothing will come any more.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if self.waiting.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        // With the lock taken once, whoever has looked and found nothing is asleep and hears this.
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+        self.arrived.notify_all();
+    }
+
+    /// Waits until something newer than `commit` is visible.
+    pub(crate) fn wait_beyond(&self, commit: u64, timeout: Duration) -> Waited {
+        let newer = || self.newest.load(Ordering::SeqCst) > commit;
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let nothing = |_: &mut ()| !newer() && !self.stopped.load(Ordering::SeqCst);
+        let waited = self.arrived.wait_timeout_while(lock, timeout, nothing);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        if newer() {
+            Waited::Arrived
+        } else if self.stopped.load(Ordering::SeqCst) {
+            Waited::Stopped
+        } else {
+            Waited::TimeOver
+        }
+    }
+}
+
+/// Says that nothing will come any more when it is dropped: at the end of the apply loop, however that ends.
+pub(crate) struct StopsAtEnd(pub(crate) std::sync::Arc<crate::shared::Shared>);
+
+impl Drop for StopsAtEnd {
+    fn drop(&mut self) {
+        self.0.arrivals.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::mpsc::{Receiver, channel};
+
+    /// Longer than any test: who is not woken is not heard of in time.
+    const LONG: Duration = Duration::from_secs(3_600);
+    const SOON: Duration = Duration::from_secs(20);
+
+    fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || sender.send(work()));
+        receiver
+    }
+
+    #[test]
+    fn who_waits_is_woken_by_what_is_newer_and_by_the_end() {
+        let arrivals = Arc::new(Arrivals::new(3));
+        assert_eq!(arrivals.wait_beyond(2, LONG), Waited::Arrived);
+        assert_eq!(arrivals.wait_beyond(3, Duration::from_millis(5)), Waited::TimeOver);
+        for (commit, expected) in [(3, Waited::Arrived), (4, Waited::Stopped)] {
+            let waiter = {
+                let arrivals = arrivals.clone();
+                apart(move || arrivals.wait_beyond(commit, LONG))
+            };
+            while arrivals.waiting.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            if expected == Waited::Arrived {
+                arrivals.reached(4)
+            } else {
+                arrivals.stop()
+            }
+            assert_eq!(waiter.recv_timeout(SOON), Ok(expected));
+        }
+        assert_eq!(arrivals.wait_beyond(3, LONG), Waited::Arrived, "what has come is still said after the end");
+    }
+
+    #[test]
+    fn nobody_sleeps_through_an_entry() {
+        let arrivals = Arc::new(Arrivals::new(0));
+        let waiters: Vec<_> = (0..3)
+            .map(|_| {
+                let arrivals = arrivals.clone();
+                apart(move || (0..20_000).all(|seen| arrivals.wait_beyond(seen, LONG) == Waited::Arrived))
+            })
+            .collect();
+        for commit in 1..=20_000 {
+            arrivals.reached(commit);
+        }
+        for waiter in waiters {
+            assert_eq!(waiter.recv_timeout(SOON), Ok(true));
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The threads that work behind an open shard: they read views, propose commands, and end before the journal does.
+
+use std::sync::Arc;
+
+use contract::Error;
+
+use crate::options::Options;
+use crate::publish::{Outbox, Publisher};
+use crate::shard::Access;
+use crate::timer::{Agenda, Timer};
+use crate::walker::Walker;
+
+/// Ends its threads when it is dropped.
+pub(crate) struct Background {
+    walker: Walker,
+    _publisher: Option<Publisher>,
+    _timer: Timer,
+}
+
+impl Background {
+    pub(crate) fn start(
+        access: &Access,
+        options: &Options,
+        agenda: Arc<Agenda>,
+        outbox: Arc<Outbox>,
+    ) -> Result<Self, Error> {
+        let broker = options.broker.clone();
+        let publisher = broker.map(|broker| Publisher::start(access.clone(), outbox, broker)).transpose()?;
+        Ok(Self {
+            walker: Walker::start(access.clone(), options.retention_walk_every)?,
+            _publisher: publisher,
+            _timer: Timer::start(access.clone(), agenda)?,
+        })
+    }
+
+    /// Looks for history to give up now.
+    pub(crate) fn wake_walker(&self) {
+        self.walker.wake();
+    }
+}

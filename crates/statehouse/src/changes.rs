@@ -1,0 +1,164 @@
+//! The change feed: the handle that reads it by a cursor and waits for more.
+//!
+//! Keeps: F1 (a reader that follows the feed misses no change and sees none twice): each read is of one view, and the
+//! cursor that it gives is exactly what of that view was seen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::{Error, Followed, Subject};
+use kernel::changes::{Filter, InGroup, changes_after};
+
+use crate::admission::Scope;
+use crate::arrivals::Waited;
+use crate::cells::{Cells, check_page};
+use crate::error::from_halt;
+use crate::group::Group;
+use crate::house::{Space, Statehouse};
+use crate::shard::keys;
+
+/// What changes in a branch, as a feed in commit order.
+///
+/// A cursor is a commit number: everything up to it was seen. Begin with 0, with [`newest`](Self::newest), or with the
+/// cursor of a [`Watch`](crate::Watch), and go on with the one of each page; a cursor that was written down is good after a
+/// restart too. The feed is kept by `changes_commits_max` and `changes_age_us_max` of [`Limits`](crate::Limits); a cursor
+/// that it cannot be followed from gets [`Followed::Gap`].
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// use statehouse::{Followed, Reason};
+/// house.cells().set("order-7", "new")?;
+/// house.cells().delete("order-7")?;
+/// let Followed::Page(page) = house.changes().with_prefix("order-").read(0, 100)? else { panic!("a gap") };
+/// let seen: Vec<_> = page.changes.iter().map(|change| (change.version, change.reason)).collect();
+/// assert_eq!(seen, [(1, Reason::Written), (2, Reason::Deleted)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Changes {
+    scope: Scope,
+    subject: Option<Subject>,
+    groups: Groups,
+    prefix: Arc<str>,
+}
+
+#[derive(Clone)]
+enum Groups {
+    Any,
+    Own,
+    Named(Arc<str>),
+}
+
+impl Changes {
+    fn new(scope: Scope, groups: Groups) -> Self {
+        Self { scope, subject: None, groups, prefix: "".into() }
+    }
+
+    /// Only of things whose names begin with `prefix`.
+    pub fn with_prefix(self, prefix: &str) -> Self {
+        Self { prefix: prefix.into(), ..self }
+    }
+
+    /// Only of one kind of thing.
+    pub fn of(self, subject: Subject) -> Self {
+        Self { subject: Some(subject), ..self }
+    }
+
+    /// The cursor of now: what follows it has not happened yet.
+    pub fn newest(&self) -> Result<u64, Error> {
+        let (view, _) = self.scope.shard.view()?;
+        Ok(crate::image::applied(&*view)?.commit)
+    }
+
+    /// A page of what changed after the cursor, without waiting. It ends with the command that brings it to `limit`
+    /// changes. A page is also bounded in what it looks at, so it can be empty and say that there is more.
+    pub fn read(&self, cursor: u64, limit: usize) -> Result<Followed, Error> {
+        check_page(limit)?;
+        let (view, catalogue) = self.scope.shard.view()?;
+        let ids = self.scope.resolve(&catalogue)?;
+        let filter = Filter {
+            space: ids.space,
+            branch: ids.branch,
+            subject: self.subject,
+            group: match &self.groups {
+                Groups::Any => InGroup::Any,
+                Groups::Own => InGroup::Own,
+                Groups::Named(group) => InGroup::Named(group),
+            },
+            prefix: &self.prefix,
+        };
+        changes_after(&*view, &keys(), cursor, &filter, limit).map_err(|halt| from_halt(&halt))
+    }
+
+    /// The same, but if nothing has changed yet it waits until something does, or until `timeout` is over. Then the page
+    /// is empty, and its cursor may have moved nevertheless. If the store is closed or fails meanwhile, it says so.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use std::time::Duration;
+    /// use statehouse::Followed;
+    /// let changes = house.changes();
+    /// let cursor = changes.newest()?;
+    /// let follower = std::thread::spawn(move || changes.follow(cursor, 100, Duration::from_secs(10)));
+    /// house.cells().set("a", 1)?;
+    /// let Followed::Page(page) = follower.join().unwrap()? else { panic!("a gap") };
+    /// assert_eq!((page.changes[0].name.as_str(), page.next), ("a", cursor + 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn follow(&self, cursor: u64, limit: usize, timeout: Duration) -> Result<Followed, Error> {
+        let shard = &self.scope.shard;
+        let began_us = shard.clock().monotonic_us();
+        let mut cursor = cursor;
+        loop {
+            let page = match self.read(cursor, limit)? {
+                Followed::Page(page) if page.changes.is_empty() => page,
+                found => return Ok(found),
+            };
+            let passed = Duration::from_micros(shard.clock().monotonic_us().saturating_sub(began_us));
+            let left = timeout.saturating_sub(passed);
+            cursor = page.next;
+            if left.is_zero() {
+                return Ok(Followed::Page(page));
+            }
+            if page.more {
+                continue;
+            }
+            match shard.shared.arrivals.wait_beyond(cursor, left) {
+                Waited::Arrived => {}
+                Waited::TimeOver => return Ok(Followed::Page(page)),
+                Waited::Stopped => return Err(shard.why_stopped()),
+            }
+        }
+    }
+}
+
+impl Statehouse {
+    /// What changes in the space `default`, branch `main`.
+    pub fn changes(&self) -> Changes {
+        self.default_space().changes()
+    }
+}
+
+impl Space {
+    /// What changes in this branch.
+    pub fn changes(&self) -> Changes {
+        Changes::new(self.scope.clone(), Groups::Any)
+    }
+}
+
+impl Group {
+    /// What changes in this group.
+    pub fn changes(&self) -> Changes {
+        Changes::new(self.scope.clone(), Groups::Named(self.name.clone()))
+    }
+}
+
+impl Cells {
+    /// What changes in these cells: those of the group, or those that are their own.
+    pub fn changes(&self) -> Changes {
+        let groups = self.group.clone().map_or(Groups::Own, Groups::Named);
+        Changes::new(self.scope.clone(), groups).of(Subject::Cell)
+    }
+}

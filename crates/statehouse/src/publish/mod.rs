@@ -1,0 +1,56 @@
+//! Publishing: messages for brokers go out here, in the order they were sent, from behind the commit that sent them.
+//!
+//! A message waits in the store until its broker has taken it and that is committed. A crash in between makes the
+//! broker see it again, with the same number: a broker that remembers the highest number of each source takes each
+//! message once. [`MemoryBroker`] and [`FileBroker`] do.
+
+mod file;
+mod memory;
+mod publisher;
+
+pub use file::FileBroker;
+pub use memory::MemoryBroker;
+pub(crate) use publisher::{Outbox, Publisher};
+
+/// A message for a broker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Message<'message> {
+    /// The broker's queue.
+    pub topic: &'message str,
+    /// What it gets.
+    pub payload: &'message [u8],
+    /// The group that sent it.
+    pub source: &'message str,
+    /// Its number, which rises with every message of its source.
+    pub number: MessageNumber,
+}
+
+/// The number of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MessageNumber {
+    /// The command that sent it, or that found its time had come.
+    pub commit: u64,
+    /// Its place among that command's messages.
+    pub ordinal: u16,
+}
+
+/// A broker.
+///
+/// # Duties
+/// - When [`publish`](Self::publish) returns, the message is as safe as the broker keeps messages.
+/// - A message of a source whose number is not above the last one taken from that source was taken before.
+pub trait Publish: Send + Sync + 'static {
+    /// Takes a message. An error is tried again after a pause; the messages behind it wait.
+    fn publish(&self, message: &Message<'_>) -> Result<(), PublishError>;
+}
+
+/// The broker could not take a message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the broker did not take a message for {topic:?}: {reason}")]
+pub struct PublishError {
+    /// The message's queue.
+    pub topic: String,
+    /// Why not.
+    pub reason: String,
+}

@@ -1,0 +1,52 @@
+//! What the apply loop tells everybody else: the catalogue in force, how far it is, and why it stopped.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use contract::Error;
+use kernel::Catalogue;
+
+use crate::arrivals::Arrivals;
+
+/// What the apply loop tells everybody else.
+pub(crate) struct Shared {
+    catalogue: ArcSwap<Catalogue>,
+    /// How far it is.
+    pub(crate) arrivals: Arrivals,
+    failure: Mutex<Option<Error>>,
+    /// Set with the failure, so that the usual case takes no lock.
+    failed: AtomicBool,
+}
+
+impl Shared {
+    /// Everything up to this commit is visible, by this catalogue.
+    pub(crate) fn new(catalogue: Catalogue, commit: u64) -> Self {
+        Self {
+            catalogue: ArcSwap::from_pointee(catalogue),
+            arrivals: Arrivals::new(commit),
+            failure: Mutex::new(None),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn publish_catalogue(&self, catalogue: Catalogue) {
+        self.catalogue.store(Arc::new(catalogue));
+    }
+
+    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
+        self.catalogue.load_full()
+    }
+
+    pub(crate) fn fail(&self, error: Error) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.failed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn failure(&self) -> Option<Error> {
+        if !self.failed.load(Ordering::Acquire) {
+            return None;
+        }
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
