@@ -20,7 +20,6 @@ pub fn sort_key(kind: IndexKind, value: &Value) -> Option<Vec<u8>> {
     match (kind, value) {
         (IndexKind::Bytes, Value::Bytes(bytes)) => Some(cut(bytes)),
         (IndexKind::Text, Value::Text(text)) => Some(cut(text.as_bytes())),
-        (IndexKind::Unsigned | IndexKind::Time, Value::Integer(integer)) if *integer < 0 => None,
         (IndexKind::Unsigned | IndexKind::Signed | IndexKind::Time, Value::Integer(integer)) => {
             Some(sortable(*integer).to_be_bytes().to_vec())
         }
