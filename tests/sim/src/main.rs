@@ -8,7 +8,9 @@ mod kill;
 mod model;
 mod power_journal;
 mod power_store;
+mod records;
 mod serial;
+mod stretches;
 
 use std::process::ExitCode;
 
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         }
     };
     let report = match test.as_str() {
+        "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
         "kill" => kill::run(&arguments),
         "kill-child" => return kill::child(&arguments),
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         "power-store" => power_store::run(&arguments),
         "power-store-child" => return power_store::child(&arguments),
         "power-syncs" => power_store::run_syncs(&arguments),
+        "records-model" => records::run_model(&arguments),
         "serial" => serial::run(&arguments),
         other => {
             eprintln!("sim: no test is called {other:?}");

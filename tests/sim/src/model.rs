@@ -10,18 +10,15 @@
 //! Keeps: the same seed gives the same operations; threads decide only when things happen, never which.
 
 mod command;
-mod compare;
+pub(crate) mod compare;
 mod generator;
-mod instance;
+pub(crate) mod instance;
 mod kernel_level;
 mod library_level;
 mod names;
 mod reference;
 mod tally;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use testkit::random::Random;
@@ -29,6 +26,8 @@ use testkit::random::Random;
 use tally::{Tally, sum};
 use testkit::arguments::Arguments;
 use testkit::report::Report;
+
+use crate::stretches::run_all;
 
 /// Operations of a stretch at the level of the kernel.
 const KERNEL_STRETCH: u64 = 10_000;
@@ -52,9 +51,16 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         stretches.retain(|stretch| stretch.number == only);
     }
     let tally = Tally::default();
-    let failures = run_all(seed, &stretches, &tally);
-    for (stretch, what) in &failures {
-        let number = stretch.number;
+    let numbers: Vec<u64> = stretches.iter().map(|stretch| stretch.number).collect();
+    let failures = run_all(&numbers, |number| {
+        let stretch = stretches.iter().find(|stretch| stretch.number == number).expect("one of the plan");
+        let seed = Random::new(seed ^ (number + 1).wrapping_mul(0x9e37_79b9)).next();
+        match stretch.level {
+            Level::Kernel => kernel_level::run(seed, stretch.operations, &tally),
+            Level::Library => library_level::run(seed, stretch.operations, &tally),
+        }
+    });
+    for (number, what) in &failures {
         println!("\nmodel: FAILED in stretch {number}, after {} operations in all", sum(&tally.operations));
         println!("  {what}");
         let command = "cargo run --profile stress -p sim --";
@@ -122,39 +128,4 @@ fn plan(operations: u64) -> Vec<Stretch> {
         }
     }
     stretches
-}
-
-/// Runs stretches on all cores until one fails. Gives what failed, by number.
-fn run_all<'plan>(seed: u64, stretches: &'plan [Stretch], tally: &Tally) -> Vec<(&'plan Stretch, String)> {
-    let next = AtomicUsize::new(0);
-    let failures = Mutex::new(Vec::new());
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(stretch) = stretches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(what) = run_one(seed, stretch, tally) {
-                        next.store(stretches.len(), Ordering::Relaxed);
-                        failures.lock().expect("no thread panics here").push((stretch, what));
-                    }
-                }
-            });
-        }
-    });
-    let mut failures = failures.into_inner().expect("no thread panics here");
-    failures.sort_by_key(|(stretch, _)| stretch.number);
-    failures
-}
-
-fn run_one(seed: u64, stretch: &Stretch, tally: &Tally) -> Result<(), String> {
-    let seed = Random::new(seed ^ (stretch.number + 1).wrapping_mul(0x9e37_79b9)).next();
-    let run = || match stretch.level {
-        Level::Kernel => kernel_level::run(seed, stretch.operations, tally),
-        Level::Library => library_level::run(seed, stretch.operations, tally),
-    };
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        let message = panic.downcast_ref::<String>().cloned();
-        let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        Err(format!("a panic: {}", message.unwrap_or_default()))
-    })
 }

@@ -43,6 +43,10 @@ pub(crate) fn put(
     let mut after = successor(applying, &before);
     let same_type = !before.numbers.deleted && before.numbers.record_type == declared.map_or(0, |found| found.id);
     after.fields.clear();
+    if !after.numbers.is_held() {
+        // A name that somebody wrote there is a field like others; that of a holder is the store's.
+        after.worker = None;
+    }
     if !same_type {
         assign_type(applying, &mut after, declared);
     }

@@ -62,6 +62,11 @@ fn step(applying: &mut Applying<'_>, clock: DueClock, bucket: u16, at_us: u64, d
     };
     let row = Row::decode(&bytes)?;
     let stamp = applying.call.stamp;
+    let space = applying.catalogue.space(id.space);
+    if !space.is_ok_and(|space| space.live_branch(id.branch).is_ok()) {
+        // Its counts may be gone already, so this is nothing that is counted or told.
+        return write::erase(applying, &record, &row);
+    }
     match due {
         Due::Send { .. } => unreachable!("messages are delivered above"),
         Due::Expiry(_) if row.numbers.expires_us > stamp.wall_us => bring_up_to_date(applying, &record, &row),
@@ -71,6 +76,10 @@ fn step(applying: &mut Applying<'_>, clock: DueClock, bucket: u16, at_us: u64, d
             let mut ready = row.clone();
             ready.numbers.waiting = false;
             write::rewrite(applying, &record, &row, ready)
+        }
+        // It does not exist any more. A rescue would tell of it, or bring it back as failed.
+        Due::Lease(_) if row.numbers.expired_at(stamp.wall_us) => {
+            write::remove(applying, &record, &row, Reason::Expired).map(|_| ())
         }
         Due::Lease(_) if row.numbers.lease_us > stamp.cluster_us => bring_up_to_date(applying, &record, &row),
         Due::Lease(_) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel::{Buckets, Kernel, Keys, image};
+use kernel::{Buckets, Kernel, Keys, NextDue, image};
 use kv::{Committed, KeyRange, MemoryStore, Order, Overlay, OverlayOptions, Store, View};
 use session::Halt;
 use storage::TreeStore;
@@ -60,6 +60,8 @@ pub(crate) struct Instance {
     plan: Plan,
     pub(crate) keys: Keys,
     pub(crate) kernel: Kernel,
+    /// When the next thing is due, as the last entry said.
+    pub(crate) next_due: NextDue,
     store: Arc<dyn Store>,
     below: Arc<dyn Store>,
     /// Where the tree is; last, so that it goes after the tree.
@@ -112,7 +114,7 @@ impl Instance {
         let view = store.view().map_err(text)?;
         let kernel = Kernel::load(&*view, keys).map_err(text)?;
         let kernel = kernel.ok_or("a store that was filled holds no state")?;
-        Ok(Self { plan, keys, kernel, store, below, directory })
+        Ok(Self { plan, keys, kernel, next_due: NextDue::default(), store, below, directory })
     }
 
     /// Loses what is only in memory, opens again what is below, and applies what was lost.
@@ -132,6 +134,13 @@ impl Instance {
         Ok(instance)
     }
 
+    /// Loads the kernel again, which forgets what it has in memory only. The store goes on.
+    pub(crate) fn reload(&mut self) -> Result<(), String> {
+        let kernel = Kernel::load(&*self.view()?, self.keys).map_err(text)?;
+        self.kernel = kernel.ok_or("a store that was filled holds no state")?;
+        Ok(())
+    }
+
     /// Applies the entries that are still missing; the first of all has index 1.
     pub(crate) fn replay(&mut self, entries: &[Vec<u8>]) -> Result<(), String> {
         let applied = usize::try_from(self.kernel.applied().index).expect("it fits");
@@ -145,6 +154,7 @@ impl Instance {
     pub(crate) fn apply(&mut self, payload: &[u8]) -> Result<Vec<Vec<u8>>, String> {
         let index = self.kernel.applied().index + 1;
         let effects = self.kernel.apply(self.view()?, index, payload).map_err(text)?;
+        self.next_due = effects.next_due;
         match self.store.commit(effects.batch).map_err(text)? {
             Committed::Applied(_) => Ok(effects.replies),
             Committed::ConditionFailed => Err("a batch without a condition was refused".into()),

@@ -1,0 +1,9 @@
+//! Tests of records: the kernel against a plain reference, and no double effects with real workers.
+//!
+//! `sim records-model` and `sim doubles`; their results are of the topic `records`.
+
+mod doubles;
+mod model;
+
+pub(crate) use doubles::run as run_doubles;
+pub(crate) use model::run as run_model;

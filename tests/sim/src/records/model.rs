@@ -1,0 +1,89 @@
+//! Model: random commands on records, compared with a plain reference, checked in the rows, and applied again.
+//!
+//! `sim records-model --ops N [--seed S] [--stretch K]`. The operations are cut into stretches that know nothing of
+//! each other, so that they can run side by side and one that fails can be run alone.
+//!
+//! Numbered checks, each with its own message: (1) one holder per record, (2) attempts rise by one, (3) a terminal
+//! state is never left, (4) nothing expired is ever read, (5) nothing comes back, (6) counts equal a recount, (7) every
+//! index row is what a rebuild gives, (8) every send is delivered exactly once, in order per source.
+//! Would see broken: R1 to R6, and any answer that depends on what the kernel has in memory only.
+//! Keeps: the same seed gives the same operations; threads decide only when things happen, never which.
+
+mod compare;
+mod feed;
+mod generator;
+mod names;
+mod post;
+mod reference;
+mod rows;
+mod stretch;
+mod tally;
+
+use std::time::Instant;
+
+use tally::{Tally, sum};
+use testkit::arguments::Arguments;
+use testkit::random::Random;
+use testkit::report::Report;
+
+use crate::stretches;
+
+/// Commands of a stretch.
+const STRETCH: u64 = 5_000;
+
+/// See the module.
+pub(crate) fn run(arguments: &Arguments) -> Report {
+    let seed = arguments.seed();
+    let operations = arguments.number("ops", 60_000);
+    println!("records-model: seed {seed}, {operations} operations");
+    let started = Instant::now();
+    let mut numbers: Vec<u64> = (0..operations.div_ceil(STRETCH)).collect();
+    if arguments.flag("stretch") {
+        numbers = vec![arguments.number("stretch", 0)];
+    }
+    let tally = Tally::default();
+    let failures = stretches::run_all(&numbers, |number| {
+        let seed = Random::new(seed ^ (number + 1).wrapping_mul(0x9e37_79b9)).next();
+        stretch::run(seed, STRETCH.min(operations - number * STRETCH), &tally)
+    });
+    for (number, what) in &failures {
+        println!("\nrecords-model: FAILED in stretch {number}\n  {what}");
+        let command = "cargo run --profile stress -p sim --";
+        println!("replay: {command} records-model --seed {seed} --ops {operations} --stretch {number}\n");
+    }
+    println!(
+        "records-model: {} commands in {} entries, {} rejections, {} claims answered, {} rescues, {} expiries",
+        sum(&tally.operations),
+        sum(&tally.entries),
+        sum(&tally.rejections),
+        sum(&tally.claims),
+        sum(&tally.rescues),
+        sum(&tally.expiries),
+    );
+    println!(
+        "records-model: {} reads compared, {} checks, {} reloads, {} images, {} marked messages, {} floors, {:.1} s",
+        sum(&tally.reads),
+        sum(&tally.checks),
+        sum(&tally.reloads),
+        sum(&tally.images),
+        sum(&tally.sent),
+        sum(&tally.forgotten),
+        started.elapsed().as_secs_f64()
+    );
+    let ok = failures.is_empty();
+    let verdict = if ok { String::new() } else { format!("-{}-failures", failures.len()) };
+    let mut report = Report::new("records");
+    report.add(
+        "model",
+        format!("{}-ops-seed-{seed}{verdict}", sum(&tally.operations)),
+        "1,000,000 ops equal to the model, 8 checks hold",
+        ok,
+    );
+    report.add(
+        "model-replay",
+        format!("{}-entries-again{verdict}", sum(&tally.replayed)),
+        "same entries applied again, with reloads and an image between: equal hashes",
+        ok && sum(&tally.replayed) > 0,
+    );
+    report
+}

@@ -1,0 +1,113 @@
+//! The names and types that the model test of records uses: few, so that commands meet.
+//!
+//! Queues are prefixes of each other, some records have the names of groups, and both clocks run in the thousands of
+//! microseconds that leases, pauses and TTLs of the types here are made of.
+
+use std::time::Duration;
+
+use contract::records::types::{IndexKind, ReadyOrder, RecordType, State, StateKind};
+
+/// Space and branch of everything: two branches of one space, and another space.
+pub(crate) const PLACES: [(u32, u32); 3] = [(1, 1), (1, 3), (2, 2)];
+
+/// The names of the spaces, which decide the buckets.
+pub(crate) const SPACES: [(u32, &str); 2] = [(1, "default"), (2, "other")];
+
+/// Groups.
+pub(crate) const GROUPS: [&str; 3] = ["g", "h", "jobs.own"];
+
+/// Names of records, and of cells.
+pub(crate) const NAMES: [&str; 22] = [
+    "g",
+    "h",
+    "gbe.state.tasks.1",
+    "gbe.state.tasks.2",
+    "jobs.1",
+    "jobs.2",
+    "jobs.3",
+    "jobs.4",
+    "jobs.mail/1",
+    "jobs.mail/2",
+    "jobs.own",
+    "jobs.z:1",
+    "mail.1",
+    "mail.2",
+    "mail.3",
+    "mail.4",
+    "mail.x.1",
+    "mail.x.2",
+    "plain",
+    "plain.1",
+    "plain.2",
+    "plain.\u{0}é",
+];
+
+/// Where marked messages leave their numbers, in every group.
+pub(crate) const INBOX: &str = "inbox";
+
+/// Prefixes of queues for claims.
+pub(crate) const QUEUES: [&str; 8] = ["", "jobs.", "jobs.mail/", "mail.", "mail.x.", "gbe.state.tasks.", "plain.", "no."];
+
+/// Prefixes of names for scans and counts.
+pub(crate) const PREFIXES: [&str; 7] = ["", "jobs.", "jobs.m", "mail.", "mail.x", "plain", "nothing"];
+
+/// Fields: ordinary ones, indexed ones, and those that the store keeps.
+pub(crate) const FIELDS: [&str; 14] = [
+    "a",
+    "b",
+    "n",
+    "n",
+    "size",
+    "to",
+    "count",
+    "blob",
+    "priority",
+    "state",
+    "status",
+    "timeout_at",
+    "worker",
+    "updated_at",
+];
+
+/// Names of states of all types, and one of none.
+pub(crate) const STATES: [&str; 12] = [
+    "pending", "claimed", "running", "completed", "failed", "cancelled", "new", "again", "held", "busy", "sent", "odd",
+];
+
+/// The types that are declared, with their prefixes.
+pub(crate) fn types() -> [(&'static str, RecordType); 2] {
+    let mut job = RecordType::task()
+        .named("job")
+        .lease(Duration::from_micros(20_000))
+        .attempts_max(3)
+        .backoff(Duration::from_micros(2_000), Duration::from_micros(3_000))
+        .index("n", IndexKind::Signed)
+        .sweep_to("rescued", "dead");
+    job.terminal_ttl = Some(Duration::from_micros(30_000));
+    let state = |name: &str, kind| State { name: name.to_owned(), kind };
+    let mut mail = RecordType::task().named("mail").lease(Duration::from_micros(5_000)).attempts_max(2);
+    mail.state_field = "status".to_owned();
+    mail.states = vec![
+        state("new", StateKind::Ready),
+        state("held", StateKind::Held),
+        state("again", StateKind::Ready),
+        state("busy", StateKind::Held),
+        state("sent", StateKind::Terminal),
+        state("odd", StateKind::Terminal),
+    ];
+    mail.completed = "sent".to_owned();
+    mail.failed = "odd".to_owned();
+    mail.default_ttl = Some(Duration::from_micros(60_000));
+    mail.ready_order = ReadyOrder::Field("priority".to_owned());
+    mail.backoff.first = Duration::ZERO;
+    let indexes = [
+        ("size", IndexKind::Signed),
+        ("to", IndexKind::Text),
+        ("count", IndexKind::Unsigned),
+        ("updated_at", IndexKind::Time),
+        ("status", IndexKind::Text),
+        ("blob", IndexKind::Bytes),
+    ];
+    mail.indexes = indexes.map(|(field, kind)| (field.to_owned(), kind)).to_vec();
+    [("jobs.", job), ("mail.", mail)]
+}

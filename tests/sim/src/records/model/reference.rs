@@ -1,0 +1,253 @@
+//! The reference: what records do, in maps, without windows, indexes or rows.
+//!
+//! It reads commands as bytes, as the kernel does, and has nothing else in common with it. One thing it must know of the
+//! kernel's way: where a record stands in the agenda of what is due (its *alarm*), because a tick does a bounded number
+//! of steps, and an alarm that rings too early, since it was put off lazily, is a step too.
+
+mod acts;
+mod catalogue;
+mod claims;
+mod moves;
+mod read;
+mod time;
+mod transact;
+
+use std::collections::BTreeMap;
+
+use contract::records::Record;
+use contract::records::types::{RecordType, StateKind};
+use contract::{Limits, Rejection, Value};
+use kernel::{Buckets, OpOutcome};
+
+use super::names::SPACES;
+
+/// Which record or cell.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Id {
+    pub(crate) space: u32,
+    pub(crate) branch: u32,
+    /// None if it is the name.
+    pub(crate) group: Option<String>,
+    pub(crate) name: String,
+}
+
+impl Id {
+    pub(crate) fn new(space: u32, branch: u32, group: Option<&str>, name: &str) -> Self {
+        let group = group.filter(|group| *group != name).map(str::to_owned);
+        Self { space, branch, group, name: name.to_owned() }
+    }
+
+    /// The group that it is in.
+    pub(crate) fn home(&self) -> &str {
+        self.group.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Its queue: the name up to the last separator.
+    pub(crate) fn queue(&self) -> &str {
+        let last = self.name.char_indices().rev().find(|(_, letter)| ".:/".contains(*letter));
+        last.map_or("", |(at, _)| &self.name[..=at])
+    }
+}
+
+/// What is kept under a name: a record, or the counters of one that is gone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) version: u64,
+    pub(crate) attempt: u64,
+    pub(crate) commit: u64,
+    pub(crate) created_us: u64,
+    pub(crate) updated_us: u64,
+    /// When it ends; of one that is gone, when its counters may go.
+    pub(crate) expires_us: Option<u64>,
+    pub(crate) expiry_alarm: Option<u64>,
+    pub(crate) lease_alarm: Option<u64>,
+    /// None: it is gone.
+    pub(crate) live: Option<Live>,
+}
+
+/// A record that exists.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Live {
+    /// The name of its type.
+    pub(crate) record_type: Option<String>,
+    pub(crate) state: String,
+    pub(crate) fields: BTreeMap<String, (Value, u64)>,
+    pub(crate) worker: Option<String>,
+    pub(crate) lease_us: Option<u64>,
+    pub(crate) ready_us: u64,
+    /// Ready, but not before `ready_us`, and no tick has said that this is over.
+    pub(crate) waiting: bool,
+    pub(crate) failures: u64,
+}
+
+impl Kept {
+    pub(crate) fn is_over(&self, wall_us: u64) -> bool {
+        self.live.is_some() && self.expires_us.is_some_and(|at| at <= wall_us)
+    }
+
+    fn live_mut(&mut self) -> &mut Live {
+        self.live.as_mut().expect("a record that is being written")
+    }
+}
+
+/// A cell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cell {
+    pub(crate) version: u64,
+    pub(crate) commit: u64,
+    pub(crate) value: Option<Value>,
+}
+
+/// A message on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) space: u32,
+    pub(crate) branch: u32,
+    pub(crate) source: String,
+    pub(crate) to: To,
+}
+
+/// Where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum To {
+    Group(Vec<u8>),
+    Topic(String, Vec<u8>),
+}
+
+/// What a command should be answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Expected {
+    Done(Vec<Outcome>),
+    Rejected(Rejection),
+}
+
+/// What an operation should have done.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    Is(OpOutcome),
+    Claimed(Id, Box<Record>),
+}
+
+/// A type as declared.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared {
+    pub(crate) definition: RecordType,
+    pub(crate) prefixes: Vec<String>,
+}
+
+impl Declared {
+    pub(crate) fn kind(&self, state: &str) -> StateKind {
+        let state = self.definition.states.iter().find(|other| other.name == state);
+        state.expect("a record is in a state of its type").kind
+    }
+}
+
+/// Time, command and place of a message: the order in which a tick meets them; then its bucket.
+pub(crate) type MessageKey = (u64, u64, u16, u16);
+
+/// Bucket, command and place of a message that waits to be published.
+pub(crate) type PublishKey = (u16, u64, u16);
+
+/// See the module.
+pub(crate) struct Reference {
+    pub(crate) buckets: Buckets,
+    pub(crate) limits: Limits,
+    pub(crate) types: BTreeMap<u32, Vec<Declared>>,
+    pub(crate) records: BTreeMap<Id, Kept>,
+    pub(crate) cells: BTreeMap<Id, Cell>,
+    /// The highest counters of each bucket that went with their rows.
+    pub(crate) floors: BTreeMap<u16, (u64, u64)>,
+    pub(crate) messages: BTreeMap<MessageKey, Message>,
+    pub(crate) to_publish: BTreeMap<PublishKey, Message>,
+    pub(crate) wall_us: u64,
+    pub(crate) cluster_us: u64,
+    pub(crate) commit: u64,
+    pub(crate) revision: u64,
+    /// Messages that the command has sent.
+    ordinal: u16,
+    /// What the command has changed, as it was before.
+    undo: Vec<Undo>,
+}
+
+enum Undo {
+    Record(Id, Option<Kept>),
+    Cell(Id, Option<Cell>),
+    Floor(u16, Option<(u64, u64)>),
+    Message(MessageKey, Option<Message>),
+    Publish(PublishKey, Option<Message>),
+}
+
+impl Reference {
+    /// A shard that was just made, before its spaces and types are declared.
+    pub(crate) fn new(buckets: Buckets, limits: Limits) -> Self {
+        let task = || Declared {
+            definition: RecordType::task(),
+            prefixes: vec![contract::records::types::TASK_PREFIX.to_owned()],
+        };
+        Self {
+            buckets,
+            limits,
+            types: SPACES.map(|(space, _)| (space, vec![task()])).into(),
+            records: BTreeMap::new(),
+            cells: BTreeMap::new(),
+            floors: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            to_publish: BTreeMap::new(),
+            wall_us: 0,
+            cluster_us: 0,
+            commit: 0,
+            revision: 1,
+            ordinal: 0,
+            undo: Vec::new(),
+        }
+    }
+
+    /// The times of the next entry: wall time rises, cluster time does not fall.
+    pub(crate) fn begin_entry(&mut self, wall_us: u64, cluster_us: u64) {
+        self.wall_us = wall_us.max(self.wall_us + 1);
+        self.cluster_us = cluster_us.max(self.cluster_us);
+    }
+
+    pub(crate) fn bucket(&self, id: &Id) -> u16 {
+        let name = SPACES.iter().find(|(space, _)| *space == id.space).expect("a known space").1;
+        self.buckets.of_group(name.as_bytes(), id.home().as_bytes())
+    }
+
+    fn set_record(&mut self, id: &Id, kept: Option<Kept>) {
+        let before = match kept {
+            Some(kept) => self.records.insert(id.clone(), kept),
+            None => self.records.remove(id),
+        };
+        self.undo.push(Undo::Record(id.clone(), before));
+    }
+
+    fn set_cell(&mut self, id: &Id, cell: Cell) {
+        let before = self.cells.insert(id.clone(), cell);
+        self.undo.push(Undo::Cell(id.clone(), before));
+    }
+
+    fn undo_to(&mut self, mark: usize) {
+        for undo in self.undo.drain(mark..).rev() {
+            match undo {
+                Undo::Record(id, before) => restore(&mut self.records, id, before),
+                Undo::Cell(id, before) => restore(&mut self.cells, id, before),
+                Undo::Floor(bucket, before) => restore(&mut self.floors, bucket, before),
+                Undo::Message(key, before) => restore(&mut self.messages, key, before),
+                Undo::Publish(key, before) => restore(&mut self.to_publish, key, before),
+            }
+        }
+    }
+}
+
+fn restore<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, before: Option<V>) {
+    match before {
+        None => map.remove(&key),
+        Some(value) => map.insert(key, value),
+    };
+}
+
+/// Where an alarm stands after a write: one that rings in time, or too early, is left alone.
+fn alarm(stands: Option<u64>, due: Option<u64>) -> Option<u64> {
+    let due = due?;
+    Some(stands.filter(|at| *at <= due).unwrap_or(due))
+}

@@ -1,0 +1,161 @@
+//! Attempts: claim, extend, release, complete, fail and rescue.
+
+use contract::Rejection;
+use contract::records::types::StateKind;
+use kernel::{ClaimNext, OpOutcome, RecordAct};
+
+use super::acts::{no_record, owned, written};
+use super::moves::{micros, wrong_state};
+use super::{Declared, Id, Kept, Outcome, Reference};
+
+impl Reference {
+    /// What only a worker does.
+    pub(super) fn attempt(&mut self, id: &Id, act: &RecordAct<'_>) -> Result<Outcome, Rejection> {
+        match act {
+            RecordAct::Claim { worker, lease_us } => self.claim(id, worker, *lease_us),
+            RecordAct::Extend { attempt, lease_us } => {
+                let (mut draft, declared) = self.attempted(id, *attempt)?;
+                self.lease(&mut draft, &declared, *lease_us);
+                Ok(written(self.store(id, draft)))
+            }
+            RecordAct::Release { attempt } => {
+                let (mut draft, declared) = self.attempted(id, *attempt)?;
+                self.give_back(&mut draft, 0);
+                draft.live_mut().state = declared.definition.states[0].name.clone();
+                Ok(written(self.store(id, draft)))
+            }
+            RecordAct::Complete { attempt, fields } => {
+                let (mut draft, declared) = self.attempted(id, *attempt)?;
+                self.write_fields(id, &mut draft, Some(&declared), &owned(fields), false)?;
+                self.move_to(id, &mut draft, &declared, &declared.definition.completed, false)?;
+                Ok(written(self.store(id, draft)))
+            }
+            RecordAct::Fail { attempt, fields } => {
+                let (mut draft, declared) = self.attempted(id, *attempt)?;
+                self.write_fields(id, &mut draft, Some(&declared), &owned(fields), false)?;
+                let state = draft.live_mut().state.clone();
+                if declared.kind(&state) == StateKind::Terminal {
+                    return Err(wrong_state(id, &state));
+                }
+                self.end_attempt(id, draft, &declared, false)
+            }
+            _ => unreachable!("that needs no attempt"),
+        }
+    }
+
+    fn claim(&mut self, id: &Id, worker: &str, lease_us: Option<u64>) -> Result<Outcome, Rejection> {
+        if !self.exists(id) {
+            return Err(no_record(id));
+        }
+        let mut draft = self.draft(id);
+        let live = draft.live_mut();
+        let Some(declared) = self.declared(id, live).cloned() else {
+            return Err(Rejection::NoSuchType { name: id.name.clone() });
+        };
+        let pauses = live.waiting && live.ready_us > self.wall_us;
+        if pauses || declared.kind(&live.state) != StateKind::Ready {
+            return Err(wrong_state(id, &live.state));
+        }
+        self.begin_attempt(&mut draft, &declared, lease_us);
+        self.hold(&mut draft, &declared);
+        draft.live_mut().worker = Some(worker.to_owned()).filter(|worker| !worker.is_empty());
+        self.store(id, draft);
+        let record = self.record(id).expect("it was just claimed");
+        Ok(Outcome::Claimed(id.clone(), Box::new(record)))
+    }
+
+    /// The record of a live attempt, about to be written.
+    fn attempted(&self, id: &Id, attempt: u64) -> Result<(Kept, Declared), Rejection> {
+        self.check_attempt(id, attempt)?;
+        let draft = self.draft(id);
+        let live = draft.live.as_ref().expect("it is held");
+        let declared = self.declared(id, live).expect("only records of a type are held").clone();
+        Ok((draft, declared))
+    }
+
+    /// Refuses an attempt that is not the live one.
+    pub(super) fn check_attempt(&self, id: &Id, given: u64) -> Result<(), Rejection> {
+        let kept = self.records.get(id);
+        let live = kept.and_then(|kept| kept.live.as_ref());
+        let held = live.is_some_and(|live| live.lease_us.is_some());
+        let floor = self.floors.get(&self.bucket(id)).map_or(0, |(_, attempt)| *attempt);
+        let attempt = kept.map_or(floor, |kept| kept.attempt);
+        if held && attempt == given {
+            return Ok(());
+        }
+        let state = match live {
+            None => "gone".to_owned(),
+            Some(live) if live.record_type.is_none() => "not of a type that can be claimed".to_owned(),
+            Some(live) => live.state.clone(),
+        };
+        let holder = live.filter(|_| held).and_then(|live| live.worker.clone());
+        Err(Rejection::Fenced { record: id.name.clone(), given, attempt, state, holder })
+    }
+
+    pub(super) fn end_attempt(
+        &mut self,
+        id: &Id,
+        mut draft: Kept,
+        declared: &Declared,
+        is_rescue: bool,
+    ) -> Result<Outcome, Rejection> {
+        let definition = &declared.definition;
+        draft.live_mut().failures += 1;
+        let (failures, attempt) = (draft.live_mut().failures, draft.attempt);
+        if failures >= definition.attempts_max {
+            self.move_to(id, &mut draft, declared, &definition.failed, false)?;
+            let version = self.store(id, draft);
+            self.tell(id, definition.exhausted_to.as_deref(), attempt, "exhausted");
+            return Ok(Outcome::Is(OpOutcome::Exhausted { version }));
+        }
+        let mut pause = definition.backoff.first;
+        for _ in 1..failures {
+            pause = (pause * 2).min(definition.backoff.max);
+        }
+        let pause_us = micros(pause.min(definition.backoff.max));
+        self.give_back(&mut draft, pause_us);
+        draft.live_mut().state = definition.states[0].name.clone();
+        let version = self.store(id, draft);
+        if is_rescue {
+            self.tell(id, definition.rescued_to.as_deref(), attempt, "rescued");
+        }
+        Ok(Outcome::Is(OpOutcome::Retried { version, pause_us }))
+    }
+
+    /// Takes what is first of all queues with a prefix.
+    pub(super) fn claim_next(&mut self, claim: &ClaimNext<'_>) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        let max = claim.records_max.min(self.limits.claim_records_max) as usize;
+        while outcomes.len() < max {
+            let of_claim = |id: &&Id| (id.space, id.branch) == (claim.space, claim.branch);
+            let ready = self.records.keys().filter(of_claim).filter(|id| id.queue().starts_with(claim.prefix));
+            let ready = ready.filter_map(|id| Some((self.ready_place(id)?, id)));
+            let Some((_, id)) = ready.min() else {
+                break;
+            };
+            let id = id.clone();
+            self.expire(&id);
+            if self.exists(&id) {
+                outcomes.push(self.claim(&id, claim.worker, claim.lease_us).expect("it is ready"));
+            }
+        }
+        outcomes
+    }
+
+    /// Order and time of a record that can be claimed, its own time over or not.
+    fn ready_place(&self, id: &Id) -> Option<(i64, u64)> {
+        let live = self.records[id].live.as_ref()?;
+        let declared = self.declared(id, live)?;
+        if live.waiting || declared.kind(&live.state) != StateKind::Ready {
+            return None;
+        }
+        let order = match &declared.definition.ready_order {
+            contract::records::types::ReadyOrder::Oldest => 0,
+            contract::records::types::ReadyOrder::Field(field) => match live.fields.get(field) {
+                Some((contract::Value::Integer(order), _)) => *order,
+                _ => 0,
+            },
+        };
+        Some((order, live.ready_us))
+    }
+}

@@ -1,0 +1,367 @@
+//! One stretch of random entries on a kernel and its store, against the reference, and the same entries again.
+//!
+//! Between entries the store is flushed, the kernel is loaded again from it, which forgets everything that it knew by
+//! heart, and the store is replaced by a restored image. At the end everything that is due is done, and the same
+//! entries are applied again: the hash after each must be equal, whatever was forgotten when.
+
+use kernel::records::get::whole_record;
+use kernel::{Answer, Body, Buckets, CatalogueChange, EntryHeader, Keys, OpOutcome};
+use contract::{Limits, Rejection, Retention};
+use kv::Writer;
+use session::{Envelope, Reply, Stamp};
+use testkit::random::Random;
+
+use super::compare::Both;
+use super::feed::Book;
+use super::generator::{Drawn, Generator, encode};
+use super::names::{GROUPS, NAMES, PLACES, SPACES, types};
+use super::post::Post;
+use super::reference::{Expected, Id, Outcome, Reference};
+use super::rows;
+use super::tally::{Tally, add};
+use crate::model::compare::same;
+use crate::model::instance::{Instance, Plan, text};
+
+/// Commands in one entry.
+const COMMANDS_MAX: u64 = 12;
+
+/// Ticks after which nothing may be due.
+const TICKS_MAX: u32 = 100_000;
+
+/// See the module.
+pub(crate) fn run(seed: u64, operations: u64, tally: &Tally) -> Result<(), String> {
+    let mut random = Random::new(seed);
+    let buckets = Buckets::new(*random.choose(&[1, 2, 8, 64])).expect("a power of two");
+    let plan = Plan::draw(&mut random);
+    let instance = Instance::genesis(&plan, Keys::new(1, 0), buckets)?;
+    let reference = Reference::new(buckets, Limits::default());
+    let mut stretch = Stretch {
+        random,
+        tally,
+        instance,
+        generation: 1,
+        reference,
+        post: Post::default(),
+        book: Book::default(),
+        entries: Vec::new(),
+        hashes: Vec::new(),
+    };
+    stretch.declare().map_err(|what| stretch.explain(&what))?;
+    let (mut done, mut checked) = (0, 0);
+    while done < operations {
+        let step = stretch.entry().and_then(|commands| {
+            done += commands;
+            stretch.between_entries()
+        });
+        step.map_err(|what| stretch.explain(&what))?;
+        if done - checked >= 300 {
+            checked = done;
+            stretch.check(false).map_err(|what| stretch.explain(&what))?;
+        }
+    }
+    stretch.drain().map_err(|what| stretch.explain(&what))?;
+    add(&tally.sent, stretch.post.sent());
+    stretch.again(buckets)
+}
+
+struct Stretch<'tally> {
+    random: Random,
+    tally: &'tally Tally,
+    instance: Instance,
+    generation: u32,
+    reference: Reference,
+    post: Post,
+    book: Book,
+    /// Every entry so far; the first has index 1.
+    entries: Vec<Vec<u8>>,
+    /// The running hash after each of them.
+    hashes: Vec<u64>,
+}
+
+impl Stretch<'_> {
+    fn explain(&self, what: &str) -> String {
+        format!("{what}\n  after {} entries on {}", self.entries.len(), self.instance.describe())
+    }
+
+    /// Spaces, branches, types, and limits that are small enough to be met.
+    fn declare(&mut self) -> Result<(), String> {
+        let mut limits = Limits::default();
+        limits.tombstone_age_us = *self.random.choose(&[0, 3_000, 40_000]);
+        limits.tick_steps_max = *self.random.choose(&[1, 3, 20, 256]);
+        limits.claim_records_max = *self.random.choose(&[2, 256]);
+        limits.record_fields_max = *self.random.choose(&[4, 256]);
+        let mut changes = vec![
+            CatalogueChange::CreateSpace { name: SPACES[1].1.to_owned() },
+            CatalogueChange::CreateBranch { space: 1, name: "draft".to_owned() },
+            CatalogueChange::SetLimits(limits),
+        ];
+        for (space, _) in SPACES {
+            // The inboxes keep every message that arrived.
+            changes.push(CatalogueChange::SetRetention { space, retention: Retention::ALL });
+            for (prefix, record_type) in types() {
+                let (prefix, record_type) = (prefix.to_owned(), Box::new(record_type));
+                changes.push(CatalogueChange::DeclareType { space, prefix, record_type });
+            }
+        }
+        let bodies = changes.into_iter().map(|change| encode(&Body::Catalogue(change)));
+        self.reference.begin_entry(1_000_000, 1_000);
+        let drawn = bodies.map(|body| Drawn { body, marked: Vec::new() }).collect();
+        self.apply(drawn)?;
+        // What the catalogue has become decides.
+        self.reference.limits = self.instance.kernel.catalogue().limits;
+        Ok(())
+    }
+
+    /// Lets time go on, mostly a little.
+    fn pass_time(&mut self) {
+        let random = &mut self.random;
+        let (wall_us, cluster_us) = (self.reference.wall_us, self.reference.cluster_us);
+        let day_us = self.reference.limits.tombstone_age_us;
+        let (wall, cluster) = match random.below(200) {
+            0..=119 => (random.below(300), random.below(300)),
+            120..=179 => (random.below(5_000), random.below(5_000)),
+            180..=194 => (random.below(60_000), random.below(60_000)),
+            195 => (random.below(2 * day_us + 2), 0),
+            196 => (0, random.below(700_000_000)),
+            // The clock was set back.
+            _ => return self.reference.begin_entry(wall_us.saturating_sub(5_000), cluster_us.saturating_sub(5_000)),
+        };
+        self.reference.begin_entry(wall_us + wall, cluster_us + cluster);
+    }
+
+    fn entry(&mut self) -> Result<u64, String> {
+        self.pass_time();
+        let commands = 1 + self.random.below(COMMANDS_MAX);
+        self.draw_and_apply(commands)?;
+        Ok(commands)
+    }
+
+    fn draw_and_apply(&mut self, commands: u64) -> Result<(), String> {
+        let mut expected = Vec::new();
+        for _ in 0..commands {
+            let mut generator =
+                Generator { random: &mut self.random, reference: &self.reference, post: &mut self.post };
+            let drawn = generator.command();
+            let answer = self.reference.apply(&drawn.body);
+            if matches!(answer, Expected::Done(_)) {
+                self.post.done(&drawn.marked, self.reference.wall_us, self.reference.commit);
+            }
+            expected.push((drawn, answer));
+        }
+        self.apply_expecting(&expected)
+    }
+
+    fn apply(&mut self, drawn: Vec<Drawn>) -> Result<(), String> {
+        let expected: Vec<_> = drawn
+            .into_iter()
+            .map(|drawn| {
+                let answer = self.reference.apply(&drawn.body);
+                (drawn, answer)
+            })
+            .collect();
+        self.apply_expecting(&expected)
+    }
+
+    /// Applies an entry and compares its answers and the feed.
+    fn apply_expecting(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
+        let stamp = Stamp { wall_us: self.reference.wall_us, cluster_us: self.reference.cluster_us };
+        let envelopes: Vec<_> = expected.iter().map(|(drawn, _)| envelope(&drawn.body)).collect();
+        let payload = EntryHeader::new(stamp).encode(envelopes.iter().map(Vec::as_slice));
+        self.entries.push(payload);
+        let replies = self.instance.apply(self.entries.last().expect("just pushed"))?;
+        same(|| "the number of replies".into(), &replies.len(), &expected.len())?;
+        for (reply, (drawn, expected)) in replies.iter().zip(expected) {
+            let Reply::Answer(answer) = Reply::decode(reply).map_err(text)? else {
+                return Err("a command without a session was taken for one".into());
+            };
+            let answer = Answer::decode(answer).map_err(text)?;
+            add(&self.tally.rejections, u64::from(matches!(answer, Answer::Rejected(_))));
+            self.compare(answer, expected).map_err(|what| {
+                let command = Body::decode(&drawn.body);
+                format!("{what}\n  in the answer to {command:?}")
+            })?;
+        }
+        self.hashes.push(self.instance.kernel.applied().hash);
+        add(&self.tally.operations, expected.len() as u64);
+        add(&self.tally.entries, 1);
+        let view = self.instance.view()?;
+        let both = Both { instance: &self.instance, view: &*view, reference: &self.reference };
+        both.applied(self.instance.next_due)?;
+        self.book.enter(&self.instance, &*view, &self.reference, self.tally)
+    }
+
+    fn compare(&self, answer: Answer, expected: &Expected) -> Result<(), String> {
+        let outcomes = match (answer, expected) {
+            (Answer::Rejected(found), Expected::Rejected(expected)) => {
+                return same(|| "the rejection".into(), &without_reason(found), expected);
+            }
+            (Answer::Done { outcomes, .. }, Expected::Done(expected)) if outcomes.len() == expected.len() => {
+                outcomes.into_iter().zip(expected)
+            }
+            (answer, expected) => return Err(format!("answered {answer:?}, expected {expected:?}")),
+        };
+        for (found, expected) in outcomes {
+            match (found, expected) {
+                (OpOutcome::Claimed(claimed), Outcome::Claimed(id, record)) => {
+                    add(&self.tally.claims, 1);
+                    let group = claimed.group.as_deref();
+                    let found = Id { space: claimed.space, branch: id.branch, group: claimed.group.clone(), name: claimed.name.clone() };
+                    same(|| "which record was claimed".into(), &found, id)?;
+                    let (space, branch, name) = (id.space, id.branch, id.name.as_str());
+                    let cell = kernel::keys::CellId { bucket: 0, space, branch, group, name };
+                    let (catalogue, keys) = (self.instance.kernel.catalogue(), self.instance.keys);
+                    let whole = whole_record(&claimed.row, &cell, catalogue, keys, claimed.stamp).map_err(text)?;
+                    same(|| "the record that was claimed".into(), &whole, record)?;
+                }
+                (found, Outcome::Is(expected)) => same(|| "an outcome".into(), &found, expected)?,
+                (found, expected) => return Err(format!("did {found:?}, expected {expected:?}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn between_entries(&mut self) -> Result<(), String> {
+        let view = self.instance.view()?;
+        self.post.collect(&self.instance, &*view, self.reference.buckets.count())?;
+        let both = Both { instance: &self.instance, view: &*view, reference: &self.reference };
+        for _ in 0..3 {
+            let (space, branch) = *self.random.choose(&PLACES);
+            let group = if self.random.one_in(2) { None } else { Some(*self.random.choose(&GROUPS)) };
+            both.thing(&Id::new(space, branch, group, *self.random.choose(&NAMES)))?;
+        }
+        both.scan(&mut self.random)?;
+        add(&self.tally.reads, 4);
+        match self.random.below(300) {
+            0..=14 => self.instance.flush(),
+            15..=29 => self.reload(),
+            30..=35 => self.restart(),
+            36..=40 => self.change_over(),
+            _ => Ok(()),
+        }
+    }
+
+    /// The numbered checks, and everything against the reference.
+    fn check(&mut self, drained: bool) -> Result<(), String> {
+        let view = self.instance.view()?;
+        rows::check(&self.instance, &*view)?;
+        self.post.check(&self.instance, &*view, drained)?;
+        let both = Both { instance: &self.instance, view: &*view, reference: &self.reference };
+        let reads = both.everything(&mut self.random)?;
+        add(&self.tally.reads, reads);
+        add(&self.tally.checks, 1);
+        Ok(())
+    }
+
+    /// The kernel forgets what it knows by heart.
+    fn reload(&mut self) -> Result<(), String> {
+        self.instance.reload()?;
+        add(&self.tally.reloads, 1);
+        self.compare_next_due()
+    }
+
+    fn compare_next_due(&mut self) -> Result<(), String> {
+        let view = self.instance.view()?;
+        let next_due = self.instance.kernel.next_due(view.clone()).map_err(text)?;
+        Both { instance: &self.instance, view: &*view, reference: &self.reference }.applied(next_due)
+    }
+
+    /// Loses what was not flushed, and applies it again.
+    fn restart(&mut self) -> Result<(), String> {
+        let applied = *self.instance.kernel.applied();
+        let placeholder = Instance::genesis(&Plan::memory(), self.instance.keys, Buckets::default())?;
+        let instance = std::mem::replace(&mut self.instance, placeholder);
+        self.instance = instance.restart(&self.entries)?;
+        add(&self.tally.reloads, 1);
+        same(|| "what was applied, after a restart".into(), self.instance.kernel.applied(), &applied)?;
+        self.compare_next_due()
+    }
+
+    /// Goes on with a restored image, in another generation and on another store.
+    fn change_over(&mut self) -> Result<(), String> {
+        let (image, _) = self.instance.image()?;
+        self.generation += 1;
+        let plan = Plan::draw(&mut self.random);
+        let restored = Instance::restore(&plan, Keys::new(self.generation, 0), &image)?;
+        if restored.image()?.0 != image {
+            return Err("the image of a restored image is another".into());
+        }
+        self.instance = restored;
+        add(&self.tally.images, 1);
+        self.compare_next_due()
+    }
+
+    /// Lets all time pass, until nothing is due any more.
+    fn drain(&mut self) -> Result<(), String> {
+        self.check(false)?;
+        let forever_us = 200_000_000 + 2 * self.reference.limits.tombstone_age_us;
+        for _ in 0..TICKS_MAX {
+            let next = self.reference.next_due();
+            let view = self.instance.view()?;
+            self.post.collect(&self.instance, &*view, self.reference.buckets.count())?;
+            if next.wall_us.is_none() && next.cluster_us.is_none() {
+                let gone = self.reference.records.values().filter(|kept| kept.live.is_none()).count();
+                add(&self.tally.forgotten, self.reference.floors.len() as u64);
+                same(|| "rows of deleted records when nothing is due any more".into(), &gone, &0)?;
+                return self.check(true);
+            }
+            let (wall_us, cluster_us) = (self.reference.wall_us, self.reference.cluster_us);
+            let later = |next: Option<u64>, now: u64| next.map_or(now, |next| next.max(now));
+            let step = if self.random.one_in(20) { forever_us } else { 0 };
+            self.reference.begin_entry(later(next.wall_us, wall_us) + step, later(next.cluster_us, cluster_us) + step);
+            self.apply(vec![Drawn { body: encode(&Body::Tick), marked: Vec::new() }])?;
+        }
+        Err(format!("something is still due after {TICKS_MAX} ticks: {:?}", self.reference.next_due()))
+    }
+
+    /// Applies the same entries again: with the kernel loaded anew at random, and with an image in the middle.
+    fn again(mut self, buckets: Buckets) -> Result<(), String> {
+        let (image, _) = self.instance.image()?;
+        let middle = self.random.index(self.entries.len());
+        let reload_one_in = *self.random.choose(&[1, 5, 50, u64::MAX]);
+        let plan = Plan::draw(&mut self.random);
+        let mut twin = Instance::genesis(&plan, Keys::new(12_345, 0), buckets)?;
+        for (number, (entry, hash)) in self.entries.iter().zip(&self.hashes).enumerate() {
+            twin.apply(entry)?;
+            same(|| format!("the hash after entry {}, applied again", number + 1), &twin.kernel.applied().hash, hash)?;
+            if number == middle {
+                let plan = Plan::draw(&mut self.random);
+                twin = Instance::restore(&plan, Keys::new(77, 0), &twin.image()?.0)?;
+            } else if self.random.one_in(reload_one_in) {
+                twin.reload()?;
+            } else if self.random.one_in(60) {
+                twin.flush()?;
+            }
+        }
+        if twin.image()?.0 != image {
+            return Err("the same entries gave another image".into());
+        }
+        add(&self.tally.replayed, self.entries.len() as u64);
+        Ok(())
+    }
+}
+
+fn envelope(body: &[u8]) -> Vec<u8> {
+    let machine = kernel::machine::MACHINE;
+    let envelope = Envelope {
+        machine,
+        session: None,
+        request: 1,
+        lowest_pending: 1,
+        catalogue_revision: 1,
+        identity: b"someone",
+        body,
+    };
+    let mut writer = Writer::new();
+    envelope.encode(&mut writer);
+    writer.finish()
+}
+
+/// What a rejection says without the sentence that explains it.
+fn without_reason(mut rejection: Rejection) -> Rejection {
+    match &mut rejection {
+        Rejection::WrongState { reason, .. } | Rejection::InvalidDeclaration { reason, .. } => *reason = "",
+        Rejection::WrongKind { wanted, .. } => *wanted = "",
+        _ => {}
+    }
+    rejection
+}
