@@ -29,6 +29,8 @@ pub struct Kernel {
 pub struct Effects {
     /// Everything that changed, what was applied included.
     pub batch: Batch,
+    /// How many rows the commands wrote, without those that are written once for the whole entry.
+    pub command_rows: usize,
     /// The reply to each command, in order.
     pub replies: Vec<Vec<u8>>,
     /// When the next thing will be due.
@@ -96,13 +98,14 @@ impl Kernel {
             self.machine.apply(&mut state, stamp, commit, command, &mut reply)?;
             replies.push(reply.finish());
         }
+        let command_rows = state.writes().len();
         self.machine.machine_mut().finish_entry(&mut state, stamp, commit)?;
         let hash = hash_effects(before.hash, index, &state);
         self.applied = Applied { index, commit, stamp, hash };
         assert!(stamp.wall_us > before.stamp.wall_us, "K4: {before:?} then {stamp:?}");
         state.put(self.keys().applied(), self.applied.encode());
         let next_due = self.machine.machine_mut().next_due(&state)?;
-        Ok(Effects { batch: state.into_batch(), replies, next_due })
+        Ok(Effects { batch: state.into_batch(), command_rows, replies, next_due })
     }
 }
 

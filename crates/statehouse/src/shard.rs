@@ -4,7 +4,7 @@
 //! closing (journal first, then the loop, then a last flush).
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -76,6 +76,7 @@ pub(crate) struct Shared {
     failure: Mutex<Option<Error>>,
     /// Set with the failure, so that the usual case takes no lock.
     failed: AtomicBool,
+    pub(crate) command_rows: AtomicU64,
 }
 
 impl Shared {
@@ -163,6 +164,7 @@ impl Shard {
             catalogue: ArcSwap::from_pointee(kernel.catalogue().clone()),
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
+            command_rows: AtomicU64::new(0),
         });
         let applied_at_open = kernel.applied().index;
         let agenda = Arc::new(Agenda::default());
