@@ -4,6 +4,7 @@
 //! stands exactly where the record says).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use kv::{Key, KeyRange, Staging};
 use session::Halt;
@@ -47,26 +48,15 @@ enum Index {
 }
 
 /// The low ends of the indexes, and what the command at hand changes in them.
+#[derive(Default)]
 pub(crate) struct Windows {
     ready: BTreeMap<Queue, Window>,
     wall: Window,
     cluster: Window,
     /// For each prefix that was asked for, the queues that begin with it; perhaps some that are empty now.
-    queues: BTreeMap<Queue, BTreeSet<String>>,
+    queues: BTreeMap<Queue, Arc<BTreeSet<Queue>>>,
     /// Added (true) and removed entries of the command at hand.
     noted: Vec<(Index, Entry, bool)>,
-}
-
-impl Default for Windows {
-    fn default() -> Self {
-        Self {
-            ready: BTreeMap::new(),
-            wall: Window::new(),
-            cluster: Window::new(),
-            queues: BTreeMap::new(),
-            noted: Vec::new(),
-        }
-    }
 }
 
 impl Windows {
@@ -97,22 +87,17 @@ impl Windows {
         }
     }
 
-    /// Whether the queues with this prefix are known.
-    pub(crate) fn knows_queues(&self, prefix: &Queue) -> bool {
-        self.queues.contains_key(prefix)
-    }
-
     /// These are the queues with this prefix.
-    pub(crate) fn learn_queues(&mut self, prefix: Queue, names: BTreeSet<String>) {
+    pub(crate) fn learn_queues(&mut self, prefix: Queue, queues: Arc<BTreeSet<Queue>>) {
         if self.queues.len() >= PREFIXES_MAX {
             self.queues.clear();
         }
-        self.queues.insert(prefix, names);
+        self.queues.insert(prefix, queues);
     }
 
-    /// The names of the queues with this prefix, if they are known.
-    pub(crate) fn queues(&self, prefix: &Queue) -> impl Iterator<Item = &str> {
-        self.queues.get(prefix).into_iter().flatten().map(String::as_str)
+    /// The queues with this prefix, if they are known.
+    pub(crate) fn queues(&self, prefix: &Queue) -> Option<Arc<BTreeSet<Queue>>> {
+        self.queues.get(prefix).cloned()
     }
 
     /// The first record of a queue.
@@ -123,10 +108,13 @@ impl Windows {
         buckets: u16,
         queue: &Queue,
     ) -> Result<Option<Entry>, Halt> {
-        if !self.ready.contains_key(queue) && self.ready.len() >= QUEUES_MAX {
-            self.ready.pop_first();
+        if !self.ready.contains_key(queue) {
+            if self.ready.len() >= QUEUES_MAX {
+                self.ready.pop_first();
+            }
+            self.ready.insert(queue.clone(), Window::default());
         }
-        let window = self.ready.entry(queue.clone()).or_insert_with(Window::new);
+        let window = self.ready.get_mut(queue).expect("it was put there");
         let range = |bucket| whole(keys.ready_prefix(bucket, queue.space, queue.branch, &queue.name));
         Ok(window.first(state, buckets, range)?.cloned())
     }
@@ -147,11 +135,11 @@ impl Windows {
     }
 }
 
-fn learn_queue(queues: &mut BTreeMap<Queue, BTreeSet<String>>, queue: &Queue) {
-    for (prefix, names) in queues {
+fn learn_queue(queues: &mut BTreeMap<Queue, Arc<BTreeSet<Queue>>>, queue: &Queue) {
+    for (prefix, known) in queues {
         let inside = prefix.space == queue.space && prefix.branch == queue.branch;
-        if inside && queue.name.starts_with(&prefix.name) && !names.contains(&queue.name) {
-            names.insert(queue.name.clone());
+        if inside && queue.name.starts_with(&prefix.name) && !known.contains(queue) {
+            Arc::make_mut(known).insert(queue.clone());
         }
     }
 }
