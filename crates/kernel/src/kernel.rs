@@ -16,9 +16,6 @@ use crate::keys::{GENERATION_BYTES, Keys};
 use crate::machine::{Contracts, NextDue};
 use crate::place::Buckets;
 
-/// What most replies fit into.
-const REPLY_BYTES: usize = 24;
-
 /// See the module.
 pub struct Kernel {
     applied: Applied,
@@ -90,13 +87,15 @@ impl Kernel {
         };
         let mut state = Staging::new(view);
         let mut replies = Vec::with_capacity(commands.len());
+        // Replies are put together here, so that each is allocated once, at its size.
+        let mut reply = Writer::new();
         let mut commit = before.commit;
         for command in commands {
             commit += 1;
             state.savepoint();
-            let mut reply = Writer::with_capacity(REPLY_BYTES);
+            reply.clear();
             self.machine.apply(&mut state, stamp, commit, command, &mut reply)?;
-            replies.push(reply.finish());
+            replies.push(reply.as_slice().to_vec());
         }
         let command_rows = state.writes().len();
         self.machine.machine_mut().finish_entry(&mut state, stamp, commit)?;

@@ -89,6 +89,11 @@ impl Writer {
         self.bytes.clear();
     }
 
+    /// Forgets what was written behind the first `length` bytes.
+    pub fn truncate(&mut self, length: usize) {
+        self.bytes.truncate(length);
+    }
+
     /// The bytes written so far.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes

@@ -64,7 +64,7 @@ pub(crate) struct Noted<'name> {
 /// The changes of the entry that is being applied.
 #[derive(Default)]
 pub(crate) struct ChangeLog {
-    encoded: Vec<u8>,
+    encoded: Writer,
     at_savepoint: usize,
 }
 
@@ -79,7 +79,7 @@ impl ChangeLog {
 
     /// Notes a change by the command with this number.
     pub(crate) fn note(&mut self, commit: u64, change: &Noted<'_>) {
-        let mut writer = Writer::with_capacity(48 + change.name.len());
+        let writer = &mut self.encoded;
         writer.u64(commit).u8(change.subject as u8).u8(change.reason as u8);
         writer.u32(change.space).u32(change.branch);
         match change.group {
@@ -87,7 +87,6 @@ impl ChangeLog {
             Some(group) => writer.u8(1).bytes(group.as_bytes()),
         };
         writer.bytes(change.name.as_bytes()).u64(change.version);
-        self.encoded.extend_from_slice(writer.as_slice());
     }
 
     /// Writes the entry's row, if anything changed. `commit` is the number of the entry's last command.
@@ -96,7 +95,7 @@ impl ChangeLog {
             return;
         }
         state.put_encoded(keys.changes(commit), |writer| {
-            writer.u8(FORMAT).u64(stamp.wall_us).raw(&self.encoded);
+            writer.u8(FORMAT).u64(stamp.wall_us).raw(self.encoded.as_slice());
         });
         self.encoded.clear();
     }
