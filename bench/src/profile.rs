@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 /// One operation on tasks, each claimed once.
 fn records(house: &Statehouse, op: &str, callers: u64, duration: Duration) {
     let work = Work::new(house, "jobs.work.");
-    work.fill(tasks_for(callers, duration));
+    work.fill_and_settle(house, tasks_for(callers, duration));
     if op == "step" {
         callers::run_while(callers, duration / 4, |random| work.claim(random));
     }

@@ -53,6 +53,13 @@ impl Work {
         }
     }
 
+    /// Puts so many new tasks into the queue and waits until the store has nothing to merge, as after a long time.
+    pub fn fill_and_settle(&self, house: &Statehouse, count: u64) {
+        self.fill(count);
+        house.flush().expect("flush");
+        house.settle().expect("settle");
+    }
+
     fn put(&self) -> Pending<Written> {
         let task = self.next.fetch_add(1, Ordering::Relaxed);
         let fields = [("to", "someone@example.org"), ("params", "a hundred bytes of parameters, more or less: ......")];

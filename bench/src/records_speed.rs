@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> Report {
     let mut claims = Vec::new();
     let mut step_rows = 0.0;
     for callers in CALLERS {
-        work.fill(tasks_for(callers, duration));
+        work.fill_and_settle(&house, tasks_for(callers, duration));
         claims.push(measure(&house, "claim", callers, duration, |random| work.claim(random)));
         let step = measure(&house, "step", callers, duration, |random| work.step(random));
         step_rows = step.rows;
@@ -94,7 +94,7 @@ pub fn measure(
 /// Workers on a queue that is kept full. Gives finished tasks a second.
 fn measure_loop(house: &Statehouse, queued: u64, duration: Duration) -> f64 {
     let work = Work::new(house, "jobs.loop.");
-    work.fill(queued);
+    work.fill_and_settle(house, queued);
     let stop = AtomicBool::new(false);
     let run = std::thread::scope(|scope| {
         scope.spawn(|| {
