@@ -1,10 +1,14 @@
 //! Runs an operation from many threads for a while, and says how fast it was.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use testkit::random::Random;
+
+/// How often it is looked whether all callers are done.
+const POLL: Duration = Duration::from_millis(10);
 
 /// How fast an operation was.
 pub struct Measured {
@@ -30,6 +34,15 @@ pub fn histogram() -> Histogram<u64> {
 
 /// Calls `operation` from `callers` threads, each again as soon as it returns.
 pub fn run(callers: u64, duration: Duration, operation: impl Fn(&mut Random) + Sync) -> Measured {
+    run_while(callers, duration, |random| {
+        operation(random);
+        true
+    })
+}
+
+/// The same, until there is nothing left to do: a caller whose operation gives false is done, and that call does not
+/// count.
+pub fn run_while(callers: u64, duration: Duration, operation: impl Fn(&mut Random) -> bool + Sync) -> Measured {
     let stop = AtomicBool::new(false);
     let started = Instant::now();
     let cpu_before = crate::resources::cpu_seconds();
@@ -42,7 +55,9 @@ pub fn run(callers: u64, duration: Duration, operation: impl Fn(&mut Random) + S
                     let mut latencies = histogram();
                     while !stop.load(Ordering::Relaxed) {
                         let before = Instant::now();
-                        operation(&mut random);
+                        if !operation(&mut random) {
+                            break;
+                        }
                         let elapsed = u64::try_from(before.elapsed().as_nanos()).unwrap_or(u64::MAX);
                         latencies.saturating_record(elapsed);
                     }
@@ -50,7 +65,9 @@ pub fn run(callers: u64, duration: Duration, operation: impl Fn(&mut Random) + S
                 })
             })
             .collect();
-        std::thread::sleep(duration);
+        while started.elapsed() < duration && !threads.iter().all(ScopedJoinHandle::is_finished) {
+            std::thread::sleep(duration.saturating_sub(started.elapsed()).min(POLL));
+        }
         stop.store(true, Ordering::Relaxed);
         threads.into_iter().map(|thread| thread.join().expect("a caller")).collect()
     });

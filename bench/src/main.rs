@@ -2,16 +2,22 @@
 //!
 //! - `speed`: durable `set`, `cas` and `get` at 1, 16 and 256 callers, and how long a replay takes.
 //! - `profile`: one operation at one number of callers, to run a profiler on.
+//! - `records-due`: sweeps and claims among ever more records, on a queue that was worked off, and after a reopening.
+//! - `records-speed`: durable `claim`, `step` and `complete`, and `get`, at 1 to 256 callers, and workers on a queue.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
 //! `show TOPIC ITEM FIGURE (goal GOAL) ok|short`.
 
 mod bare_append;
+mod bare_kernel;
 mod bare_map;
 mod callers;
 mod flat;
 mod profile;
+mod record_work;
+mod records_due;
+mod records_speed;
 mod resources;
 mod restart;
 mod speed;
@@ -30,6 +36,8 @@ fn main() -> ExitCode {
     };
     let report = match workload.as_str() {
         "speed" => speed::run(&arguments),
+        "records-due" => records_due::run(&arguments),
+        "records-speed" => records_speed::run(&arguments),
         "flat" => flat::run(&arguments),
         "profile" => return profile::run(&arguments),
         "restart-child" => return restart::child(&arguments),

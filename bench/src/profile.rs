@@ -1,11 +1,15 @@
 //! One operation at one number of callers, for as long as asked: `bench profile --op set --callers 256`.
+//!
+//! The operations: `set`, `cas` and `get` of cells, `claim` and `step` of records.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use statehouse::Options;
+use statehouse::{Options, Statehouse};
 
 use crate::callers;
+use crate::record_work::Work;
+use crate::records_speed::{measure, tasks_for};
 use crate::speed::{VALUE_BYTES, load, name, print_row, swap};
 use testkit::arguments::Arguments;
 
@@ -15,9 +19,13 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let duration = Duration::from_millis(arguments.number("milliseconds", 5_000));
     let directory = tempfile::tempdir().expect("a directory");
     let house = Options::default().open(directory.path().join("house")).expect("a house");
+    let op = arguments.text("op").unwrap_or("set");
+    if op == "claim" || op == "step" {
+        records(&house, op, callers, duration);
+        return ExitCode::SUCCESS;
+    }
     let cells = house.cells();
     load(&house, cells_count);
-    let op = arguments.text("op").unwrap_or("set");
     let before = house.status().expect("status");
     let measured = callers::run(callers, duration, |random| match op {
         "get" => {
@@ -33,4 +41,18 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let batch = (after.commit - before.commit) as f64 / entries as f64;
     print_row(op, callers, &measured, &format!("{batch:.1} commands an entry"));
     ExitCode::SUCCESS
+}
+
+/// One operation on tasks, each claimed once.
+fn records(house: &Statehouse, op: &str, callers: u64, duration: Duration) {
+    let work = Work::new(house, "jobs.work.");
+    work.fill_and_settle(house, tasks_for(callers, duration));
+    if op == "step" {
+        callers::run_while(callers, duration / 4, |random| work.claim(random));
+    }
+    println!("ready to be profiled: {op}");
+    measure(house, op, callers, duration, |random| match op {
+        "step" => work.step(random),
+        _ => work.claim(random),
+    });
 }

@@ -18,9 +18,6 @@ use crate::machine::{Contracts, NextDue};
 use crate::place::Buckets;
 use crate::records::schedule::ReadyQueue;
 
-/// What most replies fit into.
-const REPLY_BYTES: usize = 24;
-
 /// See the module.
 pub struct Kernel {
     applied: Applied,
@@ -31,6 +28,8 @@ pub struct Kernel {
 pub struct Effects {
     /// Everything that changed, what was applied included.
     pub batch: Batch,
+    /// How many rows the commands wrote, without those that are written once for the whole entry.
+    pub command_rows: usize,
     /// The reply to each command, in order.
     pub replies: Vec<Vec<u8>>,
     /// When the next thing will be due.
@@ -95,14 +94,17 @@ impl Kernel {
         };
         let mut state = Staging::new(view);
         let mut replies = Vec::with_capacity(commands.len());
+        // Replies are put together here, so that each is allocated once, at its size.
+        let mut reply = Writer::new();
         let mut commit = before.commit;
         for command in commands {
             commit += 1;
             state.savepoint();
-            let mut reply = Writer::with_capacity(REPLY_BYTES);
+            reply.clear();
             self.machine.apply(&mut state, stamp, commit, command, &mut reply)?;
-            replies.push(reply.finish());
+            replies.push(reply.as_slice().to_vec());
         }
+        let command_rows = state.writes().len();
         self.machine.machine_mut().finish_entry(&mut state, stamp, commit)?;
         let hash = hash_effects(before.hash, index, &state);
         self.applied = Applied { index, commit, stamp, hash };
@@ -112,7 +114,7 @@ impl Kernel {
         let machine = self.machine.machine_mut();
         let publishes = std::mem::take(&mut machine.folded.publishes);
         let readied = std::mem::take(&mut machine.windows.readied);
-        Ok(Effects { batch: state.into_batch(), replies, next_due, readied, publishes })
+        Ok(Effects { batch: state.into_batch(), command_rows, replies, next_due, readied, publishes })
     }
 }
 

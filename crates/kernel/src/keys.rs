@@ -368,13 +368,9 @@ fn take_bytes(bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut taken = Vec::new();
     let mut rest = bytes;
     loop {
-        let (byte, after) = rest.split_first()?;
-        if *byte != 0 {
-            taken.push(*byte);
-            rest = after;
-            continue;
-        }
-        let (second, after) = after.split_first()?;
+        let zero = rest.iter().position(|byte| *byte == 0)?;
+        taken.extend_from_slice(&rest[..zero]);
+        let (second, after) = rest[zero + 1..].split_first()?;
         rest = after;
         match *second {
             0x00 => return Some((taken, rest)),

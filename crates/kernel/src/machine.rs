@@ -1,7 +1,7 @@
 //! The data contracts as one deterministic machine.
 
 use contract::Rejection;
-use kv::{Staging, Writer};
+use kv::{Bytes, Key, Staging, Writer};
 use session::{Call, Halt, Machine, Stamp};
 
 use crate::answer::{Answer, OpOutcome};
@@ -26,6 +26,8 @@ pub(crate) struct Applying<'entry> {
     pub(crate) keys: Keys,
     pub(crate) windows: &'entry mut Windows,
     pub(crate) call: &'entry Call<'entry>,
+    /// The row of the fence's record, for the first operation on it.
+    pub(crate) fenced_row: Option<(Key, Bytes)>,
     /// Messages that the command has sent so far.
     pub(crate) messages: u32,
 }
@@ -98,7 +100,7 @@ impl Contracts {
         call: &'entry Call<'entry>,
     ) -> Applying<'entry> {
         let Self { catalogue, keys, folded, windows } = self;
-        Applying { state, folded, catalogue, keys: *keys, windows, call, messages: 0 }
+        Applying { state, folded, catalogue, keys: *keys, windows, call, fenced_row: None, messages: 0 }
     }
 
     /// When the next thing is due: wall and cluster time.

@@ -126,6 +126,8 @@ fn check_fence(
     place: &Place<'_>,
     transact: &Transact<'_>,
 ) -> Result<Result<(), Rejection>, Halt> {
+    // What an earlier transaction of the same tick left here may have changed since.
+    applying.fenced_row = None;
     let Some(fence) = transact.fence else {
         return Ok(Ok(()));
     };
@@ -139,7 +141,10 @@ fn check_fence(
     };
     let opened = open(applying, &record)?;
     let row = opened.row()?;
-    Ok(state::check_fence(&record, &row, applying.declared(&record, &row), fence.attempt))
+    let checked = state::check_fence(&record, &row, applying.declared(&record, &row), fence.attempt);
+    drop(row);
+    applying.fenced_row = opened.into_bytes().map(|bytes| (applying.keys.record(&record), bytes));
+    Ok(checked)
 }
 
 fn within_limits(catalogue: &Catalogue, call: &Call<'_>, transact: &Transact<'_>) -> Result<(), Rejection> {

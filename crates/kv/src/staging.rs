@@ -106,7 +106,7 @@ impl Staging {
     }
 
     /// The staged writes in key order; none deletes.
-    pub fn writes(&self) -> impl Iterator<Item = (&Key, Option<&Bytes>)> {
+    pub fn writes(&self) -> impl ExactSizeIterator<Item = (&Key, Option<&Bytes>)> {
         self.writes.iter().map(|(key, value)| (key, value.as_ref()))
     }
 

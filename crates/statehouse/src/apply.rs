@@ -4,6 +4,7 @@
 //! later command is refused, and reopening replays from the journal.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -78,6 +79,7 @@ impl ApplyLoop {
                 unreachable!("the batch of an entry carries no condition")
             }
         }
+        self.shared.command_rows.fetch_add(effects.command_rows as u64, Ordering::Relaxed);
         self.agenda.set(effects.next_due);
         self.waiters.ready(&effects.readied);
         if effects.publishes {

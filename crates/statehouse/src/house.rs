@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::limits::{PAGE_ROWS_MAX, SCAN_ROWS_MAX};
@@ -44,6 +45,8 @@ pub struct Status {
     pub applied_index: u64,
     /// A hash over everything that was ever applied.
     pub effects_hash: u64,
+    /// Rows that commands wrote since the directory was opened, without those that are written once for an entry.
+    pub command_rows: u64,
     /// Bytes of the journal's files.
     pub journal_bytes: u64,
     /// Bytes of the store's tables.
@@ -127,6 +130,7 @@ impl Statehouse {
             commit: applied.commit,
             applied_index: applied.index,
             effects_hash: applied.hash,
+            command_rows: self.shard.shared.command_rows.load(Ordering::Relaxed),
             journal_bytes: self.shard.journal_bytes(),
             store_bytes: self.shard.store_bytes(),
             memory_bytes: self.shard.memory_bytes(),

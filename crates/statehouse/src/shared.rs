@@ -1,6 +1,6 @@
 //! What the apply loop tells everybody else: the catalogue in force, how far it is, and why it stopped.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -17,6 +17,8 @@ pub(crate) struct Shared {
     failure: Mutex<Option<Error>>,
     /// Set with the failure, so that the usual case takes no lock.
     failed: AtomicBool,
+    /// Rows that commands wrote since the store was opened.
+    pub(crate) command_rows: AtomicU64,
 }
 
 impl Shared {
@@ -27,6 +29,7 @@ impl Shared {
             arrivals: Arrivals::new(commit),
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
+            command_rows: AtomicU64::new(0),
         }
     }
 

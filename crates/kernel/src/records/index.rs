@@ -34,6 +34,11 @@ pub(crate) fn update(
     before: &Row<'_>,
     after: &Row<'_>,
 ) -> Result<(), Halt> {
+    let indexed =
+        |row: &Row<'_>| applying.declared(record, row).is_some_and(|declared| !declared.definition.indexes.is_empty());
+    if !indexed(before) && !indexed(after) {
+        return Ok(());
+    }
     let old = entries(applying, record, before)?;
     let new = entries(applying, record, after)?;
     if old == new {

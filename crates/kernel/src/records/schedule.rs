@@ -4,6 +4,7 @@
 //! stands exactly where the record says).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use kv::{Key, KeyRange, Staging};
 use session::Halt;
@@ -50,29 +51,17 @@ enum Index {
 }
 
 /// The low ends of the indexes, and what the command at hand changes in them.
+#[derive(Default)]
 pub(crate) struct Windows {
     ready: BTreeMap<ReadyQueue, Window>,
     wall: Window,
     cluster: Window,
     /// For each prefix that was asked for, the queues that begin with it; perhaps some that are empty now.
-    queues: BTreeMap<ReadyQueue, BTreeSet<String>>,
+    queues: BTreeMap<ReadyQueue, Arc<BTreeSet<ReadyQueue>>>,
     /// The queues of records that have become ready in the entry at hand, one for each record.
     pub(crate) readied: Vec<ReadyQueue>,
     /// Added (true) and removed entries of the command at hand.
     noted: Vec<(Index, Entry, bool)>,
-}
-
-impl Default for Windows {
-    fn default() -> Self {
-        Self {
-            ready: BTreeMap::new(),
-            wall: Window::new(),
-            cluster: Window::new(),
-            queues: BTreeMap::new(),
-            readied: Vec::new(),
-            noted: Vec::new(),
-        }
-    }
 }
 
 impl Windows {
@@ -104,22 +93,17 @@ impl Windows {
         }
     }
 
-    /// Whether the queues with this prefix are known.
-    pub(crate) fn knows_queues(&self, prefix: &ReadyQueue) -> bool {
-        self.queues.contains_key(prefix)
-    }
-
     /// These are the queues with this prefix.
-    pub(crate) fn learn_queues(&mut self, prefix: ReadyQueue, names: BTreeSet<String>) {
+    pub(crate) fn learn_queues(&mut self, prefix: ReadyQueue, queues: Arc<BTreeSet<ReadyQueue>>) {
         if self.queues.len() >= PREFIXES_MAX {
             self.queues.clear();
         }
-        self.queues.insert(prefix, names);
+        self.queues.insert(prefix, queues);
     }
 
-    /// The names of the queues with this prefix, if they are known.
-    pub(crate) fn queues(&self, prefix: &ReadyQueue) -> impl Iterator<Item = &str> {
-        self.queues.get(prefix).into_iter().flatten().map(String::as_str)
+    /// The queues with this prefix, if they are known.
+    pub(crate) fn queues(&self, prefix: &ReadyQueue) -> Option<Arc<BTreeSet<ReadyQueue>>> {
+        self.queues.get(prefix).cloned()
     }
 
     /// The first record of a queue.
@@ -130,10 +114,13 @@ impl Windows {
         buckets: u16,
         queue: &ReadyQueue,
     ) -> Result<Option<Entry>, Halt> {
-        if !self.ready.contains_key(queue) && self.ready.len() >= QUEUES_MAX {
-            self.ready.pop_first();
+        if !self.ready.contains_key(queue) {
+            if self.ready.len() >= QUEUES_MAX {
+                self.ready.pop_first();
+            }
+            self.ready.insert(queue.clone(), Window::default());
         }
-        let window = self.ready.entry(queue.clone()).or_insert_with(Window::new);
+        let window = self.ready.get_mut(queue).expect("it was put there");
         let range = |bucket| whole(keys.ready_prefix(bucket, queue.space, queue.branch, &queue.name));
         Ok(window.first(state, buckets, range)?.cloned())
     }
@@ -154,11 +141,11 @@ impl Windows {
     }
 }
 
-fn learn_queue(queues: &mut BTreeMap<ReadyQueue, BTreeSet<String>>, queue: &ReadyQueue) {
-    for (prefix, names) in queues {
+fn learn_queue(queues: &mut BTreeMap<ReadyQueue, Arc<BTreeSet<ReadyQueue>>>, queue: &ReadyQueue) {
+    for (prefix, known) in queues {
         let inside = prefix.space == queue.space && prefix.branch == queue.branch;
-        if inside && queue.name.starts_with(&prefix.name) && !names.contains(&queue.name) {
-            names.insert(queue.name.clone());
+        if inside && queue.name.starts_with(&prefix.name) && !known.contains(queue) {
+            Arc::make_mut(known).insert(queue.clone());
         }
     }
 }

@@ -5,6 +5,9 @@
 //!
 //! Touches: whatever is due. Keeps: R4 and R6.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use session::Halt;
 
 use super::row::Row;
@@ -164,23 +167,24 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
 }
 
 /// The queues with a prefix. The first time, the counts say which there are; after that, what becomes ready does.
-fn queues_of(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Vec<ReadyQueue>, Halt> {
+fn queues_of(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Arc<BTreeSet<ReadyQueue>>, Halt> {
     let (space, branch) = (claim.space, claim.branch);
     let prefix = ReadyQueue { space, branch, name: claim.prefix.to_owned() };
-    if !applying.windows.knows_queues(&prefix) {
-        let range = applying.keys.counts_with_prefix(space, branch, claim.prefix);
-        let mut names = super::counts::queues(applying.state, &range)?;
-        let folded = applying.folded.counted().filter(|key| key.space == space && key.branch == branch);
-        names.extend(folded.filter(|key| key.queue.starts_with(claim.prefix)).map(|key| key.queue.clone()));
-        names.insert(claim.prefix.to_owned());
-        applying.windows.learn_queues(prefix.clone(), names);
+    if let Some(queues) = applying.windows.queues(&prefix) {
+        return Ok(queues);
     }
-    let names = applying.windows.queues(&prefix);
-    Ok(names.map(|name| ReadyQueue { space, branch, name: name.to_owned() }).collect())
+    let range = applying.keys.counts_with_prefix(space, branch, claim.prefix);
+    let mut names = super::counts::queues(applying.state, &range)?;
+    let folded = applying.folded.counted().filter(|key| key.space == space && key.branch == branch);
+    names.extend(folded.filter(|key| key.queue.starts_with(claim.prefix)).map(|key| key.queue.clone()));
+    names.insert(claim.prefix.to_owned());
+    let queues = Arc::new(names.into_iter().map(|name| ReadyQueue { space, branch, name }).collect());
+    applying.windows.learn_queues(prefix, Arc::clone(&queues));
+    Ok(queues)
 }
 
 /// The first record of all queues together.
-fn next_ready(applying: &mut Applying<'_>, queues: &[ReadyQueue]) -> Result<Option<(u16, OwnedId)>, Halt> {
+fn next_ready(applying: &mut Applying<'_>, queues: &BTreeSet<ReadyQueue>) -> Result<Option<(u16, OwnedId)>, Halt> {
     let buckets = applying.catalogue.buckets.count();
     let mut first: Option<(super::window::Entry, &ReadyQueue)> = None;
     for queue in queues {

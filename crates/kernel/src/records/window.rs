@@ -4,56 +4,84 @@
 //! off lie the tombstones of everything that was in it. A window holds the first entries of all buckets together. It is
 //! a memory only: what it answers is what the rows say, and it can be forgotten at any time.
 //!
-//! Keeps: every entry up to `known_through` is in `entries`, and nothing else is.
+//! Keeps: what is known of a bucket is its entries up to some end, or all of them; exactly these are in `entries`.
 
 use std::collections::BTreeSet;
 
 use kv::{Key, KeyRange, Order, Staging};
 use session::Halt;
 
-/// Entries of each bucket that are read at a time.
-const CHUNK_ENTRIES: usize = 32;
+/// Entries of a bucket that are read at a time, if there are not very many buckets.
+const CHUNK_ENTRIES: usize = 64;
+
+/// With very many buckets, fewer entries of each are read at a time, so that these are all of them together.
+const CHUNKS_ENTRIES: usize = 4_096;
 
 /// A window is cut when it holds more entries than this.
 const ENTRIES_MAX: usize = 8_192;
 
-/// An entry of an index: its key behind the index's prefix, and its bucket. Sorts as readers meet them.
+/// An entry of an index: its key behind the index's prefix, and its bucket. Sorts as readers meet them. The key names a
+/// record or a message, so it stands in one bucket only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub(crate) suffix: Key,
     pub(crate) bucket: u16,
 }
 
+/// How far a bucket is known.
+enum Known {
+    Through(Key),
+    All,
+}
+
 /// See the module.
+#[derive(Default)]
 pub(crate) struct Window {
     entries: BTreeSet<Entry>,
-    /// None: every entry is here.
-    known_through: Option<Entry>,
+    /// By bucket; empty before the first question.
+    known: Vec<Known>,
+    /// The ends up to which buckets are known that are not known to the last entry.
+    ends: BTreeSet<Entry>,
 }
 
 impl Window {
-    /// Nothing is known yet.
-    pub(crate) fn new() -> Self {
-        Self { entries: BTreeSet::new(), known_through: Some(Entry { suffix: Key::default(), bucket: 0 }) }
-    }
-
     /// An entry was added to the index.
     pub(crate) fn insert(&mut self, entry: Entry) {
-        if self.known_through.as_ref().is_some_and(|known| entry > *known) {
-            return;
-        }
-        self.entries.insert(entry);
-        if self.entries.len() > ENTRIES_MAX {
-            while self.entries.len() > ENTRIES_MAX / 2 {
-                self.entries.pop_last();
+        let known = match self.known.get(usize::from(entry.bucket)) {
+            None => false,
+            Some(Known::All) => true,
+            Some(Known::Through(end)) => entry.suffix <= *end,
+        };
+        if known {
+            self.entries.insert(entry);
+            if self.entries.len() > ENTRIES_MAX {
+                self.cut();
             }
-            self.known_through = self.entries.last().cloned();
         }
     }
 
     /// An entry was removed from the index.
     pub(crate) fn remove(&mut self, entry: &Entry) {
         self.entries.remove(entry);
+    }
+
+    /// Forgets the upper half.
+    fn cut(&mut self) {
+        while self.entries.len() > ENTRIES_MAX / 2 {
+            self.entries.pop_last();
+        }
+        let Some(last) = self.entries.last() else {
+            return;
+        };
+        self.ends.clear();
+        for (bucket, known) in (0..).zip(&mut self.known) {
+            let suffix = match known {
+                Known::Through(end) if *end <= last.suffix => end.clone(),
+                Known::Through(_) | Known::All => last.suffix.clone(),
+            };
+            *known = Known::Through(suffix.clone());
+            self.ends.insert(Entry { suffix, bucket });
+        }
     }
 
     /// The first entry. `range` gives the index's keys in a bucket, of which the first `prefix_bytes` are its prefix.
@@ -63,54 +91,53 @@ impl Window {
         buckets: u16,
         range: impl Fn(u16) -> (KeyRange, usize),
     ) -> Result<Option<&Entry>, Halt> {
-        while self.entries.is_empty() {
-            let Some(known) = self.known_through.take() else {
-                return Ok(None);
-            };
-            self.read_on(state, buckets, &range, &known)?;
+        if self.known.is_empty() {
+            self.known.extend((0..buckets).map(|_| Known::Through(Key::default())));
+            self.ends.extend((0..buckets).map(|bucket| Entry { suffix: Key::default(), bucket }));
+        }
+        // What is not known stands behind the lowest end. One bucket is read at a time, so that nobody waits long.
+        while let Some(end) = self.ends.first()
+            && self.entries.first().is_none_or(|first| first > end)
+        {
+            let end = end.clone();
+            self.read_on(state, buckets, range(end.bucket), &end)?;
         }
         Ok(self.entries.first())
     }
 
-    /// Reads what comes behind `known`.
+    /// Reads what comes behind the end of what is known of a bucket.
     fn read_on(
         &mut self,
         state: &Staging,
         buckets: u16,
-        range: &impl Fn(u16) -> (KeyRange, usize),
-        known: &Entry,
+        (range, prefix_bytes): (KeyRange, usize),
+        end: &Entry,
     ) -> Result<(), Halt> {
-        let mut known_through: Option<Entry> = None;
-        for bucket in 0..buckets {
-            let (range, prefix_bytes) = range(bucket);
-            // From the known suffix on: an entry with the same suffix may stand in a later bucket.
-            let mut start = range.start[..prefix_bytes].to_vec();
-            start.extend_from_slice(&known.suffix);
-            let range = KeyRange { start: start.max(range.start), end: range.end };
-            let mut read = 0;
-            for row in state.scan(&range, Order::Ascending) {
-                let entry = Entry { suffix: Key::from(&row?.0[prefix_bytes..]), bucket };
-                if entry <= *known {
-                    continue;
-                }
-                read += 1;
-                if read == CHUNK_ENTRIES {
-                    if known_through.as_ref().is_none_or(|through| entry < *through) {
-                        known_through = Some(entry.clone());
-                    }
-                    self.entries.insert(entry);
-                    break;
-                }
-                self.entries.insert(entry);
+        let bucket = end.bucket;
+        let chunk = (CHUNKS_ENTRIES / usize::from(buckets)).clamp(1, CHUNK_ENTRIES);
+        let mut start = range.start[..prefix_bytes].to_vec();
+        start.extend_from_slice(&end.suffix);
+        let range = KeyRange { start: start.max(range.start), end: range.end };
+        let mut read: Vec<Entry> = Vec::with_capacity(chunk);
+        for row in state.scan(&range, Order::Ascending) {
+            let entry = Entry { suffix: Key::from(&row?.0[prefix_bytes..]), bucket };
+            if entry > *end {
+                read.push(entry);
+            }
+            if read.len() == chunk {
+                break;
             }
         }
-        if let Some(through) = &known_through {
-            let mut beyond = self.entries.split_off(through);
-            if let Some(last_known) = beyond.take(through) {
-                self.entries.insert(last_known);
-            }
+        let known = match read.last() {
+            Some(last) if read.len() == chunk => Known::Through(last.suffix.clone()),
+            _ => Known::All,
+        };
+        self.ends.remove(end);
+        if let Known::Through(suffix) = &known {
+            self.ends.insert(Entry { suffix: suffix.clone(), bucket });
         }
-        self.known_through = known_through;
+        self.known[usize::from(bucket)] = known;
+        self.entries.extend(read);
         Ok(())
     }
 }
@@ -149,7 +176,7 @@ mod tests {
         }
         store.commit(batch).expect("commit");
         let mut state = Staging::new(store.view().expect("a view") as Arc<_>);
-        let mut window = Window::new();
+        let mut window = Window::default();
         let mut taken = Vec::new();
         while let Some(first) = window.first(&state, BUCKETS, range).expect("no fault").cloned() {
             let number = u32::from_be_bytes(first.suffix.as_slice().try_into().expect("four bytes"));
@@ -174,14 +201,14 @@ mod tests {
     fn a_window_that_grew_too_long_is_cut_and_read_again() {
         let store = MemoryStore::new();
         let mut state = Staging::new(store.view().expect("a view") as Arc<_>);
-        let mut window = Window::new();
+        let mut window = Window::default();
         assert_eq!(window.first(&state, BUCKETS, range).expect("no fault"), None);
         let count = u32::try_from(ENTRIES_MAX).expect("small") + 100;
         for number in (0..count).rev() {
             state.put(key(1, number), b"".as_slice());
             window.insert(entry(1, number));
         }
-        assert!(window.known_through.is_some(), "it was cut");
+        assert!(!window.ends.is_empty(), "it was cut");
         for number in 0..count {
             let first = window.first(&state, BUCKETS, range).expect("no fault").cloned().expect("one more");
             assert_eq!(first, entry(1, number));

@@ -13,7 +13,7 @@ use super::row::{Content, INLINE_BYTES_MAX, NO_STATE, Row, decode_numbers};
 use super::schedule::{ReadyPlace, queue_of};
 use crate::catalogue::Declared;
 use crate::changes::{Noted, Reason, Subject};
-use crate::folded::CountKey;
+use crate::folded::Counted;
 use crate::keys::CellId;
 use crate::keys::records::{DueClock, DueOf};
 use crate::machine::Applying;
@@ -33,6 +33,11 @@ pub(crate) struct Floor {
 }
 
 impl Opened {
+    /// The row's bytes, if there is one.
+    pub(crate) fn into_bytes(self) -> Option<Bytes> {
+        self.bytes
+    }
+
     /// The record; one that does not exist is marked as deleted.
     pub(crate) fn row(&self) -> Result<Row<'_>, Halt> {
         match &self.bytes {
@@ -45,7 +50,12 @@ impl Opened {
 /// Finds a record. If its time is over, that is committed first.
 pub(crate) fn open(applying: &mut Applying<'_>, record: &CellId<'_>) -> Result<Opened, Halt> {
     let key = applying.keys.record(record);
-    let Some(bytes) = applying.state.get(&key)? else {
+    // Nothing has written the record since its fence was checked: whatever does opens it first.
+    let bytes = match applying.fenced_row.take_if(|(of, _)| *of == key) {
+        Some((_, bytes)) => Some(bytes),
+        None => applying.state.get(&key)?,
+    };
+    let Some(bytes) = bytes else {
         return Ok(Opened { bytes: None, floor: read_floor(applying, record.bucket)? });
     };
     if decode_numbers(&bytes)?.expired_at(applying.call.stamp.wall_us) {
@@ -61,9 +71,15 @@ pub(crate) fn peek(applying: &Applying<'_>, record: &CellId<'_>) -> Result<Optio
     Ok(applying.state.get(&applying.keys.record(record))?)
 }
 
+/// Fields that a write adds to a record, most of the time.
+const ADDED_FIELDS: usize = 4;
+
 /// The row that the next write of a record begins with.
 pub(crate) fn successor<'row>(applying: &Applying<'_>, before: &Row<'row>) -> Row<'row> {
-    let mut after = before.clone();
+    // With room for the fields that a write usually adds.
+    let mut fields = Vec::with_capacity(before.fields.len() + ADDED_FIELDS);
+    fields.extend_from_slice(&before.fields);
+    let mut after = Row { numbers: before.numbers, worker: before.worker, fields };
     after.numbers.version += 1;
     after.numbers.commit = applying.call.commit;
     after.numbers.updated_us = applying.call.stamp.wall_us;
@@ -93,8 +109,11 @@ pub(crate) fn store(
         let left = finished && !after.numbers.deleted && after.numbers.state != before.numbers.state;
         assert!(!left, "R3: {before:?} then {after:?}");
     }
-    count(applying, record, before, -1);
-    count(applying, record, &after, 1);
+    let place = |row: &Row<'_>| (row.numbers.deleted, row.numbers.record_type, row.numbers.state);
+    if place(before) != place(&after) {
+        count(applying, record, before, -1);
+        count(applying, record, &after, 1);
+    }
     rewrite(applying, record, before, after)?;
     let CellId { space, branch, group, name, .. } = *record;
     let change = Noted { subject: Subject::Record, reason, space, branch, group, name, version };
@@ -242,14 +261,14 @@ fn count(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row<'_>, by: i6
     if numbers.deleted || numbers.state == NO_STATE {
         return;
     }
-    let key = CountKey {
+    let counted = Counted {
         space: record.space,
         branch: record.branch,
-        queue: queue_of(record.name).to_owned(),
+        queue: queue_of(record.name),
         record_type: numbers.record_type,
         state: numbers.state,
     };
-    applying.folded.count(key, by);
+    applying.folded.count(counted, by);
 }
 
 /// Gives large values rows of their own, and removes such rows of fields that are gone or were written again.

@@ -1,2 +1,4 @@
 //! placeholder
-pub(crate) fn run(_: &testkit::arguments::Arguments) -> testkit::report::Report { testkit::report::Report::new("records") }
+pub(crate) fn run(_: &testkit::arguments::Arguments) -> testkit::report::Report {
+    testkit::report::Report::new("records")
+}

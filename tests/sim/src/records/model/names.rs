@@ -46,7 +46,8 @@ pub(crate) const NAMES: [&str; 22] = [
 pub(crate) const INBOX: &str = "inbox";
 
 /// Prefixes of queues for claims.
-pub(crate) const QUEUES: [&str; 8] = ["", "jobs.", "jobs.mail/", "mail.", "mail.x.", "gbe.state.tasks.", "plain.", "no."];
+pub(crate) const QUEUES: [&str; 8] =
+    ["", "jobs.", "jobs.mail/", "mail.", "mail.x.", "gbe.state.tasks.", "plain.", "no."];
 
 /// Prefixes of names for scans and counts.
 pub(crate) const PREFIXES: [&str; 7] = ["", "jobs.", "jobs.m", "mail.", "mail.x", "plain", "nothing"];
@@ -71,7 +72,18 @@ pub(crate) const FIELDS: [&str; 14] = [
 
 /// Names of states of all types, and one of none.
 pub(crate) const STATES: [&str; 12] = [
-    "pending", "claimed", "running", "completed", "failed", "cancelled", "new", "again", "held", "busy", "sent", "odd",
+    "pending",
+    "claimed",
+    "running",
+    "completed",
+    "failed",
+    "cancelled",
+    "new",
+    "again",
+    "held",
+    "busy",
+    "sent",
+    "odd",
 ];
 
 /// The types that are declared, with their prefixes.

@@ -143,10 +143,10 @@ impl Declared {
 }
 
 /// Time, command and place of a message: the order in which a tick meets them; then its bucket.
-pub(crate) type MessageKey = (u64, u64, u16, u16);
+pub(crate) type MessageKey = (u64, u64, u32, u16);
 
 /// Bucket, command and place of a message that waits to be published.
-pub(crate) type PublishKey = (u16, u64, u16);
+pub(crate) type PublishKey = (u16, u64, u32);
 
 /// See the module.
 pub(crate) struct Reference {
@@ -164,7 +164,7 @@ pub(crate) struct Reference {
     pub(crate) commit: u64,
     pub(crate) revision: u64,
     /// Messages that the command has sent.
-    ordinal: u16,
+    ordinal: u32,
     /// What the command has changed, as it was before.
     undo: Vec<Undo>,
 }

@@ -96,8 +96,7 @@ impl Reference {
         if kept.lease_alarm.is_some_and(|at| at <= self.cluster_us) {
             kept.lease_alarm = kept.live_mut().lease_us;
         }
-        if kept.expiry_alarm.is_some_and(|at| at <= self.wall_us)
-            && kept.expires_us.is_some_and(|at| at > self.wall_us)
+        if kept.expiry_alarm.is_some_and(|at| at <= self.wall_us) && kept.expires_us.is_some_and(|at| at > self.wall_us)
         {
             kept.expiry_alarm = kept.expires_us;
         }
@@ -139,7 +138,7 @@ impl Reference {
         self.undo.push(Undo::Publish(key, before));
     }
 
-    fn next_ordinal(&mut self) -> u16 {
+    fn next_ordinal(&mut self) -> u32 {
         self.ordinal += 1;
         self.ordinal - 1
     }
@@ -147,7 +146,7 @@ impl Reference {
     /// Tells whoever the type says what became of a record.
     pub(super) fn tell(&mut self, id: &Id, topic: Option<&str>, attempt: u64, reason: &str) {
         if let Some(topic) = topic {
-            let payload = sweep_message(&id.name, attempt, reason);
+            let payload = sweep_message(id.group.as_deref(), &id.name, attempt, reason);
             self.send(id, &Send { target: Target::Topic { topic, payload: payload.as_bytes() }, at_us: None });
         }
     }

@@ -1,0 +1,169 @@
+//! The kernel on its store, without a journal and without callers: what an entry costs, at a time that the workload
+//! chooses.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kernel::machine::MACHINE;
+use kernel::{
+    Answer, Body, Buckets, EntryHeader, Kernel, Keys, Op, OpOutcome, RecordAct, Transact, TtlArgument, ValueRef,
+};
+use kv::{Overlay, OverlayOptions, Store, Writer};
+use session::{Envelope, Reply, Stamp};
+use storage::TreeStore;
+
+/// Commands of one entry while much is loaded.
+pub const ENTRY_COMMANDS: u64 = 1_000;
+
+/// What passes between two entries, in µs.
+const ENTRY_US: u64 = 100;
+
+/// A kernel with its state on disk.
+pub struct BareKernel {
+    path: PathBuf,
+    tree: Arc<TreeStore>,
+    store: Overlay,
+    kernel: Kernel,
+    /// Both clocks.
+    now_us: u64,
+    pub space: u32,
+    pub branch: u32,
+}
+
+/// What an entry did, and how long that took.
+pub struct AppliedEntry {
+    pub took: Duration,
+    pub command_rows: usize,
+    pub answers: Vec<Answer>,
+}
+
+fn keys() -> Keys {
+    Keys::new(1, 0)
+}
+
+impl BareKernel {
+    /// One without any data.
+    pub fn create(path: &Path) -> Self {
+        let tree = TreeStore::create(path, &storage::Options::default()).expect("a store");
+        let empty = tree.view().expect("a view");
+        tree.commit(Kernel::genesis(empty, keys(), Buckets::default())).expect("the first state");
+        Self::start(path, tree, 1_700_000_000_000_000)
+    }
+
+    fn start(path: &Path, tree: TreeStore, now_us: u64) -> Self {
+        let tree = Arc::new(tree);
+        let store = Overlay::new(tree.clone(), OverlayOptions::default()).expect("an overlay");
+        let view = store.view().expect("a view");
+        let kernel = Kernel::load(&*view, keys()).expect("a state").expect("there is one");
+        let space = kernel.catalogue().space_named("default").expect("it is always there");
+        let branch = kernel.catalogue().space(space).expect("it is there").branch_named("main").expect("always there");
+        Self { path: path.to_owned(), tree, store, kernel, now_us, space, branch }
+    }
+
+    /// Writes everything to disk and begins again from there, with nothing in memory. Gives how long the beginning took,
+    /// with the question what is due next, which a library asks too.
+    pub fn reopen(self) -> (Self, Duration) {
+        self.store.persist().expect("a flush");
+        let Self { path, tree, store, now_us, .. } = self;
+        drop((store, tree));
+        let started = Instant::now();
+        let tree = TreeStore::open(&path, &storage::Options::default()).expect("the store");
+        let mut reopened = Self::start(&path, tree, now_us);
+        let view = reopened.store.view().expect("a view");
+        reopened.kernel.next_due(view).expect("what is due next");
+        (reopened, started.elapsed())
+    }
+
+    /// Writes everything to disk and waits until there is nothing to merge.
+    pub fn settle(&self) {
+        self.store.persist().expect("a flush");
+        self.tree.settle().expect("it settles");
+    }
+
+    /// Time passes.
+    pub fn advance(&mut self, by: Duration) {
+        self.now_us += u64::try_from(by.as_micros()).expect("a short time");
+    }
+
+    /// Applies one entry with these commands and makes it visible.
+    pub fn apply(&mut self, bodies: &[Body<'_>]) -> AppliedEntry {
+        let commands: Vec<Vec<u8>> = bodies.iter().map(|body| self.envelope(body)).collect();
+        self.now_us += ENTRY_US;
+        let stamp = Stamp { wall_us: self.now_us, cluster_us: self.now_us };
+        let payload = EntryHeader::new(stamp).encode(commands.iter().map(Vec::as_slice));
+        let started = Instant::now();
+        let view = self.store.view().expect("a view");
+        let effects = self.kernel.apply(view, self.kernel.applied().index + 1, &payload).expect("it is applied");
+        self.store.commit(effects.batch).expect("it is kept");
+        let took = started.elapsed();
+        let answers = effects.replies.iter().map(|reply| decode(reply)).collect();
+        AppliedEntry { took, command_rows: effects.command_rows, answers }
+    }
+
+    fn envelope(&self, body: &Body<'_>) -> Vec<u8> {
+        let mut writer = Writer::new();
+        let catalogue_revision = self.kernel.catalogue().revision;
+        let (session, request, lowest_pending) = (None, 0, 0);
+        Envelope { machine: MACHINE, session, request, lowest_pending, catalogue_revision, identity: b"", body: b"" }
+            .encode(&mut writer);
+        body.encode(&mut writer);
+        writer.finish()
+    }
+
+    /// A command that does one thing to a record.
+    pub fn act<'bytes>(&self, record: &'bytes str, act: RecordAct<'bytes>) -> Body<'bytes> {
+        Body::Transact(Transact {
+            space: self.space,
+            branch: self.branch,
+            group: None,
+            fence: None,
+            guards: Vec::new(),
+            ops: vec![Op::Record(record, act)],
+        })
+    }
+
+    /// Puts records with the numbers of `range` behind `prefix`.
+    pub fn put(&mut self, prefix: &str, range: std::ops::Range<u64>, record_type: Option<&str>, ttl: TtlArgument) {
+        let mut next = range.start;
+        while next < range.end {
+            let names: Vec<String> =
+                (next..range.end.min(next + ENTRY_COMMANDS)).map(|number| format!("{prefix}{number:09}")).collect();
+            let put =
+                || RecordAct::Put { record_type, ttl, fields: vec![("to", ValueRef::Text("someone@example.org"))] };
+            let bodies: Vec<Body<'_>> = names.iter().map(|name| self.act(name, put())).collect();
+            all_done(&self.apply(&bodies));
+            next += ENTRY_COMMANDS;
+        }
+    }
+}
+
+fn decode(reply: &[u8]) -> Answer {
+    match Reply::decode(reply).expect("a reply") {
+        Reply::Answer(answer) => Answer::decode(answer).expect("an answer"),
+        other => unreachable!("there are no sessions, yet {other:?}"),
+    }
+}
+
+/// The names and attempts of what was claimed.
+pub fn claimed(applied: &AppliedEntry) -> Vec<(String, u64)> {
+    let outcomes = applied.answers.iter().flat_map(|answer| match answer {
+        Answer::Done { outcomes, .. } => outcomes.as_slice(),
+        Answer::Rejected(rejection) => panic!("a claim was refused: {rejection}"),
+    });
+    let claimed = outcomes.map(|outcome| match outcome {
+        OpOutcome::Claimed(claimed) => {
+            let numbers = kernel::records::row::decode_numbers(&claimed.row).expect("a row");
+            (claimed.name.clone(), numbers.attempt)
+        }
+        other => panic!("a claim does not give {other:?}"),
+    });
+    claimed.collect()
+}
+
+/// Checks that no command was refused.
+pub fn all_done(applied: &AppliedEntry) {
+    for answer in &applied.answers {
+        assert!(matches!(answer, Answer::Done { .. }), "{answer:?}");
+    }
+}
