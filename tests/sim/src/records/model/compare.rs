@@ -2,6 +2,7 @@
 
 use contract::Value;
 use contract::records::filter::{Filter, Test};
+use kernel::Target;
 use kernel::cells::{ViewCells, get};
 use kernel::keys::CellId;
 use kernel::keys::records::{Due, DueClock, read_due_suffix, read_publish_key};
@@ -9,7 +10,6 @@ use kernel::records::counts::count_states;
 use kernel::records::get::ViewRecords;
 use kernel::records::scan::Scan;
 use kernel::records::send::Stored;
-use kernel::Target;
 use kv::{KeyRange, Order, View};
 use testkit::random::Random;
 

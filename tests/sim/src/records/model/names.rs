@@ -17,7 +17,7 @@ pub(crate) const SPACES: [(u32, &str); 2] = [(1, "default"), (2, "other")];
 pub(crate) const GROUPS: [&str; 3] = ["g", "h", "jobs.own"];
 
 /// Names of records, and of cells.
-pub(crate) const NAMES: [&str; 22] = [
+pub(crate) const NAMES: [&str; 34] = [
     "g",
     "h",
     "gbe.state.tasks.1",
@@ -40,13 +40,27 @@ pub(crate) const NAMES: [&str; 22] = [
     "plain.1",
     "plain.2",
     "plain.\u{0}é",
+    // So many that a queue is longer than what is read of it at a time.
+    "jobs.11",
+    "jobs.12",
+    "jobs.13",
+    "jobs.14",
+    "jobs.15",
+    "jobs.16",
+    "jobs.17",
+    "jobs.18",
+    "jobs.19",
+    "jobs.20",
+    "jobs.21",
+    "jobs.22",
 ];
 
 /// Where marked messages leave their numbers, in every group.
 pub(crate) const INBOX: &str = "inbox";
 
 /// Prefixes of queues for claims.
-pub(crate) const QUEUES: [&str; 8] = ["", "jobs.", "jobs.mail/", "mail.", "mail.x.", "gbe.state.tasks.", "plain.", "no."];
+pub(crate) const QUEUES: [&str; 8] =
+    ["", "jobs.", "jobs.mail/", "mail.", "mail.x.", "gbe.state.tasks.", "plain.", "no."];
 
 /// Prefixes of names for scans and counts.
 pub(crate) const PREFIXES: [&str; 7] = ["", "jobs.", "jobs.m", "mail.", "mail.x", "plain", "nothing"];
@@ -71,7 +85,18 @@ pub(crate) const FIELDS: [&str; 14] = [
 
 /// Names of states of all types, and one of none.
 pub(crate) const STATES: [&str; 12] = [
-    "pending", "claimed", "running", "completed", "failed", "cancelled", "new", "again", "held", "busy", "sent", "odd",
+    "pending",
+    "claimed",
+    "running",
+    "completed",
+    "failed",
+    "cancelled",
+    "new",
+    "again",
+    "held",
+    "busy",
+    "sent",
+    "odd",
 ];
 
 /// The types that are declared, with their prefixes.

@@ -121,7 +121,8 @@ impl Post {
 
     /// Judges what has arrived. `drained` says that nothing is on its way any more.
     pub(crate) fn check(&self, instance: &Instance, view: &dyn View, drained: bool) -> Result<(), String> {
-        let broken = |what: String| Err(format!("(8) every send is delivered exactly once, in order per source: {what}"));
+        let broken =
+            |what: String| Err(format!("(8) every send is delivered exactly once, in order per source: {what}"));
         let mut arrived = BTreeSet::new();
         let mut turns: BTreeMap<(&Source, &Address, bool), Turn> = BTreeMap::new();
         let mut take = |number: u64, to: &Address| {

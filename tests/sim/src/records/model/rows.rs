@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contract::Value;
 use contract::records::types::{ReadyOrder, StateKind};
+use kernel::Keys;
 use kernel::catalogue::Declared;
 use kernel::keys::records::{Due, DueClock, DueOf, OwnedId, read_counts_key, read_due_suffix, read_record_key};
 use kernel::keys::{CellId, GENERATION_BYTES, Kind};
@@ -12,7 +13,6 @@ use kernel::records::get::ViewRecords;
 use kernel::records::index::sort_key;
 use kernel::records::row::{Content, Numbers, Row, read_value};
 use kernel::records::schedule::queue_of;
-use kernel::Keys;
 use kv::{KeyRange, Order, View};
 
 use crate::model::instance::{Instance, halted, text};
@@ -115,7 +115,9 @@ impl Rebuilt {
             (DueClock::Cluster, DueOf::Lease, numbers.lease_us, numbers.lease_entry_us),
         ] {
             if (at_us == 0) != (entry_us == 0) || entry_us > at_us {
-                return Err(format!("(7) every index row is what a rebuild gives: {of:?} of {record:?} in {numbers:?}"));
+                return Err(format!(
+                    "(7) every index row is what a rebuild gives: {of:?} of {record:?} in {numbers:?}"
+                ));
             }
             if entry_us != 0 {
                 due(clock, entry_us, of);

@@ -4,9 +4,9 @@
 //! heart, and the store is replaced by a restored image. At the end everything that is due is done, and the same
 //! entries are applied again: the hash after each must be equal, whatever was forgotten when.
 
+use contract::{Limits, Rejection, Retention};
 use kernel::records::get::whole_record;
 use kernel::{Answer, Body, Buckets, CatalogueChange, EntryHeader, Keys, OpOutcome};
-use contract::{Limits, Rejection, Retention};
 use kv::Writer;
 use session::{Envelope, Reply, Stamp};
 use testkit::random::Random;
@@ -205,7 +205,12 @@ impl Stretch<'_> {
                 (OpOutcome::Claimed(claimed), Outcome::Claimed(id, record)) => {
                     add(&self.tally.claims, 1);
                     let group = claimed.group.as_deref();
-                    let found = Id { space: claimed.space, branch: id.branch, group: claimed.group.clone(), name: claimed.name.clone() };
+                    let found = Id {
+                        space: claimed.space,
+                        branch: id.branch,
+                        group: claimed.group.clone(),
+                        name: claimed.name.clone(),
+                    };
                     same(|| "which record was claimed".into(), &found, id)?;
                     let (space, branch, name) = (id.space, id.branch, id.name.as_str());
                     let cell = kernel::keys::CellId { bucket: 0, space, branch, group, name };

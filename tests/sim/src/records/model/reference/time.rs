@@ -96,8 +96,7 @@ impl Reference {
         if kept.lease_alarm.is_some_and(|at| at <= self.cluster_us) {
             kept.lease_alarm = kept.live_mut().lease_us;
         }
-        if kept.expiry_alarm.is_some_and(|at| at <= self.wall_us)
-            && kept.expires_us.is_some_and(|at| at > self.wall_us)
+        if kept.expiry_alarm.is_some_and(|at| at <= self.wall_us) && kept.expires_us.is_some_and(|at| at > self.wall_us)
         {
             kept.expiry_alarm = kept.expires_us;
         }
