@@ -9,6 +9,7 @@
 mod cells;
 mod clean_clone;
 mod figures;
+mod records;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,7 +18,7 @@ use crate::process::cargo;
 use figures::{Figure, Report};
 
 /// Every topic, in the order in which they were built.
-const TOPICS: &[Topic] = &[cells::TOPIC];
+const TOPICS: &[Topic] = &[cells::TOPIC, records::TOPIC];
 
 /// The deterministic and crash tests: optimised, with debug assertions.
 const SIM: &str = "run --profile stress -p sim --";

@@ -17,7 +17,7 @@ pub(crate) const SPACES: [(u32, &str); 2] = [(1, "default"), (2, "other")];
 pub(crate) const GROUPS: [&str; 3] = ["g", "h", "jobs.own"];
 
 /// Names of records, and of cells.
-pub(crate) const NAMES: [&str; 22] = [
+pub(crate) const NAMES: [&str; 34] = [
     "g",
     "h",
     "gbe.state.tasks.1",
@@ -40,6 +40,19 @@ pub(crate) const NAMES: [&str; 22] = [
     "plain.1",
     "plain.2",
     "plain.\u{0}é",
+    // So many that a queue is longer than what is read of it at a time.
+    "jobs.11",
+    "jobs.12",
+    "jobs.13",
+    "jobs.14",
+    "jobs.15",
+    "jobs.16",
+    "jobs.17",
+    "jobs.18",
+    "jobs.19",
+    "jobs.20",
+    "jobs.21",
+    "jobs.22",
 ];
 
 /// Where marked messages leave their numbers, in every group.

@@ -41,6 +41,11 @@ impl Reference {
                 self.patch(id, &owned(&[(field, *new)]), true).map(written)
             }
             RecordAct::Increment { field, by } => {
+                let live = self.records.get(id).and_then(|kept| kept.live.as_ref()).filter(|_| self.exists(id));
+                let typed = live.is_some_and(|live| live.record_type.is_some());
+                if typed && ["created_at", "updated_at"].contains(field) {
+                    return Err(wrong_kind(id, field));
+                }
                 let current = match self.field(id, field) {
                     None => 0,
                     Some(Value::Integer(integer)) => integer,

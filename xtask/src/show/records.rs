@@ -1,0 +1,33 @@
+//! The topic `records`: job state that workers claim, move and finish, with leases, TTLs and messages.
+//!
+//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: is
+//! the only place that says what a program's arguments mean; the program does.
+
+use super::{Item, Judge, Program, SIM, Topic, Work};
+
+/// The table.
+pub(super) const TOPIC: Topic = Topic {
+    name: "records",
+    items: &[
+        Item {
+            name: "model",
+            shows: "records behave as a naive model does, every index row is what the records say",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "records-model --ops 1000000",
+                small: "records-model --ops 40000",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "doubles",
+            shows: "workers that die, stall and come back: each effect once, none lost",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "doubles --workers 64 --jobs 100000",
+                small: "doubles --workers 64 --jobs 2000",
+            }]),
+            judge: Judge::Correctness,
+        },
+    ],
+};
