@@ -3,7 +3,7 @@
 //! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: is
 //! the only place that says what a program's arguments mean; the program does.
 
-use super::{Item, Judge, Program, SIM, Topic, Work};
+use super::{BENCH, Item, Judge, Program, SIM, Topic, Work};
 
 /// The table.
 pub(super) const TOPIC: Topic = Topic {
@@ -28,6 +28,18 @@ pub(super) const TOPIC: Topic = Topic {
                 small: "doubles --workers 64 --jobs 2000",
             }]),
             judge: Judge::Correctness,
+        },
+        Item {
+            name: "due",
+            shows: "a sweep and a claim cost what is due, not what exists",
+            work: Work::Programs(&[Program { cargo: BENCH, full: "records-due", small: "records-due --small" }]),
+            judge: Judge::Speed,
+        },
+        Item {
+            name: "speed",
+            shows: "claims, steps and completions a second, beside the bare journal",
+            work: Work::Programs(&[Program { cargo: BENCH, full: "records-speed", small: "records-speed --small" }]),
+            judge: Judge::Speed,
         },
     ],
 };
