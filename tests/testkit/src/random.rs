@@ -44,6 +44,14 @@ impl Random {
         self.below(n) == 0
     }
 
+    /// One of `items`, copied.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        *self.choose(items)
+    }
+
     /// One of `choices`.
     pub fn choose<'choice, T>(&mut self, choices: &'choice [T]) -> &'choice T {
         &choices[self.index(choices.len())]

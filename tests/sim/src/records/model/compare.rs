@@ -80,8 +80,8 @@ impl Both<'_> {
     }
 
     fn counts(&self, random: &mut Random) -> Result<(), String> {
-        let (space, branch) = *random.choose(&PLACES);
-        let prefix = *random.choose(&PREFIXES);
+        let (space, branch) = random.pick(&PLACES);
+        let prefix = random.pick(&PREFIXES);
         let (keys, catalogue) = (self.instance.keys, self.instance.kernel.catalogue());
         let counts = count_states(self.view, &keys, catalogue, space, branch, prefix).map_err(halted)?;
         let expected = self.reference.counts(space, branch, prefix);
@@ -90,13 +90,13 @@ impl Both<'_> {
 
     /// A scan, page by page to its end.
     pub(crate) fn scan(&self, random: &mut Random) -> Result<(), String> {
-        let (space, branch) = *random.choose(&PLACES);
-        let group = if random.one_in(2) { None } else { Some(*random.choose(&GROUPS)) };
-        let prefix = *random.choose(&PREFIXES);
-        let record_type = *random.choose(&[None, None, Some("job"), Some("mail"), Some("mail")]);
+        let (space, branch) = random.pick(&PLACES);
+        let group = if random.one_in(2) { None } else { Some(random.pick(&GROUPS)) };
+        let prefix = random.pick(&PREFIXES);
+        let record_type = random.pick(&[None, None, Some("job"), Some("mail"), Some("mail")]);
         let filter = filter(random, self.reference.wall_us);
-        let limit = *random.choose(&[1, 2, 7, 100]);
-        let rows_max = *random.choose(&[1, 3, 50, 10_000]);
+        let limit = random.pick(&[1, 2, 7, 100]);
+        let rows_max = random.pick(&[1, 3, 50, 10_000]);
         let what = || format!("a scan of {space}/{branch} {group:?} {prefix:?} {record_type:?} {filter:?} by {limit}");
         let records = self.records()?;
         let (mut found, mut cursor) = (Vec::new(), None);
@@ -172,7 +172,7 @@ fn stored(row: &[u8]) -> Result<Message, String> {
 fn filter(random: &mut Random, wall_us: u64) -> Filter {
     let mut filter = Filter::all();
     while random.one_in(2) {
-        let field = *random.choose(&FIELDS);
+        let field = random.pick(&FIELDS);
         let value = value(random, field, wall_us);
         let test = match random.below(9) {
             0 => Test::Ne(value),
@@ -194,9 +194,9 @@ fn value(random: &mut Random, field: &str, wall_us: u64) -> Value {
     let integer = i64::try_from(random.below(9)).expect("small") - 3;
     match field {
         _ if random.one_in(8) => Value::Boolean(true),
-        "state" | "status" => Value::from(*random.choose(&STATES)),
-        "to" => Value::from(*random.choose(&["", "a", "ab", "b", "rrr"])),
-        "blob" => Value::from(vec![7; *random.choose(&[0, 1, 2, 256, 257, 300])]),
+        "state" | "status" => Value::from(random.pick(&STATES)),
+        "to" => Value::from(random.pick(&["", "a", "ab", "b", "rrr"])),
+        "blob" => Value::from(vec![7; random.pick(&[0, 1, 2, 256, 257, 300])]),
         "updated_at" | "timeout_at" => Value::Integer(i64::try_from(wall_us / 1_000).expect("small") + integer * 5),
         _ => Value::Integer(integer),
     }

@@ -51,12 +51,12 @@ impl<'draw> Generator<'draw> {
     }
 
     fn claim_next(&mut self) -> Vec<u8> {
-        let (space, branch) = if self.random.one_in(60) { (1, 99) } else { *self.random.choose(&PLACES) };
+        let (space, branch) = if self.random.one_in(60) { (1, 99) } else { self.random.pick(&PLACES) };
         let claim = ClaimNext {
             space,
             branch,
-            prefix: *self.random.choose(&QUEUES),
-            records_max: *self.random.choose(&[0, 1, 1, 2, 3, 50]),
+            prefix: self.random.pick(&QUEUES),
+            records_max: self.random.pick(&[0, 1, 1, 2, 3, 50]),
             worker: self.worker(),
             lease_us: self.lease(),
         };
@@ -81,8 +81,8 @@ impl<'draw> Generator<'draw> {
     fn declare_again(&mut self) -> Vec<u8> {
         let (prefix, mut record_type) = self.random.choose(&types()).clone();
         record_type.attempts_max = 1 + self.random.below(5);
-        record_type.lease = std::time::Duration::from_micros(*self.random.choose(&[900, 5_000, 20_000]));
-        let space = *self.random.choose(&[1, 2]);
+        record_type.lease = std::time::Duration::from_micros(self.random.pick(&[900, 5_000, 20_000]));
+        let space = self.random.pick(&[1, 2]);
         let record_type = Box::new(record_type);
         let change = CatalogueChange::DeclareType { space, prefix: prefix.to_owned(), record_type };
         encode(&Body::Catalogue(change))
@@ -94,7 +94,7 @@ impl<'draw> Generator<'draw> {
         let group = wide.then(|| target.home());
         let letters = self.letters(depth);
         let fence = (self.random.one_in(5)).then(|| {
-            let record = if wide && self.random.one_in(4) { *self.random.choose(&NAMES) } else { &target.name };
+            let record = if wide && self.random.one_in(4) { self.random.pick(&NAMES) } else { &target.name };
             Fence { record, attempt: self.attempt(&target) }
         });
         let mut guards = Vec::new();
@@ -149,12 +149,12 @@ impl<'draw> Generator<'draw> {
 
     /// A message that nothing can refuse, which leaves its number.
     fn marked_letter(&mut self) -> Vec<u8> {
-        let (space, branch) = *self.random.choose(&PLACES);
+        let (space, branch) = self.random.pick(&PLACES);
         let number = i64::try_from(self.post.next_number()).expect("small");
         encode(&Body::Transact(Transact {
             space,
             branch,
-            group: Some(*self.random.choose(&GROUPS)),
+            group: Some(self.random.pick(&GROUPS)),
             fence: None,
             guards: Vec::new(),
             ops: vec![Op::CellSet(INBOX, ValueRef::Integer(number))],
@@ -163,9 +163,9 @@ impl<'draw> Generator<'draw> {
 
     /// Something that is there, of which some is held, or anything.
     fn target(&mut self) -> Id {
-        let (space, branch) = *self.random.choose(&PLACES);
-        let group = if self.random.one_in(2) { Some(*self.random.choose(&GROUPS)) } else { None };
-        let any = Id::new(space, branch, group, *self.random.choose(&NAMES));
+        let (space, branch) = self.random.pick(&PLACES);
+        let group = if self.random.one_in(2) { Some(self.random.pick(&GROUPS)) } else { None };
+        let any = Id::new(space, branch, group, self.random.pick(&NAMES));
         if self.random.one_in(2) || self.reference.records.is_empty() {
             return any;
         }
@@ -175,7 +175,7 @@ impl<'draw> Generator<'draw> {
     }
 
     fn name_near<'name>(&mut self, target: &'name Id, wide: bool) -> &'name str {
-        if wide { *self.random.choose(&NAMES) } else { &target.name }
+        if wide { self.random.pick(&NAMES) } else { &target.name }
     }
 
     fn op<'name>(&mut self, target: &Id, name: &'name str) -> Op<'name>
@@ -216,11 +216,11 @@ impl<'draw> Generator<'draw> {
             6 => Guard::RecordExists(name),
             7..=8 => Guard::RecordVersionIs(name, version),
             9..=10 => {
-                let field = *self.random.choose(&FIELDS);
+                let field = self.random.pick(&FIELDS);
                 Guard::RecordFieldIs(name, field, self.expected(&id, field))
             }
             11 => {
-                let states = (0..self.random.below(5)).map(|_| *self.random.choose(&STATES)).collect();
+                let states = (0..self.random.below(5)).map(|_| self.random.pick(&STATES)).collect();
                 Guard::RecordStateIn(name, states)
             }
             12 => Guard::RecordAttemptIs(name, kept.map_or(0, |kept| kept.attempt) + off),

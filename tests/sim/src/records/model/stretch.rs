@@ -31,7 +31,7 @@ const TICKS_MAX: u32 = 100_000;
 /// See the module.
 pub(crate) fn run(seed: u64, operations: u64, tally: &Tally) -> Result<(), String> {
     let mut random = Random::new(seed);
-    let buckets = Buckets::new(*random.choose(&[1, 2, 8, 64])).expect("a power of two");
+    let buckets = Buckets::new(random.pick(&[1, 2, 8, 64])).expect("a power of two");
     let plan = Plan::draw(&mut random);
     let instance = Instance::genesis(&plan, Keys::new(1, 0), buckets)?;
     let reference = Reference::new(buckets, Limits::default());
@@ -86,10 +86,10 @@ impl Stretch<'_> {
     /// Spaces, branches, types, and limits that are small enough to be met.
     fn declare(&mut self) -> Result<(), String> {
         let mut limits = Limits::default();
-        limits.tombstone_age_us = *self.random.choose(&[0, 3_000, 40_000]);
-        limits.tick_steps_max = *self.random.choose(&[1, 3, 20, 256]);
-        limits.claim_records_max = *self.random.choose(&[2, 256]);
-        limits.record_fields_max = *self.random.choose(&[4, 256]);
+        limits.tombstone_age_us = self.random.pick(&[0, 3_000, 40_000]);
+        limits.tick_steps_max = self.random.pick(&[1, 3, 20, 256]);
+        limits.claim_records_max = self.random.pick(&[2, 256]);
+        limits.record_fields_max = self.random.pick(&[4, 256]);
         let mut changes = vec![
             CatalogueChange::CreateSpace { name: SPACES[1].1.to_owned() },
             CatalogueChange::CreateBranch { space: 1, name: "draft".to_owned() },
@@ -230,9 +230,9 @@ impl Stretch<'_> {
         self.post.collect(&self.instance, &*view, self.reference.buckets.count())?;
         let both = Both { instance: &self.instance, view: &*view, reference: &self.reference };
         for _ in 0..3 {
-            let (space, branch) = *self.random.choose(&PLACES);
-            let group = if self.random.one_in(2) { None } else { Some(*self.random.choose(&GROUPS)) };
-            both.thing(&Id::new(space, branch, group, *self.random.choose(&NAMES)))?;
+            let (space, branch) = self.random.pick(&PLACES);
+            let group = if self.random.one_in(2) { None } else { Some(self.random.pick(&GROUPS)) };
+            both.thing(&Id::new(space, branch, group, self.random.pick(&NAMES)))?;
         }
         both.scan(&mut self.random)?;
         add(&self.tally.reads, 4);
@@ -322,7 +322,7 @@ impl Stretch<'_> {
     fn again(mut self, buckets: Buckets) -> Result<(), String> {
         let (image, _) = self.instance.image()?;
         let middle = self.random.index(self.entries.len());
-        let reload_one_in = *self.random.choose(&[1, 5, 50, u64::MAX]);
+        let reload_one_in = self.random.pick(&[1, 5, 50, u64::MAX]);
         let plan = Plan::draw(&mut self.random);
         let mut twin = Instance::genesis(&plan, Keys::new(12_345, 0), buckets)?;
         for (number, (entry, hash)) in self.entries.iter().zip(&self.hashes).enumerate() {

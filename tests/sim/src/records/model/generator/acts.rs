@@ -33,14 +33,14 @@ impl<'draw> Generator<'draw> {
             },
             22..=36 => RecordAct::Patch { must_exist: self.random.one_in(2), fields: self.fields() },
             37..=49 => {
-                let state = *self.random.choose(&["state", "status"]);
-                let field = if self.random.one_in(2) { state } else { *self.random.choose(&FIELDS) };
+                let state = self.random.pick(&["state", "status"]);
+                let field = if self.random.one_in(2) { state } else { self.random.pick(&FIELDS) };
                 let new = if self.random.one_in(8) { None } else { Some(self.value(field)) };
                 RecordAct::Swap { field, expected: self.expected(id, field), new }
             }
             50..=57 => {
                 let by = if self.random.one_in(30) { i64::MAX } else { self.small() };
-                RecordAct::Increment { field: *self.random.choose(&FIELDS), by }
+                RecordAct::Increment { field: self.random.pick(&FIELDS), by }
             }
             58..=62 => RecordAct::Delete,
             63..=68 => RecordAct::Touch { ttl: self.ttl() },
@@ -53,18 +53,18 @@ impl<'draw> Generator<'draw> {
     }
 
     pub(super) fn worker(&mut self) -> &'static str {
-        *self.random.choose(&["", "w1", "w2"])
+        self.random.pick(&["", "w1", "w2"])
     }
 
     pub(super) fn lease(&mut self) -> Option<u64> {
-        *self.random.choose(&[None, None, Some(0), Some(300), Some(4_000), Some(40_000)])
+        self.random.pick(&[None, None, Some(0), Some(300), Some(4_000), Some(40_000)])
     }
 
     fn ttl(&mut self) -> TtlArgument {
         match self.random.below(4) {
             0 => TtlArgument::Persist,
             1 => TtlArgument::Keep,
-            _ => TtlArgument::After(*self.random.choose(&[0, 1, 700, 6_000, 50_000, 90_000_000])),
+            _ => TtlArgument::After(self.random.pick(&[0, 1, 700, 6_000, 50_000, 90_000_000])),
         }
     }
 
@@ -85,7 +85,7 @@ impl<'draw> Generator<'draw> {
     fn fields(&mut self) -> Vec<(&'draw str, Option<ValueRef<'draw>>)> {
         let mut fields = Vec::new();
         for _ in 0..self.random.below(4) {
-            let field = *self.random.choose(&FIELDS);
+            let field = self.random.pick(&FIELDS);
             fields.push((field, if self.random.one_in(6) { None } else { Some(self.value(field)) }));
         }
         fields
@@ -95,14 +95,14 @@ impl<'draw> Generator<'draw> {
     pub(super) fn value(&mut self, field: &str) -> ValueRef<'draw> {
         if !self.random.one_in(8) {
             match field {
-                "state" | "status" => return ValueRef::Text(*self.random.choose(&STATES)),
+                "state" | "status" => return ValueRef::Text(self.random.pick(&STATES)),
                 "worker" => return ValueRef::Text(self.worker()),
                 "timeout_at" => {
                     let ms = self.reference.wall_us / 1_000 + self.random.below(30);
                     return ValueRef::Integer(i64::try_from(ms).unwrap_or(i64::MAX) - 4);
                 }
                 "n" | "size" | "count" | "priority" => return ValueRef::Integer(self.small()),
-                "to" => return ValueRef::Text(*self.random.choose(&["", "a", "ab", "a\u{0}", LONG[0], LONG[1]])),
+                "to" => return ValueRef::Text(self.random.pick(&["", "a", "ab", "a\u{0}", LONG[0], LONG[1]])),
                 "blob" => return ValueRef::Bytes(self.bytes()),
                 _ => {}
             }
@@ -111,14 +111,14 @@ impl<'draw> Generator<'draw> {
             0 => ValueRef::Null,
             1 => ValueRef::Boolean(true),
             2..=3 => ValueRef::Integer(self.small()),
-            4 => ValueRef::Text(*self.random.choose(&["a", "b", "pending"])),
+            4 => ValueRef::Text(self.random.pick(&["a", "b", "pending"])),
             _ => ValueRef::Bytes(self.bytes()),
         }
     }
 
     /// Some are longer than what is stored in the record's own row, or than what an index holds.
     fn bytes(&mut self) -> &'static [u8] {
-        &LARGE[..*self.random.choose(&[0, 1, 3, 255, 256, 257, 1_024, 1_025, 4_000])]
+        &LARGE[..self.random.pick(&[0, 1, 3, 255, 256, 257, 1_024, 1_025, 4_000])]
     }
 
     /// What a field holds, mostly.

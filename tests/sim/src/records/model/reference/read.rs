@@ -81,11 +81,12 @@ impl Reference {
             let (Eq(value) | Lt(value) | Lte(value) | Gt(value) | Gte(value)) = test else {
                 return None;
             };
-            let fits = match (kind, value) {
-                (IndexKind::Bytes, Value::Bytes(_)) | (IndexKind::Text, Value::Text(_)) => true,
-                (IndexKind::Unsigned | IndexKind::Signed | IndexKind::Time, Value::Integer(_)) => true,
-                _ => false,
-            };
+            let fits = matches!(
+                (kind, value),
+                (IndexKind::Bytes, Value::Bytes(_))
+                    | (IndexKind::Text, Value::Text(_))
+                    | (IndexKind::Unsigned | IndexKind::Signed | IndexKind::Time, Value::Integer(_))
+            );
             fits.then(|| (field.clone(), *kind))
         })
     }
