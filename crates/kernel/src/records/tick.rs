@@ -136,10 +136,15 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
     let max = claim.records_max.min(applying.catalogue.limits.claim_records_max);
     let mut outcomes = Vec::new();
     let queues = queues_of(applying, claim)?;
+    let mut before = None;
     while outcomes.len() < max as usize {
         let Some((bucket, id)) = next_ready(applying, &queues)? else {
             break;
         };
+        if before.as_ref() == Some(&id) {
+            return Err(Halt::Inconsistent(format!("R5: {id:?} is still ready after it was claimed or has expired")));
+        }
+        let id = before.insert(id);
         let record = id.in_bucket(bucket);
         applying.savepoint();
         match attempt::claim(applying, &record, claim.worker, claim.lease_us)? {
