@@ -142,10 +142,15 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
     let mut outcomes = Vec::new();
     let queues = queues_of(applying, claim)?;
     let mut bytes = 0;
+    let mut before = None;
     while outcomes.len() < max as usize && bytes < bytes_max {
         let Some((bucket, id)) = next_ready(applying, &queues)? else {
             break;
         };
+        if before.as_ref() == Some(&id) {
+            return Err(Halt::Inconsistent(format!("R5: {id:?} is still ready after it was claimed or has expired")));
+        }
+        let id = before.insert(id);
         let record = id.in_bucket(bucket);
         applying.savepoint();
         match attempt::claim(applying, &record, claim.worker, claim.lease_us)? {

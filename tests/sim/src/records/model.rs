@@ -1,11 +1,12 @@
 //! Model: random commands on records, compared with a plain reference, checked in the rows, and applied again.
 //!
-//! `sim records-model --ops N [--seed S] [--stretch K]`. The operations are cut into stretches that know nothing of
+//! `sim records-model --ops N [--seed S] [--stretch K] [--checks-alone]`. The operations are cut into stretches that know nothing of
 //! each other, so that they can run side by side and one that fails can be run alone.
 //!
 //! Numbered checks, each with its own message: (1) one holder per record, (2) attempts rise by one, (3) a terminal
 //! state is never left, (4) nothing expired is ever read, (5) nothing comes back, (6) counts equal a recount, (7) every
-//! index row is what a rebuild gives, (8) every send is delivered exactly once, in order per source.
+//! index row is what a rebuild gives, (8) every send is delivered exactly once, in order per source. They are judged by
+//! the rows and the feed; `--checks-alone` leaves the reference out of it.
 //! Would see broken: R1 to R6, and any answer that depends on what the kernel has in memory only.
 //! Keeps: the same seed gives the same operations; threads decide only when things happen, never which.
 
@@ -27,6 +28,7 @@ use testkit::random::Random;
 use testkit::report::Report;
 
 use crate::stretches;
+use stretch::Judges;
 
 /// Commands of a stretch.
 const STRETCH: u64 = 5_000;
@@ -41,10 +43,11 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     if arguments.flag("stretch") {
         numbers = vec![arguments.number("stretch", 0)];
     }
+    let judges = if arguments.flag("checks-alone") { Judges::ChecksAlone } else { Judges::All };
     let tally = Tally::default();
     let failures = stretches::run_all(&numbers, |number| {
         let seed = Random::new(seed ^ (number + 1).wrapping_mul(0x9e37_79b9)).next();
-        stretch::run(seed, STRETCH.min(operations - number * STRETCH), &tally)
+        stretch::run(seed, STRETCH.min(operations - number * STRETCH), judges, &tally)
     });
     for (number, what) in &failures {
         println!("\nrecords-model: FAILED in stretch {number}\n  {what}");

@@ -6,7 +6,7 @@ use kernel::{Body, CatalogueChange, ClaimNext, Fence, Guard, Op, Send, Target, T
 use kv::Writer;
 use testkit::random::Random;
 
-use super::names::{FIELDS, GROUPS, INBOX, NAMES, PLACES, QUEUES, STATES, types};
+use super::names::{FIELDS, Focus, GROUPS, INBOX, NAMES, PLACES, QUEUES, STATES, types};
 use super::post::{Marked, Post};
 use super::reference::{Id, Reference};
 
@@ -22,6 +22,7 @@ pub(crate) struct Drawn {
 /// See the module.
 pub(crate) struct Generator<'draw> {
     pub(crate) random: &'draw mut Random,
+    pub(crate) focus: Focus,
     pub(crate) reference: &'draw Reference,
     pub(crate) post: &'draw mut Post,
 }
@@ -51,7 +52,8 @@ impl<'draw> Generator<'draw> {
     }
 
     fn claim_next(&mut self) -> Vec<u8> {
-        let (space, branch) = if self.random.one_in(60) { (1, 99) } else { self.random.pick(&PLACES) };
+        let (space, branch, _) = self.focus.place(self.random);
+        let branch = if self.random.one_in(60) { 99 } else { branch };
         let claim = ClaimNext {
             space,
             branch,
@@ -163,8 +165,7 @@ impl<'draw> Generator<'draw> {
 
     /// Something that is there, of which some is held, or anything.
     fn target(&mut self) -> Id {
-        let (space, branch) = self.random.pick(&PLACES);
-        let group = if self.random.one_in(2) { Some(self.random.pick(&GROUPS)) } else { None };
+        let (space, branch, group) = self.focus.place(self.random);
         let any = Id::new(space, branch, group, self.random.pick(&NAMES));
         if self.random.one_in(2) || self.reference.records.is_empty() {
             return any;

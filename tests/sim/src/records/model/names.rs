@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use contract::records::types::{IndexKind, ReadyOrder, RecordType, State, StateKind};
+use testkit::random::Random;
 
 /// Space and branch of everything: two branches of one space, and another space.
 pub(crate) const PLACES: [(u32, u32); 3] = [(1, 1), (1, 3), (2, 2)];
@@ -15,6 +16,30 @@ pub(crate) const SPACES: [(u32, &str); 2] = [(1, "default"), (2, "other")];
 
 /// Groups.
 pub(crate) const GROUPS: [&str; 3] = ["g", "h", "jobs.own"];
+
+/// Where a stretch does most of what it does, so that things meet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Focus {
+    place: (u32, u32),
+    group: Option<&'static str>,
+}
+
+impl Focus {
+    pub(crate) fn draw(random: &mut Random) -> Self {
+        Self { place: random.pick(&PLACES), group: any_group(random) }
+    }
+
+    /// Space, branch and group: those of the focus, or any.
+    pub(crate) fn place(&self, random: &mut Random) -> (u32, u32, Option<&'static str>) {
+        let focused = random.one_in(2);
+        let (space, branch) = if focused { self.place } else { random.pick(&PLACES) };
+        (space, branch, if focused { self.group } else { any_group(random) })
+    }
+}
+
+fn any_group(random: &mut Random) -> Option<&'static str> {
+    if random.one_in(2) { Some(random.pick(&GROUPS)) } else { None }
+}
 
 /// Names of records, and of cells.
 pub(crate) const NAMES: [&str; 34] = [
@@ -66,11 +91,12 @@ pub(crate) const QUEUES: [&str; 8] =
 pub(crate) const PREFIXES: [&str; 7] = ["", "jobs.", "jobs.m", "mail.", "mail.x", "plain", "nothing"];
 
 /// Fields: ordinary ones, indexed ones, and those that the store keeps.
-pub(crate) const FIELDS: [&str; 14] = [
+pub(crate) const FIELDS: [&str; 15] = [
     "a",
     "b",
     "n",
-    "n",
+    "count",
+    "size",
     "size",
     "to",
     "count",
