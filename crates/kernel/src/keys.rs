@@ -55,9 +55,9 @@ enum ShardKind {
     MessageCounts = 0x08,
 }
 
-/// Which cell.
+/// Which thing: a cell or a record, or, with an empty name, any of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellId<'name> {
+pub struct ThingId<'name> {
     /// The bucket of its group.
     pub bucket: u16,
     /// Its space.
@@ -204,14 +204,14 @@ impl Keys {
     }
 
     /// The newest version of a cell.
-    pub fn cell_head(&self, cell: &CellId<'_>) -> Key {
+    pub fn cell_head(&self, cell: &ThingId<'_>) -> Key {
         let mut key = self.group_prefix(Kind::CellHead, cell);
         push_name(&mut key, cell.name.as_bytes());
         key
     }
 
     /// An older version of a cell.
-    pub fn cell_old(&self, cell: &CellId<'_>, version: u64) -> Key {
+    pub fn cell_old(&self, cell: &ThingId<'_>, version: u64) -> Key {
         let mut key = self.group_prefix(Kind::CellOld, cell);
         push_name(&mut key, cell.name.as_bytes());
         key.extend_from_slice(&version.to_be_bytes());
@@ -219,14 +219,14 @@ impl Keys {
     }
 
     /// The newest versions of the cells of a group whose names begin with `prefix`. `cell` says which group.
-    pub fn cell_heads_with_prefix(&self, cell: &CellId<'_>, prefix: &str) -> KeyRange {
+    pub fn cell_heads_with_prefix(&self, cell: &ThingId<'_>, prefix: &str) -> KeyRange {
         let mut key = self.group_prefix(Kind::CellHead, cell);
         push_escaped(&mut key, prefix.as_bytes());
         KeyRange::prefix(&key)
     }
 
     /// The newest versions of the cells of a group from the name `from` to before `to`, if that is given.
-    pub fn cell_heads_between(&self, cell: &CellId<'_>, from: &str, to: Option<&str>) -> KeyRange {
+    pub fn cell_heads_between(&self, cell: &ThingId<'_>, from: &str, to: Option<&str>) -> KeyRange {
         let group = self.group_prefix(Kind::CellHead, cell);
         let mut start = group.clone();
         push_escaped(&mut start, from.as_bytes());
@@ -262,7 +262,7 @@ impl Keys {
         key
     }
 
-    fn group_prefix(&self, kind: Kind, cell: &CellId<'_>) -> Key {
+    fn group_prefix(&self, kind: Kind, cell: &ThingId<'_>) -> Key {
         let mut key = self.bucket_prefix(kind, cell.bucket);
         key.extend_from_slice(&cell.space.to_be_bytes());
         key.extend_from_slice(&cell.branch.to_be_bytes());
@@ -321,8 +321,8 @@ impl CellKey {
     }
 
     /// The same, borrowed.
-    pub fn id(&self) -> CellId<'_> {
-        CellId {
+    pub fn id(&self) -> ThingId<'_> {
+        ThingId {
             bucket: self.bucket,
             space: self.space,
             branch: self.branch,

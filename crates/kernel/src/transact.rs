@@ -76,7 +76,7 @@ fn apply_op(
     op: &Op<'_>,
 ) -> Result<Result<OpOutcome, Rejection>, Halt> {
     let name = op.name().or_else(|| group_of(transact)).unwrap_or_default();
-    let thing = match place.cell(name) {
+    let thing = match place.thing(name) {
         Ok(thing) => thing,
         Err(rejection) => return Ok(Err(rejection)),
     };
@@ -135,7 +135,7 @@ fn check_fence(
     if crate::canary::fences_are_skipped() {
         return Ok(Ok(()));
     }
-    let record = match place.cell(fence.record) {
+    let record = match place.thing(fence.record) {
         Ok(record) => record,
         Err(rejection) => return Ok(Err(rejection)),
     };

@@ -13,7 +13,7 @@ use crate::catalogue::Catalogue;
 use crate::cells::retention::{may_be_due, trim_cell};
 use crate::cells::row::Head;
 use crate::keys::records::read_record_key;
-use crate::keys::{CellId, CellKey, Keys, Kind};
+use crate::keys::{CellKey, Keys, Kind, ThingId};
 use crate::machine::{Applying, Contracts};
 use crate::records::row::Row;
 use crate::records::write::erase;
@@ -118,7 +118,7 @@ pub(crate) fn apply(
     Ok(Answer::Done { commit: call.commit, outcomes: Vec::new() })
 }
 
-fn trim_one(applying: &mut Applying<'_>, cell: &CellId<'_>) -> Result<(), Halt> {
+fn trim_one(applying: &mut Applying<'_>, cell: &ThingId<'_>) -> Result<(), Halt> {
     let Ok(space) = applying.catalogue.space(cell.space) else {
         return Ok(());
     };
@@ -131,7 +131,7 @@ fn trim_one(applying: &mut Applying<'_>, cell: &CellId<'_>) -> Result<(), Halt> 
 }
 
 /// Removes old versions of a cell whose branch was deleted, and the cell itself when none is left.
-fn remove_some(state: &mut Staging, keys: Keys, cell: &CellId<'_>) -> Result<(), Halt> {
+fn remove_some(state: &mut Staging, keys: Keys, cell: &ThingId<'_>) -> Result<(), Halt> {
     let head_key = keys.cell_head(cell);
     let Some(row) = state.get(&head_key)? else {
         return Ok(());

@@ -8,7 +8,7 @@ use contract::{
     Moment, Rejection, Swapped, Value, Versioned, Written, names,
 };
 use kernel::cells::{ViewCells, at, get, history, list};
-use kernel::keys::CellId;
+use kernel::keys::ThingId;
 use kernel::{Answer, Body, Catalogue, Op, OpOutcome, Transact, ValueRef};
 use kv::View;
 
@@ -137,12 +137,12 @@ impl Cells {
     fn read<T>(
         &self,
         cell: &str,
-        read: impl FnOnce(&ViewCells<'_>, &CellId<'_>) -> Result<T, session::Halt>,
+        read: impl FnOnce(&ViewCells<'_>, &ThingId<'_>) -> Result<T, session::Halt>,
     ) -> Result<T, Error> {
         self.check_names(cell)?;
         let (view, catalogue) = self.scope.shard.view()?;
         let ids = self.scope.resolve(&catalogue)?;
-        let id = catalogue.cell(ids.space, ids.branch, self.group.as_deref(), cell)?;
+        let id = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), cell)?;
         read(&ViewCells { view: &*view, keys: keys() }, &id).map_err(|halt| from_halt(&halt))
     }
 
@@ -186,7 +186,7 @@ pub(crate) fn list_cells(
 ) -> Result<Listed, Error> {
     let listed = match group {
         Some(group) => {
-            let id = catalogue.cell(ids.space, ids.branch, Some(group), "")?;
+            let id = catalogue.thing(ids.space, ids.branch, Some(group), "")?;
             list::list_group(view, &keys(), &id, prefix, page)
         }
         None => list::list_spread(view, &keys(), catalogue.buckets, ids.space, ids.branch, prefix, page),

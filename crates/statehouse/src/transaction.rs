@@ -254,7 +254,7 @@ impl Transaction {
 
     /// The cell as the view has it.
     fn stored(&self, cell: &str) -> Result<Seen, Error> {
-        let id = self.catalogue.cell(self.ids.space, self.ids.branch, self.group.as_deref(), cell)?;
+        let id = self.catalogue.thing(self.ids.space, self.ids.branch, self.group.as_deref(), cell)?;
         let cells = ViewCells { view: &*self.view, keys: keys() };
         let row = cells.head(&id).map_err(|halt| from_halt(&halt))?;
         let Some(row) = row else {

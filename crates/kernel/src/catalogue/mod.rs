@@ -15,7 +15,7 @@ use contract::{Limits, Rejection, Retention};
 pub use change::CatalogueChange;
 pub use types::{Declared, TypeId, Types};
 
-use crate::keys::CellId;
+use crate::keys::ThingId;
 use crate::place::Buckets;
 
 /// The number of a space.
@@ -118,19 +118,19 @@ impl Catalogue {
         self.spaces.iter().map(|(id, space)| (*id, space))
     }
 
-    /// The cell with this name, for keys; `group` is none if that is the name itself.
-    pub fn cell<'name>(
+    /// The thing with this name, for keys; `group` is none if that is the name itself.
+    pub fn thing<'name>(
         &self,
         space: SpaceId,
         branch: BranchId,
         group: Option<&'name str>,
         name: &'name str,
-    ) -> Result<CellId<'name>, Rejection> {
+    ) -> Result<ThingId<'name>, Rejection> {
         let found = self.space(space)?;
         found.live_branch(branch)?;
         let group = group.filter(|group| *group != name);
         let bucket = self.buckets.of_group(found.name.as_bytes(), group.unwrap_or(name).as_bytes());
-        Ok(CellId { bucket, space, branch, group, name })
+        Ok(ThingId { bucket, space, branch, group, name })
     }
 }
 

@@ -5,10 +5,10 @@ use session::Halt;
 
 use super::row::{Head, Old};
 use super::{ReadCells, old_row};
-use crate::keys::CellId;
+use crate::keys::ThingId;
 
 /// The cell at a moment of its past.
-pub fn at(cells: &impl ReadCells, cell: &CellId<'_>, moment: Moment) -> Result<AsOf, Halt> {
+pub fn at(cells: &impl ReadCells, cell: &ThingId<'_>, moment: Moment) -> Result<AsOf, Halt> {
     let Some(row) = cells.head(cell)? else {
         return Ok(AsOf::Absent);
     };
@@ -33,7 +33,7 @@ fn as_of(version: u64, write: &Old<'_>) -> AsOf {
 }
 
 /// The newest kept version that was written at or before a time. Versions and their times rise together.
-fn newest_at(cells: &impl ReadCells, cell: &CellId<'_>, head: &Head<'_>, time_us: u64) -> Result<Option<u64>, Halt> {
+fn newest_at(cells: &impl ReadCells, cell: &ThingId<'_>, head: &Head<'_>, time_us: u64) -> Result<Option<u64>, Halt> {
     if head.write.updated_at <= time_us {
         return Ok(Some(head.version));
     }

@@ -9,13 +9,13 @@ use super::row::Head;
 use super::write::write_version;
 use super::{OpContext, ReadCells, WriteCells};
 use crate::answer::OpOutcome;
-use crate::keys::CellId;
+use crate::keys::ThingId;
 use crate::value::ValueRef;
 
 pub(crate) fn cas<S: ReadCells + WriteCells>(
     cells: &mut S,
     context: &OpContext,
-    cell: &CellId<'_>,
+    cell: &ThingId<'_>,
     expected: Option<u64>,
     value: ValueRef<'_>,
 ) -> Result<Result<OpOutcome, Rejection>, Halt> {

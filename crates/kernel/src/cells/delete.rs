@@ -8,12 +8,12 @@ use super::row::Head;
 use super::write::write_version;
 use super::{OpContext, ReadCells, WriteCells};
 use crate::answer::OpOutcome;
-use crate::keys::CellId;
+use crate::keys::ThingId;
 
 pub(crate) fn delete<S: ReadCells + WriteCells>(
     cells: &mut S,
     context: &OpContext,
-    cell: &CellId<'_>,
+    cell: &ThingId<'_>,
 ) -> Result<OpOutcome, Halt> {
     let row = cells.head(cell)?;
     let head = row.as_deref().map(Head::decode).transpose()?;

@@ -5,10 +5,10 @@ use session::Halt;
 
 use super::ReadCells;
 use super::row::Head;
-use crate::keys::CellId;
+use crate::keys::ThingId;
 
 /// The value, or none if the cell does not exist.
-pub fn get(cells: &impl ReadCells, cell: &CellId<'_>) -> Result<Option<Value>, Halt> {
+pub fn get(cells: &impl ReadCells, cell: &ThingId<'_>) -> Result<Option<Value>, Halt> {
     let Some(row) = cells.head(cell)? else {
         return Ok(None);
     };
@@ -16,7 +16,7 @@ pub fn get(cells: &impl ReadCells, cell: &CellId<'_>) -> Result<Option<Value>, H
 }
 
 /// The value with its version, or none if the cell does not exist.
-pub fn get_versioned(cells: &impl ReadCells, cell: &CellId<'_>) -> Result<Option<Versioned>, Halt> {
+pub fn get_versioned(cells: &impl ReadCells, cell: &ThingId<'_>) -> Result<Option<Versioned>, Halt> {
     let Some(row) = cells.head(cell)? else {
         return Ok(None);
     };

@@ -9,7 +9,7 @@ use session::Halt;
 use super::row::Head;
 use crate::catalogue::Catalogue;
 use crate::command::Guard;
-use crate::keys::{CellId, CellKey, Keys};
+use crate::keys::{CellKey, Keys, ThingId};
 
 /// Where a transaction takes place.
 pub(crate) struct Place<'transact> {
@@ -21,8 +21,8 @@ pub(crate) struct Place<'transact> {
 }
 
 impl Place<'_> {
-    pub(crate) fn cell<'name>(&'name self, name: &'name str) -> Result<CellId<'name>, Rejection> {
-        self.catalogue.cell(self.space, self.branch, self.group, name)
+    pub(crate) fn thing<'name>(&'name self, name: &'name str) -> Result<ThingId<'name>, Rejection> {
+        self.catalogue.thing(self.space, self.branch, self.group, name)
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn check(state: &Staging, place: &Place<'_>, guard: &Guard<'_>) -> Re
         }
         other => unreachable!("a guard that is not about cells: {other:?}"),
     };
-    let cell = match place.cell(name) {
+    let cell = match place.thing(name) {
         Ok(cell) => cell,
         Err(rejection) => return Ok(Err(rejection)),
     };
@@ -70,7 +70,7 @@ fn check_range(
             return Ok(own);
         }
     }
-    let cell = match place.cell("") {
+    let cell = match place.thing("") {
         Ok(cell) => cell,
         Err(rejection) => return Ok(Err(rejection)),
     };

@@ -6,10 +6,10 @@ use session::Halt;
 
 use super::row::{Head, Old};
 use super::{ReadCells, old_row};
-use crate::keys::CellId;
+use crate::keys::ThingId;
 
 /// A page of the versions of a cell.
-pub fn history(cells: &impl ReadCells, cell: &CellId<'_>, page: HistoryPage) -> Result<History, Halt> {
+pub fn history(cells: &impl ReadCells, cell: &ThingId<'_>, page: HistoryPage) -> Result<History, Halt> {
     let Some(row) = cells.head(cell)? else {
         return Ok(History::default());
     };

@@ -8,13 +8,13 @@ use super::row::Head;
 use super::write::write_version;
 use super::{OpContext, ReadCells, WriteCells};
 use crate::answer::OpOutcome;
-use crate::keys::CellId;
+use crate::keys::ThingId;
 use crate::value::ValueRef;
 
 pub(crate) fn init<S: ReadCells + WriteCells>(
     cells: &mut S,
     context: &OpContext,
-    cell: &CellId<'_>,
+    cell: &ThingId<'_>,
     value: ValueRef<'_>,
 ) -> Result<OpOutcome, Halt> {
     let row = cells.head(cell)?;

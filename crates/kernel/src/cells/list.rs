@@ -11,14 +11,14 @@ use session::Halt;
 
 use super::row::Head;
 use super::{ReadCells, ViewCells};
-use crate::keys::{CellId, CellKey, Keys};
+use crate::keys::{CellKey, Keys, ThingId};
 use crate::place::Buckets;
 
 /// The cells of a named group. `group` is any cell of it, with the group's name.
 pub fn list_group(
     view: &dyn View,
     keys: &Keys,
-    group: &CellId<'_>,
+    group: &ThingId<'_>,
     prefix: &str,
     page: &ListPage,
 ) -> Result<Listed, Halt> {
@@ -27,7 +27,7 @@ pub fn list_group(
     // The cell that has the group's own name is stored under its name alone.
     let own = group.group.filter(|name| name.starts_with(prefix));
     let own = own.filter(|name| page.after.as_deref().is_none_or(|after| *name > after));
-    let mut own = own.map(|name| CellId { group: None, name, ..*group });
+    let mut own = own.map(|name| ThingId { group: None, name, ..*group });
     let mut listed = Collector::new(page.limit);
     while let Some(key) = peek_key(&mut rows)? {
         if let Some(cell) = own.take_if(|own| own.name < key.name.as_str())
@@ -46,7 +46,7 @@ pub fn list_group(
     Ok(listed.finish())
 }
 
-fn take_own(view: &dyn View, keys: &Keys, cell: &CellId<'_>, listed: &mut Collector) -> Result<bool, Halt> {
+fn take_own(view: &dyn View, keys: &Keys, cell: &ThingId<'_>, listed: &mut Collector) -> Result<bool, Halt> {
     match (ViewCells { view, keys: *keys }).head(cell)? {
         None => Ok(true),
         Some(row) => listed.add(cell.name.to_owned(), &row),
@@ -65,7 +65,7 @@ pub fn list_spread(
 ) -> Result<Listed, Halt> {
     let mut heads: Vec<(CellKey, Peekable<Rows<'_>>)> = Vec::new();
     for bucket in 0..buckets.count() {
-        let group = CellId { bucket, space, branch, group: None, name: "" };
+        let group = ThingId { bucket, space, branch, group: None, name: "" };
         let range = after(keys.cell_heads_with_prefix(&group, prefix), keys, &group, page);
         let mut rows = view.scan(&range, Order::Ascending).peekable();
         if let Some(key) = peek_key(&mut rows)? {
@@ -88,10 +88,10 @@ pub fn list_spread(
     Ok(listed.finish())
 }
 
-fn after(range: KeyRange, keys: &Keys, group: &CellId<'_>, page: &ListPage) -> KeyRange {
+fn after(range: KeyRange, keys: &Keys, group: &ThingId<'_>, page: &ListPage) -> KeyRange {
     match &page.after {
         None => range,
-        Some(after) => range.after(&keys.cell_head(&CellId { name: after, ..*group })),
+        Some(after) => range.after(&keys.cell_head(&ThingId { name: after, ..*group })),
     }
 }
 

@@ -24,32 +24,32 @@ use session::Halt;
 
 use crate::changes::{Noted, Reason, Subject};
 use crate::folded::Folded;
-use crate::keys::{CellId, Keys};
+use crate::keys::{Keys, ThingId};
 use contract::{Limits, Retention};
 use row::{Head, Old};
 
 /// Reading cells.
 pub trait ReadCells {
     /// The row of the newest version.
-    fn head(&self, cell: &CellId<'_>) -> Result<Option<Bytes>, Halt>;
+    fn head(&self, cell: &ThingId<'_>) -> Result<Option<Bytes>, Halt>;
 
     /// The row of an older version.
-    fn old(&self, cell: &CellId<'_>, version: u64) -> Result<Option<Bytes>, Halt>;
+    fn old(&self, cell: &ThingId<'_>, version: u64) -> Result<Option<Bytes>, Halt>;
 }
 
 /// Writing cells.
 pub trait WriteCells {
     /// Replaces the newest version.
-    fn put_head(&mut self, cell: &CellId<'_>, head: &Head<'_>);
+    fn put_head(&mut self, cell: &ThingId<'_>, head: &Head<'_>);
 
     /// Adds an older version.
-    fn put_old(&mut self, cell: &CellId<'_>, version: u64, old: &Old<'_>);
+    fn put_old(&mut self, cell: &ThingId<'_>, version: u64, old: &Old<'_>);
 
     /// Removes an older version.
-    fn delete_old(&mut self, cell: &CellId<'_>, version: u64);
+    fn delete_old(&mut self, cell: &ThingId<'_>, version: u64);
 
     /// Notes in the change feed that the cell has a new version.
-    fn note(&mut self, commit: u64, cell: &CellId<'_>, version: u64, reason: Reason);
+    fn note(&mut self, commit: u64, cell: &ThingId<'_>, version: u64, reason: Reason);
 }
 
 /// What an operation needs to know beside its cell.
@@ -75,11 +75,11 @@ pub struct ViewCells<'view> {
 }
 
 impl ReadCells for ViewCells<'_> {
-    fn head(&self, cell: &CellId<'_>) -> Result<Option<Bytes>, Halt> {
+    fn head(&self, cell: &ThingId<'_>) -> Result<Option<Bytes>, Halt> {
         Ok(self.view.get(&self.keys.cell_head(cell))?)
     }
 
-    fn old(&self, cell: &CellId<'_>, version: u64) -> Result<Option<Bytes>, Halt> {
+    fn old(&self, cell: &ThingId<'_>, version: u64) -> Result<Option<Bytes>, Halt> {
         Ok(self.view.get(&self.keys.cell_old(cell, version))?)
     }
 }
@@ -95,37 +95,37 @@ pub struct StagedCells<'staging> {
 }
 
 impl ReadCells for StagedCells<'_> {
-    fn head(&self, cell: &CellId<'_>) -> Result<Option<Bytes>, Halt> {
+    fn head(&self, cell: &ThingId<'_>) -> Result<Option<Bytes>, Halt> {
         Ok(self.state.get(&self.keys.cell_head(cell))?)
     }
 
-    fn old(&self, cell: &CellId<'_>, version: u64) -> Result<Option<Bytes>, Halt> {
+    fn old(&self, cell: &ThingId<'_>, version: u64) -> Result<Option<Bytes>, Halt> {
         Ok(self.state.get(&self.keys.cell_old(cell, version))?)
     }
 }
 
 impl WriteCells for StagedCells<'_> {
-    fn put_head(&mut self, cell: &CellId<'_>, head: &Head<'_>) {
+    fn put_head(&mut self, cell: &ThingId<'_>, head: &Head<'_>) {
         self.state.put_encoded(self.keys.cell_head(cell), |writer| head.encode(writer));
     }
 
-    fn put_old(&mut self, cell: &CellId<'_>, version: u64, old: &Old<'_>) {
+    fn put_old(&mut self, cell: &ThingId<'_>, version: u64, old: &Old<'_>) {
         self.state.put_encoded(self.keys.cell_old(cell, version), |writer| old.encode(writer));
     }
 
-    fn delete_old(&mut self, cell: &CellId<'_>, version: u64) {
+    fn delete_old(&mut self, cell: &ThingId<'_>, version: u64) {
         self.state.delete(self.keys.cell_old(cell, version));
     }
 
-    fn note(&mut self, commit: u64, cell: &CellId<'_>, version: u64, reason: Reason) {
-        let CellId { space, branch, group, name, .. } = *cell;
+    fn note(&mut self, commit: u64, cell: &ThingId<'_>, version: u64, reason: Reason) {
+        let ThingId { space, branch, group, name, .. } = *cell;
         let change = Noted { subject: Subject::Cell, reason, space, branch, group, name, version };
         self.folded.changes.note(commit, &change);
     }
 }
 
 /// The row of an older version that must be there (K3).
-fn old_row(cells: &impl ReadCells, cell: &CellId<'_>, version: u64) -> Result<Bytes, Halt> {
+fn old_row(cells: &impl ReadCells, cell: &ThingId<'_>, version: u64) -> Result<Bytes, Halt> {
     cells.old(cell, version)?.ok_or_else(|| {
         Halt::Inconsistent(format!("K3: version {version} of cell {:?} is missing from its history", cell.name))
     })

@@ -7,7 +7,7 @@ use session::Halt;
 
 use super::row::{Head, Old};
 use super::{OpContext, ReadCells, WriteCells, old_row};
-use crate::keys::CellId;
+use crate::keys::ThingId;
 
 /// The versions of a cell: from `oldest` to `newest`, the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Span {
 pub(super) fn trim<S: ReadCells + WriteCells>(
     cells: &mut S,
     context: &OpContext,
-    cell: &CellId<'_>,
+    cell: &ThingId<'_>,
     mut span: Span,
     unwritten: Option<u64>,
 ) -> Result<Span, Halt> {
@@ -44,7 +44,7 @@ fn due(
     span: &mut Span,
     cells: &impl ReadCells,
     context: &OpContext,
-    cell: &CellId<'_>,
+    cell: &ThingId<'_>,
     unwritten: Option<u64>,
 ) -> Result<bool, Halt> {
     if beyond_count(context.retention, span.oldest, span.newest) {
@@ -85,7 +85,7 @@ pub fn may_be_due(head: &Head<'_>, retention: Retention, now_us: u64) -> bool {
 pub(crate) fn trim_cell<S: ReadCells + WriteCells>(
     cells: &mut S,
     context: &OpContext,
-    cell: &CellId<'_>,
+    cell: &ThingId<'_>,
 ) -> Result<u64, Halt> {
     let Some(row) = cells.head(cell)? else {
         return Ok(0);

@@ -6,14 +6,14 @@ use super::retention::{Span, trim};
 use super::row::{Head, Old};
 use super::{OpContext, ReadCells, WriteCells};
 use crate::changes::Reason;
-use crate::keys::CellId;
+use crate::keys::ThingId;
 use crate::value::ValueRef;
 
 /// Writes the next version: a value, or a deletion. Gives the version.
 pub(super) fn write_version<S: ReadCells + WriteCells>(
     cells: &mut S,
     context: &OpContext,
-    cell: &CellId<'_>,
+    cell: &ThingId<'_>,
     head: Option<&Head<'_>>,
     value: Option<ValueRef<'_>>,
 ) -> Result<u64, Halt> {

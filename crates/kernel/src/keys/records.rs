@@ -4,7 +4,7 @@
 
 use kv::{Key, KeyRange};
 
-use super::{CellId, GENERATION_BYTES, Keys, Kind, NAMED_GROUP, OWN_GROUP, push_escaped, push_name, take_name};
+use super::{GENERATION_BYTES, Keys, Kind, NAMED_GROUP, OWN_GROUP, ThingId, push_escaped, push_name, take_name};
 
 /// Which of the two clocks decides when something is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +57,13 @@ pub struct OwnedId {
 
 impl OwnedId {
     /// The same, borrowed, in a bucket.
-    pub fn in_bucket(&self, bucket: u16) -> CellId<'_> {
-        CellId { bucket, space: self.space, branch: self.branch, group: self.group.as_deref(), name: &self.name }
+    pub fn in_bucket(&self, bucket: u16) -> ThingId<'_> {
+        ThingId { bucket, space: self.space, branch: self.branch, group: self.group.as_deref(), name: &self.name }
     }
 }
 
-impl From<&CellId<'_>> for OwnedId {
-    fn from(id: &CellId<'_>) -> Self {
+impl From<&ThingId<'_>> for OwnedId {
+    fn from(id: &ThingId<'_>) -> Self {
         Self { space: id.space, branch: id.branch, group: id.group.map(str::to_owned), name: id.name.to_owned() }
     }
 }
@@ -75,14 +75,14 @@ const SEND: u8 = 4;
 
 impl Keys {
     /// A record.
-    pub fn record(&self, record: &CellId<'_>) -> Key {
+    pub fn record(&self, record: &ThingId<'_>) -> Key {
         let mut key = self.group_prefix(Kind::Record, record);
         push_name(&mut key, record.name.as_bytes());
         key
     }
 
     /// A large field of a record.
-    pub fn record_field(&self, record: &CellId<'_>, field: &str) -> Key {
+    pub fn record_field(&self, record: &ThingId<'_>, field: &str) -> Key {
         let mut key = self.group_prefix(Kind::RecordField, record);
         push_name(&mut key, record.name.as_bytes());
         push_name(&mut key, field.as_bytes());
@@ -90,7 +90,7 @@ impl Keys {
     }
 
     /// The records of a group whose names begin with `prefix`. `record` says which group.
-    pub fn records_with_prefix(&self, record: &CellId<'_>, prefix: &str) -> KeyRange {
+    pub fn records_with_prefix(&self, record: &ThingId<'_>, prefix: &str) -> KeyRange {
         let mut key = self.group_prefix(Kind::Record, record);
         push_escaped(&mut key, prefix.as_bytes());
         KeyRange::prefix(&key)
@@ -111,7 +111,7 @@ impl Keys {
     }
 
     /// What comes behind [`ready_prefix`](Self::ready_prefix): the order, the time, the record.
-    pub fn ready_suffix(order: i64, ready_us: u64, record: &CellId<'_>) -> Key {
+    pub fn ready_suffix(order: i64, ready_us: u64, record: &ThingId<'_>) -> Key {
         let mut key = Key::from(sortable(order).to_be_bytes());
         key.extend_from_slice(&ready_us.to_be_bytes());
         push_group_and_name(&mut key, record);
@@ -124,7 +124,7 @@ impl Keys {
     }
 
     /// What comes behind [`due_prefix`](Self::due_prefix) for something of a record.
-    pub fn due_suffix(at_us: u64, due: DueOf, record: &CellId<'_>) -> Key {
+    pub fn due_suffix(at_us: u64, due: DueOf, record: &ThingId<'_>) -> Key {
         let mut key = Key::from(at_us.to_be_bytes());
         key.push(match due {
             DueOf::Expiry => EXPIRY,
@@ -177,7 +177,7 @@ impl Keys {
     }
 
     /// An entry of a declared index: a sortable value, then the record.
-    pub fn index_entry(&self, record: &CellId<'_>, record_type: u32, index: u8, value: &[u8]) -> Key {
+    pub fn index_entry(&self, record: &ThingId<'_>, record_type: u32, index: u8, value: &[u8]) -> Key {
         let mut key = self.index_prefix(record.bucket, record.space, record.branch, record_type, index);
         push_name(&mut key, value);
         push_group_and_name(&mut key, record);
@@ -201,7 +201,7 @@ pub fn sortable(integer: i64) -> u64 {
     integer.cast_unsigned() ^ (1 << 63)
 }
 
-fn push_group_and_name(key: &mut Key, record: &CellId<'_>) {
+fn push_group_and_name(key: &mut Key, record: &ThingId<'_>) {
     match record.group {
         None => key.push(OWN_GROUP),
         Some(group) => {
@@ -300,8 +300,8 @@ pub fn read_publish_key(key: &[u8]) -> Option<(u16, u64, u32)> {
 mod tests {
     use super::*;
 
-    fn id<'name>(group: Option<&'name str>, name: &'name str) -> CellId<'name> {
-        CellId { bucket: 5, space: 1, branch: 2, group, name }
+    fn id<'name>(group: Option<&'name str>, name: &'name str) -> ThingId<'name> {
+        ThingId { bucket: 5, space: 1, branch: 2, group, name }
     }
 
     #[test]

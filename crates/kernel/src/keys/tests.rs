@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn cell<'name>(group: Option<&'name str>, name: &'name str) -> CellId<'name> {
-    CellId { bucket: 5, space: 1, branch: 2, group, name }
+fn cell<'name>(group: Option<&'name str>, name: &'name str) -> ThingId<'name> {
+    ThingId { bucket: 5, space: 1, branch: 2, group, name }
 }
 
 #[test]

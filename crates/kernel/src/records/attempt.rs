@@ -18,13 +18,13 @@ use crate::catalogue::Declared;
 use crate::catalogue::types::micros;
 use crate::changes::Reason;
 use crate::command::FieldPatch;
-use crate::keys::CellId;
+use crate::keys::ThingId;
 use crate::machine::Applying;
 
 type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;
 
 /// Takes a record for a worker.
-pub(crate) fn claim(applying: &mut Applying<'_>, record: &CellId<'_>, worker: &str, lease_us: Option<u64>) -> Outcome {
+pub(crate) fn claim(applying: &mut Applying<'_>, record: &ThingId<'_>, worker: &str, lease_us: Option<u64>) -> Outcome {
     let opened = open(applying, record)?;
     let before = opened.row()?;
     if before.numbers.deleted {
@@ -49,7 +49,7 @@ pub(crate) fn claim(applying: &mut Applying<'_>, record: &CellId<'_>, worker: &s
 }
 
 /// The record as the worker gets it: its row, with large fields in their places.
-fn claimed(applying: &Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Result<ClaimedOutcome, Halt> {
+fn claimed(applying: &Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Result<ClaimedOutcome, Halt> {
     let mut writer = Writer::with_capacity(256);
     applying.fields().encode_whole(record, row, &mut writer)?;
     let stamp = applying.call.stamp;
@@ -65,7 +65,7 @@ fn claimed(applying: &Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Resul
 /// A record with its live attempt, checked.
 fn fenced<'opened, 'entry>(
     applying: &Applying<'entry>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     row: Row<'opened>,
     attempt: u64,
 ) -> Result<(Row<'opened>, &'entry Declared), Rejection> {
@@ -76,7 +76,12 @@ fn fenced<'opened, 'entry>(
 }
 
 /// Holds the record longer.
-pub(crate) fn extend(applying: &mut Applying<'_>, record: &CellId<'_>, attempt: u64, lease_us: Option<u64>) -> Outcome {
+pub(crate) fn extend(
+    applying: &mut Applying<'_>,
+    record: &ThingId<'_>,
+    attempt: u64,
+    lease_us: Option<u64>,
+) -> Outcome {
     let opened = open(applying, record)?;
     let (before, declared) = match fenced(applying, record, opened.row()?, attempt) {
         Ok(found) => found,
@@ -88,7 +93,7 @@ pub(crate) fn extend(applying: &mut Applying<'_>, record: &CellId<'_>, attempt: 
 }
 
 /// Gives the record back: it can be claimed at once, and the attempt does not count as failed.
-pub(crate) fn release(applying: &mut Applying<'_>, record: &CellId<'_>, attempt: u64) -> Outcome {
+pub(crate) fn release(applying: &mut Applying<'_>, record: &ThingId<'_>, attempt: u64) -> Outcome {
     let opened = open(applying, record)?;
     let (before, _) = match fenced(applying, record, opened.row()?, attempt) {
         Ok(found) => found,
@@ -106,7 +111,7 @@ const FIRST_STATE: u8 = 0;
 /// Finishes the record.
 pub(crate) fn complete(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     attempt: u64,
     fields: &[FieldPatch<'_>],
 ) -> Outcome {
@@ -127,7 +132,7 @@ pub(crate) fn complete(
 /// Ends the attempt as failed: the record is tried again after a pause, or its budget is used up.
 pub(crate) fn fail(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     attempt: u64,
     fields: &[FieldPatch<'_>],
 ) -> Outcome {
@@ -152,7 +157,7 @@ pub(crate) fn fail(
 /// Ends an attempt whose lease is over.
 pub(crate) fn rescue(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     before: &Row<'_>,
     declared: &Declared,
 ) -> Result<(), Halt> {
@@ -163,7 +168,7 @@ pub(crate) fn rescue(
 
 fn end_attempt(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     before: &Row<'_>,
     mut after: Row<'_>,
     declared: &Declared,

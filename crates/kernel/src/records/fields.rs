@@ -13,7 +13,7 @@ use session::{Halt, Stamp};
 
 use super::row::{Content, FieldRow, Row, read_value};
 use crate::catalogue::Declared;
-use crate::keys::{CellId, Keys};
+use crate::keys::{Keys, ThingId};
 use crate::machine::Applying;
 
 /// When the record was created, ms.
@@ -55,7 +55,7 @@ impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
     /// What a field of a record holds.
     pub(crate) fn value(
         &self,
-        record: &CellId<'_>,
+        record: &ThingId<'_>,
         row: &Row<'_>,
         declared: Option<&Declared>,
         field: &str,
@@ -89,7 +89,7 @@ impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
         u64::try_from(i128::from(self.stamp.wall_us) + left).unwrap_or(0)
     }
 
-    fn content(&self, record: &CellId<'_>, field: &FieldRow<'_>) -> Result<Value, Halt> {
+    fn content(&self, record: &ThingId<'_>, field: &FieldRow<'_>) -> Result<Value, Halt> {
         match field.content {
             Content::Inline(value) => Ok(value.to_value()),
             Content::Apart { .. } => {
@@ -104,7 +104,7 @@ impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
     }
 
     /// Appends the record's row with every value in its place.
-    pub(crate) fn encode_whole(&self, record: &CellId<'_>, row: &Row<'_>, writer: &mut Writer) -> Result<(), Halt> {
+    pub(crate) fn encode_whole(&self, record: &ThingId<'_>, row: &Row<'_>, writer: &mut Writer) -> Result<(), Halt> {
         let apart = |field: &&FieldRow<'_>| matches!(field.content, Content::Apart { .. });
         let large = row.fields.iter().filter(apart);
         let large = large.map(|field| Ok((field.name, self.content(record, field)?, field.version)));
@@ -124,7 +124,7 @@ impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
     /// The whole record.
     pub(crate) fn record(
         &self,
-        record: &CellId<'_>,
+        record: &ThingId<'_>,
         row: &Row<'_>,
         declared: Option<&Declared>,
     ) -> Result<Record, Halt> {
@@ -163,6 +163,6 @@ impl Applying<'_> {
 }
 
 /// A rejection: the field does not hold what is needed.
-pub(crate) fn wrong_kind(record: &CellId<'_>, field: &str, wanted: &'static str) -> Rejection {
+pub(crate) fn wrong_kind(record: &ThingId<'_>, field: &str, wanted: &'static str) -> Rejection {
     Rejection::WrongKind { record: record.name.to_owned(), field: field.to_owned(), wanted }
 }

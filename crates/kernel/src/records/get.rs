@@ -8,7 +8,7 @@ use super::fields::FieldReader;
 use super::row::{Row, decode_numbers};
 use crate::applied::Applied;
 use crate::catalogue::Catalogue;
-use crate::keys::{CellId, Keys};
+use crate::keys::{Keys, ThingId};
 
 /// Records as a view has them, at the view's own time.
 pub struct ViewRecords<'view> {
@@ -42,7 +42,7 @@ impl<'view> ViewRecords<'view> {
     }
 
     /// The record, if it exists.
-    pub fn get(&self, record: &CellId<'_>) -> Result<Option<Record>, Halt> {
+    pub fn get(&self, record: &ThingId<'_>) -> Result<Option<Record>, Halt> {
         let Some(bytes) = self.view.get(&self.keys.record(record))? else {
             return Ok(None);
         };
@@ -50,7 +50,7 @@ impl<'view> ViewRecords<'view> {
     }
 
     /// The record of a row, if it exists.
-    pub(super) fn record_of_row(&self, record: &CellId<'_>, bytes: &[u8]) -> Result<Option<Record>, Halt> {
+    pub(super) fn record_of_row(&self, record: &ThingId<'_>, bytes: &[u8]) -> Result<Option<Record>, Halt> {
         if !decode_numbers(bytes)?.exists_at(self.stamp.wall_us) {
             return Ok(None);
         }
@@ -65,7 +65,7 @@ impl<'view> ViewRecords<'view> {
 /// A record from its row, with every value in its place, at a time.
 pub fn whole_record(
     bytes: &[u8],
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     catalogue: &Catalogue,
     keys: Keys,
     stamp: Stamp,

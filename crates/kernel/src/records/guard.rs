@@ -27,7 +27,7 @@ pub(crate) fn check(
         | Guard::RecordUnchangedSince(name, _) => name,
         _ => return Ok(None),
     };
-    let record = match place.cell(name) {
+    let record = match place.thing(name) {
         Ok(record) => record,
         Err(rejection) => return Ok(Some(Err(rejection))),
     };

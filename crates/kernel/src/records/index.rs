@@ -7,7 +7,7 @@ use contract::records::types::IndexKind;
 use session::Halt;
 
 use super::row::Row;
-use crate::keys::CellId;
+use crate::keys::ThingId;
 use crate::keys::records::sortable;
 use crate::machine::Applying;
 
@@ -30,7 +30,7 @@ pub fn sort_key(kind: IndexKind, value: &Value) -> Option<Vec<u8>> {
 /// Brings the index rows of a record up to date.
 pub(crate) fn update(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     before: &Row<'_>,
     after: &Row<'_>,
 ) -> Result<(), Halt> {
@@ -53,7 +53,7 @@ pub(crate) fn update(
     Ok(())
 }
 
-fn entries(applying: &Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Result<Vec<kv::Key>, Halt> {
+fn entries(applying: &Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Result<Vec<kv::Key>, Halt> {
     let mut keys = Vec::new();
     let Some(declared) = applying.declared(record, row).filter(|_| !row.numbers.deleted) else {
         return Ok(keys);

@@ -30,14 +30,14 @@ use session::Halt;
 use crate::answer::OpOutcome;
 use crate::changes::Reason;
 use crate::command::{RecordAct, TtlArgument};
-use crate::keys::CellId;
+use crate::keys::ThingId;
 use crate::machine::Applying;
 use patch::no_such_record;
 
 /// Does something to a record. `fenced` says that the transaction belongs to the live attempt of this record.
 pub(crate) fn act(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     act: &RecordAct<'_>,
     fenced: bool,
 ) -> Result<Result<OpOutcome, Rejection>, Halt> {
@@ -56,7 +56,7 @@ pub(crate) fn act(
     }
 }
 
-fn delete(applying: &mut Applying<'_>, record: &CellId<'_>) -> Result<Result<OpOutcome, Rejection>, Halt> {
+fn delete(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<Result<OpOutcome, Rejection>, Halt> {
     let opened = write::open(applying, record)?;
     let before = opened.row()?;
     if before.numbers.deleted {
@@ -68,7 +68,7 @@ fn delete(applying: &mut Applying<'_>, record: &CellId<'_>) -> Result<Result<OpO
 /// Sets how long the record will exist. `Persist` here means for ever, whatever its type says.
 fn touch(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     ttl: TtlArgument,
 ) -> Result<Result<OpOutcome, Rejection>, Halt> {
     let opened = write::open(applying, record)?;

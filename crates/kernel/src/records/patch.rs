@@ -16,7 +16,7 @@ use crate::catalogue::Declared;
 use crate::catalogue::types::micros;
 use crate::changes::Reason;
 use crate::command::{FieldPatch, FieldValue, TtlArgument};
-use crate::keys::CellId;
+use crate::keys::ThingId;
 use crate::machine::Applying;
 use crate::value::ValueRef;
 
@@ -25,7 +25,7 @@ type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;
 /// Replaces the record.
 pub(crate) fn put(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     record_type: Option<&str>,
     ttl: TtlArgument,
     fields: &[FieldValue<'_>],
@@ -62,7 +62,7 @@ pub(crate) fn put(
 /// A record that a worker holds, or that is finished, is not replaced from outside.
 fn refuse_to_replace(
     applying: &Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     before: &Row<'_>,
     fenced: bool,
 ) -> Option<Rejection> {
@@ -81,7 +81,7 @@ fn refuse_to_replace(
 /// Writes and removes fields.
 pub(crate) fn patch(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     must_exist: bool,
     fields: &[FieldPatch<'_>],
 ) -> Outcome {
@@ -102,7 +102,7 @@ pub(crate) fn patch(
 /// Writes a field if it holds what is expected.
 pub(crate) fn swap(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     field: &str,
     expected: Option<ValueRef<'_>>,
     new: Option<ValueRef<'_>>,
@@ -128,7 +128,7 @@ pub(crate) fn swap(
 }
 
 /// Adds to an integer field.
-pub(crate) fn increment(applying: &mut Applying<'_>, record: &CellId<'_>, field: &str, by: i64) -> Outcome {
+pub(crate) fn increment(applying: &mut Applying<'_>, record: &ThingId<'_>, field: &str, by: i64) -> Outcome {
     let opened = open(applying, record)?;
     let before = opened.row()?;
     let current = match before.numbers.deleted {
@@ -159,7 +159,7 @@ pub(crate) fn increment(applying: &mut Applying<'_>, record: &CellId<'_>, field:
 /// The type of a new record, or the one that it has.
 fn type_after<'entry>(
     applying: &Applying<'entry>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     before: &Row<'_>,
     after: &mut Row<'_>,
 ) -> Option<&'entry Declared> {
@@ -174,7 +174,7 @@ fn type_after<'entry>(
 
 fn type_for<'entry>(
     applying: &Applying<'entry>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     name: Option<&str>,
 ) -> Result<Option<&'entry Declared>, Rejection> {
     let catalogue = applying.catalogue;
@@ -222,7 +222,7 @@ pub(crate) fn set_ttl(
 /// Writes fields into a row, those that the store keeps included.
 pub(crate) fn write_fields<'row>(
     applying: &Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     row: &mut Row<'row>,
     declared: Option<&Declared>,
     patches: impl Iterator<Item = FieldPatch<'row>>,
@@ -244,7 +244,7 @@ pub(crate) fn write_fields<'row>(
 /// Writes a field that the store keeps; false if it is an ordinary one.
 fn write_kept<'row>(
     applying: &Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     row: &mut Row<'row>,
     declared: &Declared,
     field: &str,
@@ -300,6 +300,6 @@ fn moved(declared: Option<&Declared>, before: &Row<'_>, after: &Row<'_>) -> Reas
     }
 }
 
-pub(crate) fn no_such_record(record: &CellId<'_>) -> Rejection {
+pub(crate) fn no_such_record(record: &ThingId<'_>) -> Rejection {
     Rejection::NoSuchRecord { record: record.name.to_owned() }
 }

@@ -15,7 +15,7 @@ use super::get::ViewRecords;
 use super::index::sort_key;
 use crate::catalogue::Declared;
 use crate::keys::records::{OwnedId, read_index_suffix, read_record_key};
-use crate::keys::{CellId, Keys};
+use crate::keys::{Keys, ThingId};
 
 /// What is looked for, and how much at a time.
 pub struct Scan<'scan> {
@@ -73,7 +73,7 @@ impl ViewRecords<'_> {
         let mut sources = Vec::new();
         for (record, range) in self.ranges(scan) {
             let range = match after.map(std::str::from_utf8) {
-                Some(Ok(after)) => range.after(&self.keys.record(&CellId { name: after, ..record })),
+                Some(Ok(after)) => range.after(&self.keys.record(&ThingId { name: after, ..record })),
                 _ => range,
             };
             sources.push((record.bucket, range));
@@ -95,23 +95,23 @@ impl ViewRecords<'_> {
     }
 
     /// The ranges of keys that hold the records of the scan's group, or of those that are their own.
-    fn ranges<'scan>(&self, scan: &Scan<'scan>) -> Vec<(CellId<'scan>, KeyRange)> {
+    fn ranges<'scan>(&self, scan: &Scan<'scan>) -> Vec<(ThingId<'scan>, KeyRange)> {
         let (space, branch, prefix) = (scan.space, scan.branch, scan.prefix);
         let name = "";
         match scan.group {
             None => {
                 let buckets = 0..self.catalogue.buckets.count();
-                let groups = buckets.map(|bucket| CellId { bucket, space, branch, group: None, name });
+                let groups = buckets.map(|bucket| ThingId { bucket, space, branch, group: None, name });
                 groups.map(|group| (group, self.keys.records_with_prefix(&group, prefix))).collect()
             }
             Some(named) => {
-                let Ok(group) = self.catalogue.cell(space, branch, Some(named), name) else {
+                let Ok(group) = self.catalogue.thing(space, branch, Some(named), name) else {
                     return Vec::new();
                 };
                 let mut ranges = vec![(group, self.keys.records_with_prefix(&group, prefix))];
                 // The record that has the group's own name is stored under its name alone.
                 if named.starts_with(prefix) {
-                    let own = CellId { group: None, name: named, ..group };
+                    let own = ThingId { group: None, name: named, ..group };
                     let key = self.keys.record(&own);
                     let end = [&*key, &[0]].concat();
                     ranges.push((own, KeyRange::between(key.to_vec(), end)));

@@ -11,7 +11,7 @@ use session::Halt;
 
 use super::window::{Entry, Window};
 use crate::keys::records::{DueClock, DueOf};
-use crate::keys::{CellId, Keys};
+use crate::keys::{Keys, ThingId};
 use crate::machine::Applying;
 
 /// Queues whose low ends are kept in memory.
@@ -162,15 +162,15 @@ pub(crate) struct ReadyPlace {
 }
 
 impl Applying<'_> {
-    pub(crate) fn put_ready(&mut self, record: &CellId<'_>, place: ReadyPlace) {
+    pub(crate) fn put_ready(&mut self, record: &ThingId<'_>, place: ReadyPlace) {
         self.change_ready(record, place, true);
     }
 
-    pub(crate) fn delete_ready(&mut self, record: &CellId<'_>, place: ReadyPlace) {
+    pub(crate) fn delete_ready(&mut self, record: &ThingId<'_>, place: ReadyPlace) {
         self.change_ready(record, place, false);
     }
 
-    fn change_ready(&mut self, record: &CellId<'_>, place: ReadyPlace, added: bool) {
+    fn change_ready(&mut self, record: &ThingId<'_>, place: ReadyPlace, added: bool) {
         let queue = queue_of(record.name);
         let mut key = self.keys.ready_prefix(record.bucket, record.space, record.branch, queue);
         let suffix = Keys::ready_suffix(place.order, place.ready_us, record);
@@ -180,11 +180,11 @@ impl Applying<'_> {
         self.windows.noted.push((Index::Ready(queue), Entry { suffix, bucket: record.bucket }, added));
     }
 
-    pub(crate) fn put_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &CellId<'_>) {
+    pub(crate) fn put_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &ThingId<'_>) {
         self.change_due(clock, record.bucket, Keys::due_suffix(at_us, of, record), b"", true);
     }
 
-    pub(crate) fn delete_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &CellId<'_>) {
+    pub(crate) fn delete_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &ThingId<'_>) {
         self.change_due(clock, record.bucket, Keys::due_suffix(at_us, of, record), b"", false);
     }
 

@@ -16,8 +16,8 @@ use crate::catalogue::Declared;
 use crate::changes::{Noted, Reason, Subject};
 use crate::command::{Body, Send, Target};
 use crate::folded::MessageCounts;
-use crate::keys::CellId;
 use crate::keys::Keys;
+use crate::keys::ThingId;
 use crate::keys::records::{Due, DueClock, read_due_suffix, read_publish_key};
 use crate::machine::Applying;
 use crate::place::Buckets;
@@ -58,7 +58,7 @@ impl<'bytes> Stored<'bytes> {
 }
 
 /// Puts a message on its way. `source` says in which group it is sent.
-pub(crate) fn send(applying: &mut Applying<'_>, source: &CellId<'_>, send: &Send<'_>) -> Result<(), Rejection> {
+pub(crate) fn send(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Send<'_>) -> Result<(), Rejection> {
     if let Target::Transact(body) = send.target {
         match Body::decode(body) {
             Ok(Body::Transact(_)) => {}
@@ -147,7 +147,13 @@ pub(crate) enum Sweep {
 }
 
 /// Sends the message that a type asks for when a record is rescued or its attempts are used up.
-pub(crate) fn sweep(applying: &mut Applying<'_>, record: &CellId<'_>, declared: &Declared, sweep: Sweep, attempt: u64) {
+pub(crate) fn sweep(
+    applying: &mut Applying<'_>,
+    record: &ThingId<'_>,
+    declared: &Declared,
+    sweep: Sweep,
+    attempt: u64,
+) {
     let (topic, reason) = match sweep {
         Sweep::Rescued => (&declared.definition.rescued_to, "rescued"),
         Sweep::Exhausted => (&declared.definition.exhausted_to, "exhausted"),

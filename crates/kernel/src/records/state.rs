@@ -9,7 +9,7 @@ use contract::records::types::StateKind;
 use super::row::Row;
 use crate::catalogue::Declared;
 use crate::catalogue::types::micros;
-use crate::keys::CellId;
+use crate::keys::ThingId;
 use crate::machine::Applying;
 
 /// How a state is about to be changed.
@@ -24,7 +24,7 @@ pub(crate) enum By {
 /// Moves a record to a state, if that is allowed.
 pub(crate) fn move_to(
     applying: &Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     row: &mut Row<'_>,
     declared: &Declared,
     target: u8,
@@ -90,7 +90,7 @@ fn finish(applying: &Applying<'_>, row: &mut Row<'_>, declared: &Declared) {
 
 /// Checks that an attempt is the live one.
 pub(crate) fn check_fence(
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     row: &Row<'_>,
     declared: Option<&Declared>,
     attempt: u64,

@@ -16,7 +16,7 @@ use super::{attempt, send, write};
 use crate::answer::{Answer, OpOutcome};
 use crate::changes::Reason;
 use crate::command::ClaimNext;
-use crate::keys::CellId;
+use crate::keys::ThingId;
 use crate::keys::records::{Due, DueClock, DueOf, OwnedId, read_due_suffix, read_ready_suffix};
 use crate::machine::Applying;
 
@@ -94,7 +94,7 @@ fn step(applying: &mut Applying<'_>, clock: DueClock, bucket: u16, at_us: u64, d
 }
 
 /// Moves the entries of a lease or a time that was extended since to where they belong.
-fn bring_up_to_date(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Result<(), Halt> {
+fn bring_up_to_date(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Result<(), Halt> {
     let mut moved = row.clone();
     let stamp = applying.call.stamp;
     let numbers = &mut moved.numbers;
@@ -121,7 +121,7 @@ fn forget_entry(
     at_us: u64,
     of: DueOf,
     id: &OwnedId,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
 ) -> Result<(), Halt> {
     let space = applying.catalogue.space(id.space);
     if space.is_ok_and(|space| space.live_branch(id.branch).is_ok()) {

@@ -14,7 +14,7 @@ use super::schedule::{ReadyPlace, queue_of};
 use crate::catalogue::Declared;
 use crate::changes::{Noted, Reason, Subject};
 use crate::folded::Counted;
-use crate::keys::CellId;
+use crate::keys::ThingId;
 use crate::keys::records::{DueClock, DueOf};
 use crate::machine::Applying;
 use crate::value::ValueRef;
@@ -48,7 +48,7 @@ impl Opened {
 }
 
 /// Finds a record. If its time is over, that is committed first.
-pub(crate) fn open(applying: &mut Applying<'_>, record: &CellId<'_>) -> Result<Opened, Halt> {
+pub(crate) fn open(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<Opened, Halt> {
     let key = applying.keys.record(record);
     // Nothing has written the record since its fence was checked: whatever does opens it first.
     let bytes = match applying.fenced_row.take_if(|(of, _)| *of == key) {
@@ -67,7 +67,7 @@ pub(crate) fn open(applying: &mut Applying<'_>, record: &CellId<'_>) -> Result<O
 }
 
 /// The row of a record as it is, its time over or not.
-pub(crate) fn peek(applying: &Applying<'_>, record: &CellId<'_>) -> Result<Option<Bytes>, Halt> {
+pub(crate) fn peek(applying: &Applying<'_>, record: &ThingId<'_>) -> Result<Option<Bytes>, Halt> {
     Ok(applying.state.get(&applying.keys.record(record))?)
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn successor<'row>(applying: &Applying<'_>, before: &Row<'row>) -> Ro
 /// Writes the version after `before`, which [`successor`] has begun.
 pub(crate) fn store(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     before: &Row<'_>,
     after: Row<'_>,
     reason: Reason,
@@ -115,7 +115,7 @@ pub(crate) fn store(
         count(applying, record, &after, 1);
     }
     rewrite(applying, record, before, after)?;
-    let CellId { space, branch, group, name, .. } = *record;
+    let ThingId { space, branch, group, name, .. } = *record;
     let change = Noted { subject: Subject::Record, reason, space, branch, group, name, version };
     applying.folded.changes.note(applying.call.commit, &change);
     Ok(version)
@@ -124,7 +124,7 @@ pub(crate) fn store(
 /// Writes a record's row and what follows from it. With an unchanged version this is not a write that anyone sees.
 pub(crate) fn rewrite(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     before: &Row<'_>,
     mut after: Row<'_>,
 ) -> Result<(), Halt> {
@@ -153,7 +153,7 @@ pub(crate) fn rewrite(
 /// Deletes a record, or says that its time was over: only its counters stay, until they may go too.
 pub(crate) fn remove(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     before: &Row<'_>,
     reason: Reason,
 ) -> Result<u64, Halt> {
@@ -168,7 +168,7 @@ pub(crate) fn remove(
 }
 
 /// Removes the row of a deleted record: its counters go into the bucket's floor, so that they never restart.
-pub(crate) fn forget(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Result<(), Halt> {
+pub(crate) fn forget(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Result<(), Halt> {
     let floor = read_floor(applying, record.bucket)?;
     let numbers = row.numbers;
     let raised = Floor { version: floor.version.max(numbers.version), attempt: floor.attempt.max(numbers.attempt) };
@@ -183,7 +183,7 @@ pub(crate) fn forget(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row
 }
 
 /// Removes a record of a deleted branch with every row that follows from it. Nobody can ask for it any more.
-pub(crate) fn erase(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Result<(), Halt> {
+pub(crate) fn erase(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Result<(), Halt> {
     let gone = Row::fresh(row.numbers.version, row.numbers.attempt);
     rewrite(applying, record, row, gone)?;
     let key = applying.keys.record(record);
@@ -209,7 +209,7 @@ fn read_floor(applying: &Applying<'_>, bucket: u16) -> Result<Floor, Halt> {
 /// An entry that stands too early is left there: the tick that finds it moves it. So extending costs no write.
 fn move_entry(
     applying: &mut Applying<'_>,
-    record: &CellId<'_>,
+    record: &ThingId<'_>,
     (clock, of): (DueClock, DueOf),
     entry_us: u64,
     due_us: u64,
@@ -227,7 +227,7 @@ fn move_entry(
 }
 
 /// Where a ready record stands among those that can be claimed, and whether it still waits.
-fn ready_place(applying: &Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> Option<(ReadyPlace, bool)> {
+fn ready_place(applying: &Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Option<(ReadyPlace, bool)> {
     let declared = applying.declared(record, row)?;
     if row.numbers.deleted || declared.kind(row.numbers.state) != StateKind::Ready {
         return None;
@@ -242,21 +242,21 @@ fn ready_place(applying: &Applying<'_>, record: &CellId<'_>, row: &Row<'_>) -> O
     Some((ReadyPlace { order, ready_us: row.numbers.ready_us }, row.numbers.waiting))
 }
 
-fn enter(applying: &mut Applying<'_>, record: &CellId<'_>, place: ReadyPlace, waiting: bool) {
+fn enter(applying: &mut Applying<'_>, record: &ThingId<'_>, place: ReadyPlace, waiting: bool) {
     match waiting {
         true => applying.put_due(DueClock::Wall, place.ready_us, DueOf::Ready, record),
         false => applying.put_ready(record, place),
     }
 }
 
-fn leave(applying: &mut Applying<'_>, record: &CellId<'_>, place: ReadyPlace, waiting: bool) {
+fn leave(applying: &mut Applying<'_>, record: &ThingId<'_>, place: ReadyPlace, waiting: bool) {
     match waiting {
         true => applying.delete_due(DueClock::Wall, place.ready_us, DueOf::Ready, record),
         false => applying.delete_ready(record, place),
     }
 }
 
-fn count(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row<'_>, by: i64) {
+fn count(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>, by: i64) {
     let numbers = row.numbers;
     if numbers.deleted || numbers.state == NO_STATE {
         return;
@@ -272,7 +272,7 @@ fn count(applying: &mut Applying<'_>, record: &CellId<'_>, row: &Row<'_>, by: i6
 }
 
 /// Gives large values rows of their own, and removes such rows of fields that are gone or were written again.
-fn store_large_fields(applying: &mut Applying<'_>, record: &CellId<'_>, before: &Row<'_>, after: &mut Row<'_>) {
+fn store_large_fields(applying: &mut Applying<'_>, record: &ThingId<'_>, before: &Row<'_>, after: &mut Row<'_>) {
     for old in &before.fields {
         let apart = matches!(old.content, Content::Apart { .. });
         let kept = after.field(old.name).is_some_and(|new| matches!(new.content, Content::Apart { .. }));
@@ -294,7 +294,7 @@ fn store_large_fields(applying: &mut Applying<'_>, record: &CellId<'_>, before: 
 
 impl<'entry> Applying<'entry> {
     /// The type of a record, if it has one.
-    pub(crate) fn declared(&self, record: &CellId<'_>, row: &Row<'_>) -> Option<&'entry Declared> {
+    pub(crate) fn declared(&self, record: &ThingId<'_>, row: &Row<'_>) -> Option<&'entry Declared> {
         let catalogue = self.catalogue;
         catalogue.space(record.space).ok()?.types.get(row.numbers.record_type)
     }

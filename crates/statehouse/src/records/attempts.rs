@@ -6,7 +6,7 @@ use contract::limits::WORKER_BYTES_MAX;
 use contract::records::{Claimed, Retry};
 use contract::{Error, Rejection, Value, Written, names};
 use kernel::catalogue::types::micros;
-use kernel::keys::CellId;
+use kernel::keys::ThingId;
 use kernel::records::get::whole_record;
 use kernel::records::row::decode_numbers;
 use kernel::records::schedule::SEPARATORS;
@@ -211,7 +211,7 @@ fn check_queue_prefix(prefix: &str) -> Result<(), Rejection> {
 
 fn from_outcome(claimed: ClaimedOutcome, catalogue: &Catalogue) -> Result<Claimed, Error> {
     let ClaimedOutcome { name, group, space, stamp, row } = claimed;
-    let id = CellId { bucket: 0, space, branch: 0, group: group.as_deref(), name: &name };
+    let id = ThingId { bucket: 0, space, branch: 0, group: group.as_deref(), name: &name };
     let read = || {
         let lease_us = decode_numbers(&row)?.lease_us.saturating_sub(stamp.cluster_us);
         Ok((lease_us, whole_record(&row, &id, catalogue, keys(), stamp)?))

@@ -63,7 +63,7 @@ impl Records {
     pub fn get(&self, record: &str) -> Result<Option<Record>, Error> {
         let (_, ids) = self.prepare(record)?;
         let (view, catalogue) = self.scope.shard.view()?;
-        let id = catalogue.cell(ids.space, ids.branch, self.group.as_deref(), record)?;
+        let id = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), record)?;
         let now = self.scope.shard.now();
         let read = || ViewRecords::new(&*view, keys(), &catalogue)?.at(now).get(&id);
         read().map_err(|halt| from_halt(&halt))

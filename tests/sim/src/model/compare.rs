@@ -128,7 +128,7 @@ impl Reader<'_> {
     }
 
     fn cell(&self, cell: CellName, random: &mut Random) -> Result<u64, String> {
-        let id = self.catalogue.cell(cell.space, cell.branch, cell.group, cell.name);
+        let id = self.catalogue.thing(cell.space, cell.branch, cell.group, cell.name);
         if !self.reference.is_live(cell.space, cell.branch) {
             return id.map_or(Ok(1), |_| Err(format!("{cell:?} is found in a branch that is gone")));
         }
@@ -213,7 +213,7 @@ impl Reader<'_> {
         let keys = &self.instance.keys;
         let listed = match group {
             Some(group) => {
-                let any = self.catalogue.cell(space, branch, Some(group), "").map_err(text)?;
+                let any = self.catalogue.thing(space, branch, Some(group), "").map_err(text)?;
                 list::list_group(self.view, keys, &any, prefix, page)
             }
             None => {

@@ -4,7 +4,7 @@ use contract::Value;
 use contract::records::filter::{Filter, Test};
 use kernel::Target;
 use kernel::cells::{ViewCells, get};
-use kernel::keys::CellId;
+use kernel::keys::ThingId;
 use kernel::keys::records::{Due, DueClock, read_due_suffix, read_publish_key};
 use kernel::records::counts::count_states;
 use kernel::records::get::ViewRecords;
@@ -30,9 +30,9 @@ pub(crate) struct Both<'both> {
 }
 
 impl Both<'_> {
-    fn cell_id<'id>(&self, id: &'id Id) -> CellId<'id> {
+    fn cell_id<'id>(&self, id: &'id Id) -> ThingId<'id> {
         let (space, branch, group, name) = (id.space, id.branch, id.group.as_deref(), id.name.as_str());
-        CellId { bucket: self.reference.bucket(id), space, branch, group, name }
+        ThingId { bucket: self.reference.bucket(id), space, branch, group, name }
     }
 
     fn records(&self) -> Result<ViewRecords<'_>, String> {

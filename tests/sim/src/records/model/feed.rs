@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use contract::records::types::StateKind;
 use contract::{Change, Followed, Reason, Subject};
 use kernel::changes::{Filter, InGroup, changes_after};
-use kernel::keys::CellId;
+use kernel::keys::ThingId;
 use kernel::records::row::{Numbers, decode_numbers};
 use kv::View;
 
@@ -60,7 +60,7 @@ impl Book {
         }
         self.cursor = instance.kernel.applied().commit;
         for (id, changes) in by_record {
-            let cell = CellId {
+            let cell = ThingId {
                 bucket: reference.bucket(&id),
                 space: id.space,
                 branch: id.branch,

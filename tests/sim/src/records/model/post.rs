@@ -164,7 +164,7 @@ impl Post {
 /// What has arrived in a group, oldest first.
 fn inbox(instance: &Instance, view: &dyn View, space: u32, branch: u32, group: &str) -> Result<Vec<u64>, String> {
     let cells = ViewCells { view, keys: instance.keys };
-    let cell = instance.kernel.catalogue().cell(space, branch, Some(group), INBOX).map_err(text)?;
+    let cell = instance.kernel.catalogue().thing(space, branch, Some(group), INBOX).map_err(text)?;
     let page = HistoryPage { before: None, limit: usize::MAX };
     let mut numbers = Vec::new();
     for version in history::history(&cells, &cell, page).map_err(halted)?.versions {

@@ -7,7 +7,7 @@ use contract::records::types::{ReadyOrder, StateKind};
 use kernel::Keys;
 use kernel::catalogue::Declared;
 use kernel::keys::records::{Due, DueClock, DueOf, OwnedId, read_counts_key, read_due_suffix, read_record_key};
-use kernel::keys::{CellId, GENERATION_BYTES, Kind};
+use kernel::keys::{GENERATION_BYTES, Kind, ThingId};
 use kernel::records::counts;
 use kernel::records::get::ViewRecords;
 use kernel::records::index::sort_key;
@@ -97,7 +97,7 @@ impl Rebuilt {
         &mut self,
         instance: &Instance,
         view: &dyn View,
-        record: &CellId<'_>,
+        record: &ThingId<'_>,
         row: &Row<'_>,
         declared: Option<&Declared>,
     ) -> Result<(), String> {

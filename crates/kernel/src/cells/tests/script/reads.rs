@@ -7,9 +7,9 @@ use super::words::{group_and_name, number, option, seconds, show};
 use crate::cells::{ViewCells, at, get, history, list};
 
 impl Stage {
-    fn read<T>(&self, cell: &str, read: impl FnOnce(&ViewCells<'_>, &crate::keys::CellId<'_>) -> T) -> T {
+    fn read<T>(&self, cell: &str, read: impl FnOnce(&ViewCells<'_>, &crate::keys::ThingId<'_>) -> T) -> T {
         let (view, (group, name)) = (self.view(), group_and_name(cell));
-        let id = self.kernel.catalogue().cell(self.space, self.branch, group, name).unwrap();
+        let id = self.kernel.catalogue().thing(self.space, self.branch, group, name).unwrap();
         read(&ViewCells { view: &*view, keys: self.kernel.keys() }, &id)
     }
 
@@ -52,7 +52,7 @@ impl Stage {
         let page = ListPage { after, limit };
         let Listed { cells, next_after } = match group {
             Some(_) => {
-                let any = catalogue.cell(self.space, self.branch, group, "").unwrap();
+                let any = catalogue.thing(self.space, self.branch, group, "").unwrap();
                 list::list_group(&*view, &keys, &any, prefix, &page).unwrap()
             }
             None => {
