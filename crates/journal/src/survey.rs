@@ -68,9 +68,15 @@ pub(crate) fn reason_not_to_cut<F: FileSystem>(
             dropped.push(found);
         }
     }
-    // Older files matter only for shards whose watermark this file does not reach.
+    // What must have been durable: by the watermark, and by what the dropped entries say of those before them.
+    let mut claimed = marks.clone();
+    for found in &dropped {
+        let durable = claimed.entry(found.entry.shard).or_default();
+        *durable = found.entry.durable.max(*durable);
+    }
+    // Older files matter only for shards of which this file does not reach that far.
     let mut older = others;
-    while marks.iter().any(|(shard, mark)| last_kept.get(shard).copied().unwrap_or(0) < *mark) {
+    while claimed.iter().any(|(shard, durable)| last_kept.get(shard).copied().unwrap_or(0) < *durable) {
         let Some(file) = older.pop() else { break };
         for found in entries_in(file_system, &file, seed)? {
             keep(&mut last_kept, &found.entry);
