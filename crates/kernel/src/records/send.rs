@@ -2,8 +2,9 @@
 //!
 //! A message waits in the index of what is due by wall time, at its time or at the commit's. A transaction for a group
 //! is applied by the tick that finds it, in one step with the removal of its row: so exactly once, and in the order of
-//! (time, command, place) for each source. A message for a broker moves to the rows that wait to be published; the node
-//! publishes those in order and then has them removed, so a broker may see one again, with the same number.
+//! (time, command, place) for each source. A message for a broker moves to the rows that wait to be published, a timed
+//! one when a tick finds its time over; the node publishes those in order and then has them removed, so a broker may
+//! see one again, with the same number.
 //!
 //! Touches: `DueWall` and `Publish` rows. Keeps: R6 (a message is delivered once, in order).
 
