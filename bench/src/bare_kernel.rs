@@ -103,10 +103,7 @@ impl BareKernel {
 
     fn envelope(&self, body: &Body<'_>) -> Vec<u8> {
         let mut writer = Writer::new();
-        let catalogue_revision = self.kernel.catalogue().revision;
-        let (session, request, lowest_pending) = (None, 0, 0);
-        Envelope { machine: MACHINE, session, request, lowest_pending, catalogue_revision, identity: b"", body: b"" }
-            .encode(&mut writer);
+        Envelope::without_session(MACHINE, self.kernel.catalogue().revision, b"").encode(&mut writer);
         body.encode(&mut writer);
         writer.finish()
     }

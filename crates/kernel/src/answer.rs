@@ -75,17 +75,13 @@ pub struct ClaimedOutcome {
 
 impl ClaimedOutcome {
     fn encode<'writer>(&self, writer: &'writer mut Writer) -> &'writer mut Writer {
-        writer.bytes(self.name.as_bytes());
-        match &self.group {
-            None => writer.u8(0),
-            Some(group) => writer.u8(1).bytes(group.as_bytes()),
-        };
+        writer.bytes(self.name.as_bytes()).optional_text(self.group.as_deref());
         writer.u32(self.space).u64(self.stamp.wall_us).u64(self.stamp.cluster_us).bytes(&self.row)
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let name = reader.text()?.to_owned();
-        let group = if reader.bool()? { Some(reader.text()?.to_owned()) } else { None };
+        let group = reader.optional_text()?.map(str::to_owned);
         let space = reader.u32()?;
         let stamp = Stamp { wall_us: reader.u64()?, cluster_us: reader.u64()? };
         Ok(Self { name, group, space, stamp, row: reader.bytes()?.to_vec() })

@@ -15,16 +15,7 @@ fn envelope(body: &Body<'_>) -> Vec<u8> {
     let mut encoded = Writer::new();
     body.encode(&mut encoded);
     let mut writer = Writer::new();
-    Envelope {
-        machine: MACHINE,
-        session: None,
-        request: 0,
-        lowest_pending: 0,
-        catalogue_revision: 1,
-        identity: b"me",
-        body: encoded.as_slice(),
-    }
-    .encode(&mut writer);
+    Envelope { identity: b"me", ..Envelope::without_session(MACHINE, 1, encoded.as_slice()) }.encode(&mut writer);
     writer.finish()
 }
 

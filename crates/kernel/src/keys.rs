@@ -248,10 +248,7 @@ impl Keys {
 
     /// All rows of one kind of a branch in a bucket.
     pub fn rows_of_branch(&self, kind: Kind, bucket: u16, space: u32, branch: u32) -> KeyRange {
-        let mut key = self.bucket_prefix(kind, bucket);
-        key.extend_from_slice(&space.to_be_bytes());
-        key.extend_from_slice(&branch.to_be_bytes());
-        KeyRange::prefix(&key)
+        KeyRange::prefix(&self.branch_prefix(kind, bucket, space, branch))
     }
 
     fn bucket_prefix(&self, kind: Kind, bucket: u16) -> Key {
@@ -262,18 +259,16 @@ impl Keys {
         key
     }
 
-    fn group_prefix(&self, kind: Kind, cell: &ThingId<'_>) -> Key {
-        let mut key = self.bucket_prefix(kind, cell.bucket);
-        key.extend_from_slice(&cell.space.to_be_bytes());
-        key.extend_from_slice(&cell.branch.to_be_bytes());
-        match cell.group {
-            // A cell that is its own group needs its name only once.
-            None => key.push(OWN_GROUP),
-            Some(group) => {
-                key.push(NAMED_GROUP);
-                push_name(&mut key, group.as_bytes());
-            }
-        }
+    fn branch_prefix(&self, kind: Kind, bucket: u16, space: u32, branch: u32) -> Key {
+        let mut key = self.bucket_prefix(kind, bucket);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(&branch.to_be_bytes());
+        key
+    }
+
+    fn group_prefix(&self, kind: Kind, thing: &ThingId<'_>) -> Key {
+        let mut key = self.branch_prefix(kind, thing.bucket, thing.space, thing.branch);
+        push_group(&mut key, thing.group);
         key
     }
 }
@@ -301,16 +296,7 @@ impl CellKey {
         let (kind, rest) = rest.split_first()?;
         let (space, rest) = rest.split_first_chunk()?;
         let (branch, rest) = rest.split_first_chunk()?;
-        let (group_kind, rest) = rest.split_first()?;
-        let (group, rest) = match *group_kind {
-            OWN_GROUP => (None, rest),
-            NAMED_GROUP => {
-                let (group, rest) = take_name(rest)?;
-                (Some(group), rest)
-            }
-            _ => return None,
-        };
-        let (name, rest) = take_name(rest)?;
+        let (group, name, rest) = take_group_and_name(rest)?;
         (*kind == Kind::CellHead as u8 && rest.is_empty()).then_some(Self {
             bucket: u16::from_be_bytes(*bucket),
             space: u32::from_be_bytes(*space),
@@ -357,6 +343,31 @@ fn push_escaped(key: &mut Key, name: &[u8]) {
 fn push_name(key: &mut Key, name: &[u8]) {
     push_escaped(key, name);
     key.extend_from_slice(&NAME_END);
+}
+
+fn push_group(key: &mut Key, group: Option<&str>) {
+    match group {
+        // A thing that is its own group needs its name only once.
+        None => key.push(OWN_GROUP),
+        Some(group) => {
+            key.push(NAMED_GROUP);
+            push_name(key, group.as_bytes());
+        }
+    }
+}
+
+fn take_group_and_name(bytes: &[u8]) -> Option<(Option<String>, String, &[u8])> {
+    let (group_kind, rest) = bytes.split_first()?;
+    let (group, rest) = match *group_kind {
+        OWN_GROUP => (None, rest),
+        NAMED_GROUP => {
+            let (group, rest) = take_name(rest)?;
+            (Some(group), rest)
+        }
+        _ => return None,
+    };
+    let (name, rest) = take_name(rest)?;
+    Some((group, name, rest))
 }
 
 fn take_name(bytes: &[u8]) -> Option<(String, &[u8])> {

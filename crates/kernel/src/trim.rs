@@ -59,11 +59,7 @@ impl TrimStep {
         match self {
             TrimStep::Cell(cell) => {
                 writer.u8(CELL).u16(cell.bucket).u32(cell.space).u32(cell.branch);
-                match &cell.group {
-                    None => writer.u8(0),
-                    Some(group) => writer.u8(1).bytes(group.as_bytes()),
-                };
-                writer.bytes(cell.name.as_bytes());
+                writer.optional_text(cell.group.as_deref()).bytes(cell.name.as_bytes());
             }
             TrimStep::Records { bucket, space, branch } => {
                 writer.u8(RECORDS).u16(*bucket).u32(*space).u32(*branch);
@@ -78,7 +74,7 @@ impl TrimStep {
         Ok(match reader.u8()? {
             CELL => {
                 let (bucket, space, branch) = (reader.u16()?, reader.u32()?, reader.u32()?);
-                let group = if reader.bool()? { Some(reader.text()?.to_owned()) } else { None };
+                let group = reader.optional_text()?.map(str::to_owned);
                 TrimStep::Cell(CellKey { bucket, space, branch, group, name: reader.text()?.to_owned() })
             }
             RECORDS => TrimStep::Records { bucket: reader.u16()?, space: reader.u32()?, branch: reader.u32()? },

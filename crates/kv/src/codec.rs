@@ -68,6 +68,14 @@ impl Writer {
         }
     }
 
+    /// Appends a presence byte and, if there is one, the text as [`bytes`](Self::bytes) does.
+    pub fn optional_text(&mut self, value: Option<&str>) -> &mut Self {
+        match value {
+            None => self.u8(0),
+            Some(value) => self.u8(1).bytes(value.as_bytes()),
+        }
+    }
+
     /// Appends a length of four bytes and the bytes.
     ///
     /// # Panics
@@ -202,6 +210,11 @@ impl<'bytes> Reader<'bytes> {
     /// Takes a presence byte and, if it is 1, a value.
     pub fn optional_u64(&mut self) -> Result<Option<u64>, DecodeError> {
         Ok(if self.bool()? { Some(self.u64()?) } else { None })
+    }
+
+    /// Takes a presence byte and, if it says so, text.
+    pub fn optional_text(&mut self) -> Result<Option<&'bytes str>, DecodeError> {
+        Ok(if self.bool()? { Some(self.text()?) } else { None })
     }
 
     /// Takes a length of four bytes and that many bytes.

@@ -22,6 +22,11 @@ pub struct Envelope<'command> {
 }
 
 impl<'command> Envelope<'command> {
+    /// A command without a session, of nobody in particular.
+    pub fn without_session(machine: u32, catalogue_revision: u64, body: &'command [u8]) -> Self {
+        Self { machine, session: None, request: 0, lowest_pending: 0, catalogue_revision, identity: b"", body }
+    }
+
     /// Appends the envelope's bytes, its body last.
     pub fn encode(&self, writer: &mut Writer) {
         writer.u32(self.machine).optional_u64(self.session);

@@ -3,10 +3,12 @@
 //! Names are resolved and limits checked against the catalogue that is published now; the command carries that
 //! catalogue's revision. The kernel checks limits again, by the catalogue that is in force when it applies.
 
+use std::sync::Arc;
+
 use contract::{Error, Rejection};
 use kernel::machine::MACHINE;
 use kernel::{Body, BranchId, Catalogue, SpaceId};
-use kv::Writer;
+use kv::{View, Writer};
 use session::Envelope;
 
 use crate::shard::Shard;
@@ -14,9 +16,9 @@ use crate::shard::Shard;
 /// Which branch of which space, by name.
 #[derive(Clone)]
 pub(crate) struct Scope {
-    pub(crate) shard: std::sync::Arc<Shard>,
-    pub(crate) space: std::sync::Arc<str>,
-    pub(crate) branch: std::sync::Arc<str>,
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) space: Arc<str>,
+    pub(crate) branch: Arc<str>,
 }
 
 /// The same, by number, as the published catalogue has it.
@@ -26,7 +28,24 @@ pub(crate) struct ScopeIds {
     pub(crate) branch: BranchId,
 }
 
+/// What a read begins with: a view, the catalogue that is published with it, and the numbers that it has for the scope.
+type ScopeView = (Arc<dyn View>, Arc<Catalogue>, ScopeIds);
+
 impl Scope {
+    /// The catalogue that is published now, and the numbers that it has for this.
+    pub(crate) fn current(&self) -> Result<(Arc<Catalogue>, ScopeIds), Error> {
+        let catalogue = self.shard.shared.catalogue();
+        let ids = self.resolve(&catalogue)?;
+        Ok((catalogue, ids))
+    }
+
+    /// A view of everything that was answered, with the catalogue and the numbers that it has for this.
+    pub(crate) fn view(&self) -> Result<ScopeView, Error> {
+        let (view, catalogue) = self.shard.view()?;
+        let ids = self.resolve(&catalogue)?;
+        Ok((view, catalogue, ids))
+    }
+
     pub(crate) fn resolve(&self, catalogue: &Catalogue) -> Result<ScopeIds, Rejection> {
         let space = catalogue.space_named(&self.space)?;
         let branch = catalogue.space(space)?.branch_named(&self.branch)?;
@@ -48,16 +67,7 @@ pub(crate) fn envelope(catalogue: &Catalogue, body: &Body<'_>) -> Result<Vec<u8>
     }
     let mut writer = Writer::with_capacity(bytes);
     // The body goes in behind the envelope's other fields, without a buffer of its own.
-    Envelope {
-        machine: MACHINE,
-        session: None,
-        request: 0,
-        lowest_pending: 0,
-        catalogue_revision: catalogue.revision,
-        identity: b"",
-        body: b"",
-    }
-    .encode(&mut writer);
+    Envelope::without_session(MACHINE, catalogue.revision, b"").encode(&mut writer);
     let body_start = writer.len();
     body.encode(&mut writer);
     if matches!(body, Body::Transact(_)) {

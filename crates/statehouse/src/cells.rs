@@ -124,8 +124,7 @@ impl Cells {
     /// The cells whose names begin with `prefix`, in name order: those of this group, or those that are their own.
     pub fn list(&self, prefix: &str, page: ListPage) -> Result<Listed, Error> {
         check_page(page.limit)?;
-        let (view, catalogue) = self.scope.shard.view()?;
-        let ids = self.scope.resolve(&catalogue)?;
+        let (view, catalogue, ids) = self.scope.view()?;
         list_cells(&*view, &catalogue, ids, self.group.as_deref(), prefix, &page)
     }
 
@@ -140,8 +139,7 @@ impl Cells {
         read: impl FnOnce(&ViewCells<'_>, &ThingId<'_>) -> Result<T, session::Halt>,
     ) -> Result<T, Error> {
         self.check_names(cell)?;
-        let (view, catalogue) = self.scope.shard.view()?;
-        let ids = self.scope.resolve(&catalogue)?;
+        let (view, catalogue, ids) = self.scope.view()?;
         let id = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), cell)?;
         read(&ViewCells { view: &*view, keys: keys() }, &id).map_err(|halt| from_halt(&halt))
     }
@@ -149,9 +147,7 @@ impl Cells {
     fn propose<T>(&self, cell: &str, op: Op<'_>, decode: fn(Answer) -> Result<T, Error>) -> Pending<T> {
         let prepare = || {
             self.check_names(cell)?;
-            let catalogue = self.scope.shard.shared.catalogue();
-            let ids = self.scope.resolve(&catalogue)?;
-            Ok::<_, Error>((catalogue, ids))
+            self.scope.current()
         };
         let (catalogue, ids) = match prepare() {
             Ok(prepared) => prepared,
@@ -160,7 +156,7 @@ impl Cells {
         let group = self.group.as_deref();
         let transact =
             Transact { space: ids.space, branch: ids.branch, group, fence: None, guards: Vec::new(), ops: vec![op] };
-        self.scope.shard.propose(&catalogue, &Body::Transact(transact), decode)
+        self.scope.shard.access.propose(&catalogue, &Body::Transact(transact), decode)
     }
 
     fn check_names(&self, cell: &str) -> Result<(), Rejection> {

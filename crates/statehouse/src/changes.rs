@@ -76,8 +76,7 @@ impl Changes {
     /// changes. A page is also bounded in what it looks at, so it can be empty and say that there is more.
     pub fn read(&self, cursor: u64, limit: usize) -> Result<Followed, Error> {
         check_page(limit)?;
-        let (view, catalogue) = self.scope.shard.view()?;
-        let ids = self.scope.resolve(&catalogue)?;
+        let (view, _, ids) = self.scope.view()?;
         let filter = Filter {
             space: ids.space,
             branch: ids.branch,

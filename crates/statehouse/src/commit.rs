@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use contract::records::{Claimed, Put};
 use contract::{Error, Rejection, Value, names};
-use kernel::{Answer, Body, Fence, Guard, Op, RecordAct, Send, Target, Transact, TtlArgument, ValueRef};
+use kernel::catalogue::types::micros;
+use kernel::{Answer, Body, Catalogue, Fence, Guard, Op, RecordAct, Send, Target, Transact, TtlArgument, ValueRef};
 use kv::Writer;
 
 use crate::admission::Scope;
@@ -182,7 +183,7 @@ impl Commit {
 
     fn after(&self, after: Duration) -> u64 {
         let now_us = self.scope.shard.now().wall_us;
-        now_us.saturating_add(u64::try_from(after.as_micros()).unwrap_or(u64::MAX))
+        now_us.saturating_add(micros(after))
     }
 
     /// Commits, durably.
@@ -195,9 +196,9 @@ impl Commit {
         let catalogue = self.scope.shard.shared.catalogue();
         let propose = || {
             let mut messages = Vec::new();
-            self.encode_messages(&mut messages)?;
-            let body = Body::Transact(self.transact(&messages)?);
-            Ok::<_, Error>(self.scope.shard.propose(&catalogue, &body, |answer| match answer {
+            self.encode_messages(&catalogue, &mut messages)?;
+            let body = Body::Transact(self.transact(&catalogue, &messages)?);
+            Ok::<_, Error>(self.scope.shard.access.propose(&catalogue, &body, |answer| match answer {
                 Answer::Done { commit, .. } => Ok(Committed { commit }),
                 Answer::Rejected(rejection) => Err(rejection.into()),
             }))
@@ -206,7 +207,7 @@ impl Commit {
     }
 
     /// The bodies of the transactions that this one sends, in order.
-    fn encode_messages(&self, messages: &mut Vec<Vec<u8>>) -> Result<(), Error> {
+    fn encode_messages(&self, catalogue: &Catalogue, messages: &mut Vec<Vec<u8>>) -> Result<(), Error> {
         for op in &self.ops {
             if let OwnOp::Send { commit, .. } = op {
                 if !Arc::ptr_eq(&commit.scope.shard, &self.scope.shard) {
@@ -214,18 +215,22 @@ impl Commit {
                     return Err(Rejection::InvalidDeclaration { what: "a message".to_owned(), reason }.into());
                 }
                 let mut inner = Vec::new();
-                commit.encode_messages(&mut inner)?;
+                commit.encode_messages(catalogue, &mut inner)?;
                 let mut writer = Writer::new();
-                Body::Transact(commit.transact(&inner)?).encode(&mut writer);
+                Body::Transact(commit.transact(catalogue, &inner)?).encode(&mut writer);
                 messages.push(writer.finish());
             }
         }
         Ok(())
     }
 
-    fn transact<'commit>(&'commit self, messages: &'commit [Vec<u8>]) -> Result<Transact<'commit>, Error> {
+    fn transact<'commit>(
+        &'commit self,
+        catalogue: &Catalogue,
+        messages: &'commit [Vec<u8>],
+    ) -> Result<Transact<'commit>, Error> {
         names::check_group(&self.group)?;
-        let ids = self.scope.resolve(&self.scope.shard.shared.catalogue())?;
+        let ids = self.scope.resolve(catalogue)?;
         let mut messages = messages.iter();
         let mut ops = Vec::with_capacity(self.ops.len());
         for op in &self.ops {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
-use contract::limits::{PAGE_ROWS_MAX, SCAN_ROWS_MAX};
-use contract::{Error, Limits, Rejection, Retention, names};
+use contract::limits::SCAN_ROWS_MAX;
+use contract::{Error, Limits, Retention, names};
 use kernel::records::send::{WaitingMessage, list_waiting};
 use kernel::{Body, CatalogueChange, MessageCounts};
 
 use crate::admission::Scope;
-use crate::cells::Cells;
+use crate::cells::{Cells, check_page};
 use crate::error::from_halt;
 use crate::group::Group;
 use crate::options::Options;
@@ -73,7 +73,7 @@ impl Statehouse {
 
     /// Messages that wait, at most `limit`, those to publish first.
     pub fn waiting_messages(&self, limit: usize) -> Result<Vec<WaitingMessage>, Error> {
-        Rejection::check_limit("page_rows_max", PAGE_ROWS_MAX, limit)?;
+        check_page(limit)?;
         let (view, catalogue) = self.shard.view()?;
         let found = list_waiting(&*view, &keys(), catalogue.buckets, limit, SCAN_ROWS_MAX);
         found.map_err(|halt| from_halt(&halt))
@@ -239,5 +239,5 @@ pub(crate) fn change(shard: &Shard, change: CatalogueChange) -> Result<(), Error
         kernel::Answer::Done { .. } => Ok(()),
         kernel::Answer::Rejected(rejection) => Err(rejection.into()),
     };
-    shard.propose(&catalogue, &Body::Catalogue(change), done).wait()
+    shard.access.propose(&catalogue, &Body::Catalogue(change), done).wait()
 }

@@ -50,7 +50,7 @@ pub(crate) fn keys() -> Keys {
 /// An open shard.
 pub(crate) struct Shard {
     pub(crate) shared: Arc<Shared>,
-    access: Access,
+    pub(crate) access: Access,
     tree: Arc<TreeStore>,
     files: Arc<dyn EntryFiles>,
     apply: Mutex<Option<JoinHandle<()>>>,
@@ -205,16 +205,6 @@ impl Shard {
     pub(crate) fn why_stopped(&self) -> Error {
         let failure = self.shared.failure();
         failure.or_else(|| Some(from_journal(&self.access.journal.failure()?))).unwrap_or_else(closed)
-    }
-
-    /// Proposes a command.
-    pub(crate) fn propose<T>(
-        &self,
-        catalogue: &Catalogue,
-        body: &Body<'_>,
-        decode: fn(Answer) -> Result<T, Error>,
-    ) -> Pending<T> {
-        self.access.propose(catalogue, body, decode)
     }
 
     /// Flushes the store, so that nothing is left to replay.

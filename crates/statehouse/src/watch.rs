@@ -55,8 +55,7 @@ impl Cells {
     /// Watches the cells whose names begin with `prefix`: a list of them as they are now, and a cursor at exactly that
     /// moment.
     pub fn watch(&self, prefix: &str) -> Result<Watch<Versioned>, Error> {
-        let (view, catalogue) = self.scope.shard.view()?;
-        let ids = self.scope.resolve(&catalogue)?;
+        let (view, catalogue, ids) = self.scope.view()?;
         let cursor = crate::image::applied(&*view)?.commit;
         let (group, prefix) = (self.group.clone(), prefix.to_owned());
         let changes = self.changes().with_prefix(&prefix);
@@ -89,8 +88,7 @@ impl Records {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn watch(&self, prefix: &str) -> Result<Watch<Record>, Error> {
-        let (view, catalogue) = self.scope.shard.view()?;
-        let ids = self.scope.resolve(&catalogue)?;
+        let (view, catalogue, ids) = self.scope.view()?;
         let cursor = crate::image::applied(&*view)?.commit;
         let now = self.scope.shard.now();
         let (group, prefix) = (self.group.clone(), prefix.to_owned());

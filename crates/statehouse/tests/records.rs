@@ -1,50 +1,17 @@
 //! Records through the library: claims, leases, rescues, TTLs, messages and scans, with a clock that the test holds.
 
+mod held;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use held::{HeldClock, eventually, house};
 
 use statehouse::publish::MemoryBroker;
 use statehouse::records::{
     ClaimOptions, FieldSwapped, Filter, IndexKind, Put, RecordType, Retry, ScanOptions, StateStore, Test, Ttl,
 };
-use statehouse::{Clock, Options, Rejection, Statehouse, Value};
-
-/// Both clocks go on only when the test says so.
-struct HeldClock(AtomicU64);
-
-impl HeldClock {
-    fn advance(&self, by: Duration) {
-        self.0.fetch_add(u64::try_from(by.as_micros()).expect("short"), Ordering::SeqCst);
-    }
-}
-
-impl Clock for HeldClock {
-    fn wall_us(&self) -> u64 {
-        1_700_000_000_000_000 + self.0.load(Ordering::SeqCst)
-    }
-    fn monotonic_us(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-fn house() -> (tempfile::TempDir, Arc<HeldClock>, Statehouse) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let clock = Arc::new(HeldClock(AtomicU64::new(0)));
-    let house = Options::default().clock(clock.clone()).open(directory.path().join("house")).expect("a house");
-    (directory, clock, house)
-}
-
-/// Waits for what the timer does on its own.
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..500 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("never: {what}");
-}
+use statehouse::{Options, Rejection, Statehouse, Value};
 
 fn text(house: &Statehouse, record: &str, field: &str) -> Option<String> {
     let value = house.records().get_field(record, field).expect("a field")?;
@@ -328,7 +295,7 @@ fn workers_wait_for_jobs_and_each_job_wakes_one() {
 fn messages_for_a_broker_arrive_in_order_once_across_restarts() {
     let directory = tempfile::tempdir().expect("a directory");
     let broker = Arc::new(MemoryBroker::default());
-    let clock = Arc::new(HeldClock(AtomicU64::new(0)));
+    let clock = Arc::new(HeldClock::default());
     let path = directory.path().join("house");
     {
         // Nobody publishes yet: messages wait, and are counted.

@@ -226,7 +226,7 @@ impl RecordType {
             || kind_of(&self.failed) != Some(StateKind::Terminal)
         {
             Some("its completed or its failed state is not a terminal state of it")
-        } else if self.indexes.iter().any(|(field, _)| field == "timeout_at") {
+        } else if self.indexes.iter().any(|(field, _)| field == TIMEOUT_AT) {
             Some("an index on the end of a lease would change with time")
         } else if self.lease.is_zero() || self.attempts_max == 0 {
             Some("its lease or its number of attempts is zero")
@@ -235,6 +235,18 @@ impl RecordType {
         }
     }
 }
+
+/// Where a record of a type shows when it was created, ms.
+pub const CREATED_AT: &str = "created_at";
+
+/// Where it shows when it was last written, ms.
+pub const UPDATED_AT: &str = "updated_at";
+
+/// Where it shows when its lease ends, ms, if it is held.
+pub const TIMEOUT_AT: &str = "timeout_at";
+
+/// Where it shows who holds it, or held it last.
+pub const WORKER: &str = "worker";
 
 /// States of a type.
 pub const STATES_MAX: usize = 32;

@@ -113,6 +113,11 @@ impl Catalogue {
         found.ok_or_else(|| Rejection::NoSuchSpace { space: name.to_owned() })
     }
 
+    /// A record type by number; none for a record without a type.
+    pub fn record_type(&self, space: SpaceId, record_type: TypeId) -> Option<&Declared> {
+        self.spaces.get(&space)?.types.get(record_type)
+    }
+
     /// All spaces, by number.
     pub fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
         self.spaces.iter().map(|(id, space)| (*id, space))

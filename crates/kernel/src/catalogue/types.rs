@@ -207,14 +207,10 @@ pub(super) fn encode(writer: &mut Writer, definition: &RecordType) {
     writer.u64(micros(definition.backoff.first)).u64(micros(definition.backoff.max));
     let order_field = match &definition.ready_order {
         ReadyOrder::Oldest => None,
-        ReadyOrder::Field(field) => Some(field),
+        ReadyOrder::Field(field) => Some(field.as_str()),
     };
-    for text in [order_field, definition.rescued_to.as_ref(), definition.exhausted_to.as_ref()] {
-        match text {
-            None => writer.u8(0),
-            Some(text) => writer.u8(1).bytes(text.as_bytes()),
-        };
-    }
+    writer.optional_text(order_field).optional_text(definition.rescued_to.as_deref());
+    writer.optional_text(definition.exhausted_to.as_deref());
 }
 
 /// Reads a type.
@@ -249,7 +245,7 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Result<RecordType, DecodeError>
     let (default_ttl, terminal_ttl) = (reader.optional_u64()?.map(duration), reader.optional_u64()?.map(duration));
     let (lease, attempts_max) = (duration(reader.u64()?), reader.u64()?);
     let backoff = Backoff { first: duration(reader.u64()?), max: duration(reader.u64()?) };
-    let mut text = || Ok(if reader.bool()? { Some(reader.text()?.to_owned()) } else { None });
+    let mut text = || Ok(reader.optional_text()?.map(str::to_owned));
     let ready_order = text()?.map_or(ReadyOrder::Oldest, ReadyOrder::Field);
     let (rescued_to, exhausted_to) = (text()?, text()?);
     Ok(RecordType {

@@ -85,16 +85,7 @@ impl Shard {
 fn envelope(body: &Body<'_>) -> Vec<u8> {
     let (mut encoded, mut envelope) = (Writer::new(), Writer::new());
     body.encode(&mut encoded);
-    Envelope {
-        machine: MACHINE,
-        session: None,
-        request: 0,
-        lowest_pending: 0,
-        catalogue_revision: 1,
-        identity: b"",
-        body: encoded.as_slice(),
-    }
-    .encode(&mut envelope);
+    Envelope::without_session(MACHINE, 1, encoded.as_slice()).encode(&mut envelope);
     envelope.finish()
 }
 

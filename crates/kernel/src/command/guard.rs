@@ -2,7 +2,7 @@
 
 use kv::{DecodeError, Reader, Writer};
 
-use super::{count, decode_value, encode_value, optional_text, read_optional_text};
+use super::{count, decode_value, encode_value};
 use crate::value::ValueRef;
 
 /// A condition that is checked before any operation of its transaction.
@@ -82,9 +82,7 @@ impl<'bytes> Guard<'bytes> {
                 writer.u8(CELL_UNCHANGED_SINCE).bytes(name.as_bytes()).u64(*commit)
             }
             Guard::CellsUnchangedSince(from, to, commit) => {
-                writer.u8(CELLS_UNCHANGED_SINCE).bytes(from.as_bytes());
-                optional_text(writer, *to);
-                writer.u64(*commit)
+                writer.u8(CELLS_UNCHANGED_SINCE).bytes(from.as_bytes()).optional_text(*to).u64(*commit)
             }
             Guard::RecordAbsent(name) => writer.u8(RECORD_ABSENT).bytes(name.as_bytes()),
             Guard::RecordExists(name) => writer.u8(RECORD_EXISTS).bytes(name.as_bytes()),
@@ -120,9 +118,7 @@ impl<'bytes> Guard<'bytes> {
             CELL_VERSION_IS => Guard::CellVersionIs(reader.text()?, reader.u64()?),
             CELL_VERSION_BELOW => Guard::CellVersionBelow(reader.text()?, reader.u64()?),
             CELL_UNCHANGED_SINCE => Guard::CellUnchangedSince(reader.text()?, reader.u64()?),
-            CELLS_UNCHANGED_SINCE => {
-                Guard::CellsUnchangedSince(reader.text()?, read_optional_text(reader)?, reader.u64()?)
-            }
+            CELLS_UNCHANGED_SINCE => Guard::CellsUnchangedSince(reader.text()?, reader.optional_text()?, reader.u64()?),
             RECORD_ABSENT => Guard::RecordAbsent(reader.text()?),
             RECORD_EXISTS => Guard::RecordExists(reader.text()?),
             RECORD_VERSION_IS => Guard::RecordVersionIs(reader.text()?, reader.u64()?),

@@ -178,7 +178,7 @@ fn count(length: usize) -> u32 {
 impl<'bytes> Transact<'bytes> {
     fn encode(&self, writer: &mut Writer) {
         writer.u32(self.space).u32(self.branch);
-        optional_text(writer, self.group);
+        writer.optional_text(self.group);
         match self.fence {
             None => writer.u8(0),
             Some(fence) => writer.u8(1).bytes(fence.record.as_bytes()).u64(fence.attempt),
@@ -196,7 +196,7 @@ impl<'bytes> Transact<'bytes> {
     fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
         let space = reader.u32()?;
         let branch = reader.u32()?;
-        let group = read_optional_text(reader)?;
+        let group = reader.optional_text()?;
         let fence = if reader.bool()? { Some(Fence { record: reader.text()?, attempt: reader.u64()? }) } else { None };
         let mut guards = Vec::new();
         for _ in 0..reader.u32()? {
@@ -208,17 +208,6 @@ impl<'bytes> Transact<'bytes> {
         }
         Ok(Self { space, branch, group, fence, guards, ops })
     }
-}
-
-fn optional_text(writer: &mut Writer, text: Option<&str>) {
-    match text {
-        None => writer.u8(0),
-        Some(text) => writer.u8(1).bytes(text.as_bytes()),
-    };
-}
-
-fn read_optional_text<'bytes>(reader: &mut Reader<'bytes>) -> Result<Option<&'bytes str>, DecodeError> {
-    Ok(if reader.bool()? { Some(reader.text()?) } else { None })
 }
 
 const CELL_INIT: u8 = 1;

@@ -2,7 +2,7 @@
 
 use kv::{DecodeError, Reader, Writer};
 
-use super::{count, decode_value, encode_value, optional_text, read_optional_text};
+use super::{count, decode_value, encode_value};
 use crate::value::ValueRef;
 
 /// A field with the value it gets.
@@ -129,7 +129,7 @@ impl<'bytes> RecordAct<'bytes> {
     pub(super) fn encode(&self, writer: &mut Writer) {
         match self {
             RecordAct::Put { record_type, ttl, fields } => {
-                optional_text(writer.u8(PUT), *record_type);
+                writer.u8(PUT).optional_text(*record_type);
                 encode_ttl(writer, *ttl);
                 writer.u32(count(fields.len()));
                 for (field, value) in fields {
@@ -166,7 +166,7 @@ impl<'bytes> RecordAct<'bytes> {
     pub(super) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
         Ok(match reader.u8()? {
             PUT => {
-                let (record_type, ttl) = (read_optional_text(reader)?, decode_ttl(reader)?);
+                let (record_type, ttl) = (reader.optional_text()?, decode_ttl(reader)?);
                 let mut fields = Vec::new();
                 for _ in 0..reader.u32()? {
                     fields.push((reader.text()?, decode_value(reader)?));

@@ -4,7 +4,10 @@
 
 use kv::{Key, KeyRange};
 
-use super::{GENERATION_BYTES, Keys, Kind, NAMED_GROUP, OWN_GROUP, ThingId, push_escaped, push_name, take_name};
+use super::{
+    GENERATION_BYTES, Keys, Kind, ThingId, push_escaped, push_group, push_name, take_bytes, take_group_and_name,
+    take_name,
+};
 
 /// Which of the two clocks decides when something is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,9 +106,7 @@ impl Keys {
 
     /// The entries of a queue in the index of what can be claimed.
     pub fn ready_prefix(&self, bucket: u16, space: u32, branch: u32, queue: &str) -> Key {
-        let mut key = self.bucket_prefix(Kind::Ready, bucket);
-        key.extend_from_slice(&space.to_be_bytes());
-        key.extend_from_slice(&branch.to_be_bytes());
+        let mut key = self.branch_prefix(Kind::Ready, bucket, space, branch);
         push_name(&mut key, queue.as_bytes());
         key
     }
@@ -168,9 +169,7 @@ impl Keys {
 
     /// The entries of a declared index of a type in a bucket.
     pub fn index_prefix(&self, bucket: u16, space: u32, branch: u32, record_type: u32, index: u8) -> Key {
-        let mut key = self.bucket_prefix(Kind::FieldIndex, bucket);
-        key.extend_from_slice(&space.to_be_bytes());
-        key.extend_from_slice(&branch.to_be_bytes());
+        let mut key = self.branch_prefix(Kind::FieldIndex, bucket, space, branch);
         key.extend_from_slice(&record_type.to_be_bytes());
         key.push(index);
         key
@@ -202,28 +201,8 @@ pub fn sortable(integer: i64) -> u64 {
 }
 
 fn push_group_and_name(key: &mut Key, record: &ThingId<'_>) {
-    match record.group {
-        None => key.push(OWN_GROUP),
-        Some(group) => {
-            key.push(NAMED_GROUP);
-            push_name(key, group.as_bytes());
-        }
-    }
+    push_group(key, record.group);
     push_name(key, record.name.as_bytes());
-}
-
-fn take_group_and_name(bytes: &[u8]) -> Option<(Option<String>, String, &[u8])> {
-    let (group_kind, rest) = bytes.split_first()?;
-    let (group, rest) = match *group_kind {
-        OWN_GROUP => (None, rest),
-        NAMED_GROUP => {
-            let (group, rest) = take_name(rest)?;
-            (Some(group), rest)
-        }
-        _ => return None,
-    };
-    let (name, rest) = take_name(rest)?;
-    Some((group, name, rest))
 }
 
 /// Reads [`Keys::ready_suffix`]: since when, and who.
@@ -260,7 +239,7 @@ pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
 
 /// Reads the end of [`Keys::index_entry`], behind the index's prefix: the sortable value and the record.
 pub fn read_index_suffix(suffix: &[u8], space: u32, branch: u32) -> Option<(Vec<u8>, OwnedId)> {
-    let (value, rest) = super::take_bytes(suffix)?;
+    let (value, rest) = take_bytes(suffix)?;
     let (group, name, rest) = take_group_and_name(rest)?;
     rest.is_empty().then_some((value, OwnedId { space, branch, group, name }))
 }

@@ -8,6 +8,7 @@ use contract::records::types::StateKind;
 use kv::Writer;
 use session::Halt;
 
+use super::Outcome;
 use super::patch::{no_such_record, write_fields};
 use super::row::Row;
 use super::send::{self, Sweep};
@@ -20,8 +21,6 @@ use crate::changes::Reason;
 use crate::command::FieldPatch;
 use crate::keys::ThingId;
 use crate::machine::Applying;
-
-type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;
 
 /// Takes a record for a worker.
 pub(crate) fn claim(applying: &mut Applying<'_>, record: &ThingId<'_>, worker: &str, lease_us: Option<u64>) -> Outcome {
@@ -62,17 +61,32 @@ fn claimed(applying: &Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Resu
     })
 }
 
-/// A record with its live attempt, checked.
-fn fenced<'opened, 'entry>(
-    applying: &Applying<'entry>,
+/// Does something to a record, if this attempt is the live one. `work` gets the row before, the row after with `fields`
+/// written, and the record's type.
+fn in_attempt(
+    applying: &mut Applying<'_>,
     record: &ThingId<'_>,
-    row: Row<'opened>,
     attempt: u64,
-) -> Result<(Row<'opened>, &'entry Declared), Rejection> {
-    let declared = applying.declared(record, &row);
-    check_fence(record, &row, declared, attempt)?;
-    let declared = declared.ok_or_else(|| Rejection::NoSuchType { name: record.name.to_owned() })?;
-    Ok((row, declared))
+    fields: Option<&[FieldPatch<'_>]>,
+    work: impl FnOnce(&mut Applying<'_>, &Row<'_>, Row<'_>, &Declared) -> Outcome,
+) -> Outcome {
+    let opened = open(applying, record)?;
+    let before = opened.row()?;
+    let declared = applying.declared(record, &before);
+    if let Err(fenced) = check_fence(record, &before, declared, attempt) {
+        return Ok(Err(fenced));
+    }
+    let Some(declared) = declared else {
+        return Ok(Err(Rejection::NoSuchType { name: record.name.to_owned() }));
+    };
+    let mut after = successor(applying, &before);
+    if let Some(fields) = fields {
+        let fields = fields.iter().copied();
+        if let Err(rejection) = write_fields(applying, record, &mut after, Some(declared), fields, By::Write) {
+            return Ok(Err(rejection));
+        }
+    }
+    work(applying, &before, after, declared)
 }
 
 /// Holds the record longer.
@@ -82,27 +96,19 @@ pub(crate) fn extend(
     attempt: u64,
     lease_us: Option<u64>,
 ) -> Outcome {
-    let opened = open(applying, record)?;
-    let (before, declared) = match fenced(applying, record, opened.row()?, attempt) {
-        Ok(found) => found,
-        Err(rejection) => return Ok(Err(rejection)),
-    };
-    let mut after = successor(applying, &before);
-    extend_lease(applying, &mut after, declared, lease_us);
-    Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, Reason::Written)?)))
+    in_attempt(applying, record, attempt, None, |applying, before, mut after, declared| {
+        extend_lease(applying, &mut after, declared, lease_us);
+        Ok(Ok(OpOutcome::Written(store(applying, record, before, after, Reason::Written)?)))
+    })
 }
 
 /// Gives the record back: it can be claimed at once, and the attempt does not count as failed.
 pub(crate) fn release(applying: &mut Applying<'_>, record: &ThingId<'_>, attempt: u64) -> Outcome {
-    let opened = open(applying, record)?;
-    let (before, _) = match fenced(applying, record, opened.row()?, attempt) {
-        Ok(found) => found,
-        Err(rejection) => return Ok(Err(rejection)),
-    };
-    let mut after = successor(applying, &before);
-    give_back(applying, &mut after, 0);
-    after.numbers.state = FIRST_STATE;
-    Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, Reason::Released)?)))
+    in_attempt(applying, record, attempt, None, |applying, before, mut after, _| {
+        give_back(applying, &mut after, 0);
+        after.numbers.state = FIRST_STATE;
+        Ok(Ok(OpOutcome::Written(store(applying, record, before, after, Reason::Released)?)))
+    })
 }
 
 /// The state of records that can be claimed: a type's first state is one.
@@ -115,18 +121,13 @@ pub(crate) fn complete(
     attempt: u64,
     fields: &[FieldPatch<'_>],
 ) -> Outcome {
-    let opened = open(applying, record)?;
-    let (before, declared) = match fenced(applying, record, opened.row()?, attempt) {
-        Ok(found) => found,
-        Err(rejection) => return Ok(Err(rejection)),
-    };
-    let mut after = successor(applying, &before);
-    let written = write_fields(applying, record, &mut after, Some(declared), fields.iter().copied(), By::Write)
-        .and_then(|()| move_to(applying, record, &mut after, declared, declared.completed(), By::Write));
-    if let Err(rejection) = written {
-        return Ok(Err(rejection));
-    }
-    Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, Reason::Finished)?)))
+    in_attempt(applying, record, attempt, Some(fields), |applying, before, mut after, declared| {
+        let completed = declared.completed();
+        if let Err(rejection) = move_to(applying, record, &mut after, declared, completed, By::Write) {
+            return Ok(Err(rejection));
+        }
+        Ok(Ok(OpOutcome::Written(store(applying, record, before, after, Reason::Finished)?)))
+    })
 }
 
 /// Ends the attempt as failed: the record is tried again after a pause, or its budget is used up.
@@ -136,22 +137,14 @@ pub(crate) fn fail(
     attempt: u64,
     fields: &[FieldPatch<'_>],
 ) -> Outcome {
-    let opened = open(applying, record)?;
-    let (before, declared) = match fenced(applying, record, opened.row()?, attempt) {
-        Ok(found) => found,
-        Err(rejection) => return Ok(Err(rejection)),
-    };
-    let mut after = successor(applying, &before);
-    let written = write_fields(applying, record, &mut after, Some(declared), fields.iter().copied(), By::Write);
-    if let Err(rejection) = written {
-        return Ok(Err(rejection));
-    }
-    if declared.kind(after.numbers.state) == StateKind::Terminal {
-        let state = declared.state_name(after.numbers.state).to_owned();
-        let reason = "an attempt that failed cannot finish it with its fields";
-        return Ok(Err(Rejection::WrongState { record: record.name.to_owned(), state, reason }));
-    }
-    end_attempt(applying, record, &before, after, declared, Reason::Released)
+    in_attempt(applying, record, attempt, Some(fields), |applying, before, after, declared| {
+        if declared.kind(after.numbers.state) == StateKind::Terminal {
+            let state = declared.state_name(after.numbers.state).to_owned();
+            let reason = "an attempt that failed cannot finish it with its fields";
+            return Ok(Err(Rejection::WrongState { record: record.name.to_owned(), state, reason }));
+        }
+        end_attempt(applying, record, before, after, declared, Reason::Released)
+    })
 }
 
 /// Ends an attempt whose lease is over.

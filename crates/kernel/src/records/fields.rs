@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use contract::records::types::{CREATED_AT, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::records::{Field, Holder, Record};
 use contract::{Rejection, Value};
 use kv::{Bytes, Staging, View, Writer};
@@ -15,15 +16,6 @@ use super::row::{Content, FieldRow, Row, read_value};
 use crate::catalogue::Declared;
 use crate::keys::{Keys, ThingId};
 use crate::machine::Applying;
-
-/// When the record was created, ms.
-pub const CREATED_AT: &str = "created_at";
-/// When it was last written, ms.
-pub const UPDATED_AT: &str = "updated_at";
-/// When its lease ends, ms, if it is held.
-pub const TIMEOUT_AT: &str = "timeout_at";
-/// Who holds it, or held it last.
-pub const WORKER: &str = "worker";
 
 const US_PER_MS: u64 = 1_000;
 

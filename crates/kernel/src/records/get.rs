@@ -55,8 +55,7 @@ impl<'view> ViewRecords<'view> {
             return Ok(None);
         }
         let row = Row::decode(bytes)?;
-        let declared = self.catalogue.space(record.space).ok();
-        let declared = declared.and_then(|space| space.types.get(row.numbers.record_type));
+        let declared = self.catalogue.record_type(record.space, row.numbers.record_type);
         let fields = FieldReader { rows: self.view, keys: self.keys, stamp: self.now };
         fields.record(record, &row, declared).map(Some)
     }
@@ -71,8 +70,7 @@ pub fn whole_record(
     stamp: Stamp,
 ) -> Result<Record, Halt> {
     let row = Row::decode(bytes)?;
-    let space = catalogue.space(record.space).ok();
-    let declared = space.and_then(|space| space.types.get(row.numbers.record_type));
+    let declared = catalogue.record_type(record.space, row.numbers.record_type);
     FieldReader { rows: &NoRows, keys, stamp }.record(record, &row, declared)
 }
 

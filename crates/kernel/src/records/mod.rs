@@ -34,13 +34,11 @@ use crate::keys::ThingId;
 use crate::machine::Applying;
 use patch::no_such_record;
 
+/// What an operation did, or why it was refused; or that the machine cannot go on.
+type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;
+
 /// Does something to a record. `fenced` says that the transaction belongs to the live attempt of this record.
-pub(crate) fn act(
-    applying: &mut Applying<'_>,
-    record: &ThingId<'_>,
-    act: &RecordAct<'_>,
-    fenced: bool,
-) -> Result<Result<OpOutcome, Rejection>, Halt> {
+pub(crate) fn act(applying: &mut Applying<'_>, record: &ThingId<'_>, act: &RecordAct<'_>, fenced: bool) -> Outcome {
     match act {
         RecordAct::Put { record_type, ttl, fields } => patch::put(applying, record, *record_type, *ttl, fields, fenced),
         RecordAct::Patch { must_exist, fields } => patch::patch(applying, record, *must_exist, fields),
@@ -56,7 +54,7 @@ pub(crate) fn act(
     }
 }
 
-fn delete(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<Result<OpOutcome, Rejection>, Halt> {
+fn delete(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Outcome {
     let opened = write::open(applying, record)?;
     let before = opened.row()?;
     if before.numbers.deleted {
@@ -66,11 +64,7 @@ fn delete(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<Result<Op
 }
 
 /// Sets how long the record will exist. `Persist` here means for ever, whatever its type says.
-fn touch(
-    applying: &mut Applying<'_>,
-    record: &ThingId<'_>,
-    ttl: TtlArgument,
-) -> Result<Result<OpOutcome, Rejection>, Halt> {
+fn touch(applying: &mut Applying<'_>, record: &ThingId<'_>, ttl: TtlArgument) -> Outcome {
     let opened = write::open(applying, record)?;
     let before = opened.row()?;
     if before.numbers.deleted {

@@ -3,11 +3,12 @@
 //! Touches: the record. A field that the store keeps for records of a type is not stored as a field: a write to the
 //! state field is a move between states, one to `timeout_at` moves the lease.
 
-use contract::records::types::StateKind;
+use contract::records::types::{CREATED_AT, StateKind, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::{Rejection, Value};
 use session::Halt;
 
-use super::fields::{CREATED_AT, TIMEOUT_AT, UPDATED_AT, WORKER, wrong_kind};
+use super::Outcome;
+use super::fields::wrong_kind;
 use super::row::{NO_STATE, Row};
 use super::state::{By, give_back, move_to};
 use super::write::{open, store, successor};
@@ -19,8 +20,6 @@ use crate::command::{FieldPatch, FieldValue, TtlArgument};
 use crate::keys::ThingId;
 use crate::machine::Applying;
 use crate::value::ValueRef;
-
-type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;
 
 /// Replaces the record.
 pub(crate) fn put(
@@ -109,10 +108,7 @@ pub(crate) fn swap(
 ) -> Outcome {
     let opened = open(applying, record)?;
     let before = opened.row()?;
-    let current = match before.numbers.deleted {
-        true => None,
-        false => applying.fields().value(record, &before, applying.declared(record, &before), field)?,
-    };
+    let current = current(applying, record, &before, field)?;
     if current != expected.map(ValueRef::to_value) {
         let (record, field) = (record.name.to_owned(), field.to_owned());
         return Ok(Err(Rejection::FieldConflict { record, field, current }));
@@ -131,10 +127,7 @@ pub(crate) fn swap(
 pub(crate) fn increment(applying: &mut Applying<'_>, record: &ThingId<'_>, field: &str, by: i64) -> Outcome {
     let opened = open(applying, record)?;
     let before = opened.row()?;
-    let current = match before.numbers.deleted {
-        true => None,
-        false => applying.fields().value(record, &before, applying.declared(record, &before), field)?,
-    };
+    let current = current(applying, record, &before, field)?;
     let current = match current {
         None => 0,
         Some(Value::Integer(integer)) => integer,
@@ -154,6 +147,14 @@ pub(crate) fn increment(applying: &mut Applying<'_>, record: &ThingId<'_>, field
     }
     let version = store(applying, record, &before, after, Reason::Written)?;
     Ok(Ok(OpOutcome::Counted { version, value: sum }))
+}
+
+/// What a field holds; one of a record that does not exist holds nothing.
+fn current(applying: &Applying<'_>, record: &ThingId<'_>, row: &Row<'_>, field: &str) -> Result<Option<Value>, Halt> {
+    if row.numbers.deleted {
+        return Ok(None);
+    }
+    applying.fields().value(record, row, applying.declared(record, row), field)
 }
 
 /// The type of a new record, or the one that it has.

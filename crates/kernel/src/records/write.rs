@@ -296,6 +296,6 @@ impl<'entry> Applying<'entry> {
     /// The type of a record, if it has one.
     pub(crate) fn declared(&self, record: &ThingId<'_>, row: &Row<'_>) -> Option<&'entry Declared> {
         let catalogue = self.catalogue;
-        catalogue.space(record.space).ok()?.types.get(row.numbers.record_type)
+        catalogue.record_type(record.space, row.numbers.record_type)
     }
 }

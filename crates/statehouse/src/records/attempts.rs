@@ -86,7 +86,7 @@ impl Records {
         options: &ClaimOptions,
     ) -> Result<Vec<ClaimedOutcome>, Error> {
         let shard = &self.scope.shard;
-        let (_, ids) = self.prepare_scope()?;
+        let (_, ids) = self.scope.current()?;
         let until_us = shard.clock().monotonic_us().saturating_add(micros(options.wait));
         loop {
             let wanted = Wanted { space: ids.space, branch: ids.branch, prefix: prefix.to_owned() };
@@ -108,9 +108,7 @@ impl Records {
         let prepare = || {
             check_queue_prefix(prefix)?;
             check_worker(&options.worker)?;
-            let catalogue = self.scope.shard.shared.catalogue();
-            let ids = self.scope.resolve(&catalogue)?;
-            Ok::<_, Error>((catalogue, ids))
+            self.scope.current()
         };
         let (catalogue, ids) = match prepare() {
             Ok(prepared) => prepared,
@@ -124,7 +122,7 @@ impl Records {
             worker: &options.worker,
             lease_us: options.lease_us(),
         };
-        self.scope.shard.propose(&catalogue, &Body::ClaimNext(claim), |answer| match answer {
+        self.scope.shard.access.propose(&catalogue, &Body::ClaimNext(claim), |answer| match answer {
             Answer::Rejected(rejection) => Err(rejection.into()),
             Answer::Done { outcomes, .. } => {
                 let claimed = outcomes.into_iter().map(|outcome| match outcome {

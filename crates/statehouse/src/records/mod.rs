@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use contract::limits::FIELD_NAME_BYTES_MAX;
 use contract::{Deleted, Error, Rejection, Value, Written, names};
+use kernel::catalogue::types::micros;
 use kernel::{Answer, Body, Catalogue, Fence, Op, OpOutcome, RecordAct, Transact, TtlArgument, ValueRef};
 
 pub use attempts::ClaimOptions;
@@ -186,13 +187,7 @@ impl Records {
             guards: Vec::new(),
             ops: vec![Op::Record(record, act)],
         };
-        self.scope.shard.propose(&catalogue, &Body::Transact(transact), decode)
-    }
-
-    fn prepare_scope(&self) -> Result<(Arc<Catalogue>, ScopeIds), Error> {
-        let catalogue = self.scope.shard.shared.catalogue();
-        let ids = self.scope.resolve(&catalogue)?;
-        Ok((catalogue, ids))
+        self.scope.shard.access.propose(&catalogue, &Body::Transact(transact), decode)
     }
 
     fn prepare(&self, record: &str) -> Result<(Arc<Catalogue>, ScopeIds), Error> {
@@ -200,7 +195,7 @@ impl Records {
             names::check_group(group)?;
         }
         names::check_record(record)?;
-        self.prepare_scope()
+        self.scope.current()
     }
 }
 
@@ -232,6 +227,6 @@ pub(crate) fn ttl_argument(ttl: Ttl) -> TtlArgument {
     match ttl {
         Ttl::Persist => TtlArgument::Persist,
         Ttl::Keep => TtlArgument::Keep,
-        Ttl::After(ttl) => TtlArgument::After(u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX)),
+        Ttl::After(ttl) => TtlArgument::After(micros(ttl)),
     }
 }

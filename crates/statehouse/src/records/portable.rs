@@ -8,7 +8,7 @@ use std::time::Duration;
 use contract::limits::PAGE_ROWS_MAX;
 use contract::records::filter::Filter;
 use contract::records::state_store::{Comparison, PortableRecord, ScanFilter, StateStore};
-use contract::records::types::{IndexKind, RecordType};
+use contract::records::types::{CREATED_AT, IndexKind, RecordType, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::records::{FieldSwapped, Put, Record, Ttl};
 use contract::{Error, Rejection, Value};
 
@@ -60,10 +60,10 @@ impl Records {
 /// What kind a field has in a type: none is bytes.
 fn kind_of(record_type: Option<&RecordType>, field: &str) -> Option<IndexKind> {
     let record_type = record_type?;
-    if field == record_type.state_field || field == "worker" {
+    if field == record_type.state_field || field == WORKER {
         return Some(IndexKind::Text);
     }
-    if ["created_at", "updated_at", "timeout_at"].contains(&field) {
+    if [CREATED_AT, UPDATED_AT, TIMEOUT_AT].contains(&field) {
         return Some(IndexKind::Time);
     }
     record_type.indexes.iter().find(|(name, _)| name == field).map(|(_, kind)| *kind)

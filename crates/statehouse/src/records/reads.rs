@@ -1,9 +1,9 @@
 //! Reading records: one, one field, a page of those that match, and how many there are.
 
-use contract::limits::{PAGE_ROWS_MAX, SCAN_ROWS_MAX};
+use contract::limits::SCAN_ROWS_MAX;
 use contract::records::filter::Filter;
 use contract::records::{Counts, Record, Scanned};
-use contract::{Error, Rejection, Value};
+use contract::{Error, Value};
 use kernel::Catalogue;
 use kernel::records::counts::count_states;
 use kernel::records::get::ViewRecords;
@@ -12,6 +12,7 @@ use kv::View;
 use session::Stamp;
 
 use super::Records;
+use crate::cells::check_page;
 use crate::error::from_halt;
 use crate::shard::keys;
 
@@ -92,9 +93,8 @@ impl Records {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn scan(&self, prefix: &str, filter: &Filter, options: &ScanOptions) -> Result<Scanned, Error> {
-        Rejection::check_limit("page_rows_max", PAGE_ROWS_MAX, options.limit)?;
-        let (view, catalogue) = self.scope.shard.view()?;
-        let ids = self.scope.resolve(&catalogue)?;
+        check_page(options.limit)?;
+        let (view, catalogue, ids) = self.scope.view()?;
         let scan = Scan {
             space: ids.space,
             branch: ids.branch,
@@ -112,8 +112,7 @@ impl Records {
     /// How many records of a type there are in each state, of the queues whose names begin with `prefix`. Nothing is
     /// counted for this: the numbers are kept.
     pub fn counts(&self, prefix: &str) -> Result<Counts, Error> {
-        let (view, catalogue) = self.scope.shard.view()?;
-        let ids = self.scope.resolve(&catalogue)?;
+        let (view, catalogue, ids) = self.scope.view()?;
         let counts = count_states(&*view, &keys(), &catalogue, ids.space, ids.branch, prefix);
         counts.map_err(|halt| from_halt(&halt))
     }

@@ -190,16 +190,8 @@ impl Stage {
     fn propose(&mut self, body: &Body<'_>) -> String {
         let (mut encoded, mut command) = (Writer::new(), Writer::new());
         body.encode(&mut encoded);
-        Envelope {
-            machine: crate::machine::MACHINE,
-            session: None,
-            request: 0,
-            lowest_pending: 0,
-            catalogue_revision: self.kernel.catalogue().revision,
-            identity: b"",
-            body: encoded.as_slice(),
-        }
-        .encode(&mut command);
+        let revision = self.kernel.catalogue().revision;
+        Envelope::without_session(crate::machine::MACHINE, revision, encoded.as_slice()).encode(&mut command);
         let header = EntryHeader::new(Stamp { wall_us: self.clock_us, cluster_us: 0 });
         let entry = header.encode([command.as_slice()].into_iter());
         let names = match body {

@@ -339,16 +339,7 @@ impl Stretch<'_> {
 }
 
 fn envelope(body: &[u8]) -> Vec<u8> {
-    let machine = kernel::machine::MACHINE;
-    let envelope = Envelope {
-        machine,
-        session: None,
-        request: 1,
-        lowest_pending: 1,
-        catalogue_revision: 1,
-        identity: b"someone",
-        body,
-    };
+    let envelope = Envelope { identity: b"someone", ..Envelope::without_session(kernel::machine::MACHINE, 1, body) };
     let mut writer = Writer::new();
     envelope.encode(&mut writer);
     writer.finish()
