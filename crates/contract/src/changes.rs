@@ -57,10 +57,12 @@ pub enum Reason {
     Delivered = 9,
     /// The target refused the message, which is gone.
     Refused = 10,
+    /// The session that held it, or with which it was to end, has ended.
+    SessionEnded = 11,
 }
 
 impl Reason {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Written,
         Self::Deleted,
         Self::Expired,
@@ -71,6 +73,7 @@ impl Reason {
         Self::Exhausted,
         Self::Delivered,
         Self::Refused,
+        Self::SessionEnded,
     ];
 
     /// Its number.

@@ -126,6 +126,31 @@ pub enum Rejection {
     /// The session is not known: never opened here, closed or expired. The command was not executed.
     #[error("the session is not known or has expired; the command was not executed [SH-1010]")]
     SessionExpired,
+    /// The client has said that it does not wait for this request any more. It was not executed now; whether it was
+    /// before, nobody knows any more.
+    #[error(
+        "request {request} is below {floor}, the lowest that the session still waits for; it was not executed now [SH-1020]"
+    )]
+    Evicted {
+        /// The request.
+        request: u64,
+        /// The lowest request that is still answered.
+        floor: u64,
+    },
+    /// A session has reached a limit. The command was not executed.
+    #[error("the session has reached {limit} = {max}; take answers or acknowledge, then try again [SH-1021]")]
+    SessionBusy {
+        /// The limit's name.
+        limit: &'static str,
+        /// The limit.
+        max: u64,
+    },
+    /// A command that a user's machine cannot read.
+    #[error("machine {machine} cannot read the command; it changed nothing [SH-1022]")]
+    UnreadableCommand {
+        /// The machine's number.
+        machine: u16,
+    },
     /// An interactive transaction took too long, or its store was closed under it.
     #[error("the transaction was lost: {reason}; begin it again [SH-1011]")]
     TransactionLost {
@@ -247,6 +272,9 @@ impl Rejection {
             Rejection::MainBranch => "SH-1008",
             Rejection::CatalogueBehind { .. } => "SH-1009",
             Rejection::SessionExpired => "SH-1010",
+            Rejection::Evicted { .. } => "SH-1020",
+            Rejection::SessionBusy { .. } => "SH-1021",
+            Rejection::UnreadableCommand { .. } => "SH-1022",
             Rejection::TransactionLost { .. } => "SH-1011",
             Rejection::TransactionState { .. } => "SH-1012",
             Rejection::NoSuchRecord { .. } => "SH-1013",
@@ -269,6 +297,7 @@ impl Rejection {
                 | Rejection::FieldConflict { .. }
                 | Rejection::CatalogueBehind { .. }
                 | Rejection::TransactionLost { .. }
+                | Rejection::SessionBusy { .. }
         )
     }
 }

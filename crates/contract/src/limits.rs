@@ -20,6 +20,14 @@ pub const SCAN_ROWS_MAX: usize = 10_000;
 /// Rows in one page of a list or a history.
 pub const PAGE_ROWS_MAX: usize = 1000;
 
+/// Bytes of what a client says of itself when it opens a session, names and values together.
+pub const CAPABILITY_BYTES_MAX: usize = 4096;
+
+/// The shortest and the longest time that a session can ask to live without a sign of its client.
+pub const SESSION_TIMEOUT_MIN: Duration = Duration::from_millis(100);
+/// See [`SESSION_TIMEOUT_MIN`].
+pub const SESSION_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How long an interactive transaction may take from its beginning to its commit.
 pub const TRANSACTION_AGE_MAX: Duration = Duration::from_secs(60);
 
@@ -61,6 +69,16 @@ pub struct Limits {
     pub tick_steps_max: u32,
     /// How long the row of a deleted record is kept, in µs.
     pub tombstone_age_us: u64,
+    /// Sessions that exist at a time.
+    pub sessions_max: u32,
+    /// Stored answers of a session.
+    pub session_answers_max: u32,
+    /// Bytes of stored answers after which a session can send no new request.
+    pub session_answer_bytes_max: u32,
+    /// Pushes that a session has not acknowledged. A session with more is ended.
+    pub session_pushes_max: u32,
+    /// Bytes of such pushes. A session with more is ended.
+    pub session_push_bytes_max: u32,
 }
 
 impl Default for Limits {
@@ -80,6 +98,11 @@ impl Default for Limits {
             claim_bytes_max: 4 << 20,
             tick_steps_max: 256,
             tombstone_age_us: 24 * 60 * 60 * 1_000_000,
+            sessions_max: 100_000,
+            session_answers_max: 256,
+            session_answer_bytes_max: 1 << 20,
+            session_pushes_max: 1_024,
+            session_push_bytes_max: 4 << 20,
         }
     }
 }

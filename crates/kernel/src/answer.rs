@@ -56,6 +56,8 @@ pub enum OpOutcome {
     },
     /// The message is on its way.
     Sent,
+    /// What a user's machine answered.
+    Hosted(Vec<u8>),
 }
 
 /// A record that was claimed.
@@ -115,6 +117,7 @@ impl Answer {
                         OpOutcome::Retried { version, pause_us } => writer.u8(7).u64(*version).u64(*pause_us),
                         OpOutcome::Exhausted { version } => writer.u8(8).u64(*version),
                         OpOutcome::Sent => writer.u8(9),
+                        OpOutcome::Hosted(answer) => writer.u8(10).bytes(answer),
                     };
                 }
             }
@@ -140,6 +143,7 @@ impl Answer {
                         7 => OpOutcome::Retried { version: reader.u64()?, pause_us: reader.u64()? },
                         8 => OpOutcome::Exhausted { version: reader.u64()? },
                         9 => OpOutcome::Sent,
+                        10 => OpOutcome::Hosted(reader.bytes()?.to_vec()),
                         _ => {
                             return Err(DecodeError { what: "an outcome of an unknown kind" });
                         }

@@ -69,12 +69,12 @@ fn golden_answers_hash_and_image() {
     );
     let mut bytes = Vec::new();
     image::write(&*store.view().unwrap(), &keys, &mut bytes).unwrap();
-    assert_eq!((hex(&bytes[..8]), bytes.len()), ("5348696d61676501".to_owned(), 521));
-    assert_eq!((kernel.applied().hash, xxh3_64(&bytes)), (8_340_161_557_299_120_992, 16_038_247_040_855_188_686));
+    assert_eq!((hex(&bytes[..8]), bytes.len()), ("5348696d61676501".to_owned(), 541));
+    assert_eq!((kernel.applied().hash, xxh3_64(&bytes)), (8_599_837_338_663_183_691, 2_304_900_278_748_311_272));
 }
 
 #[test]
-fn golden_limits_and_those_of_format_1() {
+fn golden_limits_and_those_of_earlier_formats() {
     let mut limits = contract::Limits::default();
     limits.changes_commits_max = 258;
     let change = Body::Catalogue(CatalogueChange::SetLimits(limits));
@@ -83,7 +83,12 @@ fn golden_limits_and_those_of_format_1() {
     // Fields and bytes of a record, records and bytes of a claim, steps of a tick, age of a tombstone.
     let new = "0001000000002000".to_owned() + "0001000000004000" + "00010000" + "0060d71d14000000";
     let six = "0000100080000000000020000400000010270000e8030000";
-    assert_eq!(hex(bytes.as_slice()), format!("020602{six}020100000000000000a493d600000000{new}"));
+    // Sessions, answers and their bytes, pushes and their bytes.
+    let sessions = "a086010000010000000010000004000000004000";
+    assert_eq!(hex(bytes.as_slice()), format!("020603{six}020100000000000000a493d600000000{new}{sessions}"));
+    let mut format_2 = bytes.as_slice()[..bytes.len() - 20].to_vec();
+    format_2[2] = 2;
+    assert_eq!(Body::decode(&format_2).unwrap(), change);
     assert_eq!(Body::decode(bytes.as_slice()).unwrap(), change);
     let before: Vec<u8> = [&[0x02, 0x05], &bytes.as_slice()[3..27]].concat();
     let defaults = Body::Catalogue(CatalogueChange::SetLimits(contract::Limits::default()));

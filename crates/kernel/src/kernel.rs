@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use kv::{Batch, Staging, View, Writer};
-use session::{Halt, SessionMachine, Stamp};
+use session::{ChangedSessions, Halt, SessionMachine, Stamp};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::applied::Applied;
@@ -17,6 +17,7 @@ use crate::keys::{GENERATION_BYTES, Keys};
 use crate::machine::{Contracts, NextDue};
 use crate::place::Buckets;
 use crate::records::schedule::ReadyQueue;
+use crate::sessions::hosted::{Hosted, check_brought};
 
 /// See the module.
 pub struct Kernel {
@@ -38,6 +39,8 @@ pub struct Effects {
     pub readied: Vec<ReadyQueue>,
     /// Whether there may be something new to publish.
     pub publishes: bool,
+    /// What changed in sessions.
+    pub sessions: ChangedSessions,
 }
 
 impl Kernel {
@@ -52,11 +55,17 @@ impl Kernel {
 
     /// The kernel at the state of a view; none if the shard has no state there.
     pub fn load(view: &dyn View, keys: Keys) -> Result<Option<Self>, Halt> {
+        Self::load_with(view, keys, Hosted::new())
+    }
+
+    /// The same, with the machines that users brought.
+    pub fn load_with(view: &dyn View, keys: Keys, hosted: Hosted) -> Result<Option<Self>, Halt> {
         let Some(applied) = view.get(&keys.applied())? else {
             return Ok(None);
         };
         let catalogue = Catalogue::load(view, &keys)?;
-        let machine = SessionMachine::new(Contracts::new(catalogue, keys));
+        check_brought(&catalogue, &hosted)?;
+        let machine = SessionMachine::new(Contracts::new(catalogue, keys, hosted), keys.sessions());
         Ok(Some(Self { applied: Applied::decode(&applied)?, machine }))
     }
 
@@ -101,10 +110,12 @@ impl Kernel {
             commit += 1;
             state.savepoint();
             reply.clear();
-            self.machine.apply(&mut state, stamp, commit, command, &mut reply)?;
+            let limits = self.catalogue().session_limits();
+            self.machine.apply(&mut state, &limits, stamp, commit, command, &mut reply)?;
             replies.push(reply.as_slice().to_vec());
         }
         let command_rows = state.writes().len();
+        let sessions = self.machine.finish_entry(&mut state);
         self.machine.machine_mut().finish_entry(&mut state, stamp, commit)?;
         let hash = hash_effects(before.hash, index, &state);
         self.applied = Applied { index, commit, stamp, hash };
@@ -114,7 +125,7 @@ impl Kernel {
         let machine = self.machine.machine_mut();
         let publishes = std::mem::take(&mut machine.folded.publishes);
         let readied = std::mem::take(&mut machine.windows.readied);
-        Ok(Effects { batch: state.into_batch(), command_rows, replies, next_due, readied, publishes })
+        Ok(Effects { batch: state.into_batch(), command_rows, replies, next_due, readied, publishes, sessions })
     }
 }
 

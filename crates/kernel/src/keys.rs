@@ -6,7 +6,9 @@
 //! Keeps: K5 (two different things never have the same key, and a prefix of names is a prefix of keys).
 //! Generations are local to a node: images and hashes see keys without them.
 
+mod catalogue;
 pub mod records;
+pub mod sessions;
 
 use kv::{Key, KeyRange};
 
@@ -40,6 +42,10 @@ pub enum Kind {
     Publish = 0x0b,
     /// The counters from which records go on whose rows are gone.
     RecordFloor = 0x0c,
+    /// Something that ends with a session.
+    Owned = 0x0d,
+    /// The state of a user's machine.
+    Hosted = 0x0e,
 }
 
 /// What a row of the shard itself is.
@@ -53,6 +59,8 @@ enum ShardKind {
     Counts = 0x06,
     CatalogueType = 0x07,
     MessageCounts = 0x08,
+    Sessions = 0x09,
+    CatalogueMachine = 0x0a,
 }
 
 /// Which thing: a cell or a record, or, with an empty name, any of a group.
@@ -98,36 +106,6 @@ impl Keys {
     /// The row that says what was applied.
     pub fn applied(&self) -> Key {
         self.shard_row(ShardKind::Applied)
-    }
-
-    /// The row of the catalogue's own numbers.
-    pub fn catalogue_meta(&self) -> Key {
-        self.shard_row(ShardKind::CatalogueMeta)
-    }
-
-    /// The row of a space.
-    pub fn catalogue_space(&self, space: u32) -> Key {
-        let mut key = self.shard_row(ShardKind::CatalogueSpace);
-        key.extend_from_slice(&space.to_be_bytes());
-        key
-    }
-
-    /// The rows of all spaces.
-    pub fn catalogue_spaces(&self) -> KeyRange {
-        KeyRange::prefix(&self.shard_row(ShardKind::CatalogueSpace))
-    }
-
-    /// The row of a branch.
-    pub fn catalogue_branch(&self, space: u32, branch: u32) -> Key {
-        let mut key = self.shard_row(ShardKind::CatalogueBranch);
-        key.extend_from_slice(&space.to_be_bytes());
-        key.extend_from_slice(&branch.to_be_bytes());
-        key
-    }
-
-    /// The rows of all branches.
-    pub fn catalogue_branches(&self) -> KeyRange {
-        KeyRange::prefix(&self.shard_row(ShardKind::CatalogueBranch))
     }
 
     /// The changes of the entry whose last command has this number.
@@ -179,19 +157,6 @@ impl Keys {
     /// The row that says how many messages wait.
     pub fn message_counts(&self) -> Key {
         self.shard_row(ShardKind::MessageCounts)
-    }
-
-    /// The row of a record type.
-    pub fn catalogue_type(&self, space: u32, record_type: u32) -> Key {
-        let mut key = self.shard_row(ShardKind::CatalogueType);
-        key.extend_from_slice(&space.to_be_bytes());
-        key.extend_from_slice(&record_type.to_be_bytes());
-        key
-    }
-
-    /// The rows of all record types.
-    pub fn catalogue_types(&self) -> KeyRange {
-        KeyRange::prefix(&self.shard_row(ShardKind::CatalogueType))
     }
 
     fn shard_row(&self, kind: ShardKind) -> Key {

@@ -6,6 +6,7 @@
 //! - [`catalogue`]: spaces, branches, retention and limits, as state.
 //! - [`cells`]: the first contract, one file per operation.
 //! - [`records`]: the second contract. [`changes`]: the feed of what every command changed.
+//! - [`sessions`]: what ends with a session, and the machines that users bring.
 //! - [`trim`]: the bounded walk over what retention has given up.
 //! - [`image`]: the whole state as a stream, and back.
 //!
@@ -30,6 +31,7 @@ pub mod keys;
 pub mod machine;
 pub mod place;
 pub mod records;
+pub mod sessions;
 pub mod transact;
 pub mod trim;
 pub mod value;
@@ -45,6 +47,7 @@ pub use keys::Keys;
 pub use machine::NextDue;
 pub use place::Buckets;
 pub use records::schedule::ReadyQueue;
+pub use sessions::hosted::{Hosted, HostedCommand};
 pub use value::ValueRef;
 
 /// The level of behaviour that this release proposes and the highest it can apply.

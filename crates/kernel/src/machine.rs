@@ -1,8 +1,8 @@
-//! The data contracts as one deterministic machine.
+//! The data contracts as one deterministic machine, with users' machines beside them.
 
 use contract::Rejection;
 use kv::{Bytes, Key, Staging, Writer};
-use session::{Call, Halt, Machine, Stamp};
+use session::{Call, Execution, Halt, Machine, Pushes, SessionEvent, Stamp};
 
 use crate::answer::{Answer, OpOutcome};
 use crate::catalogue::{Catalogue, Space};
@@ -13,6 +13,8 @@ use crate::keys::Keys;
 use crate::keys::records::{DueClock, read_due_suffix};
 use crate::records::schedule::Windows;
 use crate::records::{send, tick};
+use crate::sessions::hosted::{self, Hosted};
+use crate::sessions::owned;
 use crate::{transact, trim};
 
 /// This machine's number (1) and the version of its commands (1).
@@ -30,6 +32,12 @@ pub(crate) struct Applying<'entry> {
     pub(crate) fenced_row: Option<(Key, Bytes)>,
     /// Messages that the command has sent so far.
     pub(crate) messages: u32,
+    /// What the command sends to sessions.
+    pub(crate) pushes: &'entry mut Pushes,
+    pub(crate) pushes_at_savepoint: usize,
+    pub(crate) hosted: &'entry Hosted,
+    /// Whether the command has left something that ends with its session; perhaps it was rejected then.
+    pub(crate) owned: bool,
 }
 
 impl Applying<'_> {
@@ -38,6 +46,7 @@ impl Applying<'_> {
         self.state.undo();
         self.folded.undo();
         self.windows.undo();
+        self.pushes.truncate(self.pushes_at_savepoint);
     }
 
     /// What was done so far holds; from here on, [`undo`](Self::undo) comes back to here.
@@ -45,6 +54,7 @@ impl Applying<'_> {
         self.state.savepoint();
         self.folded.savepoint();
         self.windows.settle();
+        self.pushes_at_savepoint = self.pushes.count();
     }
 
     /// The place of the next message among those of the command.
@@ -86,21 +96,37 @@ pub struct Contracts {
     pub(crate) keys: Keys,
     pub(crate) folded: Folded,
     pub(crate) windows: Windows,
+    hosted: Hosted,
 }
 
 impl Contracts {
     /// The machine with this catalogue, at the beginning of an entry.
-    pub(crate) fn new(catalogue: Catalogue, keys: Keys) -> Self {
-        Self { catalogue, keys, folded: Folded::default(), windows: Windows::default() }
+    pub(crate) fn new(catalogue: Catalogue, keys: Keys, hosted: Hosted) -> Self {
+        Self { catalogue, keys, folded: Folded::default(), windows: Windows::default(), hosted }
     }
 
     pub(crate) fn applying<'entry>(
         &'entry mut self,
         state: &'entry mut Staging,
         call: &'entry Call<'entry>,
+        pushes: &'entry mut Pushes,
     ) -> Applying<'entry> {
-        let Self { catalogue, keys, folded, windows } = self;
-        Applying { state, folded, catalogue, keys: *keys, windows, call, fenced_row: None, messages: 0 }
+        let Self { catalogue, keys, folded, windows, hosted } = self;
+        let pushes_at_savepoint = pushes.count();
+        Applying {
+            state,
+            folded,
+            catalogue,
+            keys: *keys,
+            windows,
+            call,
+            fenced_row: None,
+            messages: 0,
+            pushes,
+            pushes_at_savepoint,
+            hosted,
+            owned: false,
+        }
     }
 
     /// When the next thing is due: wall and cluster time.
@@ -120,43 +146,94 @@ impl Contracts {
 }
 
 impl Machine for Contracts {
-    fn apply(&mut self, state: &mut Staging, call: &Call<'_>, answer: &mut Writer) -> Result<(), Halt> {
-        if call.machine != MACHINE {
-            return Err(Halt::Newer { what: "machine", found: call.machine, known: MACHINE });
-        }
+    fn apply(
+        &mut self,
+        state: &mut Staging,
+        call: &Call<'_>,
+        pushes: &mut Pushes,
+        answer: &mut Writer,
+    ) -> Result<Execution, Halt> {
         let have = self.catalogue.revision;
         if call.catalogue_revision > have {
             let behind = Rejection::CatalogueBehind { needed: call.catalogue_revision, have };
             Answer::Rejected(behind).encode_into(answer);
-            return Ok(());
+            return Ok(Execution::NotYet);
         }
         self.folded.savepoint();
-        let outcome = match Body::decode(call.body)? {
-            Body::Transact(body) => transact::transact(&mut self.applying(state, call), &body)?,
-            Body::Catalogue(change) => match self.catalogue.change(&change, &self.keys, state) {
-                Ok(assigned) => Answer::Done {
-                    commit: call.commit,
-                    outcomes: assigned.map(OpOutcome::Assigned).into_iter().collect(),
-                },
-                Err(rejection) => Answer::Rejected(rejection),
-            },
-            Body::Trim(steps) => trim::apply(self, state, call, &steps)?,
-            Body::Tick => tick::tick(&mut self.applying(state, call))?,
-            Body::ClaimNext(claim) => tick::claim_next(&mut self.applying(state, call), &claim)?,
-            Body::Published(messages) => {
-                send::published(&mut self.applying(state, call), &messages)?;
-                Answer::Done { commit: call.commit, outcomes: Vec::new() }
-            }
-            Body::Level(level) => {
-                if level > crate::LEVEL {
-                    return Err(Halt::Newer { what: "level", found: level, known: crate::LEVEL });
-                }
-                self.catalogue.raise_level(&self.keys, state, level);
-                Answer::Done { commit: call.commit, outcomes: Vec::new() }
-            }
+        let mut owned = false;
+        let outcome = if call.machine == MACHINE {
+            self.apply_body(state, call, pushes, &mut owned)?
+        } else {
+            let mut applying = self.applying(state, call, pushes);
+            let outcome = hosted::apply(&mut applying)?;
+            owned = applying.owned;
+            outcome
         };
         self.windows.settle();
         outcome.encode_into(answer);
+        Ok(Execution::Decided { owned })
+    }
+
+    fn on_session_created(&mut self, _: &mut Staging, _: &SessionEvent<'_>, _: &mut Pushes) -> Result<(), Halt> {
+        // A session owns nothing yet. Users' machines meet it with its first command to them.
         Ok(())
+    }
+
+    fn on_session_expired(
+        &mut self,
+        state: &mut Staging,
+        event: &SessionEvent<'_>,
+        pushes: &mut Pushes,
+    ) -> Result<(), Halt> {
+        let (stamp, commit) = (event.stamp, event.commit);
+        let call = Call { machine: MACHINE, session: None, catalogue_revision: 0, body: b"", stamp, commit };
+        self.folded.savepoint();
+        owned::begin_to_give_back(&mut self.applying(state, &call, pushes), event);
+        self.windows.settle();
+        Ok(())
+    }
+}
+
+impl Contracts {
+    fn apply_body(
+        &mut self,
+        state: &mut Staging,
+        call: &Call<'_>,
+        pushes: &mut Pushes,
+        owned: &mut bool,
+    ) -> Result<Answer, Halt> {
+        let done = |outcomes| Answer::Done { commit: call.commit, outcomes };
+        let body = Body::decode(call.body)?;
+        if let Body::Catalogue(change) = &body {
+            let changed = self.catalogue.change(change, &self.keys, state);
+            hosted::check_brought(&self.catalogue, &self.hosted)?;
+            return Ok(match changed {
+                Ok(assigned) => done(assigned.map(OpOutcome::Assigned).into_iter().collect()),
+                Err(rejection) => Answer::Rejected(rejection),
+            });
+        }
+        if let Body::Level(level) = body {
+            if level > crate::LEVEL {
+                return Err(Halt::Newer { what: "level", found: level, known: crate::LEVEL });
+            }
+            self.catalogue.raise_level(&self.keys, state, level);
+            return Ok(done(Vec::new()));
+        }
+        if let Body::Trim(steps) = body {
+            return trim::apply(self, state, call, pushes, &steps);
+        }
+        let mut applying = self.applying(state, call, pushes);
+        let answer = match body {
+            Body::Transact(body) => transact::transact(&mut applying, &body)?,
+            Body::Tick => tick::tick(&mut applying)?,
+            Body::ClaimNext(claim) => tick::claim_next(&mut applying, &claim)?,
+            Body::Published(messages) => {
+                send::published(&mut applying, &messages)?;
+                done(Vec::new())
+            }
+            Body::Catalogue(_) | Body::Level(_) | Body::Trim(_) => unreachable!("they were dealt with above"),
+        };
+        *owned = applying.owned;
+        Ok(answer)
     }
 }

@@ -89,6 +89,10 @@ fn apply_op(
             let fenced = transact.fence.is_some_and(|fence| fence.record == name);
             records::act(applying, &thing, act, fenced)?
         }
+        Op::Push(session, payload) => {
+            applying.pushes.push(*session, *payload);
+            Ok(OpOutcome::Sent)
+        }
         Op::Send(message) => records::send::send(applying, &thing, message).map(|()| OpOutcome::Sent),
     })
 }

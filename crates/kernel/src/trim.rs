@@ -6,7 +6,7 @@
 //! Touches: cells and deleted branches. Keeps: K3, and K6 (a branch is forgotten only when it has no row left).
 
 use kv::{DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
-use session::{Call, Halt};
+use session::{Call, Halt, Pushes};
 
 use crate::answer::Answer;
 use crate::catalogue::Catalogue;
@@ -90,15 +90,16 @@ pub(crate) fn apply(
     contracts: &mut Contracts,
     state: &mut Staging,
     call: &Call<'_>,
+    pushes: &mut Pushes,
     steps: &[TrimStep],
 ) -> Result<Answer, Halt> {
     for step in steps {
         match step {
             TrimStep::Cell(cell) => {
-                trim_one(&mut contracts.applying(state, call), &cell.id())?;
+                trim_one(&mut contracts.applying(state, call, pushes), &cell.id())?;
             }
             TrimStep::Records { bucket, space, branch } => {
-                erase_records(&mut contracts.applying(state, call), *bucket, *space, *branch)?;
+                erase_records(&mut contracts.applying(state, call, pushes), *bucket, *space, *branch)?;
             }
             TrimStep::Branch { space, branch } => {
                 let (catalogue, keys) = (&mut contracts.catalogue, contracts.keys);

@@ -1,67 +1,43 @@
 //! The session machine: any deterministic machine, with each request of a session executed exactly once.
 //!
-//! - [`machine`]: what a deterministic machine is.
-//! - [`envelope`]: the fields that every command carries around its body, sessions' included.
+//! - [`sessions`]: [`SessionMachine`], which executes, stores answers, and refuses.
+//! - [`machine`]: what a deterministic machine is, in bytes. [`user`]: the typed one that somebody brings, and
+//!   [`alone`]: such a machine by itself on a store.
+//! - [`envelope`]: the fields that every command carries around its body, sessions' included. [`command`]: the commands
+//!   of sessions themselves.
 //! - [`reply`]: what comes back: the machine's answer, or a refusal of the session machine.
+//! - [`row`], `head`, [`pushes`]: what is stored of a session; [`status`]: how it is doing. [`keys`]: where. [`limits`]: how much.
+//! - [`policy`]: when the next image is due.
 //!
-//! In this release no session can be opened, so [`SessionMachine`] hands commands without a session to the machine
-//! and answers every other one [`Reply::SessionExpired`], which is never executed.
-//!
-//! Touches: the state that it is given. Never: does I/O or reads a clock.
+//! Touches: the state that it is given. Keeps: E1 to E5 of `ARCHITECTURE.md`. Never: does I/O or reads a clock.
 
+pub mod alone;
+#[cfg(feature = "canary")]
+pub mod canary;
+pub mod command;
 pub mod envelope;
+mod head;
+pub mod keys;
+pub mod limits;
 pub mod machine;
+pub mod policy;
+pub mod pushes;
 pub mod reply;
+pub mod row;
+pub mod sessions;
+pub mod status;
+pub mod user;
 
+pub use alone::Alone;
+pub use command::{PendingPush, SESSIONS, SessionAnswer, SessionCommand};
 pub use envelope::Envelope;
-pub use machine::{Call, Halt, Machine, Stamp};
+pub use keys::SessionKeys;
+pub use limits::{Bound, SessionLimits};
+pub use machine::{Call, Execution, Halt, Machine, SessionEvent, Stamp};
+pub use policy::{ImagePolicy, SinceImage};
+pub use pushes::Pushes;
 pub use reply::Reply;
-
-use kv::{Staging, Writer};
-
-/// Applies commands to a machine, each at most once.
-pub struct SessionMachine<M> {
-    machine: M,
-}
-
-impl<M: Machine> SessionMachine<M> {
-    /// Sessions around `machine`.
-    pub fn new(machine: M) -> Self {
-        Self { machine }
-    }
-
-    /// The machine inside.
-    pub fn machine(&self) -> &M {
-        &self.machine
-    }
-
-    /// The machine inside, for what it does between commands.
-    pub fn machine_mut(&mut self) -> &mut M {
-        &mut self.machine
-    }
-
-    /// Applies one command, given as the bytes of its envelope, and writes the bytes of a [`Reply`].
-    pub fn apply(
-        &mut self,
-        state: &mut Staging,
-        stamp: Stamp,
-        commit: u64,
-        command: &[u8],
-        reply: &mut Writer,
-    ) -> Result<(), Halt> {
-        let envelope = Envelope::decode(command)?;
-        if envelope.session.is_some() {
-            Reply::session_expired(reply);
-            return Ok(());
-        }
-        let call = Call {
-            machine: envelope.machine,
-            catalogue_revision: envelope.catalogue_revision,
-            body: envelope.body,
-            stamp,
-            commit,
-        };
-        Reply::begin_answer(reply);
-        self.machine.apply(state, &call, reply)
-    }
-}
+pub use row::SessionRow;
+pub use sessions::{ChangedSessions, SessionMachine};
+pub use status::SessionStatus;
+pub use user::{BytesMachine, Command, Refused, UserAnswer, UserCall, UserMachine, UserState, UserView};

@@ -1,6 +1,8 @@
-//! What a deterministic machine is: a function of state, time and command.
+//! What a deterministic machine is: a function of state, time and command, told of sessions that begin and end.
 
 use kv::{DecodeError, KvError, Staging, Writer};
+
+use crate::pushes::Pushes;
 
 /// The two times of an entry, in µs; see `ARCHITECTURE.md`, Time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub struct Stamp {
 pub struct Call<'command> {
     /// Which machine, and which version of it, the command was made for.
     pub machine: u32,
+    /// The session that sent it, if one did. It exists: commands of sessions that do not are never executed.
+    pub session: Option<u64>,
     /// The catalogue revision that the command was checked against.
     pub catalogue_revision: u64,
     /// What to do, in the machine's own encoding.
@@ -26,15 +30,65 @@ pub struct Call<'command> {
     pub commit: u64,
 }
 
-/// A deterministic machine.
+/// What became of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// It was decided: the same command in the same session gets the same answer from now on.
+    Decided {
+        /// Whether it left something that ends with the session that sent it.
+        owned: bool,
+    },
+    /// It could not be looked at yet, and changed nothing. Sent again, it is looked at again.
+    NotYet,
+}
+
+/// A session that begins or ends.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionEvent<'event> {
+    /// The session.
+    pub session: u64,
+    /// What its client said of itself when it was created; empty at the end.
+    pub capabilities: &'event [(String, Vec<u8>)],
+    /// Whether a command of it has left something that ends with it.
+    pub owned: bool,
+    /// When.
+    pub stamp: Stamp,
+    /// The number of the command that says so.
+    pub commit: u64,
+}
+
+/// A deterministic machine, in bytes. [`UserMachine`](crate::UserMachine) is the typed one that most people write.
 ///
 /// # Duties
-/// - The answer and the staged writes depend on the state and the call alone: no clock, no randomness, no hash order.
+/// - The answer, the staged writes and the pushes depend on the state and the call alone: no clock, no randomness, no
+///   hash order.
 /// - A rejected command leaves nothing staged.
 /// - A command that the machine does not know halts it. Skipping one would make replicas differ.
 pub trait Machine {
     /// Applies a command and writes the bytes of its answer.
-    fn apply(&mut self, state: &mut Staging, call: &Call<'_>, answer: &mut Writer) -> Result<(), Halt>;
+    fn apply(
+        &mut self,
+        state: &mut Staging,
+        call: &Call<'_>,
+        pushes: &mut Pushes,
+        answer: &mut Writer,
+    ) -> Result<Execution, Halt>;
+
+    /// A session was created.
+    fn on_session_created(
+        &mut self,
+        state: &mut Staging,
+        event: &SessionEvent<'_>,
+        pushes: &mut Pushes,
+    ) -> Result<(), Halt>;
+
+    /// A session has ended: it expired, or its client closed it. Pushes to it are dropped, those to others arrive.
+    fn on_session_expired(
+        &mut self,
+        state: &mut Staging,
+        event: &SessionEvent<'_>,
+        pushes: &mut Pushes,
+    ) -> Result<(), Halt>;
 }
 
 /// The machine cannot go on: the state could not be read, or the command is from another release.
@@ -62,9 +116,25 @@ pub enum Halt {
         /// The highest number that is known here.
         known: u32,
     },
+    /// A user's machine that is registered here was not brought, or only an older version of it.
+    #[error(
+        "machine {number} is registered here in version {version} and {}; open with it", missing(.brought)
+    )]
+    MachineMissing {
+        /// Its number.
+        number: u16,
+        /// The version that is registered.
+        version: u16,
+        /// The version that was brought, if one was.
+        brought: Option<u16>,
+    },
     /// Stored state contradicts itself.
     #[error("stored state contradicts itself: {0}")]
     Inconsistent(String),
+}
+
+fn missing(brought: &Option<u16>) -> String {
+    brought.map_or_else(|| "was not brought".to_owned(), |version| format!("only version {version} was brought"))
 }
 
 impl From<DecodeError> for Halt {

@@ -1,9 +1,14 @@
-//! What comes back for a command: the machine's answer, or a refusal of the session machine.
+//! What comes back for a command: the machine's answer, or a refusal of the session machine; `docs/formats/entry.md`.
 
 use kv::{DecodeError, Reader, Writer};
 
+use crate::limits::Bound;
+
 const ANSWER: u8 = 0;
 const SESSION_EXPIRED: u8 = 1;
+const STORED: u8 = 2;
+const EVICTED: u8 = 3;
+const BUSY: u8 = 4;
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,8 +16,23 @@ const SESSION_EXPIRED: u8 = 1;
 pub enum Reply<'bytes> {
     /// The machine's answer, in its own encoding.
     Answer(&'bytes [u8]),
+    /// The answer that the same request got before. It was not executed again.
+    Stored(&'bytes [u8]),
     /// The session is not known. The command was not executed.
     SessionExpired,
+    /// The client said that it does not wait for this request any more. The command was not executed now; whether it was
+    /// before, nobody knows any more.
+    Evicted {
+        /// The lowest request that is still answered.
+        floor: u64,
+    },
+    /// The session has reached a bound. The command was not executed; it may be sent again.
+    Busy {
+        /// Which.
+        bound: Bound,
+        /// How much it is.
+        max: u64,
+    },
 }
 
 impl<'bytes> Reply<'bytes> {
@@ -21,18 +41,61 @@ impl<'bytes> Reply<'bytes> {
         writer.u8(ANSWER);
     }
 
-    /// Writes a refusal.
-    pub(crate) fn session_expired(writer: &mut Writer) {
-        writer.u8(SESSION_EXPIRED);
+    /// Writes a reply.
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        match self {
+            Reply::Answer(answer) => writer.u8(ANSWER).raw(answer),
+            Reply::Stored(answer) => writer.u8(STORED).raw(answer),
+            Reply::SessionExpired => writer.u8(SESSION_EXPIRED),
+            Reply::Evicted { floor } => writer.u8(EVICTED).u64(*floor),
+            Reply::Busy { bound, max } => {
+                let number = Bound::ALL.iter().position(|one| one == bound).expect("every bound is listed");
+                writer.u8(BUSY).u8(u8::try_from(number).expect("there are few")).u64(*max)
+            }
+        };
     }
 
     /// Reads a reply that fills `bytes`.
     pub fn decode(bytes: &'bytes [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
-        match reader.u8()? {
-            ANSWER => Ok(Reply::Answer(reader.rest())),
-            SESSION_EXPIRED => reader.end().map(|()| Reply::SessionExpired),
-            _ => Err(DecodeError { what: "a reply of an unknown kind" }),
+        let reply = match reader.u8()? {
+            ANSWER => return Ok(Reply::Answer(reader.rest())),
+            STORED => return Ok(Reply::Stored(reader.rest())),
+            SESSION_EXPIRED => Reply::SessionExpired,
+            EVICTED => Reply::Evicted { floor: reader.u64()? },
+            BUSY => {
+                let bound = Bound::ALL.get(usize::from(reader.u8()?));
+                let bound = *bound.ok_or(DecodeError { what: "an unknown bound of sessions" })?;
+                Reply::Busy { bound, max: reader.u64()? }
+            }
+            _ => {
+                return Err(DecodeError { what: "a reply of an unknown kind" });
+            }
+        };
+        reader.end().map(|()| reply)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of `docs/formats/entry.md`. A change here is a change of the format.
+    #[test]
+    fn golden_replies() {
+        let replies = [
+            (Reply::Answer(b"a"), "0061"),
+            (Reply::SessionExpired, "01"),
+            (Reply::Stored(b"a"), "0261"),
+            (Reply::Evicted { floor: 7 }, "030700000000000000"),
+            (Reply::Busy { bound: Bound::Answers, max: 256 }, "04010001000000000000"),
+        ];
+        for (reply, hex) in replies {
+            let mut writer = Writer::new();
+            reply.encode(&mut writer);
+            let bytes = writer.finish();
+            assert_eq!(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), hex);
+            assert_eq!(Reply::decode(&bytes), Ok(reply));
         }
     }
 }

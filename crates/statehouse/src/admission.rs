@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use contract::{Error, Rejection};
 use kernel::machine::MACHINE;
-use kernel::{Body, BranchId, Catalogue, SpaceId};
+use kernel::{Answer, Body, BranchId, Catalogue, SpaceId};
 use kv::{View, Writer};
 use session::Envelope;
 
+use crate::pending::Pending;
+use crate::sessions::requests::InSession;
 use crate::shard::Shard;
 
 /// Which branch of which space, by name.
@@ -19,6 +21,8 @@ pub(crate) struct Scope {
     pub(crate) shard: Arc<Shard>,
     pub(crate) space: Arc<str>,
     pub(crate) branch: Arc<str>,
+    /// The session that commands are sent in, if in one.
+    pub(crate) session: Option<InSession>,
 }
 
 /// The same, by number, as the published catalogue has it.
@@ -46,6 +50,23 @@ impl Scope {
         Ok((view, catalogue, ids))
     }
 
+    /// Proposes a command, in the session if there is one.
+    pub(crate) fn propose<T>(
+        &self,
+        catalogue: &Catalogue,
+        body: &Body<'_>,
+        decode: fn(Answer) -> Result<T, Error>,
+    ) -> Pending<T> {
+        match &self.session {
+            None => self.shard.access.propose(catalogue, body, decode),
+            Some(session) => {
+                let request = session.begin(&self.shard);
+                let envelope = request.envelope(MACHINE, catalogue.revision);
+                self.shard.access.propose_in(envelope, catalogue, body, decode).of_request(request)
+            }
+        }
+    }
+
     pub(crate) fn resolve(&self, catalogue: &Catalogue) -> Result<ScopeIds, Rejection> {
         let space = catalogue.space_named(&self.space)?;
         let branch = catalogue.space(space)?.branch_named(&self.branch)?;
@@ -53,8 +74,8 @@ impl Scope {
     }
 }
 
-/// The envelope of a command without a session.
-pub(crate) fn envelope(catalogue: &Catalogue, body: &Body<'_>) -> Result<Vec<u8>, Error> {
+/// Puts a command into bytes. `envelope` has all but the body.
+pub(crate) fn encode(envelope: &Envelope<'_>, catalogue: &Catalogue, body: &Body<'_>) -> Result<Vec<u8>, Error> {
     let limits = &catalogue.limits;
     let mut bytes = ENVELOPE_BYTES;
     if let Body::Transact(transact) = body {
@@ -67,7 +88,7 @@ pub(crate) fn envelope(catalogue: &Catalogue, body: &Body<'_>) -> Result<Vec<u8>
     }
     let mut writer = Writer::with_capacity(bytes);
     // The body goes in behind the envelope's other fields, without a buffer of its own.
-    Envelope::without_session(MACHINE, catalogue.revision, b"").encode(&mut writer);
+    envelope.encode(&mut writer);
     let body_start = writer.len();
     body.encode(&mut writer);
     if matches!(body, Body::Transact(_)) {

@@ -96,7 +96,7 @@ mod tests {
     use std::task::{Context, Poll, Wake, Waker};
 
     use super::*;
-    use crate::pending::Pending;
+    use crate::pending::{Decode, Pending};
 
     /// Notes when its command was answered.
     struct Note {
@@ -121,7 +121,7 @@ mod tests {
             let mut responders = Vec::new();
             for _ in 0..size {
                 let (responder, slot) = Responder::new();
-                let mut answer = Box::pin(Pending::waiting(slot, Ok));
+                let mut answer = Box::pin(Pending::waiting(slot, Decode::Contracts(Ok)));
                 let waker = Waker::from(Arc::new(Note { command: commands, order: order.clone() }));
                 assert_eq!(answer.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Pending);
                 pending.push(answer);

@@ -18,6 +18,7 @@ use crate::error::from_halt;
 use crate::proposer::DurableEntry;
 use crate::publish::Outbox;
 use crate::records::waiters::SharedWaiters;
+use crate::sessions::keeper::Keeper;
 use crate::shared::Shared;
 use crate::timer::Agenda;
 
@@ -32,6 +33,7 @@ pub(crate) struct ApplyLoop {
     pub(crate) agenda: Arc<Agenda>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) waiters: SharedWaiters,
+    pub(crate) keeper: Arc<Keeper>,
     /// What the store had applied when it was opened: its batches count from there.
     pub(crate) applied_at_open: u64,
     pub(crate) replay_bytes_max: u64,
@@ -82,6 +84,7 @@ impl ApplyLoop {
         self.shared.command_rows.fetch_add(effects.command_rows as u64, Ordering::Relaxed);
         self.agenda.set(effects.next_due);
         self.waiters.ready(&effects.readied);
+        self.keeper.changed(&effects.sessions, self.kernel.applied().stamp);
         if effects.publishes {
             self.outbox.wake();
         }

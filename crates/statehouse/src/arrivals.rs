@@ -45,6 +45,11 @@ impl Arrivals {
         self.wake();
     }
 
+    /// Everything up to this commit is visible.
+    pub(crate) fn newest(&self) -> u64 {
+        self.newest.load(Ordering::SeqCst)
+    }
+
     /// Nothing will come any more.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);

@@ -6,6 +6,8 @@ use contract::Error;
 
 use crate::options::Options;
 use crate::publish::{Outbox, Publisher};
+use crate::sessions::expirer::Expirer;
+use crate::sessions::keeper::Keeper;
 use crate::shard::Access;
 use crate::timer::{Agenda, Timer};
 use crate::walker::Walker;
@@ -15,6 +17,7 @@ pub(crate) struct Background {
     walker: Walker,
     _publisher: Option<Publisher>,
     _timer: Timer,
+    _expirer: Expirer,
 }
 
 impl Background {
@@ -23,6 +26,7 @@ impl Background {
         options: &Options,
         agenda: Arc<Agenda>,
         outbox: Arc<Outbox>,
+        keeper: Arc<Keeper>,
     ) -> Result<Self, Error> {
         let broker = options.broker.clone();
         let publisher = broker.map(|broker| Publisher::start(access.clone(), outbox, broker)).transpose()?;
@@ -30,6 +34,7 @@ impl Background {
             walker: Walker::start(access.clone(), options.retention_walk_every)?,
             _publisher: publisher,
             _timer: Timer::start(access.clone(), agenda)?,
+            _expirer: Expirer::start(access.clone(), keeper, options.session_check_every)?,
         })
     }
 

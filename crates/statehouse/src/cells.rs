@@ -156,7 +156,7 @@ impl Cells {
         let group = self.group.as_deref();
         let transact =
             Transact { space: ids.space, branch: ids.branch, group, fence: None, guards: Vec::new(), ops: vec![op] };
-        self.scope.shard.access.propose(&catalogue, &Body::Transact(transact), decode)
+        self.scope.propose(&catalogue, &Body::Transact(transact), decode)
     }
 
     fn check_names(&self, cell: &str) -> Result<(), Rejection> {

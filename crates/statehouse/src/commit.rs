@@ -60,6 +60,7 @@ enum OwnOp {
     DeleteRecord(String),
     Publish { topic: String, payload: Vec<u8>, at_us: Option<u64> },
     Send { commit: Box<Commit>, at_us: Option<u64> },
+    Push(u64, Vec<u8>),
 }
 
 impl Commit {
@@ -181,6 +182,12 @@ impl Commit {
         self
     }
 
+    /// Pushes bytes to a session with this commit. If there is no such session any more, nobody gets them.
+    pub fn push(mut self, session: u64, payload: impl Into<Vec<u8>>) -> Self {
+        self.ops.push(OwnOp::Push(session, payload.into()));
+        self
+    }
+
     fn after(&self, after: Duration) -> u64 {
         let now_us = self.scope.shard.now().wall_us;
         now_us.saturating_add(micros(after))
@@ -198,7 +205,7 @@ impl Commit {
             let mut messages = Vec::new();
             self.encode_messages(&catalogue, &mut messages)?;
             let body = Body::Transact(self.transact(&catalogue, &messages)?);
-            Ok::<_, Error>(self.scope.shard.access.propose(&catalogue, &body, |answer| match answer {
+            Ok::<_, Error>(self.scope.propose(&catalogue, &body, |answer| match answer {
                 Answer::Done { commit, .. } => Ok(Committed { commit }),
                 Answer::Rejected(rejection) => Err(rejection.into()),
             }))
@@ -279,7 +286,7 @@ impl OwnOp {
             }
             OwnOp::DeleteRecord(name) => names::check_record(name)?,
             OwnOp::Publish { topic, .. } => names::check_topic(topic)?,
-            OwnOp::Send { .. } => {}
+            OwnOp::Send { .. } | OwnOp::Push(..) => {}
         }
         Ok(())
     }
@@ -304,6 +311,7 @@ impl OwnOp {
             OwnOp::Publish { topic, payload, at_us } => {
                 Op::Send(Send { target: Target::Topic { topic, payload }, at_us: *at_us })
             }
+            OwnOp::Push(session, payload) => Op::Push(*session, payload),
             OwnOp::Send { at_us, .. } => {
                 let body = messages.next().expect("a body for every message");
                 Op::Send(Send { target: Target::Transact(body), at_us: *at_us })

@@ -17,6 +17,7 @@ pub(crate) fn from_kv(error: &KvError) -> Error {
 pub(crate) fn from_halt(halt: &Halt) -> Error {
     match halt {
         Halt::Store(error) => from_kv(error),
+        Halt::MachineMissing { .. } => cannot_open(halt.to_string()),
         other => Failure::not_applied(FailureKind::Corrupt, other.to_string()).into(),
     }
 }

@@ -32,7 +32,7 @@ use crate::shard::{Shard, keys};
 /// ```
 #[derive(Clone)]
 pub struct Statehouse {
-    shard: Arc<Shard>,
+    pub(crate) shard: Arc<Shard>,
 }
 
 /// How an open directory is doing.
@@ -96,7 +96,8 @@ impl Statehouse {
 
     /// A space by name, at its branch `main`. That it exists is checked when it is used.
     pub fn space(&self, name: &str) -> Space {
-        Space { scope: Scope { shard: self.shard.clone(), space: name.into(), branch: MAIN_BRANCH.into() } }
+        let scope = Scope { shard: self.shard.clone(), space: name.into(), branch: MAIN_BRANCH.into(), session: None };
+        Space { scope }
     }
 
     /// Makes a space with the branch `main`.

@@ -19,6 +19,7 @@
 //! - [`Cells`]: named values with versions, history and compare-and-swap.
 //! - [`Records`]: job state: fields, TTL, claims, leases, fences.
 //! - [`publish`]: where messages for brokers go.
+//! - [`sessions`]: clients whose requests are executed exactly once, with pushes; and machines that you bring.
 //! - [`Group`]: what is stored and committed together; [`Transaction`] on it.
 //! - [`Changes`]: what every command changed, followed by a cursor; [`Watch`]: a list of cells, then what changes.
 //! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
@@ -47,6 +48,7 @@ mod proposer;
 pub mod publish;
 pub mod records;
 pub mod seed;
+pub mod sessions;
 mod shard;
 mod shared;
 mod timer;
@@ -72,5 +74,6 @@ pub use kernel::records::send::WaitingMessage;
 pub use options::Options;
 pub use pending::Pending;
 pub use records::Records;
+pub use sessions::{Session, Sessions};
 pub use transaction::{Committed, Isolation, Transaction};
 pub use watch::Watch;

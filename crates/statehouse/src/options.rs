@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kernel::Hosted;
+use session::UserMachine;
+
 use crate::clock::{Clock, SystemClock};
 use crate::publish::Publish;
 
@@ -36,6 +39,9 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Where messages for brokers go; without one they wait.
     pub broker: Option<Arc<dyn Publish>>,
+    /// How often it is looked whether a session's time is over.
+    pub session_check_every: Duration,
+    machines: Hosted,
 }
 
 impl Default for Options {
@@ -50,6 +56,8 @@ impl Default for Options {
             retention_walk_every: Duration::from_secs(10 * 60),
             clock: Arc::new(SystemClock::new()),
             broker: None,
+            session_check_every: Duration::from_millis(250),
+            machines: Hosted::new(),
         }
     }
 }
@@ -65,6 +73,23 @@ impl Options {
     /// Sets where messages for brokers go.
     pub fn publish_to(mut self, broker: Arc<dyn Publish>) -> Self {
         self.broker = Some(broker);
+        self
+    }
+
+    /// Brings a machine: its commands can be sent, and its state read, by [`Statehouse::machine`](crate::Statehouse::machine).
+    /// A directory that it was opened with once cannot be opened without it, or with an older version of it.
+    pub fn machine<M: UserMachine>(mut self, machine: M) -> Self {
+        self.machines.insert(M::NUMBER, Arc::new(machine));
+        self
+    }
+
+    pub(crate) fn hosted(&self) -> Hosted {
+        self.machines.clone()
+    }
+
+    /// Sets [`session_check_every`](Self::session_check_every).
+    pub fn session_check_every(mut self, every: Duration) -> Self {
+        self.session_check_every = every;
         self
     }
 

@@ -11,9 +11,10 @@ use std::thread::Thread;
 
 use contract::{Error, Failure, FailureKind, Rejection};
 use kernel::Answer;
-use session::{Halt, Reply as SessionReply};
+use session::{Halt, Reply as SessionReply, SessionAnswer};
 
 use crate::error::from_halt;
+use crate::sessions::requests::Request;
 
 /// What the apply loop hands back: the bytes of a reply, read by whoever waits, or why there is none.
 pub(crate) type Reply = Result<Vec<u8>, Error>;
@@ -37,13 +38,29 @@ pub struct Pending<T> {
 }
 
 enum State<T> {
-    Waiting { slot: Arc<Slot>, decode: fn(Answer) -> Result<T, Error> },
+    Waiting { slot: Arc<Slot>, decode: Decode<T>, request: Option<Request> },
     Refused(Option<Error>),
 }
 
+/// How an answer is read.
+pub(crate) enum Decode<T> {
+    /// As one of the contracts.
+    Contracts(fn(Answer) -> Result<T, Error>),
+    /// As one of the commands of sessions.
+    Sessions(fn(SessionAnswer) -> Result<T, Error>),
+}
+
 impl<T> Pending<T> {
-    pub(crate) fn waiting(slot: Arc<Slot>, decode: fn(Answer) -> Result<T, Error>) -> Self {
-        Self { state: State::Waiting { slot, decode }, result: PhantomData }
+    pub(crate) fn waiting(slot: Arc<Slot>, decode: Decode<T>) -> Self {
+        Self { state: State::Waiting { slot, decode, request: None }, result: PhantomData }
+    }
+
+    /// The same answer, as that of a request of a session: the session waits for it as long as this is there.
+    pub(crate) fn of_request(mut self, of: Request) -> Self {
+        if let State::Waiting { request, .. } = &mut self.state {
+            *request = Some(of);
+        }
+        self
     }
 
     pub(crate) fn refused(error: impl Into<Error>) -> Self {
@@ -54,7 +71,7 @@ impl<T> Pending<T> {
     pub fn wait(self) -> Result<T, Error> {
         match self.state {
             State::Refused(error) => Err(error.expect("a refusal is taken once")),
-            State::Waiting { slot, decode } => slot.wait().and_then(answer).and_then(decode),
+            State::Waiting { slot, decode, request } => decode.read(&slot.wait()?, request.as_ref()),
         }
     }
 }
@@ -65,21 +82,34 @@ impl<T> Future for Pending<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.state {
             State::Refused(error) => Poll::Ready(Err(error.take().expect("not polled again after it was ready"))),
-            State::Waiting { slot, decode } => match slot.poll(context.waker()) {
-                Some(reply) => Poll::Ready(reply.and_then(answer).and_then(*decode)),
+            State::Waiting { slot, decode, request } => match slot.poll(context.waker()) {
+                Some(reply) => Poll::Ready(reply.and_then(|reply| decode.read(&reply, request.as_ref()))),
                 None => Poll::Pending,
             },
         }
     }
 }
 
-/// Reads a reply.
-fn answer(reply: Vec<u8>) -> Result<Answer, Error> {
-    let undecodable = |error| from_halt(&Halt::Undecodable { what: "an answer", error });
-    match SessionReply::decode(&reply).map_err(undecodable)? {
-        SessionReply::Answer(answer) => Answer::decode(answer).map_err(undecodable),
-        SessionReply::SessionExpired => Err(Error::Rejected(Rejection::SessionExpired)),
-        _ => unreachable!("every reply is listed above"),
+impl<T> Decode<T> {
+    /// Reads a reply.
+    fn read(&self, reply: &[u8], request: Option<&Request>) -> Result<T, Error> {
+        let undecodable = |error| from_halt(&Halt::Undecodable { what: "an answer", error });
+        let answer = match SessionReply::decode(reply).map_err(undecodable)? {
+            SessionReply::Answer(answer) | SessionReply::Stored(answer) => answer,
+            SessionReply::SessionExpired => return Err(Rejection::SessionExpired.into()),
+            SessionReply::Evicted { floor } => {
+                let request = request.map_or(0, |request| request.number);
+                return Err(Rejection::Evicted { request, floor }.into());
+            }
+            SessionReply::Busy { bound, max } => {
+                return Err(Rejection::SessionBusy { limit: bound.name(), max }.into());
+            }
+            _ => unreachable!("every reply is listed above"),
+        };
+        match self {
+            Decode::Contracts(decode) => Answer::decode(answer).map_err(undecodable).and_then(decode),
+            Decode::Sessions(decode) => SessionAnswer::decode(answer).map_err(undecodable).and_then(decode),
+        }
     }
 }
 
@@ -183,7 +213,7 @@ mod tests {
     fn an_answer_reaches_a_thread_that_waits_before_or_after() {
         for wait_first in [true, false] {
             let (responder, slot) = Responder::new();
-            let pending = Pending::waiting(slot, Ok);
+            let pending = Pending::waiting(slot, Decode::Contracts(Ok));
             let waiter = std::thread::spawn(move || {
                 if !wait_first {
                     std::thread::sleep(std::time::Duration::from_millis(20));
@@ -202,14 +232,14 @@ mod tests {
     fn a_dropped_responder_answers_that_the_outcome_is_unknown() {
         let (responder, slot) = Responder::new();
         drop(responder);
-        let error = Pending::waiting(slot, Ok).wait().expect_err("no answer");
+        let error = Pending::waiting(slot, Decode::Contracts(Ok)).wait().expect_err("no answer");
         assert_eq!(error.outcome(), contract::Outcome::Unknown);
     }
 
     #[test]
     fn an_awaited_answer_wakes_its_task() {
         let (responder, slot) = Responder::new();
-        let mut pending = Pending::waiting(slot, Ok);
+        let mut pending = Pending::waiting(slot, Decode::Contracts(Ok));
         let mut context = Context::from_waker(Waker::noop());
         assert!(Pin::new(&mut pending).poll(&mut context).is_pending());
         responder.give(Ok(done_reply()));

@@ -11,12 +11,13 @@ use std::thread::JoinHandle;
 
 use contract::{Error, Failure, FailureKind};
 use journal::{EngineFiles, EntryFiles, LocalJournal};
+use kernel::machine::MACHINE;
 use kernel::{Answer, Body, Buckets, Catalogue, Kernel, Keys};
-use kv::{Overlay, Store, View};
-use session::Halt;
+use kv::{Overlay, Store, View, Writer};
+use session::{Envelope, Halt, SESSIONS, SessionAnswer, SessionCommand};
 use storage::TreeStore;
 
-use crate::admission::envelope;
+use crate::admission::encode;
 use crate::answers::Answers;
 use crate::apply::ApplyLoop;
 use crate::background::Background;
@@ -24,10 +25,12 @@ use crate::clock::{Clock, Time};
 use crate::directory::{Directory, Found, Unfinished};
 use crate::error::{cannot_open, from_full_queue, from_halt, from_journal, from_kv};
 use crate::options::Options;
-use crate::pending::{Pending, Responder};
+use crate::pending::{Decode, Pending, Responder};
 use crate::proposer::{DurableEntry, Proposer, Submission};
 use crate::publish::Outbox;
 use crate::records::waiters::SharedWaiters;
+use crate::sessions::hosted::register_machines;
+use crate::sessions::keeper::Keeper;
 use crate::shared::Shared;
 use crate::timer::Agenda;
 
@@ -56,6 +59,7 @@ pub(crate) struct Shard {
     apply: Mutex<Option<JoinHandle<()>>>,
     background: Mutex<Option<Background>>,
     pub(crate) waiters: SharedWaiters,
+    pub(crate) keeper: Arc<Keeper>,
     closed: AtomicBool,
     /// Last, so that the lock is let go after everything else.
     _directory: Directory,
@@ -129,13 +133,14 @@ impl Shard {
         let store = Overlay::new(tree.clone(), options.overlay.clone()).map_err(|error| from_kv(&error))?;
         let store = Arc::new(store);
         let view = store.view().map_err(|error| from_kv(&error))?;
-        let kernel = Kernel::load(&*view, keys()).map_err(|halt| from_halt(&halt))?;
+        let kernel = Kernel::load_with(&*view, keys(), options.hosted()).map_err(|halt| from_halt(&halt))?;
         let kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
         let shared = Arc::new(Shared::new(kernel.catalogue().clone(), kernel.applied().commit));
         let applied_at_open = kernel.applied().index;
         let agenda = Arc::new(Agenda::default());
         let outbox = Arc::new(Outbox::default());
         let waiters = SharedWaiters::default();
+        let keeper = Arc::new(Keeper::default());
         let mut apply_loop = ApplyLoop {
             kernel,
             store: store.clone(),
@@ -144,6 +149,7 @@ impl Shard {
             agenda: agenda.clone(),
             outbox: outbox.clone(),
             waiters: waiters.clone(),
+            keeper: keeper.clone(),
             applied_at_open,
             replay_bytes_max: options.replay_bytes_max,
             bytes_since_flush: 0,
@@ -154,6 +160,7 @@ impl Shard {
         let view = store.view().map_err(|error| from_kv(&error))?;
         agenda.set(apply_loop.kernel.next_due(view).map_err(|halt| from_halt(&halt))?);
         let time = Arc::new(Time::new(options.clock.clone(), apply_loop.kernel.applied().stamp));
+        keeper.load(&*store.view().map_err(|error| from_kv(&error))?, time.now())?;
         let (sender, entries) = sync_channel::<DurableEntry>(APPLY_QUEUE_ENTRIES);
         let proposer = Proposer { time: time.clone(), apply: sender };
         let journal = LocalJournal::start(files.clone(), SHARD, &options.journal, proposer)
@@ -176,10 +183,12 @@ impl Shard {
             apply: Mutex::new(Some(apply)),
             background: Mutex::new(None),
             waiters,
+            keeper: keeper.clone(),
             closed: AtomicBool::new(false),
             _directory: directory,
         });
-        let background = Background::start(&access, options, agenda, outbox)?;
+        register_machines(&access, options)?;
+        let background = Background::start(&access, options, agenda, outbox, keeper)?;
         *shard.background.lock().unwrap_or_else(PoisonError::into_inner) = Some(background);
         Ok(shard)
     }
@@ -250,6 +259,7 @@ impl Shard {
         let background = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(background);
         self.waiters.close();
+        self.keeper.close();
         self.access.journal.close();
         let apply = self.apply.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Err(_)) = apply.map(JoinHandle::join) {
@@ -291,20 +301,47 @@ impl Access {
         self.shared.catalogue()
     }
 
-    /// Proposes a command.
+    /// Proposes a command without a session.
     pub(crate) fn propose<T>(
         &self,
         catalogue: &Catalogue,
         body: &Body<'_>,
         decode: fn(Answer) -> Result<T, Error>,
     ) -> Pending<T> {
+        self.propose_in(Envelope::without_session(MACHINE, catalogue.revision, b""), catalogue, body, decode)
+    }
+
+    /// Proposes a command. `envelope` has all but the body.
+    pub(crate) fn propose_in<T>(
+        &self,
+        envelope: Envelope<'_>,
+        catalogue: &Catalogue,
+        body: &Body<'_>,
+        decode: fn(Answer) -> Result<T, Error>,
+    ) -> Pending<T> {
+        match encode(&envelope, catalogue, body) {
+            Ok(bytes) => self.submit(bytes, Decode::Contracts(decode)),
+            Err(error) => Pending::refused(error),
+        }
+    }
+
+    /// Proposes a command of sessions themselves.
+    pub(crate) fn propose_session<T>(
+        &self,
+        command: &SessionCommand,
+        decode: fn(SessionAnswer) -> Result<T, Error>,
+    ) -> Pending<T> {
+        let mut writer = Writer::new();
+        Envelope::without_session(SESSIONS, 0, b"").encode(&mut writer);
+        command.encode(&mut writer);
+        self.submit(writer.finish(), Decode::Sessions(decode))
+    }
+
+    /// Proposes a command, given as the bytes of its envelope.
+    pub(crate) fn submit<T>(&self, envelope: Vec<u8>, decode: Decode<T>) -> Pending<T> {
         if let Some(error) = self.shared.failure() {
             return Pending::refused(error);
         }
-        let envelope = match envelope(catalogue, body) {
-            Ok(envelope) => envelope,
-            Err(error) => return Pending::refused(error),
-        };
         let (responder, slot) = Responder::new();
         let submission = Submission { envelope, responder };
         if let Err((submission, full)) = self.journal.submit(submission) {

@@ -221,7 +221,7 @@ impl Transaction {
             Answer::Done { commit, .. } => Ok(Committed { commit }),
             Answer::Rejected(rejection) => Err(rejection.into()),
         };
-        self.scope.shard.access.propose(&self.catalogue, &Body::Transact(transact), done).wait()
+        self.scope.propose(&self.catalogue, &Body::Transact(transact), done).wait()
     }
 
     /// Gives the transaction up. Dropping it does the same.

@@ -92,6 +92,8 @@ pub enum Ttl {
     Keep,
     /// So long from now.
     After(Duration),
+    /// As long as the session that writes it.
+    WithSession,
 }
 
 /// How a record is put.

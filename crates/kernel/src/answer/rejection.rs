@@ -6,7 +6,7 @@ use kv::{DecodeError, Reader, Writer};
 use crate::command::{decode_value, encode_value};
 
 /// Why a state or a declaration does not allow something. Only added to: the numbers are stored.
-pub(super) const REASONS: [&str; 21] = [
+pub(super) const REASONS: [&str; 24] = [
     "it is finished, and stays so",
     "nobody has claimed it, or its claim is over",
     "nobody has claimed it, or its claim is over; it cannot be completed",
@@ -28,6 +28,9 @@ pub(super) const REASONS: [&str; 21] = [
     "an index on the end of a lease would change with time",
     "it is not a name that a thing can have",
     "a name in it is longer than allowed",
+    "it is written in no session",
+    "its number is below 256 and kept for the store's own machines",
+    "a newer version of it was registered here before",
 ];
 
 /// What a field would have to hold. Only added to: the numbers are stored.

@@ -7,6 +7,7 @@ use kv::{DecodeError, Reader, Staging, Writer};
 
 use super::{BranchId, Catalogue, SpaceId, types};
 use crate::keys::Keys;
+use crate::sessions::hosted::FIRST_NUMBER;
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,13 @@ pub enum CatalogueChange {
         prefix: String,
         /// The type.
         record_type: Box<RecordType>,
+    },
+    /// Registers a user's machine, or a newer version of it.
+    RegisterMachine {
+        /// Its number.
+        machine: u16,
+        /// Its version.
+        version: u16,
     },
 }
 
@@ -110,6 +118,19 @@ impl Catalogue {
                 self.write_types(keys, state, *space);
                 Some(declared)
             }
+            CatalogueChange::RegisterMachine { machine, version } => {
+                let refused =
+                    |reason| Err(Rejection::InvalidDeclaration { what: format!("machine {machine}"), reason });
+                if *machine < FIRST_NUMBER {
+                    return refused("its number is below 256 and kept for the store's own machines");
+                }
+                if self.machine(*machine).is_some_and(|registered| registered > *version) {
+                    return refused("a newer version of it was registered here before");
+                }
+                self.machines.insert(*machine, *version);
+                self.write_machine(keys, state, *machine);
+                None
+            }
         };
         self.revision += 1;
         self.write_meta(keys, state);
@@ -146,8 +167,11 @@ const SET_LIMITS_V1: u8 = 5;
 const SET_LIMITS: u8 = 6;
 
 /// The layout of limits. The first one had no number of its own.
-const LIMITS_FORMAT: u8 = 2;
+const LIMITS_FORMAT: u8 = 3;
+/// Without the bounds of sessions.
+const LIMITS_FORMAT_V2: u8 = 2;
 const DECLARE_TYPE: u8 = 7;
+const REGISTER_MACHINE: u8 = 8;
 
 impl CatalogueChange {
     pub(crate) fn encode(&self, writer: &mut Writer) {
@@ -165,6 +189,9 @@ impl CatalogueChange {
                 writer.u8(DECLARE_TYPE).u32(*space).bytes(prefix.as_bytes());
                 types::encode(writer, record_type);
                 writer
+            }
+            CatalogueChange::RegisterMachine { machine, version } => {
+                writer.u8(REGISTER_MACHINE).u16(*machine).u16(*version)
             }
         };
     }
@@ -184,6 +211,7 @@ impl CatalogueChange {
                 prefix: reader.text()?.to_owned(),
                 record_type: Box::new(types::decode(reader)?),
             },
+            REGISTER_MACHINE => CatalogueChange::RegisterMachine { machine: reader.u16()?, version: reader.u16()? },
             _ => {
                 return Err(DecodeError { what: "a catalogue change of an unknown kind" });
             }
@@ -206,11 +234,16 @@ pub(super) fn encode_limits<'writer>(writer: &'writer mut Writer, limits: &Limit
     writer.u64(limits.changes_commits_max).u64(limits.changes_age_us_max);
     writer.u32(limits.record_fields_max).u32(limits.record_bytes_max);
     writer.u32(limits.claim_records_max).u32(limits.claim_bytes_max).u32(limits.tick_steps_max);
-    writer.u64(limits.tombstone_age_us)
+    writer.u64(limits.tombstone_age_us);
+    writer.u32(limits.sessions_max).u32(limits.session_answers_max).u32(limits.session_answer_bytes_max);
+    writer.u32(limits.session_pushes_max).u32(limits.session_push_bytes_max)
 }
 
 pub(super) fn decode_limits(reader: &mut Reader<'_>) -> Result<Limits, DecodeError> {
-    reader.format(LIMITS_FORMAT)?;
+    let format = reader.u8()?;
+    if !(LIMITS_FORMAT_V2..=LIMITS_FORMAT).contains(&format) {
+        return Err(DecodeError { what: "bytes of an unknown format" });
+    }
     let mut limits = decode_limits_v1(reader)?;
     limits.changes_commits_max = reader.u64()?;
     limits.changes_age_us_max = reader.u64()?;
@@ -220,6 +253,13 @@ pub(super) fn decode_limits(reader: &mut Reader<'_>) -> Result<Limits, DecodeErr
     limits.claim_bytes_max = reader.u32()?;
     limits.tick_steps_max = reader.u32()?;
     limits.tombstone_age_us = reader.u64()?;
+    if format == LIMITS_FORMAT {
+        limits.sessions_max = reader.u32()?;
+        limits.session_answers_max = reader.u32()?;
+        limits.session_answer_bytes_max = reader.u32()?;
+        limits.session_pushes_max = reader.u32()?;
+        limits.session_push_bytes_max = reader.u32()?;
+    }
     Ok(limits)
 }
 

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::{Limits, Rejection, Retention};
 
+use session::SessionLimits;
+
 pub use change::CatalogueChange;
 pub use types::{Declared, TypeId, Types};
 
@@ -39,6 +41,8 @@ pub struct Catalogue {
     next_branch: BranchId,
     spaces: BTreeMap<SpaceId, Space>,
     space_names: BTreeMap<String, SpaceId>,
+    /// Users' machines by number, with the version in force.
+    machines: BTreeMap<u16, u16>,
 }
 
 /// One tenant.
@@ -76,6 +80,7 @@ impl Catalogue {
             next_branch: 1,
             spaces: BTreeMap::new(),
             space_names: BTreeMap::new(),
+            machines: BTreeMap::new(),
         };
         catalogue.add_space(DEFAULT_SPACE);
         catalogue
@@ -116,6 +121,28 @@ impl Catalogue {
     /// A record type by number; none for a record without a type.
     pub fn record_type(&self, space: SpaceId, record_type: TypeId) -> Option<&Declared> {
         self.spaces.get(&space)?.types.get(record_type)
+    }
+
+    /// The version in force of a user's machine, if it is registered.
+    pub fn machine(&self, number: u16) -> Option<u16> {
+        self.machines.get(&number).copied()
+    }
+
+    /// All users' machines that are registered, with the versions in force.
+    pub fn machines(&self) -> impl Iterator<Item = (u16, u16)> {
+        self.machines.iter().map(|(number, version)| (*number, *version))
+    }
+
+    /// The bounds of sessions.
+    pub fn session_limits(&self) -> SessionLimits {
+        let limits = &self.limits;
+        SessionLimits {
+            sessions_max: limits.sessions_max,
+            session_answers_max: limits.session_answers_max,
+            session_answer_bytes_max: limits.session_answer_bytes_max,
+            session_pushes_max: limits.session_pushes_max,
+            session_push_bytes_max: limits.session_push_bytes_max,
+        }
     }
 
     /// All spaces, by number.

@@ -58,6 +58,12 @@ impl Catalogue {
         }
     }
 
+    pub(super) fn write_machine(&self, keys: &Keys, state: &mut Staging, machine: u16) {
+        let mut writer = Writer::new();
+        writer.u8(FORMAT).u16(machine).u16(self.machines[&machine]);
+        state.put(keys.catalogue_machine(machine), writer.finish());
+    }
+
     /// Reads the rows.
     pub fn load(view: &dyn View, keys: &Keys) -> Result<Self, Halt> {
         let meta = view.get(&keys.catalogue_meta())?;
@@ -78,6 +84,10 @@ impl Catalogue {
             let space = catalogue.spaces.get_mut(&space);
             let space = space.ok_or_else(|| Halt::Inconsistent("a record type belongs to no space".into()))?;
             space.types.insert(declared);
+        }
+        for row in rows(view, keys.catalogue_machines()) {
+            let (machine, version) = decode_machine(&row?).map_err(undecodable)?;
+            catalogue.machines.insert(machine, version);
         }
         Ok(catalogue)
     }
@@ -114,6 +124,7 @@ fn decode_meta(bytes: &[u8]) -> Result<Catalogue, DecodeError> {
         next_branch,
         spaces: BTreeMap::new(),
         space_names: BTreeMap::new(),
+        machines: BTreeMap::new(),
     })
 }
 
@@ -135,6 +146,13 @@ fn decode_branch(bytes: &[u8]) -> Result<(SpaceId, BranchId, Branch), DecodeErro
     let deleted = reader.bool()?;
     reader.end()?;
     Ok((space, branch, Branch { name, deleted }))
+}
+
+fn decode_machine(bytes: &[u8]) -> Result<(u16, u16), DecodeError> {
+    let mut reader = Reader::new(bytes);
+    reader.format(FORMAT)?;
+    let machine = (reader.u16()?, reader.u16()?);
+    reader.end().map(|()| machine)
 }
 
 #[cfg(test)]

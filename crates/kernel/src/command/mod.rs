@@ -91,6 +91,8 @@ pub enum Op<'bytes> {
     Record(&'bytes str, RecordAct<'bytes>),
     /// Sends a message.
     Send(Send<'bytes>),
+    /// Pushes bytes to a session.
+    Push(u64, &'bytes [u8]),
 }
 
 const TRANSACT: u8 = 1;
@@ -216,6 +218,7 @@ const CELL_CAS: u8 = 3;
 const CELL_DELETE: u8 = 4;
 const RECORD: u8 = 5;
 const SEND: u8 = 6;
+const PUSH: u8 = 7;
 
 impl<'bytes> Op<'bytes> {
     /// The name of what it touches; a message touches nothing.
@@ -226,7 +229,7 @@ impl<'bytes> Op<'bytes> {
             | Op::CellCas(name, _, _)
             | Op::CellDelete(name)
             | Op::Record(name, _) => Some(name),
-            Op::Send(_) => None,
+            Op::Send(_) | Op::Push(..) => None,
         }
     }
 
@@ -240,6 +243,7 @@ impl<'bytes> Op<'bytes> {
                 Target::Transact(body) => body.len(),
                 Target::Topic { payload, .. } => payload.len(),
             },
+            Op::Push(_, payload) => payload.len(),
         }
     }
 
@@ -256,6 +260,9 @@ impl<'bytes> Op<'bytes> {
             }
             Op::Record(name, act) => act.encode(writer.u8(RECORD).bytes(name.as_bytes())),
             Op::Send(send) => send.encode(writer.u8(SEND)),
+            Op::Push(session, payload) => {
+                writer.u8(PUSH).u64(*session).bytes(payload);
+            }
         }
     }
 
@@ -267,6 +274,7 @@ impl<'bytes> Op<'bytes> {
             CELL_DELETE => Op::CellDelete(reader.text()?),
             RECORD => Op::Record(reader.text()?, RecordAct::decode(reader)?),
             SEND => Op::Send(Send::decode(reader)?),
+            PUSH => Op::Push(reader.u64()?, reader.bytes()?),
             _ => {
                 return Err(DecodeError { what: "an operation of an unknown kind" });
             }
@@ -325,6 +333,7 @@ mod tests {
         ops.extend(acts.map(|act| Op::Record("r", act)));
         ops.push(Op::Send(Send { target: Target::Transact(&[1, 2]), at_us: None }));
         ops.push(Op::Send(Send { target: Target::Topic { topic: "t", payload: b"p" }, at_us: Some(3) }));
+        ops.push(Op::Push(7, b"p"));
         let guards = vec![
             Guard::CellAbsent("a"),
             Guard::CellExists("e"),

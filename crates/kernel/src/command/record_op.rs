@@ -20,6 +20,8 @@ pub enum TtlArgument {
     Keep,
     /// So many µs from now.
     After(u64),
+    /// As long as the session that writes it.
+    WithSession,
 }
 
 /// What is done to a record.
@@ -199,6 +201,7 @@ fn encode_ttl(writer: &mut Writer, ttl: TtlArgument) {
         TtlArgument::Persist => writer.u8(0),
         TtlArgument::Keep => writer.u8(1),
         TtlArgument::After(us) => writer.u8(2).u64(us),
+        TtlArgument::WithSession => writer.u8(3),
     };
 }
 
@@ -207,6 +210,7 @@ fn decode_ttl(reader: &mut Reader<'_>) -> Result<TtlArgument, DecodeError> {
         0 => TtlArgument::Persist,
         1 => TtlArgument::Keep,
         2 => TtlArgument::After(reader.u64()?),
+        3 => TtlArgument::WithSession,
         _ => return Err(DecodeError { what: "a TTL of an unknown kind" }),
     })
 }

@@ -43,6 +43,8 @@ pub enum Due {
         /// Its place among that command's messages.
         ordinal: u32,
     },
+    /// What a session that has ended still owns is to be given back.
+    Session(u64),
 }
 
 /// A thing's name and place, with names of its own.
@@ -75,6 +77,7 @@ const EXPIRY: u8 = 1;
 const READY: u8 = 2;
 const LEASE: u8 = 3;
 const SEND: u8 = 4;
+pub(super) const SESSION: u8 = 5;
 
 impl Keys {
     /// A record.
@@ -224,6 +227,10 @@ pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
         let send = Due::Send { commit: u64::from_be_bytes(*commit), ordinal: u32::from_be_bytes(*ordinal) };
         return rest.is_empty().then_some((at_us, send));
     }
+    if *what == SESSION {
+        let session = u64::from_be_bytes(*rest.first_chunk::<8>()?);
+        return (rest.len() == 8).then_some((at_us, Due::Session(session)));
+    }
     let (space, rest) = rest.split_first_chunk::<4>()?;
     let (branch, rest) = rest.split_first_chunk::<4>()?;
     let (group, name, rest) = take_group_and_name(rest)?;
@@ -298,6 +305,7 @@ mod tests {
         }
         let send = Due::Send { commit: 4, ordinal: 1 };
         assert_eq!(read_due_suffix(&Keys::due_send_suffix(3, 4, 1)), Some((3, send)));
+        assert_eq!(read_due_suffix(&Keys::due_session_suffix(3, 4)), Some((3, Due::Session(4))));
     }
 
     #[test]

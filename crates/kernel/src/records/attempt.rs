@@ -13,7 +13,7 @@ use super::patch::{no_such_record, write_fields};
 use super::row::Row;
 use super::send::{self, Sweep};
 use super::state::{By, check_fence, extend as extend_lease, give_back, hold, move_to};
-use super::write::{open, store, successor};
+use super::write::{open, remove, store, successor};
 use crate::answer::{ClaimedOutcome, OpOutcome};
 use crate::catalogue::Declared;
 use crate::catalogue::types::micros;
@@ -147,15 +147,21 @@ pub(crate) fn fail(
     })
 }
 
-/// Ends an attempt whose lease is over.
+/// Ends an attempt from outside: its lease is over, or its session.
 pub(crate) fn rescue(
     applying: &mut Applying<'_>,
     record: &ThingId<'_>,
     before: &Row<'_>,
-    declared: &Declared,
+    reason: Reason,
 ) -> Result<(), Halt> {
+    if before.numbers.expired_at(applying.call.stamp.wall_us) {
+        // It does not exist any more. A rescue would tell of it, or bring it back as failed.
+        return remove(applying, record, before, Reason::Expired).map(|_| ());
+    }
+    let declared = applying.declared(record, before);
+    let declared = declared.ok_or_else(|| Halt::Inconsistent("a record without a type is held".into()))?;
     let after = successor(applying, before);
-    let ended = end_attempt(applying, record, before, after, declared, Reason::Rescued)?;
+    let ended = end_attempt(applying, record, before, after, declared, reason)?;
     ended.map(|_| ()).map_err(|rejection| Halt::Inconsistent(format!("a rescue was refused: {rejection}")))
 }
 
@@ -181,7 +187,7 @@ fn end_attempt(
     give_back(applying, &mut after, pause_us);
     after.numbers.state = FIRST_STATE;
     let version = store(applying, record, before, after, reason)?;
-    if reason == Reason::Rescued {
+    if reason != Reason::Released {
         send::sweep(applying, record, declared, Sweep::Rescued, attempt);
     }
     Ok(Ok(OpOutcome::Retried { version, pause_us }))

@@ -71,6 +71,8 @@ fn touch(applying: &mut Applying<'_>, record: &ThingId<'_>, ttl: TtlArgument) ->
         return Ok(Err(no_such_record(record)));
     }
     let mut after = write::successor(applying, &before);
-    patch::set_ttl(applying, &mut after, None, ttl, true);
+    if let Err(rejection) = patch::set_ttl(applying, &mut after, None, ttl, true) {
+        return Ok(Err(rejection));
+    }
     Ok(Ok(OpOutcome::Written(write::store(applying, record, &before, after, Reason::Written)?)))
 }

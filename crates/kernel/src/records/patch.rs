@@ -49,7 +49,9 @@ pub(crate) fn put(
     if !same_type {
         assign_type(applying, &mut after, declared);
     }
-    set_ttl(applying, &mut after, declared, ttl, !before.numbers.deleted);
+    if let Err(rejection) = set_ttl(applying, &mut after, declared, ttl, !before.numbers.deleted) {
+        return Ok(Err(rejection));
+    }
     let patches = fields.iter().map(|(field, value)| (*field, Some(*value)));
     if let Err(rejection) = write_fields(applying, record, &mut after, declared, patches, By::Write) {
         return Ok(Err(rejection));
@@ -169,7 +171,8 @@ fn type_after<'entry>(
     }
     let declared = type_for(applying, record, None).ok().flatten();
     assign_type(applying, after, declared);
-    set_ttl(applying, after, declared, TtlArgument::Persist, false);
+    let persisted = set_ttl(applying, after, declared, TtlArgument::Persist, false);
+    persisted.expect("only a record that ends with its session can be refused");
     declared
 }
 
@@ -193,6 +196,7 @@ fn type_for<'entry>(
 fn assign_type(applying: &Applying<'_>, row: &mut Row<'_>, declared: Option<&Declared>) {
     row.numbers.record_type = declared.map_or(0, |declared| declared.id);
     row.numbers.lease_us = 0;
+    row.numbers.holder_session = 0;
     row.numbers.failures = 0;
     row.numbers.ready_us = 0;
     row.numbers.waiting = false;
@@ -210,14 +214,23 @@ pub(crate) fn set_ttl(
     declared: Option<&Declared>,
     ttl: TtlArgument,
     existed: bool,
-) {
+) -> Result<(), Rejection> {
     let by_type = || declared.and_then(|declared| declared.definition.default_ttl).map(micros);
-    let ttl_us = match ttl {
-        TtlArgument::Keep if existed => return,
-        TtlArgument::After(us) => Some(us),
-        TtlArgument::Keep | TtlArgument::Persist => by_type(),
+    let (ttl_us, life_session) = match ttl {
+        TtlArgument::Keep if existed => return Ok(()),
+        TtlArgument::After(us) => (Some(us), 0),
+        TtlArgument::Keep | TtlArgument::Persist => (by_type(), 0),
+        TtlArgument::WithSession => match applying.call.session {
+            Some(session) => (None, session),
+            None => {
+                let what = "a record that ends with its session".to_owned();
+                return Err(Rejection::InvalidDeclaration { what, reason: "it is written in no session" });
+            }
+        },
     };
     row.numbers.expires_us = ttl_us.map_or(0, |us| applying.call.stamp.wall_us.saturating_add(us).max(1));
+    row.numbers.life_session = life_session;
+    Ok(())
 }
 
 /// Writes fields into a row, those that the store keeps included.

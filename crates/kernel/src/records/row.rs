@@ -49,6 +49,10 @@ pub struct Numbers {
     pub lease_entry_us: u64,
     /// Since when, or from when on, it can be claimed, wall time.
     pub ready_us: u64,
+    /// The session that holds it; 0 if it is not held, or held without a session.
+    pub holder_session: u64,
+    /// The session with which it ends; 0 if it does not end with one.
+    pub life_session: u64,
 }
 
 impl Numbers {
@@ -70,6 +74,8 @@ impl Numbers {
             lease_us: 0,
             lease_entry_us: 0,
             ready_us: 0,
+            holder_session: 0,
+            life_session: 0,
         }
     }
 
@@ -140,6 +146,10 @@ pub struct Row<'bytes> {
 
 const DELETED: u8 = 1;
 const WAITING: u8 = 2;
+/// The session that holds it follows the numbers.
+const HELD_IN_SESSION: u8 = 4;
+/// The session with which it ends follows the numbers.
+const ENDS_WITH_SESSION: u8 = 8;
 
 impl<'bytes> Row<'bytes> {
     /// A record that does not exist, whose counters go on from these.
@@ -150,11 +160,20 @@ impl<'bytes> Row<'bytes> {
     /// Appends the row's bytes.
     pub fn encode(&self, writer: &mut Writer) {
         let numbers = &self.numbers;
-        let flags = if numbers.deleted { DELETED } else { 0 } | if numbers.waiting { WAITING } else { 0 };
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        let flags = flag(numbers.deleted, DELETED)
+            | flag(numbers.waiting, WAITING)
+            | flag(numbers.holder_session != 0, HELD_IN_SESSION)
+            | flag(numbers.life_session != 0, ENDS_WITH_SESSION);
         writer.u8(FORMAT).u8(flags).u8(numbers.state).u32(numbers.record_type).u32(numbers.failures);
         writer.u64(numbers.version).u64(numbers.commit).u64(numbers.created_us).u64(numbers.updated_us);
         writer.u64(numbers.attempt).u64(numbers.expires_us).u64(numbers.expires_entry_us);
         writer.u64(numbers.lease_us).u64(numbers.lease_entry_us).u64(numbers.ready_us);
+        for session in [numbers.holder_session, numbers.life_session] {
+            if session != 0 {
+                writer.u64(session);
+            }
+        }
         writer.bytes(self.worker.unwrap_or_default().as_bytes());
         for field in &self.fields {
             writer.bytes(field.name.as_bytes()).u64(field.version);
@@ -225,7 +244,10 @@ fn read_numbers(reader: &mut Reader<'_>) -> Result<Numbers, DecodeError> {
     reader.format(FORMAT)?;
     let flags = reader.u8()?;
     let (state, record_type, failures) = (reader.u8()?, reader.u32()?, reader.u32()?);
-    Ok(Numbers {
+    if flags & !(DELETED | WAITING | HELD_IN_SESSION | ENDS_WITH_SESSION) != 0 {
+        return Err(DecodeError { what: "an unknown flag" });
+    }
+    let mut numbers = Numbers {
         version: reader.u64()?,
         commit: reader.u64()?,
         created_us: reader.u64()?,
@@ -241,7 +263,16 @@ fn read_numbers(reader: &mut Reader<'_>) -> Result<Numbers, DecodeError> {
         lease_us: reader.u64()?,
         lease_entry_us: reader.u64()?,
         ready_us: reader.u64()?,
-    })
+        holder_session: 0,
+        life_session: 0,
+    };
+    if flags & HELD_IN_SESSION != 0 {
+        numbers.holder_session = reader.u64()?;
+    }
+    if flags & ENDS_WITH_SESSION != 0 {
+        numbers.life_session = reader.u64()?;
+    }
+    Ok(numbers)
 }
 
 /// Reads a kind and a payload.
@@ -286,6 +317,26 @@ mod tests {
         assert_eq!(hex, "0102010700000000000000".to_owned() + &numbers + "0100000077" + &fields);
         assert_eq!(Row::decode(writer.as_slice()), Ok(row()));
         assert_eq!(decode_numbers(writer.as_slice()), Ok(row().numbers));
+    }
+
+    #[test]
+    fn golden_sessions_of_a_row() {
+        for (holder_session, life_session, flags, sessions) in [
+            (7, 0, "06", "0700000000000000"),
+            (0, 9, "0a", "0900000000000000"),
+            (7, 9, "0e", "07000000000000000900000000000000"),
+        ] {
+            let mut row = row();
+            row.numbers = Numbers { holder_session, life_session, ..row.numbers };
+            let mut writer = Writer::new();
+            row.encode(&mut writer);
+            let hex = writer.as_slice().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            assert_eq!(hex[2..4], *flags);
+            // Behind the format, flags, state, type, failures and ten numbers.
+            let start = 2 * (1 + 1 + 1 + 4 + 4 + 10 * 8);
+            assert_eq!(hex[start..start + sessions.len()], *sessions);
+            assert_eq!(Row::decode(writer.as_slice()), Ok(row));
+        }
     }
 
     #[test]

@@ -61,6 +61,7 @@ pub(crate) fn hold(applying: &Applying<'_>, row: &mut Row<'_>, declared: &Declar
     row.numbers.attempt += 1;
     row.numbers.ready_us = 0;
     row.numbers.waiting = false;
+    row.numbers.holder_session = applying.call.session.unwrap_or_default();
     extend(applying, row, declared, lease_us);
 }
 
@@ -73,6 +74,7 @@ pub(crate) fn extend(applying: &Applying<'_>, row: &mut Row<'_>, declared: &Decl
 /// Ends the attempt, or makes the record new: it can be claimed after a pause. The state is set by the caller.
 pub(crate) fn give_back(applying: &Applying<'_>, row: &mut Row<'_>, pause_us: u64) {
     row.numbers.lease_us = 0;
+    row.numbers.holder_session = 0;
     row.worker = None;
     row.numbers.ready_us = applying.call.stamp.wall_us.saturating_add(pause_us);
     row.numbers.waiting = pause_us > 0;
@@ -81,6 +83,7 @@ pub(crate) fn give_back(applying: &Applying<'_>, row: &mut Row<'_>, pause_us: u6
 /// Ends the attempt for good. The state is set by the caller.
 fn finish(applying: &Applying<'_>, row: &mut Row<'_>, declared: &Declared) {
     row.numbers.lease_us = 0;
+    row.numbers.holder_session = 0;
     row.numbers.ready_us = 0;
     row.numbers.waiting = false;
     if let Some(ttl) = declared.definition.terminal_ttl {

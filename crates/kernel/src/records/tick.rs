@@ -19,6 +19,7 @@ use crate::command::ClaimNext;
 use crate::keys::ThingId;
 use crate::keys::records::{Due, DueClock, DueOf, OwnedId, read_due_suffix, read_ready_suffix};
 use crate::machine::Applying;
+use crate::sessions::owned;
 
 /// Does what is due.
 pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
@@ -34,9 +35,9 @@ pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
                 break;
             }
             applying.savepoint();
-            step(applying, clock, bucket, at_us, &due)?;
+            let done = step(applying, clock, bucket, at_us, &due, steps)?;
             applying.windows.settle();
-            steps -= 1;
+            steps = steps.saturating_sub(done);
         }
     }
     Ok(Answer::Done { commit: applying.call.commit, outcomes: Vec::new() })
@@ -52,13 +53,34 @@ fn next_due(applying: &mut Applying<'_>, clock: DueClock) -> Result<Option<(u16,
     Ok(Some((entry.bucket, at_us, due)))
 }
 
-fn step(applying: &mut Applying<'_>, clock: DueClock, bucket: u16, at_us: u64, due: &Due) -> Result<(), Halt> {
+/// Does one thing that is due, or up to `steps_max` for a session that has ended. Gives how many steps that was.
+fn step(
+    applying: &mut Applying<'_>,
+    clock: DueClock,
+    bucket: u16,
+    at_us: u64,
+    due: &Due,
+    steps_max: u32,
+) -> Result<u32, Halt> {
     let (id, of) = match due {
-        Due::Send { commit, ordinal } => return send::deliver(applying, bucket, at_us, *commit, *ordinal),
+        Due::Send { commit, ordinal } => return send::deliver(applying, bucket, at_us, *commit, *ordinal).map(|()| 1),
+        Due::Session(session) => return owned::give_back(applying, bucket, at_us, *session, steps_max),
         Due::Expiry(id) => (id, DueOf::Expiry),
         Due::Ready(id) => (id, DueOf::Ready),
         Due::Lease(id) => (id, DueOf::Lease),
     };
+    step_of_record(applying, clock, bucket, at_us, due, id, of).map(|()| 1)
+}
+
+fn step_of_record(
+    applying: &mut Applying<'_>,
+    clock: DueClock,
+    bucket: u16,
+    at_us: u64,
+    due: &Due,
+    id: &OwnedId,
+    of: DueOf,
+) -> Result<(), Halt> {
     let record = id.in_bucket(bucket);
     let Some(bytes) = applying.state.get(&applying.keys.record(&record))? else {
         return forget_entry(applying, clock, at_us, of, id, &record);
@@ -71,7 +93,7 @@ fn step(applying: &mut Applying<'_>, clock: DueClock, bucket: u16, at_us: u64, d
         return write::erase(applying, &record, &row);
     }
     match due {
-        Due::Send { .. } => unreachable!("messages are delivered above"),
+        Due::Send { .. } | Due::Session(_) => unreachable!("they were dealt with above"),
         Due::Expiry(_) if row.numbers.expires_us > stamp.wall_us => bring_up_to_date(applying, &record, &row),
         Due::Expiry(_) if row.numbers.deleted => write::forget(applying, &record, &row),
         Due::Expiry(_) => write::remove(applying, &record, &row, Reason::Expired).map(|_| ()),
@@ -80,16 +102,10 @@ fn step(applying: &mut Applying<'_>, clock: DueClock, bucket: u16, at_us: u64, d
             ready.numbers.waiting = false;
             write::rewrite(applying, &record, &row, ready)
         }
-        // It does not exist any more. A rescue would tell of it, or bring it back as failed.
-        Due::Lease(_) if row.numbers.expired_at(stamp.wall_us) => {
-            write::remove(applying, &record, &row, Reason::Expired).map(|_| ())
+        Due::Lease(_) if row.numbers.lease_us > stamp.cluster_us && !row.numbers.expired_at(stamp.wall_us) => {
+            bring_up_to_date(applying, &record, &row)
         }
-        Due::Lease(_) if row.numbers.lease_us > stamp.cluster_us => bring_up_to_date(applying, &record, &row),
-        Due::Lease(_) => {
-            let declared = applying.declared(&record, &row);
-            let declared = declared.ok_or_else(|| Halt::Inconsistent("a record without a type is held".into()))?;
-            attempt::rescue(applying, &record, &row, declared)
-        }
+        Due::Lease(_) => attempt::rescue(applying, &record, &row, Reason::Rescued),
     }
 }
 

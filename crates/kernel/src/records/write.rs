@@ -17,6 +17,7 @@ use crate::folded::Counted;
 use crate::keys::ThingId;
 use crate::keys::records::{DueClock, DueOf};
 use crate::machine::Applying;
+use crate::sessions::owned;
 use crate::value::ValueRef;
 
 /// A record that is about to be read or changed, as a command finds it.
@@ -143,6 +144,7 @@ pub(crate) fn rewrite(
         move_entry(applying, record, (DueClock::Cluster, DueOf::Lease), old.lease_entry_us, new.lease_us);
     new.expires_entry_us =
         move_entry(applying, record, (DueClock::Wall, DueOf::Expiry), old.expires_entry_us, new.expires_us);
+    owned::update(applying, record, &old, &after.numbers);
     index::update(applying, record, before, &after)?;
     store_large_fields(applying, record, before, &mut after);
     let key = applying.keys.record(record);

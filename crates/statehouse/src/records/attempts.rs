@@ -122,7 +122,7 @@ impl Records {
             worker: &options.worker,
             lease_us: options.lease_us(),
         };
-        self.scope.shard.access.propose(&catalogue, &Body::ClaimNext(claim), |answer| match answer {
+        self.scope.propose(&catalogue, &Body::ClaimNext(claim), |answer| match answer {
             Answer::Rejected(rejection) => Err(rejection.into()),
             Answer::Done { outcomes, .. } => {
                 let claimed = outcomes.into_iter().map(|outcome| match outcome {

@@ -187,7 +187,7 @@ impl Records {
             guards: Vec::new(),
             ops: vec![Op::Record(record, act)],
         };
-        self.scope.shard.access.propose(&catalogue, &Body::Transact(transact), decode)
+        self.scope.propose(&catalogue, &Body::Transact(transact), decode)
     }
 
     fn prepare(&self, record: &str) -> Result<(Arc<Catalogue>, ScopeIds), Error> {
@@ -228,5 +228,6 @@ pub(crate) fn ttl_argument(ttl: Ttl) -> TtlArgument {
         Ttl::Persist => TtlArgument::Persist,
         Ttl::Keep => TtlArgument::Keep,
         Ttl::After(ttl) => TtlArgument::After(micros(ttl)),
+        Ttl::WithSession => TtlArgument::WithSession,
     }
 }

@@ -206,6 +206,7 @@ impl Reference {
         let missing = |space: &u32| Rejection::NoSuchSpace { space: format!("#{space}") };
         let mut assigned = Vec::new();
         match change {
+            CatalogueChange::RegisterMachine { .. } => unreachable!("the model brings no machine"),
             CatalogueChange::CreateSpace { name } => {
                 if self.spaces.values().any(|space| space.name == *name) {
                     return Err(Rejection::AlreadyExists { what: "space", name: name.clone() });

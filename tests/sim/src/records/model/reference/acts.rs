@@ -66,6 +66,7 @@ impl Reference {
                     TtlArgument::Persist => draft.expires_us = None,
                     TtlArgument::Keep => {}
                     TtlArgument::After(us) => draft.expires_us = Some(self.wall_us + us),
+                    TtlArgument::WithSession => unreachable!("this model has no sessions"),
                 }
                 Ok(written(self.store(id, draft)))
             }
@@ -117,6 +118,7 @@ impl Reference {
             TtlArgument::Keep if existed => {}
             TtlArgument::After(us) => draft.expires_us = Some(self.wall_us + us),
             TtlArgument::Keep | TtlArgument::Persist => draft.expires_us = self.default_end(declared.as_ref()),
+            TtlArgument::WithSession => unreachable!("this model has no sessions"),
         }
         self.write_fields(id, &mut draft, declared.as_ref(), fields, false)?;
         Ok(written(self.store(id, draft)))

@@ -1,0 +1,62 @@
+//! Keys of the catalogue: rows of the shard itself.
+
+use kv::{Key, KeyRange};
+
+use super::{Keys, ShardKind};
+
+impl Keys {
+    /// The row of the catalogue's own numbers.
+    pub fn catalogue_meta(&self) -> Key {
+        self.shard_row(ShardKind::CatalogueMeta)
+    }
+
+    /// The row of a space.
+    pub fn catalogue_space(&self, space: u32) -> Key {
+        let mut key = self.shard_row(ShardKind::CatalogueSpace);
+        key.extend_from_slice(&space.to_be_bytes());
+        key
+    }
+
+    /// The rows of all spaces.
+    pub fn catalogue_spaces(&self) -> KeyRange {
+        KeyRange::prefix(&self.shard_row(ShardKind::CatalogueSpace))
+    }
+
+    /// The row of a branch.
+    pub fn catalogue_branch(&self, space: u32, branch: u32) -> Key {
+        let mut key = self.shard_row(ShardKind::CatalogueBranch);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(&branch.to_be_bytes());
+        key
+    }
+
+    /// The rows of all branches.
+    pub fn catalogue_branches(&self) -> KeyRange {
+        KeyRange::prefix(&self.shard_row(ShardKind::CatalogueBranch))
+    }
+
+    /// The row of a record type.
+    pub fn catalogue_type(&self, space: u32, record_type: u32) -> Key {
+        let mut key = self.shard_row(ShardKind::CatalogueType);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(&record_type.to_be_bytes());
+        key
+    }
+
+    /// The rows of all record types.
+    pub fn catalogue_types(&self) -> KeyRange {
+        KeyRange::prefix(&self.shard_row(ShardKind::CatalogueType))
+    }
+
+    /// The row of a user's machine.
+    pub fn catalogue_machine(&self, machine: u16) -> Key {
+        let mut key = self.shard_row(ShardKind::CatalogueMachine);
+        key.extend_from_slice(&machine.to_be_bytes());
+        key
+    }
+
+    /// The rows of all users' machines.
+    pub fn catalogue_machines(&self) -> KeyRange {
+        KeyRange::prefix(&self.shard_row(ShardKind::CatalogueMachine))
+    }
+}

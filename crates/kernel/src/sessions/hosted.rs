@@ -1,0 +1,128 @@
+//! Machines that users bring, beside the contracts on the same journal.
+//!
+//! A command names the machine, in its envelope, and the group whose state it is about. The state of a machine in a
+//! group stands in that group's bucket. The first command of a session in a group makes the two known to each other; when
+//! the session has ended, the machine is told in every group that has met it.
+//!
+//! Touches: `Hosted` rows through the machine, and `Owned` rows. Keeps: E3 (a machine's keys are its own).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contract::Rejection;
+use kv::{DecodeError, Reader, Writer};
+use session::{BytesMachine, Halt, UserCall};
+
+use crate::answer::{Answer, OpOutcome};
+use crate::catalogue::Catalogue;
+use crate::keys::sessions::HostedId;
+use crate::machine::Applying;
+
+/// The lowest number of a machine that a user brings.
+pub const FIRST_NUMBER: u16 = 256;
+
+/// The machines that users brought, by number.
+pub type Hosted = BTreeMap<u16, Arc<dyn BytesMachine>>;
+
+/// A command for a user's machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostedCommand<'bytes> {
+    /// The space.
+    pub space: u32,
+    /// The group whose state it is about.
+    pub group: &'bytes str,
+    /// What to do, in the machine's own encoding.
+    pub body: &'bytes [u8],
+}
+
+impl<'bytes> HostedCommand<'bytes> {
+    /// Appends the command's bytes.
+    pub fn encode(&self, writer: &mut Writer) {
+        writer.u32(self.space).bytes(self.group.as_bytes()).raw(self.body);
+    }
+
+    fn decode(bytes: &'bytes [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        Ok(Self { space: reader.u32()?, group: reader.text()?, body: reader.rest() })
+    }
+}
+
+/// Where the state of a machine in a group stands.
+pub fn hosted_id<'name>(
+    catalogue: &Catalogue,
+    space: u32,
+    machine: u16,
+    group: &'name str,
+) -> Result<HostedId<'name>, Rejection> {
+    let name = catalogue.space(space)?.name.as_bytes();
+    Ok(HostedId { bucket: catalogue.buckets.of_group(name, group.as_bytes()), space, machine, group })
+}
+
+/// Checks that every machine that is registered here was brought, in a version that knows what was done with it.
+pub fn check_brought(catalogue: &Catalogue, hosted: &Hosted) -> Result<(), Halt> {
+    for (number, version) in catalogue.machines() {
+        let brought = hosted.get(&number).map(|machine| machine.version());
+        if brought.is_none_or(|brought| brought < version) {
+            return Err(Halt::MachineMissing { number, version, brought });
+        }
+    }
+    Ok(())
+}
+
+/// Applies a command to a user's machine.
+pub(crate) fn apply(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
+    let call = applying.call;
+    let number = (call.machine >> 16) as u16;
+    let registered = applying.catalogue.machine(number);
+    let (Some(machine), Some(version)) = (applying.hosted.get(&number).cloned(), registered) else {
+        return Err(Halt::Newer { what: "machine", found: call.machine, known: crate::machine::MACHINE });
+    };
+    let user_call = UserCall::of(call);
+    if user_call.version > version {
+        return Err(Halt::Newer {
+            what: "machine",
+            found: call.machine,
+            known: u32::from(number) << 16 | u32::from(version),
+        });
+    }
+    let command = HostedCommand::decode(call.body)?;
+    let id = match hosted_id(applying.catalogue, command.space, number, command.group) {
+        Ok(id) => id,
+        Err(rejection) => return Ok(Answer::Rejected(rejection)),
+    };
+    let prefix = applying.keys.hosted(&id);
+    if let Some(session) = call.session {
+        let member = applying.keys.member(session, &id);
+        if applying.state.get(&member)?.is_none() {
+            applying.state.put(member, b"".as_slice());
+            applying.owned = true;
+            machine.created(applying.state, &prefix, &user_call, applying.pushes)?;
+            // They have met, whatever becomes of the command.
+            applying.state.savepoint();
+        }
+    }
+    let mut answer = Writer::new();
+    machine.apply_bytes(applying.state, &prefix, &user_call, command.body, applying.pushes, &mut answer)?;
+    Ok(Answer::Done { commit: call.commit, outcomes: vec![OpOutcome::Hosted(answer.finish())] })
+}
+
+/// A session has ended that a machine has met in a group.
+pub(crate) fn expired(
+    applying: &mut Applying<'_>,
+    bucket: u16,
+    session: u64,
+    (space, number, group): (u32, u16, &str),
+) -> Result<(), Halt> {
+    let id = HostedId { bucket, space, machine: number, group };
+    let key = applying.keys.member(session, &id);
+    applying.state.delete(key);
+    let machine = applying.hosted.get(&number).cloned();
+    let version = applying.catalogue.machine(number);
+    let (Some(machine), Some(version)) = (machine, version) else {
+        return Err(Halt::Inconsistent(format!("E6: session {session} was met by machine {number}, not registered")));
+    };
+    let (wall_us, commit) = (applying.call.stamp.wall_us, applying.call.commit);
+    let call = UserCall { session: Some(session), wall_us, commit, version };
+    let prefix = applying.keys.hosted(&id);
+    machine.expired(applying.state, &prefix, &call, applying.pushes)
+}

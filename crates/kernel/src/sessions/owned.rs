@@ -1,0 +1,129 @@
+//! What a session owns: its claims, the records that live as long as it does, and that machines have met it.
+//!
+//! When a session has ended, the ticks give back what it owned, a bounded number of things each. The entry in the due
+//! index by which they know stands in the bucket up to which nothing is left.
+//!
+//! Touches: `Owned` rows. Keeps: E6 (a row of this index stands exactly where a record says, and what a session owned
+//! is given back when it has ended, nothing else).
+
+use kv::{KeyRange, Order};
+use session::{Halt, SessionEvent};
+
+use super::hosted;
+use crate::changes::Reason;
+use crate::keys::records::{DueClock, OwnedId};
+use crate::keys::sessions::{Owned, OwnedOf, read_owned_suffix};
+use crate::keys::{Keys, ThingId};
+use crate::machine::Applying;
+use crate::records::row::{Numbers, Row};
+use crate::records::{attempt, write};
+
+/// Looking into so many buckets that hold nothing of a session counts as one step.
+const EMPTY_BUCKETS_PER_STEP: u32 = 16;
+
+/// Brings the index up to date with a record that is written.
+pub(crate) fn update(applying: &mut Applying<'_>, record: &ThingId<'_>, before: &Numbers, after: &Numbers) {
+    let claims = (OwnedOf::Claim, before.holder_session, after.holder_session);
+    let lives = (OwnedOf::Life, before.life_session, after.life_session);
+    for (of, before, after) in [claims, lives] {
+        if before == after {
+            continue;
+        }
+        if before != 0 {
+            let key = applying.keys.owned(before, of, record);
+            applying.state.delete(key);
+        }
+        if after != 0 {
+            let key = applying.keys.owned(after, of, record);
+            applying.state.put(key, b"".as_slice());
+            applying.owned = true;
+        }
+    }
+}
+
+/// A session has ended: what it owns is to be given back from now on.
+pub(crate) fn begin_to_give_back(applying: &mut Applying<'_>, event: &SessionEvent<'_>) {
+    if event.owned {
+        let suffix = Keys::due_session_suffix(event.stamp.cluster_us, event.session);
+        applying.change_due(DueClock::Cluster, FIRST_BUCKET, suffix, b"", true);
+    }
+}
+
+const FIRST_BUCKET: u16 = 0;
+
+/// Gives back some of what a session owned. Gives how many steps that was.
+pub(crate) fn give_back(
+    applying: &mut Applying<'_>,
+    bucket: u16,
+    at_us: u64,
+    session: u64,
+    steps_max: u32,
+) -> Result<u32, Halt> {
+    let buckets = applying.catalogue.buckets.count();
+    let mut empty = 0;
+    for at in bucket..buckets {
+        let found = owned_in(applying, at, session, steps_max as usize)?;
+        if found.is_empty() {
+            empty += 1;
+            if empty < EMPTY_BUCKETS_PER_STEP * steps_max {
+                continue;
+            }
+        }
+        let steps = u32::try_from(found.len()).expect("bounded by the steps") + empty / EMPTY_BUCKETS_PER_STEP;
+        for owned in &found {
+            end(applying, at, session, owned)?;
+        }
+        move_on(applying, session, at_us, (bucket, Some(at)));
+        return Ok(steps.max(1));
+    }
+    move_on(applying, session, at_us, (bucket, None));
+    Ok((empty / EMPTY_BUCKETS_PER_STEP).max(1))
+}
+
+/// Moves the due entry to the bucket up to which nothing is left, or removes it.
+fn move_on(applying: &mut Applying<'_>, session: u64, at_us: u64, (from, to): (u16, Option<u16>)) {
+    if to == Some(from) {
+        return;
+    }
+    applying.change_due(DueClock::Cluster, from, Keys::due_session_suffix(at_us, session), b"", false);
+    if let Some(to) = to {
+        applying.change_due(DueClock::Cluster, to, Keys::due_session_suffix(at_us, session), b"", true);
+    }
+}
+
+fn owned_in(applying: &Applying<'_>, bucket: u16, session: u64, limit: usize) -> Result<Vec<Owned>, Halt> {
+    let prefix = applying.keys.owned_prefix(bucket, session);
+    let mut found = Vec::new();
+    for row in applying.state.scan(&KeyRange::prefix(&prefix), Order::Ascending).take(limit) {
+        let owned = read_owned_suffix(&row?.0[prefix.len()..]);
+        found.push(owned.ok_or_else(|| Halt::Inconsistent(format!("E6: session {session} owns an unknown thing")))?);
+    }
+    Ok(found)
+}
+
+fn end(applying: &mut Applying<'_>, bucket: u16, session: u64, owned: &Owned) -> Result<(), Halt> {
+    match owned {
+        Owned::Member { space, machine, group } => {
+            hosted::expired(applying, bucket, session, (*space, *machine, group))
+        }
+        Owned::Claim(id) | Owned::Life(id) => {
+            let record = id.in_bucket(bucket);
+            let row = applying.state.get(&applying.keys.record(&record))?;
+            let row = row.ok_or_else(|| Halt::Inconsistent(format!("E6: session {session} owns {id:?}, not there")))?;
+            let row = Row::decode(&row)?;
+            if !is_live(applying, id) {
+                return write::erase(applying, &record, &row);
+            }
+            if matches!(owned, Owned::Claim(_)) {
+                attempt::rescue(applying, &record, &row, Reason::SessionEnded)
+            } else {
+                write::remove(applying, &record, &row, Reason::SessionEnded).map(|_| ())
+            }
+        }
+    }
+}
+
+fn is_live(applying: &Applying<'_>, id: &OwnedId) -> bool {
+    let space = applying.catalogue.space(id.space);
+    space.is_ok_and(|space| space.live_branch(id.branch).is_ok())
+}

@@ -1,0 +1,230 @@
+//! The commands of sessions themselves, and their answers, as bytes; `docs/formats/sessions.md`.
+//!
+//! They carry no request number: doing one of them twice is harmless. A creation that is sent twice makes two
+//! sessions, of which the client uses one and the other expires.
+
+use kv::{DecodeError, Reader, Writer};
+
+/// This machine's number (0) and the version of its commands (1).
+pub const SESSIONS: u32 = 0x0000_0001;
+
+/// A command of the session machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionCommand {
+    /// A session begins. Its number is the command's.
+    Create {
+        /// For how long it lives without a sign of its client, in µs.
+        timeout_us: u64,
+        /// What the client says of itself.
+        capabilities: Vec<(String, Vec<u8>)>,
+    },
+    /// The client has dealt with the pushes up to this one.
+    Acknowledge {
+        /// The session.
+        session: u64,
+        /// The last push.
+        upto: u64,
+    },
+    /// These sessions end, with everything that is kept for them.
+    Expire {
+        /// The sessions.
+        sessions: Vec<u64>,
+    },
+    /// Gives the pushes that were last sent before a time, and notes that they are sent now.
+    RequestsForRetry {
+        /// Wall time in µs.
+        sent_before_us: u64,
+        /// How many at most.
+        limit: u32,
+    },
+}
+
+/// What the session machine answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionAnswer {
+    /// The session with this number was created.
+    Created(u64),
+    /// It was done; so many sessions or pushes were touched.
+    Done(u64),
+    /// Pushes to be sent again.
+    Retry(Vec<PendingPush>),
+}
+
+/// A push that its session has not acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingPush {
+    /// The session.
+    pub session: u64,
+    /// Its number in the session, from 1.
+    pub number: u64,
+    /// When it was last sent: at first, when it was made. Wall time in µs.
+    pub last_sent_us: u64,
+    /// What is pushed.
+    pub payload: Vec<u8>,
+}
+
+const CREATE: u8 = 1;
+const ACKNOWLEDGE: u8 = 2;
+const EXPIRE: u8 = 3;
+const REQUESTS_FOR_RETRY: u8 = 4;
+
+impl SessionCommand {
+    /// Appends the command's bytes.
+    pub fn encode(&self, writer: &mut Writer) {
+        match self {
+            SessionCommand::Create { timeout_us, capabilities } => {
+                writer.u8(CREATE).u64(*timeout_us);
+                encode_capabilities(writer, capabilities);
+            }
+            SessionCommand::Acknowledge { session, upto } => {
+                writer.u8(ACKNOWLEDGE).u64(*session).u64(*upto);
+            }
+            SessionCommand::Expire { sessions } => {
+                writer.u8(EXPIRE).varint(sessions.len() as u64);
+                for session in sessions {
+                    writer.u64(*session);
+                }
+            }
+            SessionCommand::RequestsForRetry { sent_before_us, limit } => {
+                writer.u8(REQUESTS_FOR_RETRY).u64(*sent_before_us).u32(*limit);
+            }
+        }
+    }
+
+    /// Reads a command that fills `bytes`.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let command = match reader.u8()? {
+            CREATE => {
+                SessionCommand::Create { timeout_us: reader.u64()?, capabilities: decode_capabilities(&mut reader)? }
+            }
+            ACKNOWLEDGE => SessionCommand::Acknowledge { session: reader.u64()?, upto: reader.u64()? },
+            EXPIRE => {
+                let mut sessions = Vec::new();
+                for _ in 0..reader.varint()? {
+                    sessions.push(reader.u64()?);
+                }
+                SessionCommand::Expire { sessions }
+            }
+            REQUESTS_FOR_RETRY => {
+                SessionCommand::RequestsForRetry { sent_before_us: reader.u64()?, limit: reader.u32()? }
+            }
+            _ => {
+                return Err(DecodeError { what: "a command of sessions of an unknown kind" });
+            }
+        };
+        reader.end().map(|()| command)
+    }
+}
+
+pub(crate) fn encode_capabilities(writer: &mut Writer, capabilities: &[(String, Vec<u8>)]) {
+    writer.varint(capabilities.len() as u64);
+    for (name, value) in capabilities {
+        writer.bytes(name.as_bytes()).bytes(value);
+    }
+}
+
+pub(crate) fn decode_capabilities(reader: &mut Reader<'_>) -> Result<Vec<(String, Vec<u8>)>, DecodeError> {
+    let mut capabilities = Vec::new();
+    for _ in 0..reader.varint()? {
+        capabilities.push((reader.text()?.to_owned(), reader.bytes()?.to_vec()));
+    }
+    Ok(capabilities)
+}
+
+const CREATED: u8 = 1;
+const DONE: u8 = 2;
+const RETRY: u8 = 3;
+
+impl SessionAnswer {
+    /// Appends the answer's bytes.
+    pub fn encode(&self, writer: &mut Writer) {
+        match self {
+            SessionAnswer::Created(session) => {
+                writer.u8(CREATED).u64(*session);
+            }
+            SessionAnswer::Done(count) => {
+                writer.u8(DONE).u64(*count);
+            }
+            SessionAnswer::Retry(pushes) => {
+                writer.u8(RETRY).varint(pushes.len() as u64);
+                for push in pushes {
+                    writer.u64(push.session).u64(push.number).u64(push.last_sent_us).bytes(&push.payload);
+                }
+            }
+        }
+    }
+
+    /// Reads an answer that fills `bytes`.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let answer = match reader.u8()? {
+            CREATED => SessionAnswer::Created(reader.u64()?),
+            DONE => SessionAnswer::Done(reader.u64()?),
+            RETRY => {
+                let mut pushes = Vec::new();
+                for _ in 0..reader.varint()? {
+                    pushes.push(PendingPush {
+                        session: reader.u64()?,
+                        number: reader.u64()?,
+                        last_sent_us: reader.u64()?,
+                        payload: reader.bytes()?.to_vec(),
+                    });
+                }
+                SessionAnswer::Retry(pushes)
+            }
+            _ => {
+                return Err(DecodeError { what: "an answer of sessions of an unknown kind" });
+            }
+        };
+        reader.end().map(|()| answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The bytes of `docs/formats/sessions.md`. A change here is a change of the format.
+    #[test]
+    fn golden_commands() {
+        let commands = [
+            (
+                SessionCommand::Create { timeout_us: 10, capabilities: vec![("v".into(), b"2".to_vec())] },
+                "010a00000000000000010100000076".to_owned() + "0100000032",
+            ),
+            (SessionCommand::Acknowledge { session: 7, upto: 3 }, "0207000000000000000300000000000000".to_owned()),
+            (SessionCommand::Expire { sessions: vec![7] }, "03010700000000000000".to_owned()),
+            (SessionCommand::RequestsForRetry { sent_before_us: 5, limit: 9 }, "04050000000000000009000000".to_owned()),
+        ];
+        for (command, expected) in commands {
+            let mut writer = Writer::new();
+            command.encode(&mut writer);
+            assert_eq!(hex(writer.as_slice()), expected);
+            assert_eq!(SessionCommand::decode(writer.as_slice()), Ok(command));
+        }
+    }
+
+    #[test]
+    fn golden_answers() {
+        let push = PendingPush { session: 7, number: 1, last_sent_us: 2, payload: b"p".to_vec() };
+        let answers = [
+            (SessionAnswer::Created(7), "010700000000000000".to_owned()),
+            (SessionAnswer::Done(2), "020200000000000000".to_owned()),
+            (
+                SessionAnswer::Retry(vec![push]),
+                "0301070000000000000001000000000000000200000000000000".to_owned() + "0100000070",
+            ),
+        ];
+        for (answer, expected) in answers {
+            let mut writer = Writer::new();
+            answer.encode(&mut writer);
+            assert_eq!(hex(writer.as_slice()), expected);
+            assert_eq!(SessionAnswer::decode(writer.as_slice()), Ok(answer));
+        }
+    }
+}

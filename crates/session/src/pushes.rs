@@ -1,0 +1,188 @@
+//! Pushes: what a machine sends to sessions, kept until they are acknowledged. (Server requests, in the words of the
+//! contract's origin.)
+//!
+//! Keeps: E5 (a session's pushes are numbered from 1 without a gap, and each is kept until its session acknowledges it
+//! or ends).
+
+use kv::{Order, Reader, Staging, View, Writer};
+
+use crate::command::PendingPush;
+use crate::head::Head;
+use crate::keys::SessionKeys;
+use crate::limits::SessionLimits;
+use crate::machine::Halt;
+
+const FORMAT: u8 = 1;
+
+/// What a command sends to sessions. Each may be any session that the shard knows; what is sent to others is dropped.
+#[derive(Debug, Default)]
+pub struct Pushes {
+    sent: Vec<(u64, Vec<u8>)>,
+}
+
+impl Pushes {
+    /// Sends `payload` to a session.
+    pub fn push(&mut self, session: u64, payload: impl Into<Vec<u8>>) {
+        self.sent.push((session, payload.into()));
+    }
+
+    /// How many were sent so far.
+    pub fn count(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// Takes back all but the first `count`.
+    pub fn truncate(&mut self, count: usize) {
+        self.sent.truncate(count);
+    }
+
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (u64, Vec<u8>)> {
+        self.sent.drain(..)
+    }
+}
+
+fn encode(writer: &mut Writer, last_sent_us: u64, payload: &[u8]) {
+    writer.u8(FORMAT).u64(last_sent_us).raw(payload);
+}
+
+fn decode(session: u64, key: &[u8], row: &[u8]) -> Result<PendingPush, Halt> {
+    let number = SessionKeys::last_number(key).ok_or_else(|| Halt::Inconsistent("E5: a push without number".into()))?;
+    let read = || {
+        let mut reader = Reader::new(row);
+        reader.format(FORMAT)?;
+        Ok(PendingPush { session, number, last_sent_us: reader.u64()?, payload: reader.rest().to_vec() })
+    };
+    read().map_err(|error| Halt::Undecodable { what: "a push", error })
+}
+
+/// Adds a push to a session; false if it has more than it may have.
+pub(crate) fn add(
+    state: &mut Staging,
+    keys: &SessionKeys,
+    limits: &SessionLimits,
+    (session, head): (u64, &mut Head),
+    now_us: u64,
+    payload: &[u8],
+) -> bool {
+    let count = head.last_push - head.acknowledged;
+    let bytes = head.push_bytes + payload.len() as u64;
+    if count >= limits.session_pushes_max.into() || bytes > limits.session_push_bytes_max.into() {
+        return false;
+    }
+    head.last_push += 1;
+    head.push_bytes = bytes;
+    state.put_encoded(keys.push(session, head.last_push), |writer| encode(writer, now_us, payload));
+    if head.sent_entry_us == 0 {
+        head.sent_entry_us = now_us;
+        state.put(keys.sent(now_us, session), b"".as_slice());
+    }
+    true
+}
+
+/// Removes the pushes up to one. Gives how many those were.
+pub(crate) fn acknowledge(
+    state: &mut Staging,
+    keys: &SessionKeys,
+    (session, head): (u64, &mut Head),
+    upto: u64,
+) -> Result<u64, Halt> {
+    let upto = upto.min(head.last_push);
+    if upto <= head.acknowledged {
+        return Ok(0);
+    }
+    for number in head.acknowledged + 1..=upto {
+        let key = keys.push(session, number);
+        let gone = || Halt::Inconsistent(format!("E5: push {number} of session {session} is gone"));
+        let push = decode(session, &key, &state.get(&key)?.ok_or_else(gone)?)?;
+        head.push_bytes -= push.payload.len() as u64;
+        state.delete(key);
+    }
+    let removed = upto - head.acknowledged;
+    head.acknowledged = upto;
+    if head.acknowledged == head.last_push && head.sent_entry_us != 0 {
+        state.delete(keys.sent(head.sent_entry_us, session));
+        head.sent_entry_us = 0;
+    }
+    Ok(removed)
+}
+
+/// Removes everything that is kept for the pushes of a session.
+pub(crate) fn remove_all(state: &mut Staging, keys: &SessionKeys, session: u64, head: &Head) {
+    for number in head.acknowledged + 1..=head.last_push {
+        state.delete(keys.push(session, number));
+    }
+    if head.sent_entry_us != 0 {
+        state.delete(keys.sent(head.sent_entry_us, session));
+    }
+}
+
+/// The sessions that may have pushes that were last sent before a time, at most so many.
+pub(crate) fn sessions_to_retry(
+    state: &Staging,
+    keys: &SessionKeys,
+    before_us: u64,
+    limit: usize,
+) -> Result<Vec<u64>, Halt> {
+    let mut sessions = Vec::new();
+    for row in state.scan(&keys.sent_before(before_us), Order::Ascending).take(limit) {
+        let number = SessionKeys::last_number(&row?.0);
+        sessions.push(number.ok_or_else(|| Halt::Inconsistent("E5: a place without a session".into()))?);
+    }
+    Ok(sessions)
+}
+
+/// Takes those pushes of a session that were last sent before a time, and notes that they are sent now.
+pub(crate) fn retry(
+    state: &mut Staging,
+    keys: &SessionKeys,
+    (session, head): (u64, &mut Head),
+    (before_us, now_us): (u64, u64),
+    found: &mut Vec<PendingPush>,
+    limit: usize,
+) -> Result<(), Halt> {
+    let mut oldest_us = u64::MAX;
+    let mut stamped = Vec::new();
+    for row in state.scan(&keys.pushes_after(session, head.acknowledged), Order::Ascending) {
+        let (key, row) = row?;
+        let push = decode(session, &key, &row)?;
+        if push.last_sent_us < before_us && found.len() + stamped.len() < limit {
+            oldest_us = oldest_us.min(now_us);
+            stamped.push((key, push));
+        } else {
+            oldest_us = oldest_us.min(push.last_sent_us);
+        }
+    }
+    for (key, push) in stamped {
+        state.put_encoded(key, |writer| encode(writer, now_us, &push.payload));
+        found.push(PendingPush { last_sent_us: now_us, ..push });
+    }
+    if oldest_us != head.sent_entry_us {
+        state.delete(keys.sent(head.sent_entry_us, session));
+        state.put(keys.sent(oldest_us, session), b"".as_slice());
+        head.sent_entry_us = oldest_us;
+    }
+    Ok(())
+}
+
+/// The pushes of a session after one, in order, at most so many.
+pub fn pushes_after(
+    view: &dyn View,
+    keys: &SessionKeys,
+    session: u64,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<PendingPush>, Halt> {
+    let rows = view.scan(&keys.pushes_after(session, after), Order::Ascending).take(limit);
+    rows.map(|row| row.map_err(Halt::from).and_then(|(key, row)| decode(session, &key, &row))).collect()
+}
+
+/// Whether any session has a push that is not acknowledged. A hint: it can be otherwise when something is done about it.
+pub fn has_pending(view: &dyn View, keys: &SessionKeys) -> Result<bool, Halt> {
+    has_overdue(view, keys, u64::MAX)
+}
+
+/// Whether any session may have a push that was last sent before a time. A hint, as [`has_pending`] is; the command
+/// [`RequestsForRetry`](crate::SessionCommand::RequestsForRetry) decides.
+pub fn has_overdue(view: &dyn View, keys: &SessionKeys, sent_before_us: u64) -> Result<bool, Halt> {
+    Ok(view.scan(&keys.sent_before(sent_before_us), Order::Ascending).next().transpose()?.is_some())
+}

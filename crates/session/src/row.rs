@@ -1,0 +1,60 @@
+//! The row of a session that is written when it is created; `docs/formats/sessions.md`.
+
+use kv::{DecodeError, Order, Reader, View, Writer};
+
+use crate::command::{decode_capabilities, encode_capabilities};
+use crate::keys::SessionKeys;
+use crate::machine::Halt;
+
+const FORMAT: u8 = 1;
+
+/// What is known of a session from its creation on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    /// For how long it lives without a sign of its client, in µs.
+    pub timeout_us: u64,
+    /// When it was created, wall time in µs.
+    pub created_us: u64,
+    /// Whether it did not take its pushes and is to be ended.
+    pub broken: bool,
+    /// What the client said of itself.
+    pub capabilities: Vec<(String, Vec<u8>)>,
+}
+
+impl SessionRow {
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        writer.u8(FORMAT).bool(self.broken).u64(self.timeout_us).u64(self.created_us);
+        encode_capabilities(writer, &self.capabilities);
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Halt> {
+        let read = || {
+            let mut reader = Reader::new(bytes);
+            reader.format(FORMAT)?;
+            let broken = reader.bool()?;
+            let (timeout_us, created_us) = (reader.u64()?, reader.u64()?);
+            let capabilities = decode_capabilities(&mut reader)?;
+            reader.end().map(|()| Self { timeout_us, created_us, broken, capabilities })
+        };
+        read().map_err(|error| Halt::Undecodable { what: "the row of a session", error })
+    }
+}
+
+/// A session by its number.
+pub fn session(view: &dyn View, keys: &SessionKeys, session: u64) -> Result<Option<SessionRow>, Halt> {
+    view.get(&keys.session(session))?.map(|row| SessionRow::decode(&row)).transpose()
+}
+
+/// All sessions after a number, in the order of their numbers.
+pub fn sessions<'view>(
+    view: &'view dyn View,
+    keys: &SessionKeys,
+    after: u64,
+) -> impl Iterator<Item = Result<(u64, SessionRow), Halt>> + 'view {
+    let range = keys.sessions().after(&keys.session(after));
+    view.scan(&range, Order::Ascending).map(|row| {
+        let (key, row) = row?;
+        let number = SessionKeys::last_number(&key).ok_or(DecodeError { what: "the key of a session" })?;
+        Ok((number, SessionRow::decode(&row)?))
+    })
+}

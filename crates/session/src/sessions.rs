@@ -1,0 +1,357 @@
+//! The session machine: every request of a session is executed at most once, and answered the same each time.
+//!
+//! Keeps: E1 (a command of a session that is not known is never executed), E2 (a request is executed once: sent again it
+//! gets the stored answer, or `Evicted` when its client has said that it waits no more), E4 and E5.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use kv::{Reader, Staging, Writer};
+
+use crate::command::{PendingPush, SESSIONS, SessionAnswer, SessionCommand};
+use crate::envelope::Envelope;
+use crate::head::Head;
+use crate::keys::SessionKeys;
+use crate::limits::{Bound, SessionLimits};
+use crate::machine::{Call, Execution, Halt, Machine, SessionEvent, Stamp};
+use crate::pushes::{self, Pushes};
+use crate::reply::Reply;
+use crate::row::SessionRow;
+
+/// Heads that are kept in memory between entries.
+const HEADS_KEPT_MAX: usize = 2_048;
+
+/// Pushes that one command gives to be sent again, whatever it asks for.
+const RETRY_PUSHES_MAX: usize = 1_024;
+
+/// Applies commands to a machine, those of sessions at most once.
+pub struct SessionMachine<M> {
+    machine: M,
+    keys: SessionKeys,
+    heads: Heads,
+    /// How many sessions there are, once somebody had to know.
+    count: Option<u64>,
+    count_changed: bool,
+    pushes: Pushes,
+    changed: ChangedSessions,
+}
+
+/// Heads as they are after the commands so far.
+#[derive(Default)]
+struct Heads {
+    /// Those of the entry at hand. The ones that have changed are written at its end.
+    touched: BTreeMap<u64, Touched>,
+    /// Some of those that earlier entries touched, as they are stored.
+    kept: BTreeMap<u64, Head>,
+}
+
+struct Touched {
+    head: Head,
+    changed: bool,
+}
+
+/// What an entry changed in sessions, for whoever watches over them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangedSessions {
+    /// Sessions that were created, with how long each lives without a sign of its client, in µs.
+    pub created: Vec<(u64, u64)>,
+    /// Sessions that have ended.
+    pub expired: Vec<u64>,
+    /// Sessions that got a push.
+    pub pushed: Vec<u64>,
+    /// Sessions that did not take their pushes and are to be ended.
+    pub broken: Vec<u64>,
+}
+
+impl<M: Machine> SessionMachine<M> {
+    /// Sessions around `machine`, with keys of their own.
+    pub fn new(machine: M, keys: SessionKeys) -> Self {
+        Self {
+            machine,
+            keys,
+            heads: Heads::default(),
+            count: None,
+            count_changed: false,
+            pushes: Pushes::default(),
+            changed: ChangedSessions::default(),
+        }
+    }
+
+    /// The machine inside.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// The machine inside, for what it does between commands.
+    pub fn machine_mut(&mut self) -> &mut M {
+        &mut self.machine
+    }
+
+    /// Applies one command, given as the bytes of its envelope, and writes the bytes of a [`Reply`].
+    pub fn apply(
+        &mut self,
+        state: &mut Staging,
+        limits: &SessionLimits,
+        stamp: Stamp,
+        commit: u64,
+        command: &[u8],
+        reply: &mut Writer,
+    ) -> Result<(), Halt> {
+        let envelope = Envelope::decode(command)?;
+        let call = Call {
+            machine: envelope.machine,
+            session: envelope.session,
+            catalogue_revision: envelope.catalogue_revision,
+            body: envelope.body,
+            stamp,
+            commit,
+        };
+        match envelope.session {
+            Some(session) => self.request(state, limits, session, &envelope, &call, reply),
+            None if envelope.machine == SESSIONS => {
+                let command = SessionCommand::decode(envelope.body)?;
+                self.session_command(state, limits, &call, command, reply)
+            }
+            None => {
+                Reply::begin_answer(reply);
+                self.machine.apply(state, &call, &mut self.pushes, reply)?;
+                self.deliver(state, limits, stamp)
+            }
+        }
+    }
+
+    /// A request of a session: refused, answered again, or executed.
+    fn request(
+        &mut self,
+        state: &mut Staging,
+        limits: &SessionLimits,
+        session: u64,
+        envelope: &Envelope<'_>,
+        call: &Call<'_>,
+        reply: &mut Writer,
+    ) -> Result<(), Halt> {
+        let Self { machine, keys, heads, pushes, .. } = self;
+        let Some(kept) = heads.find(state, keys, session)?.filter(|kept| !kept.head.broken) else {
+            Reply::SessionExpired.encode(reply);
+            return Ok(());
+        };
+        let floor_before = kept.head.floor;
+        kept.head.raise_floor(state, keys, session, envelope.lowest_pending);
+        kept.changed |= kept.head.floor != floor_before;
+        let floor = kept.head.floor;
+        if envelope.request < floor {
+            Reply::Evicted { floor }.encode(reply);
+            return Ok(());
+        }
+        if let Some(answer) = kept.head.answer(state, keys, session, envelope.request)? {
+            Reply::Stored(&answer).encode(reply);
+            return Ok(());
+        }
+        if let Some((bound, max)) = kept.head.reached(limits) {
+            Reply::Busy { bound, max }.encode(reply);
+            return Ok(());
+        }
+        // What the floor has freed stays so, whatever the machine does with its command.
+        state.savepoint();
+        Reply::begin_answer(reply);
+        let answer_start = reply.len();
+        match machine.apply(state, call, pushes, reply)? {
+            Execution::NotYet => {}
+            Execution::Decided { owned } => {
+                kept.head.store(envelope.request, &reply.as_slice()[answer_start..]);
+                kept.head.owned |= owned;
+                kept.changed = true;
+            }
+        }
+        self.deliver(state, limits, call.stamp)
+    }
+
+    fn session_command(
+        &mut self,
+        state: &mut Staging,
+        limits: &SessionLimits,
+        call: &Call<'_>,
+        command: SessionCommand,
+        reply: &mut Writer,
+    ) -> Result<(), Halt> {
+        let answer = match command {
+            SessionCommand::Create { timeout_us, capabilities } => {
+                let max = limits.sessions_max.into();
+                if self.count(state)? >= max {
+                    Reply::Busy { bound: Bound::Sessions, max }.encode(reply);
+                    return Ok(());
+                }
+                self.create(state, limits, call, timeout_us, capabilities)?
+            }
+            SessionCommand::Acknowledge { session, upto } => {
+                let Some(kept) = self.heads.find(state, &self.keys, session)? else {
+                    Reply::SessionExpired.encode(reply);
+                    return Ok(());
+                };
+                let removed = pushes::acknowledge(state, &self.keys, (session, &mut kept.head), upto)?;
+                kept.changed |= removed > 0;
+                SessionAnswer::Done(removed)
+            }
+            SessionCommand::Expire { sessions } => {
+                let mut ended = 0;
+                for session in sessions {
+                    ended += u64::from(self.expire(state, limits, call, session)?);
+                }
+                SessionAnswer::Done(ended)
+            }
+            SessionCommand::RequestsForRetry { sent_before_us, limit } => {
+                let limit = RETRY_PUSHES_MAX.min(limit as usize);
+                SessionAnswer::Retry(self.requests_for_retry(state, call.stamp, sent_before_us, limit)?)
+            }
+        };
+        Reply::begin_answer(reply);
+        answer.encode(reply);
+        Ok(())
+    }
+
+    fn create(
+        &mut self,
+        state: &mut Staging,
+        limits: &SessionLimits,
+        call: &Call<'_>,
+        timeout_us: u64,
+        capabilities: Vec<(String, Vec<u8>)>,
+    ) -> Result<SessionAnswer, Halt> {
+        let session = call.commit;
+        let row = SessionRow { timeout_us, created_us: call.stamp.wall_us, broken: false, capabilities };
+        state.put_encoded(self.keys.session(session), |writer| row.encode(writer));
+        self.heads.touched.insert(session, Touched { head: Head::new(), changed: true });
+        self.add_to_count(state, 1)?;
+        self.changed.created.push((session, timeout_us));
+        let (stamp, commit) = (call.stamp, call.commit);
+        let event = SessionEvent { session, capabilities: &row.capabilities, owned: false, stamp, commit };
+        self.machine.on_session_created(state, &event, &mut self.pushes)?;
+        self.deliver(state, limits, stamp)?;
+        Ok(SessionAnswer::Created(session))
+    }
+
+    /// Ends a session; false if there is none.
+    fn expire(
+        &mut self,
+        state: &mut Staging,
+        limits: &SessionLimits,
+        call: &Call<'_>,
+        session: u64,
+    ) -> Result<bool, Halt> {
+        if self.heads.find(state, &self.keys, session)?.is_none() {
+            return Ok(false);
+        }
+        let Touched { head, .. } = self.heads.touched.remove(&session).expect("it was found");
+        let (stamp, commit) = (call.stamp, call.commit);
+        let event = SessionEvent { session, capabilities: &[], owned: head.owned, stamp, commit };
+        self.machine.on_session_expired(state, &event, &mut self.pushes)?;
+        pushes::remove_all(state, &self.keys, session, &head);
+        head.remove(state, &self.keys, session);
+        state.delete(self.keys.session(session));
+        self.add_to_count(state, -1)?;
+        self.changed.expired.push(session);
+        // Behind the removal: what the machine sends to the session that ends is dropped, the rest arrives.
+        self.deliver(state, limits, stamp)?;
+        Ok(true)
+    }
+
+    fn requests_for_retry(
+        &mut self,
+        state: &mut Staging,
+        stamp: Stamp,
+        sent_before_us: u64,
+        limit: usize,
+    ) -> Result<Vec<PendingPush>, Halt> {
+        let mut found = Vec::new();
+        for session in pushes::sessions_to_retry(state, &self.keys, sent_before_us, limit)? {
+            let kept = self.heads.find(state, &self.keys, session)?;
+            let kept = kept.ok_or_else(|| Halt::Inconsistent(format!("E5: pushes of session {session}, not known")))?;
+            let times = (sent_before_us, stamp.wall_us);
+            pushes::retry(state, &self.keys, (session, &mut kept.head), times, &mut found, limit)?;
+            kept.changed = true;
+        }
+        Ok(found)
+    }
+
+    /// Hands what the machine has sent to the sessions.
+    fn deliver(&mut self, state: &mut Staging, limits: &SessionLimits, stamp: Stamp) -> Result<(), Halt> {
+        let Self { keys, heads, pushes, changed, .. } = self;
+        for (session, payload) in pushes.drain() {
+            let Some(kept) = heads.find(state, keys, session)?.filter(|kept| !kept.head.broken) else {
+                continue;
+            };
+            kept.changed = true;
+            if pushes::add(state, keys, limits, (session, &mut kept.head), stamp.wall_us, &payload) {
+                changed.pushed.push(session);
+                continue;
+            }
+            kept.head.broken = true;
+            changed.broken.push(session);
+            let row = state.get(&keys.session(session))?;
+            let row = row.ok_or_else(|| Halt::Inconsistent(format!("E1: session {session} has a head and no row")))?;
+            let row = SessionRow { broken: true, ..SessionRow::decode(&row)? };
+            state.put_encoded(keys.session(session), |writer| row.encode(writer));
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, state: &Staging) -> Result<u64, Halt> {
+        if let Some(count) = self.count {
+            return Ok(count);
+        }
+        let count = match state.get(&self.keys.count())? {
+            Some(row) => Reader::new(&row).u64().map_err(|error| Halt::Undecodable { what: "a count", error })?,
+            None => 0,
+        };
+        self.count = Some(count);
+        Ok(count)
+    }
+
+    fn add_to_count(&mut self, state: &Staging, by: i64) -> Result<(), Halt> {
+        let count = self.count(state)?.checked_add_signed(by);
+        self.count = Some(count.ok_or_else(|| Halt::Inconsistent("E1: fewer than no sessions".into()))?);
+        self.count_changed = true;
+        Ok(())
+    }
+
+    /// Writes what is written once for a whole entry, and says what it changed in sessions.
+    pub fn finish_entry(&mut self, state: &mut Staging) -> ChangedSessions {
+        self.heads.write(state, &self.keys);
+        if std::mem::take(&mut self.count_changed) {
+            let count = self.count.unwrap_or_default();
+            state.put_encoded(self.keys.count(), |writer| {
+                writer.u64(count);
+            });
+        }
+        std::mem::take(&mut self.changed)
+    }
+}
+
+impl Heads {
+    /// The head of a session, if there is such a session.
+    fn find(&mut self, state: &Staging, keys: &SessionKeys, session: u64) -> Result<Option<&mut Touched>, Halt> {
+        Ok(match self.touched.entry(session) {
+            Entry::Occupied(touched) => Some(touched.into_mut()),
+            Entry::Vacant(vacant) => {
+                let head = match self.kept.remove(&session) {
+                    Some(head) => Some(head),
+                    None => state.get(&keys.head(session))?.map(|row| Head::decode(&row)).transpose()?,
+                };
+                head.map(|head| vacant.insert(Touched { head, changed: false }))
+            }
+        })
+    }
+
+    /// Writes those that have changed.
+    fn write(&mut self, state: &mut Staging, keys: &SessionKeys) {
+        for (session, Touched { mut head, changed }) in std::mem::take(&mut self.touched) {
+            if changed {
+                head.write(state, keys, session);
+            }
+            self.kept.insert(session, head);
+        }
+        if self.kept.len() > HEADS_KEPT_MAX {
+            self.kept.clear();
+        }
+    }
+}

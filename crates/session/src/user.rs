@@ -1,0 +1,317 @@
+//! A machine that somebody brings: typed commands, state of its own, and nothing to know of sessions, images or bytes
+//! on disk.
+
+use kv::{Bytes, DecodeError, Key, KeyRange, KvError, Order, Reader, Staging, View, Writer};
+
+use crate::machine::{Call, Halt, SessionEvent};
+use crate::pushes::Pushes;
+
+/// A command of a machine. It says what it is answered with, and how both go into bytes.
+pub trait Command: Sized {
+    /// What it is answered with. What goes wrong is part of it: a machine has no other way to say no.
+    type Response;
+
+    /// Appends the command's bytes.
+    fn encode(&self, writer: &mut Writer);
+
+    /// Reads a command that fills `bytes`.
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError>;
+
+    /// Appends a response's bytes.
+    fn encode_response(response: &Self::Response, writer: &mut Writer);
+
+    /// Reads a response that fills `bytes`.
+    fn decode_response(bytes: &[u8]) -> Result<Self::Response, DecodeError>;
+}
+
+/// A deterministic machine that somebody brings: each of its commands is executed once, whatever is lost on the way.
+///
+/// # Duties
+/// - What a method answers, writes and pushes depends on its state and its arguments alone: no clock (the time is in
+///   [`UserCall`]), no randomness, no hash order, no memory of its own.
+/// - The only error is one that the state gave.
+pub trait UserMachine: Send + Sync + 'static {
+    /// The machine's number, above 255; chosen once, never changed.
+    const NUMBER: u16;
+    /// The version of its commands and of what it does with them. A newer one must know the older ones' commands.
+    const VERSION: u16;
+
+    /// What it is asked.
+    type Command: Command;
+
+    /// Does what a command asks and gives the response.
+    fn apply(
+        &self,
+        state: &mut UserState<'_>,
+        call: &UserCall,
+        command: Self::Command,
+        pushes: &mut Pushes,
+    ) -> Result<<Self::Command as Command>::Response, KvError>;
+
+    /// A session is new to this state.
+    fn on_session_created(
+        &self,
+        state: &mut UserState<'_>,
+        call: &UserCall,
+        session: u64,
+        pushes: &mut Pushes,
+    ) -> Result<(), KvError>;
+
+    /// A session that this state has met has ended. Pushes to it are dropped, those to others arrive.
+    fn on_session_expired(
+        &self,
+        state: &mut UserState<'_>,
+        call: &UserCall,
+        session: u64,
+        pushes: &mut Pushes,
+    ) -> Result<(), KvError>;
+}
+
+/// The circumstances of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserCall {
+    /// The session that sent it, if one did.
+    pub session: Option<u64>,
+    /// The time, UTC in µs, the same on every replica.
+    pub wall_us: u64,
+    /// The number of the command among all that were applied.
+    pub commit: u64,
+    /// The version of the machine that the command was made for.
+    pub version: u16,
+}
+
+impl UserCall {
+    /// The circumstances of a call.
+    pub fn of(call: &Call<'_>) -> Self {
+        let version = (call.machine & 0xffff) as u16;
+        Self { session: call.session, wall_us: call.stamp.wall_us, commit: call.commit, version }
+    }
+
+    /// The circumstances of a session that begins or ends.
+    pub fn of_event(event: &SessionEvent<'_>, version: u16) -> Self {
+        Self { session: Some(event.session), wall_us: event.stamp.wall_us, commit: event.commit, version }
+    }
+}
+
+/// The number of a machine and its version, as envelopes have it.
+pub fn machine_id(number: u16, version: u16) -> u32 {
+    u32::from(number) << 16 | u32::from(version)
+}
+
+/// Bytes of a key of a user's machine.
+pub const USER_KEY_BYTES_MAX: usize = 1024;
+/// Bytes of a value of a user's machine.
+pub const USER_VALUE_BYTES_MAX: usize = 1 << 20;
+
+/// Why a command of a user's machine was refused by the framework. It changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The machine cannot read it.
+    Undecodable,
+    /// The machine wanted to write a key that is too long.
+    KeyTooLong {
+        /// Its bytes.
+        got: u64,
+    },
+    /// The machine wanted to write a value that is too long.
+    ValueTooLong {
+        /// Its bytes.
+        got: u64,
+    },
+}
+
+/// The state of a user's machine: rows by keys of its own choice, in a place where nothing else is.
+pub struct UserState<'state> {
+    state: &'state mut Staging,
+    prefix: Key,
+    refused: Option<Refused>,
+}
+
+impl<'state> UserState<'state> {
+    /// The state below a prefix.
+    pub fn new(state: &'state mut Staging, prefix: Key) -> Self {
+        Self { state, prefix, refused: None }
+    }
+
+    fn key(&self, key: &[u8]) -> Key {
+        let mut whole = self.prefix.clone();
+        whole.extend_from_slice(key);
+        whole
+    }
+
+    /// The value at a key.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.state.get(&self.key(key))
+    }
+
+    /// Writes a value. If it or its key is too long, the whole command is refused and changes nothing.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        if key.len() > USER_KEY_BYTES_MAX {
+            self.refused.get_or_insert(Refused::KeyTooLong { got: key.len() as u64 });
+        } else if value.len() > USER_VALUE_BYTES_MAX {
+            self.refused.get_or_insert(Refused::ValueTooLong { got: value.len() as u64 });
+        } else {
+            self.state.put(self.key(key), value);
+        }
+    }
+
+    /// Removes a value.
+    pub fn delete(&mut self, key: &[u8]) {
+        self.state.delete(self.key(key));
+    }
+
+    /// The rows whose keys begin with `prefix`, in the order of keys, without what they have in common with all keys.
+    pub fn scan(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(Vec<u8>, Bytes), KvError>> + '_ {
+        let own = self.prefix.len();
+        let rows = self.state.scan(&KeyRange::prefix(&self.key(prefix)), Order::Ascending);
+        rows.map(move |row| row.map(|(key, value)| (key[own..].to_vec(), value)))
+    }
+}
+
+/// The state of a user's machine as one view has it.
+pub struct UserView<V> {
+    view: V,
+    prefix: Key,
+}
+
+impl<V: std::ops::Deref<Target = dyn View>> UserView<V> {
+    /// What the view has below a prefix.
+    pub fn new(view: V, prefix: Key) -> Self {
+        Self { view, prefix }
+    }
+
+    fn key(&self, key: &[u8]) -> Key {
+        let mut whole = self.prefix.clone();
+        whole.extend_from_slice(key);
+        whole
+    }
+
+    /// The value at a key.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.view.get(&self.key(key))
+    }
+
+    /// The rows whose keys begin with `prefix`, in the order of keys, without what they have in common with all keys.
+    pub fn scan(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(Vec<u8>, Bytes), KvError>> + '_ {
+        let own = self.prefix.len();
+        let rows = self.view.scan(&KeyRange::prefix(&self.key(prefix)), Order::Ascending);
+        rows.map(move |row| row.map(|(key, value)| (key[own..].to_vec(), value)))
+    }
+}
+
+/// A [`UserMachine`] in bytes, so that machines of different types can be kept together.
+pub trait BytesMachine: Send + Sync {
+    /// The machine's number.
+    fn number(&self) -> u16;
+
+    /// Its version.
+    fn version(&self) -> u16;
+
+    /// Reads a command, applies it and appends a [`UserAnswer`].
+    fn apply_bytes(
+        &self,
+        state: &mut Staging,
+        prefix: &Key,
+        call: &UserCall,
+        body: &[u8],
+        pushes: &mut Pushes,
+        answer: &mut Writer,
+    ) -> Result<(), Halt>;
+
+    /// A session is new to the state below `prefix`.
+    fn created(&self, state: &mut Staging, prefix: &Key, call: &UserCall, pushes: &mut Pushes) -> Result<(), Halt>;
+
+    /// A session that the state below `prefix` has met has ended.
+    fn expired(&self, state: &mut Staging, prefix: &Key, call: &UserCall, pushes: &mut Pushes) -> Result<(), Halt>;
+}
+
+impl<M: UserMachine> BytesMachine for M {
+    fn number(&self) -> u16 {
+        M::NUMBER
+    }
+
+    fn version(&self) -> u16 {
+        M::VERSION
+    }
+
+    fn apply_bytes(
+        &self,
+        state: &mut Staging,
+        prefix: &Key,
+        call: &UserCall,
+        body: &[u8],
+        pushes: &mut Pushes,
+        answer: &mut Writer,
+    ) -> Result<(), Halt> {
+        let Ok(command) = M::Command::decode(body) else {
+            UserAnswer::Refused(Refused::Undecodable).encode(answer);
+            return Ok(());
+        };
+        let pushed = pushes.count();
+        let mut own = UserState::new(state, prefix.clone());
+        let response = self.apply(&mut own, call, command, pushes)?;
+        if let Some(refused) = own.refused {
+            state.undo();
+            pushes.truncate(pushed);
+            UserAnswer::Refused(refused).encode(answer);
+            return Ok(());
+        }
+        answer.u8(RESPONSE);
+        M::Command::encode_response(&response, answer);
+        Ok(())
+    }
+
+    fn created(&self, state: &mut Staging, prefix: &Key, call: &UserCall, pushes: &mut Pushes) -> Result<(), Halt> {
+        let session = call.session.expect("an event is of a session");
+        let mut own = UserState::new(state, prefix.clone());
+        self.on_session_created(&mut own, call, session, pushes)?;
+        Ok(())
+    }
+
+    fn expired(&self, state: &mut Staging, prefix: &Key, call: &UserCall, pushes: &mut Pushes) -> Result<(), Halt> {
+        let session = call.session.expect("an event is of a session");
+        let mut own = UserState::new(state, prefix.clone());
+        self.on_session_expired(&mut own, call, session, pushes)?;
+        Ok(())
+    }
+}
+
+const RESPONSE: u8 = 0;
+const REFUSED_UNDECODABLE: u8 = 1;
+const REFUSED_KEY: u8 = 2;
+const REFUSED_VALUE: u8 = 3;
+
+/// What a command of a user's machine is answered, as bytes; `docs/formats/sessions.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserAnswer<'bytes> {
+    /// The machine's response, in its own encoding.
+    Response(&'bytes [u8]),
+    /// The framework refused it.
+    Refused(Refused),
+}
+
+impl<'bytes> UserAnswer<'bytes> {
+    fn encode(&self, writer: &mut Writer) {
+        match self {
+            UserAnswer::Response(response) => writer.u8(RESPONSE).raw(response),
+            UserAnswer::Refused(Refused::Undecodable) => writer.u8(REFUSED_UNDECODABLE),
+            UserAnswer::Refused(Refused::KeyTooLong { got }) => writer.u8(REFUSED_KEY).u64(*got),
+            UserAnswer::Refused(Refused::ValueTooLong { got }) => writer.u8(REFUSED_VALUE).u64(*got),
+        };
+    }
+
+    /// Reads an answer that fills `bytes`.
+    pub fn decode(bytes: &'bytes [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let refused = match reader.u8()? {
+            RESPONSE => return Ok(UserAnswer::Response(reader.rest())),
+            REFUSED_UNDECODABLE => Refused::Undecodable,
+            REFUSED_KEY => Refused::KeyTooLong { got: reader.u64()? },
+            REFUSED_VALUE => Refused::ValueTooLong { got: reader.u64()? },
+            _ => {
+                return Err(DecodeError { what: "an answer of an unknown kind" });
+            }
+        };
+        reader.end().map(|()| UserAnswer::Refused(refused))
+    }
+}

@@ -1,0 +1,214 @@
+//! What is delivered to a session: its pushes, in order, until they are acknowledged; and changes that it subscribed to.
+//!
+//! Pushes are stored and survive restarts. Subscriptions are not: they are the change feed, followed by a cursor that the
+//! client keeps, and each delivery says with which cursor to go on.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::session::PendingPush;
+use contract::{ChangesPage, Error, Followed, Rejection};
+
+use super::keeper::{Bell, LifeState};
+use crate::changes::Changes;
+use crate::error::from_halt;
+use crate::shard::{Shard, keys};
+
+/// Pushes that are read at a time.
+const PUSHES_AT_ONCE: usize = 64;
+
+/// Changes of one delivery.
+const CHANGES_AT_ONCE: usize = 256;
+
+/// Which subscription of a [`Deliveries`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubscriptionId(usize);
+
+/// Something that is delivered.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Delivery {
+    /// A push. The client deals with it and says so by [`Deliveries::acknowledge`].
+    Push {
+        /// Its number in the session, from 1.
+        number: u64,
+        /// What was pushed.
+        payload: Vec<u8>,
+    },
+    /// Changes that a subscription is about. Its cursor is `page.next` now.
+    Changes {
+        /// Which subscription.
+        subscription: SubscriptionId,
+        /// The changes.
+        page: ChangesPage,
+    },
+    /// A subscription's cursor lies behind what the feed keeps: what was missed has to be read, then it goes on.
+    Gap {
+        /// Which subscription.
+        subscription: SubscriptionId,
+        /// The cursor it goes on with.
+        next: u64,
+    },
+}
+
+/// See the module.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// use std::time::Duration;
+/// use statehouse::sessions::Delivery;
+/// let session = house.sessions().open()?;
+/// house.group("room-4").commit().set_cell("light", true).push(session.id(), "light is on").run()?;
+/// let mut deliveries = session.deliveries();
+/// let Some(Delivery::Push { number, payload }) = deliveries.next(Duration::from_secs(1))? else { panic!("a push") };
+/// assert_eq!((number, payload.as_slice()), (1, b"light is on".as_slice()));
+/// deliveries.acknowledge(number)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Deliveries {
+    shard: Arc<Shard>,
+    session: u64,
+    bell: Arc<Bell>,
+    /// Read and not delivered yet.
+    pushes: VecDeque<PendingPush>,
+    /// The last push that was read.
+    read: u64,
+    acknowledged: u64,
+    /// When a push was last delivered, or acknowledged, by the monotonic clock.
+    moved_us: u64,
+    resend_after: Option<Duration>,
+    subscriptions: Vec<(Changes, u64)>,
+}
+
+impl Deliveries {
+    pub(super) fn new(shard: Arc<Shard>, session: u64) -> Self {
+        let bell = shard.keeper.listen(session);
+        let moved_us = shard.clock().monotonic_us();
+        Self {
+            shard,
+            session,
+            bell,
+            pushes: VecDeque::new(),
+            read: 0,
+            acknowledged: 0,
+            moved_us,
+            resend_after: None,
+            subscriptions: Vec::new(),
+        }
+    }
+
+    /// Delivers pushes again that are not acknowledged for so long; for a line that may lose them.
+    pub fn resend_after(mut self, after: Duration) -> Self {
+        self.resend_after = Some(after);
+        self
+    }
+
+    /// Also delivers what `changes` is about, from a cursor on.
+    pub fn subscribe(&mut self, changes: Changes, cursor: u64) -> SubscriptionId {
+        self.subscriptions.push((changes, cursor));
+        SubscriptionId(self.subscriptions.len() - 1)
+    }
+
+    /// The next delivery, or none if there is none in time. Pushes come in order and go before changes.
+    pub fn next(&mut self, timeout: Duration) -> Result<Option<Delivery>, Error> {
+        let began_us = self.shard.clock().monotonic_us();
+        loop {
+            let seen = self.shard.shared.arrivals.newest();
+            if let Some(delivery) = self.ready()? {
+                return Ok(Some(delivery));
+            }
+            let left = timeout.saturating_sub(self.since(began_us));
+            if left.is_zero() {
+                return Ok(None);
+            }
+            let until_resend = self.until_resend().unwrap_or(left);
+            let wait = left.min(until_resend);
+            if self.subscriptions.is_empty() {
+                self.bell.wait(wait);
+            } else {
+                self.shard.shared.arrivals.wait_beyond(seen, wait);
+            }
+        }
+    }
+
+    /// What can be delivered without waiting.
+    fn ready(&mut self) -> Result<Option<Delivery>, Error> {
+        if self.until_resend().is_some_and(|left| left.is_zero()) {
+            self.pushes.clear();
+            self.read = self.acknowledged;
+        }
+        if self.pushes.is_empty() {
+            self.read_pushes()?;
+        }
+        if let Some(PendingPush { number, payload, .. }) = self.pushes.pop_front() {
+            self.moved_us = self.shard.clock().monotonic_us();
+            return Ok(Some(Delivery::Push { number, payload }));
+        }
+        for (number, (changes, cursor)) in self.subscriptions.iter_mut().enumerate() {
+            let subscription = SubscriptionId(number);
+            loop {
+                match changes.read(*cursor, CHANGES_AT_ONCE)? {
+                    Followed::Page(page) => {
+                        *cursor = page.next;
+                        if !page.changes.is_empty() {
+                            return Ok(Some(Delivery::Changes { subscription, page }));
+                        }
+                        if !page.more {
+                            break;
+                        }
+                    }
+                    Followed::Gap { newest, .. } => {
+                        *cursor = newest;
+                        return Ok(Some(Delivery::Gap { subscription, next: newest }));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_pushes(&mut self) -> Result<(), Error> {
+        if self.shard.keeper.is_closing() {
+            return Err(self.shard.why_stopped());
+        }
+        let (view, _) = self.shard.view()?;
+        let found =
+            ::session::pushes::pushes_after(&*view, &keys().sessions(), self.session, self.read, PUSHES_AT_ONCE);
+        let found = found.map_err(|halt| from_halt(&halt))?;
+        if let Some(last) = found.last() {
+            self.read = last.number;
+        } else if self.shard.keeper.state(self.session) == LifeState::Expired {
+            return Err(Rejection::SessionExpired.into());
+        }
+        self.pushes.extend(found);
+        Ok(())
+    }
+
+    fn since(&self, began_us: u64) -> Duration {
+        Duration::from_micros(self.shard.clock().monotonic_us().saturating_sub(began_us))
+    }
+
+    /// How long until pushes that were delivered are delivered again; none if all are acknowledged.
+    fn until_resend(&self) -> Option<Duration> {
+        let after = self.resend_after?;
+        let delivered = self.read - self.pushes.len() as u64;
+        (delivered > self.acknowledged).then(|| after.saturating_sub(self.since(self.moved_us)))
+    }
+
+    /// The client has dealt with the pushes up to this one: they are not delivered again.
+    pub fn acknowledge(&mut self, upto: u64) -> Result<(), Error> {
+        let sessions = super::Sessions { shard: self.shard.clone() };
+        sessions.acknowledge(self.session, upto)?;
+        self.acknowledged = self.acknowledged.max(upto.min(self.read));
+        self.moved_us = self.shard.clock().monotonic_us();
+        Ok(())
+    }
+}
+
+impl Drop for Deliveries {
+    fn drop(&mut self) {
+        self.shard.keeper.unlisten(self.session, &self.bell);
+    }
+}

@@ -1,0 +1,290 @@
+//! Who is alive: when each session's client was last heard of. Kept in memory only; a keep-alive costs no journal entry.
+//!
+//! A session's time runs by cluster time from the last sign of its client. After a restart every session has its full
+//! time again. That a session's time is over is decided here, and takes effect by a command.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use contract::Error;
+use kv::View;
+use session::{ChangedSessions, Stamp};
+
+use crate::error::from_halt;
+use crate::shard::keys;
+
+/// How a session's client is doing, as the node sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LifeState {
+    /// It was created, and its client has not been seen yet.
+    Pending,
+    /// Its client is there.
+    Connected,
+    /// Its client is not there; it may come back until the session's time is over.
+    Disconnected,
+    /// There is no such session any more, or never was one.
+    Expired,
+}
+
+struct Life {
+    /// Cluster time in µs.
+    last_contact_us: u64,
+    timeout_us: u64,
+    connections: u32,
+    /// Whether its client was ever there.
+    seen: bool,
+    /// Whether a command that ends it is under way.
+    ending: bool,
+}
+
+impl Life {
+    fn deadline_us(&self) -> u64 {
+        self.last_contact_us.saturating_add(self.timeout_us)
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Keeper {
+    lives: Mutex<Lives>,
+}
+
+#[derive(Default)]
+struct Lives {
+    by_session: HashMap<u64, Life>,
+    /// No deadline is before this one.
+    next_deadline_us: u64,
+    /// Those who wait for pushes.
+    listeners: BTreeMap<u64, Vec<Arc<Bell>>>,
+    closing: bool,
+}
+
+/// Rings when a session has got a push, or has ended.
+#[derive(Default)]
+pub(crate) struct Bell {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Bell {
+    fn ring(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until it has rung since the last time.
+    pub(crate) fn wait(&self, timeout: Duration) {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(rung, timeout, |rung| !*rung);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+}
+
+impl Keeper {
+    fn lock(&self) -> MutexGuard<'_, Lives> {
+        self.lives.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over the sessions of a view, each with its full time from now on.
+    pub(crate) fn load(&self, view: &dyn View, now: Stamp) -> Result<(), Error> {
+        let mut lives = self.lock();
+        lives.by_session.clear();
+        for found in session::row::sessions(view, &keys().sessions(), 0) {
+            let (session, row) = found.map_err(|halt| from_halt(&halt))?;
+            let timeout_us = if row.broken { 0 } else { row.timeout_us };
+            let last_contact_us = now.cluster_us;
+            let life = Life { last_contact_us, timeout_us, connections: 0, seen: true, ending: false };
+            lives.by_session.insert(session, life);
+        }
+        lives.next_deadline_us = 0;
+        Ok(())
+    }
+
+    /// An entry has changed sessions.
+    pub(crate) fn changed(&self, sessions: &ChangedSessions, now: Stamp) {
+        if *sessions == ChangedSessions::default() {
+            return;
+        }
+        let mut lives = self.lock();
+        for (session, timeout_us) in &sessions.created {
+            let (last_contact_us, timeout_us) = (now.cluster_us, *timeout_us);
+            let life = Life { last_contact_us, timeout_us, connections: 0, seen: false, ending: false };
+            lives.next_deadline_us = lives.next_deadline_us.min(life.deadline_us());
+            lives.by_session.insert(*session, life);
+        }
+        for session in &sessions.broken {
+            if let Some(life) = lives.by_session.get_mut(session) {
+                life.timeout_us = 0;
+                lives.next_deadline_us = 0;
+            }
+        }
+        for session in &sessions.expired {
+            lives.by_session.remove(session);
+        }
+        for session in sessions.expired.iter().chain(&sessions.pushed).chain(&sessions.broken) {
+            for bell in lives.listeners.get(session).into_iter().flatten() {
+                bell.ring();
+            }
+        }
+    }
+
+    /// A sign of a session's client. False if there is no such session here.
+    pub(crate) fn contact(&self, session: u64, now: Stamp) -> bool {
+        match self.lock().by_session.get_mut(&session) {
+            Some(life) => {
+                life.last_contact_us = life.last_contact_us.max(now.cluster_us);
+                life.seen = true;
+                !life.ending
+            }
+            None => false,
+        }
+    }
+
+    /// A client is there. False if there is no such session here.
+    pub(crate) fn connect(&self, session: u64, now: Stamp) -> bool {
+        let mut lives = self.lock();
+        let life = lives.by_session.get_mut(&session).filter(|life| !life.ending);
+        if let Some(life) = life {
+            life.connections += 1;
+            life.seen = true;
+            life.last_contact_us = life.last_contact_us.max(now.cluster_us);
+            return true;
+        }
+        false
+    }
+
+    /// A client has gone.
+    pub(crate) fn disconnect(&self, session: u64) {
+        if let Some(life) = self.lock().by_session.get_mut(&session) {
+            life.connections = life.connections.saturating_sub(1);
+        }
+    }
+
+    pub(crate) fn state(&self, session: u64) -> LifeState {
+        match self.lock().by_session.get(&session) {
+            None => LifeState::Expired,
+            Some(life) if life.connections > 0 => LifeState::Connected,
+            Some(life) if life.seen => LifeState::Disconnected,
+            Some(_) => LifeState::Pending,
+        }
+    }
+
+    /// Takes some sessions whose time is over, to be ended now. Those that are given stay so until
+    /// [`spare`](Self::spare) or their end.
+    pub(crate) fn take_overdue(&self, now: Stamp, limit: usize) -> Vec<u64> {
+        let mut lives = self.lock();
+        if lives.next_deadline_us > now.cluster_us {
+            return Vec::new();
+        }
+        let mut overdue = Vec::new();
+        let mut next_deadline_us = u64::MAX;
+        for (session, life) in &mut lives.by_session {
+            if life.ending {
+                continue;
+            }
+            if life.deadline_us() <= now.cluster_us && overdue.len() < limit {
+                life.ending = true;
+                overdue.push(*session);
+            } else {
+                next_deadline_us = next_deadline_us.min(life.deadline_us());
+            }
+        }
+        lives.next_deadline_us = next_deadline_us;
+        // The map has no order, and the journal should not depend on that.
+        overdue.sort_unstable();
+        overdue
+    }
+
+    /// The sessions were not ended after all.
+    pub(crate) fn spare(&self, sessions: &[u64]) {
+        let mut lives = self.lock();
+        for session in sessions {
+            if let Some(life) = lives.by_session.get_mut(session) {
+                life.ending = false;
+            }
+        }
+        lives.next_deadline_us = 0;
+    }
+
+    /// Rings from now on when a session gets a push or ends.
+    pub(crate) fn listen(&self, session: u64) -> Arc<Bell> {
+        let bell = Arc::new(Bell::default());
+        self.lock().listeners.entry(session).or_default().push(bell.clone());
+        bell
+    }
+
+    pub(crate) fn unlisten(&self, session: u64, bell: &Arc<Bell>) {
+        let mut lives = self.lock();
+        if let Some(bells) = lives.listeners.get_mut(&session) {
+            bells.retain(|one| !Arc::ptr_eq(one, bell));
+            if bells.is_empty() {
+                lives.listeners.remove(&session);
+            }
+        }
+    }
+
+    /// Nothing will be pushed any more.
+    pub(crate) fn close(&self) {
+        let mut lives = self.lock();
+        lives.closing = true;
+        for bell in lives.listeners.values().flatten() {
+            bell.ring();
+        }
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.lock().closing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(cluster_us: u64) -> Stamp {
+        Stamp { wall_us: 0, cluster_us }
+    }
+
+    fn keeper(sessions: &[(u64, u64)]) -> Keeper {
+        let keeper = Keeper::default();
+        keeper.changed(&ChangedSessions { created: sessions.to_vec(), ..ChangedSessions::default() }, at(0));
+        keeper
+    }
+
+    #[test]
+    fn a_session_lives_from_sign_to_sign() {
+        let keeper = keeper(&[(7, 100), (8, 100)]);
+        assert_eq!(keeper.state(7), LifeState::Pending);
+        assert!(keeper.connect(7, at(10)));
+        assert_eq!(keeper.state(7), LifeState::Connected);
+        keeper.disconnect(7);
+        assert_eq!(keeper.state(7), LifeState::Disconnected);
+        assert!(keeper.take_overdue(at(99), 10).is_empty());
+        assert!(keeper.contact(7, at(60)));
+        assert_eq!(keeper.take_overdue(at(100), 10), [8]);
+        assert!(!keeper.contact(8, at(101)), "it is being ended");
+        assert!(keeper.take_overdue(at(159), 10).is_empty());
+        assert_eq!(keeper.take_overdue(at(160), 10), [7]);
+        keeper.spare(&[7]);
+        assert_eq!(keeper.take_overdue(at(160), 10), [7]);
+        keeper.changed(&ChangedSessions { expired: vec![7], ..ChangedSessions::default() }, at(161));
+        assert_eq!(keeper.state(7), LifeState::Expired);
+    }
+
+    #[test]
+    fn a_session_that_takes_no_pushes_is_overdue_at_once() {
+        let keeper = keeper(&[(7, 100)]);
+        assert!(keeper.take_overdue(at(1), 10).is_empty());
+        keeper.changed(&ChangedSessions { broken: vec![7], ..ChangedSessions::default() }, at(1));
+        assert_eq!(keeper.take_overdue(at(1), 10), [7]);
+    }
+
+    #[test]
+    fn at_most_so_many_are_taken_at_a_time() {
+        let keeper = keeper(&[(1, 10), (2, 10), (3, 10)]);
+        let first = keeper.take_overdue(at(10), 2);
+        let second = keeper.take_overdue(at(10), 2);
+        assert_eq!((first.len(), second.len()), (2, 1));
+    }
+}

@@ -1,0 +1,195 @@
+//! Sessions: clients that the store knows, so that each of their requests is executed exactly once; pushes to them; and
+//! machines that users bring.
+//!
+//! - [`Sessions`]: opening, resuming, looking after sessions. [`Session`]: one client's own handle.
+//! - [`Deliveries`]: what is pushed to a session, and changes that it subscribed to.
+//! - [`MachineHandle`]: commands to a machine that was brought by [`Options::machine`](crate::Options::machine).
+
+mod deliveries;
+pub(crate) mod expirer;
+pub(crate) mod hosted;
+pub(crate) mod keeper;
+pub(crate) mod requests;
+mod session;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::session::{PendingPush, SessionAnswer, SessionCommand, SessionStatus};
+use contract::limits::{CAPABILITY_BYTES_MAX, SESSION_TIMEOUT_MAX, SESSION_TIMEOUT_MIN};
+use contract::{Error, Rejection};
+use kernel::catalogue::types::micros;
+
+pub use ::kv::{DecodeError, KvError, Reader, Writer};
+pub use ::session::user::machine_id;
+pub use ::session::{Command, Pushes, Refused, UserCall, UserMachine, UserState, UserView};
+pub use deliveries::{Deliveries, Delivery, SubscriptionId};
+pub use hosted::{MachineGroup, MachineHandle};
+pub use keeper::LifeState;
+pub use session::Session;
+
+use crate::cells::check_page;
+use crate::error::from_halt;
+use crate::house::Statehouse;
+use crate::shard::{Shard, keys};
+
+/// How a session is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionOptions {
+    /// For how long it lives without a sign of its client.
+    pub timeout: Duration,
+    /// What the client says of itself: names and values.
+    pub capabilities: Vec<(String, Vec<u8>)>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(30), capabilities: Vec::new() }
+    }
+}
+
+impl SessionOptions {
+    /// Sets [`timeout`](Self::timeout).
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Adds to [`capabilities`](Self::capabilities).
+    pub fn capability(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
+        self.capabilities.push((name.to_owned(), value.into()));
+        self
+    }
+}
+
+/// The sessions of a store.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// use statehouse::sessions::LifeState;
+/// let session = house.sessions().open()?;
+/// session.cells().set("seen", true)?; // executed once, however often its bytes arrive
+/// assert_eq!(house.sessions().state(session.id()), LifeState::Connected);
+/// session.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Sessions {
+    shard: Arc<Shard>,
+}
+
+impl Statehouse {
+    /// The sessions of this store.
+    pub fn sessions(&self) -> Sessions {
+        Sessions { shard: self.shard.clone() }
+    }
+}
+
+impl Sessions {
+    /// Opens a session, with the options of [`SessionOptions::default`].
+    pub fn open(&self) -> Result<Session, Error> {
+        self.open_with(SessionOptions::default())
+    }
+
+    /// Opens a session.
+    pub fn open_with(&self, options: SessionOptions) -> Result<Session, Error> {
+        let session = self.create(options)?;
+        self.resume(session, 1)
+    }
+
+    /// Creates a session and gives its number. Nobody is connected to it yet.
+    pub fn create(&self, options: SessionOptions) -> Result<u64, Error> {
+        let SessionOptions { timeout, capabilities } = options;
+        if !(SESSION_TIMEOUT_MIN..=SESSION_TIMEOUT_MAX).contains(&timeout) {
+            let what = "a session's time".to_owned();
+            return Err(Rejection::InvalidDeclaration { what, reason: "it is below 100 ms or above a day" }.into());
+        }
+        let bytes = capabilities.iter().map(|(name, value)| name.len() + value.len()).sum();
+        Rejection::check_limit("capability_bytes_max", CAPABILITY_BYTES_MAX, bytes)?;
+        let command = SessionCommand::Create { timeout_us: micros(timeout), capabilities };
+        let created = self.shard.access.propose_session(&command, |answer| match answer {
+            SessionAnswer::Created(session) => Ok(session),
+            other => unreachable!("a creation is not answered {other:?}"),
+        });
+        created.wait()
+    }
+
+    /// Connects to a session that exists. Its next request will have the number `next_request`: what its client has
+    /// sent before must be below, and is answered as before by [`Session::request`].
+    pub fn resume(&self, session: u64, next_request: u64) -> Result<Session, Error> {
+        if !self.shard.keeper.connect(session, self.shard.now()) {
+            return Err(Rejection::SessionExpired.into());
+        }
+        Ok(Session::new(self.shard.clone(), session, next_request))
+    }
+
+    /// A sign of a session's client: its time starts anew. Costs no journal entry.
+    pub fn keep_alive(&self, session: u64) -> Result<(), Error> {
+        match self.shard.keeper.contact(session, self.shard.now()) {
+            true => Ok(()),
+            false => Err(Rejection::SessionExpired.into()),
+        }
+    }
+
+    /// How a session's client is doing.
+    pub fn state(&self, session: u64) -> LifeState {
+        self.shard.keeper.state(session)
+    }
+
+    /// What is stored of a session; none if there is no such session.
+    pub fn status(&self, session: u64) -> Result<Option<SessionStatus>, Error> {
+        let (view, _) = self.shard.view()?;
+        ::session::status::status(&*view, &keys().sessions(), session).map_err(|halt| from_halt(&halt))
+    }
+
+    /// The numbers of the sessions after one, at most `limit`.
+    pub fn list(&self, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
+        check_page(limit)?;
+        let (view, _) = self.shard.view()?;
+        let found = ::session::row::sessions(&*view, &keys().sessions(), after).take(limit);
+        found.map(|row| row.map(|(session, _)| session)).collect::<Result<_, _>>().map_err(|halt| from_halt(&halt))
+    }
+
+    /// Ends a session now, whatever its client does. Gives whether there was one.
+    pub fn expire(&self, session: u64) -> Result<bool, Error> {
+        let command = SessionCommand::Expire { sessions: vec![session] };
+        self.shard.access.propose_session(&command, done).wait().map(|ended| ended > 0)
+    }
+
+    /// A session's client has dealt with its pushes up to this one. Gives how many are forgotten now.
+    pub fn acknowledge(&self, session: u64, upto: u64) -> Result<u64, Error> {
+        self.shard.keeper.contact(session, self.shard.now());
+        self.shard.access.propose_session(&SessionCommand::Acknowledge { session, upto }, done).wait()
+    }
+
+    /// Takes pushes that were last sent before a wall time, in µs, to be sent again; notes that they are sent now.
+    pub fn requests_for_retry(&self, sent_before_us: u64, limit: u32) -> Result<Vec<PendingPush>, Error> {
+        let command = SessionCommand::RequestsForRetry { sent_before_us, limit };
+        let pushes = self.shard.access.propose_session(&command, |answer| match answer {
+            SessionAnswer::Retry(pushes) => Ok(pushes),
+            other => unreachable!("a retry is not answered {other:?}"),
+        });
+        pushes.wait()
+    }
+
+    /// Whether any push waits for its acknowledgement. A hint: it can be otherwise by now.
+    pub fn has_pending(&self) -> Result<bool, Error> {
+        let (view, _) = self.shard.view()?;
+        ::session::pushes::has_pending(&*view, &keys().sessions()).map_err(|halt| from_halt(&halt))
+    }
+
+    /// Whether any push may have been sent last before a wall time, in µs. A hint: it can be otherwise by now.
+    pub fn has_overdue(&self, sent_before_us: u64) -> Result<bool, Error> {
+        let (view, _) = self.shard.view()?;
+        ::session::pushes::has_overdue(&*view, &keys().sessions(), sent_before_us).map_err(|halt| from_halt(&halt))
+    }
+}
+
+fn done(answer: SessionAnswer) -> Result<u64, Error> {
+    match answer {
+        SessionAnswer::Done(count) => Ok(count),
+        other => unreachable!("it is not answered {other:?}"),
+    }
+}

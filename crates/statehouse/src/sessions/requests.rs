@@ -1,0 +1,98 @@
+//! The numbers of a session's requests: each command gets the next one and says which answers are still waited for.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use session::Envelope;
+
+use crate::shard::Shard;
+
+/// How commands are sent in a session.
+#[derive(Clone)]
+pub(crate) struct InSession {
+    pub(crate) session: u64,
+    pub(crate) numbers: Numbers,
+}
+
+/// Which numbers they get.
+#[derive(Clone)]
+pub(crate) enum Numbers {
+    /// The next one each.
+    Next(Arc<Requests>),
+    /// This one, as the client says.
+    Exactly { request: u64, lowest_pending: u64 },
+}
+
+impl InSession {
+    /// A command is about to be sent.
+    pub(crate) fn begin(&self, shard: &Shard) -> Request {
+        shard.keeper.contact(self.session, shard.now());
+        let session = self.session;
+        match &self.numbers {
+            Numbers::Exactly { request, lowest_pending } => {
+                Request { session, number: *request, lowest_pending: *lowest_pending, of: None }
+            }
+            Numbers::Next(requests) => {
+                let mut state = requests.lock();
+                let number = state.next;
+                state.next += 1;
+                state.waiting.insert(number);
+                let lowest_pending = state.waiting.first().copied().unwrap_or(number);
+                Request { session, number, lowest_pending, of: Some(requests.clone()) }
+            }
+        }
+    }
+}
+
+/// The requests of a client.
+pub(crate) struct Requests {
+    state: Mutex<State>,
+}
+
+struct State {
+    next: u64,
+    /// Those whose answers are waited for.
+    waiting: BTreeSet<u64>,
+}
+
+impl Requests {
+    /// The first request will have this number.
+    pub(crate) fn starting_with(next: u64) -> Self {
+        Self { state: Mutex::new(State { next, waiting: BTreeSet::new() }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is under way. When it is dropped, nobody waits for its answer any more.
+pub(crate) struct Request {
+    session: u64,
+    pub(crate) number: u64,
+    lowest_pending: u64,
+    of: Option<Arc<Requests>>,
+}
+
+impl Request {
+    /// The envelope of its command, without the body.
+    pub(crate) fn envelope(&self, machine: u32, catalogue_revision: u64) -> Envelope<'static> {
+        Envelope {
+            machine,
+            session: Some(self.session),
+            request: self.number,
+            lowest_pending: self.lowest_pending,
+            catalogue_revision,
+            identity: b"",
+            body: b"",
+        }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if let Some(requests) = &self.of {
+            requests.lock().waiting.remove(&self.number);
+        }
+    }
+}

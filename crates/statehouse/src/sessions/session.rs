@@ -1,0 +1,123 @@
+//! One client's own handle on its session.
+
+use std::sync::Arc;
+
+use ::session::UserMachine;
+use contract::Error;
+use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+
+use super::Sessions;
+use super::deliveries::Deliveries;
+use super::hosted::MachineHandle;
+use super::requests::{InSession, Numbers, Requests};
+use crate::admission::Scope;
+use crate::cells::Cells;
+use crate::group::Group;
+use crate::house::Space;
+use crate::records::Records;
+use crate::shard::Shard;
+
+/// A session, as its client has it. Whatever is done through it is executed once and answered the same each time; what it
+/// claims, and records that it puts with [`Ttl::WithSession`](crate::records::Ttl), end with it.
+///
+/// Dropping it is not closing it: the client may come back by [`Sessions::resume`] until the session's time is over.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// use statehouse::records::{ClaimOptions, Put};
+/// house.records().put("jobs.mail.1", [("to", "a@b.c")], Put::typed("task"))?;
+/// let session = house.sessions().open()?;
+/// let job = session.records().claim_next("jobs.", 1, &ClaimOptions::worker("w1"))?.remove(0);
+/// session.close()?; // the worker is gone, and its job is given back
+/// # while house.records().get("jobs.mail.1")?.unwrap().holder.is_some() { std::thread::yield_now() }
+/// assert!(house.records().complete(&job, [("result", "sent")]).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Session {
+    shard: Arc<Shard>,
+    session: InSession,
+}
+
+impl Session {
+    pub(super) fn new(shard: Arc<Shard>, session: u64, next_request: u64) -> Self {
+        let numbers = Numbers::Next(Arc::new(Requests::starting_with(next_request)));
+        Self { shard, session: InSession { session, numbers } }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u64 {
+        self.session.session
+    }
+
+    /// A space in this session, at its branch `main`.
+    pub fn space(&self, name: &str) -> Space {
+        self.space_with(name, self.session.clone())
+    }
+
+    fn space_with(&self, name: &str, session: InSession) -> Space {
+        let shard = self.shard.clone();
+        Space { scope: Scope { shard, space: name.into(), branch: MAIN_BRANCH.into(), session: Some(session) } }
+    }
+
+    /// The space `default` for one request with a number of the client's own choice. Sent again, the same number gets
+    /// the same answer. `lowest_pending` is the lowest request whose answer the client still waits for.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// let session = house.sessions().open()?;
+    /// let count = |request| session.request(request, 1).records().increment("visits", "count", 1);
+    /// assert_eq!((count(1)?, count(1)?, count(2)?), (1, 1, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn request(&self, request: u64, lowest_pending: u64) -> Space {
+        let numbers = Numbers::Exactly { request, lowest_pending };
+        self.space_with(DEFAULT_SPACE, InSession { session: self.id(), numbers })
+    }
+
+    /// Cells of the space `default`, in this session.
+    pub fn cells(&self) -> Cells {
+        self.space(DEFAULT_SPACE).cells()
+    }
+
+    /// Records of the space `default`, in this session.
+    pub fn records(&self) -> Records {
+        self.space(DEFAULT_SPACE).records()
+    }
+
+    /// A group of the space `default`, in this session.
+    pub fn group(&self, name: impl Into<String>) -> Group {
+        self.space(DEFAULT_SPACE).group(name)
+    }
+
+    /// A machine that was brought when the directory was opened, in this session.
+    pub fn machine<M: UserMachine>(&self) -> MachineHandle<M> {
+        self.space(DEFAULT_SPACE).machine()
+    }
+
+    /// What is pushed to this session, from the first push that is not acknowledged on.
+    pub fn deliveries(&self) -> Deliveries {
+        Deliveries::new(self.shard.clone(), self.id())
+    }
+
+    /// A sign of life: the session's time starts anew. Every command is one too.
+    pub fn keep_alive(&self) -> Result<(), Error> {
+        self.sessions().keep_alive(self.id())
+    }
+
+    /// Ends the session: what it owns is given back, its requests are not answered any more.
+    pub fn close(self) -> Result<(), Error> {
+        self.sessions().expire(self.id()).map(|_| ())
+    }
+
+    fn sessions(&self) -> Sessions {
+        Sessions { shard: self.shard.clone() }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shard.keeper.disconnect(self.id());
+    }
+}
