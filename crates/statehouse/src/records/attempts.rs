@@ -88,6 +88,9 @@ impl Records {
         let shard = &self.scope.shard;
         let (_, ids) = self.scope.current()?;
         let until_us = shard.clock().monotonic_us().saturating_add(micros(options.wait));
+        let now = || shard.now();
+        let session = self.scope.session.as_ref().map(|session| session.session);
+        let _alive = session.map(|session| shard.keeper.wait_in(session, &now));
         loop {
             let wanted = Wanted { space: ids.space, branch: ids.branch, prefix: prefix.to_owned() };
             let place = shard.waiters.join(wanted);

@@ -114,6 +114,9 @@ impl Deliveries {
     /// The next delivery, or none if there is none in time. Pushes come in order and go before changes.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Delivery>, Error> {
         let began_us = self.shard.clock().monotonic_us();
+        let shard = self.shard.clone();
+        let now = || shard.now();
+        let _alive = shard.keeper.wait_in(self.session, &now);
         loop {
             let seen = self.shard.shared.arrivals.newest();
             if let Some(delivery) = self.ready()? {
@@ -177,7 +180,11 @@ impl Deliveries {
         let found =
             ::session::pushes::pushes_after(&*view, &keys().sessions(), self.session, self.read, PUSHES_AT_ONCE);
         let found = found.map_err(|halt| from_halt(&halt))?;
-        if let Some(last) = found.last() {
+        if let (Some(first), Some(last)) = (found.first(), found.last()) {
+            if self.read <= self.acknowledged {
+                // What is not there any more was acknowledged, by this connection or by one before.
+                self.acknowledged = first.number - 1;
+            }
             self.read = last.number;
         } else if self.shard.keeper.state(self.session) == LifeState::Expired {
             return Err(Rejection::SessionExpired.into());

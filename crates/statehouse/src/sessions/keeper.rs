@@ -32,6 +32,8 @@ struct Life {
     last_contact_us: u64,
     timeout_us: u64,
     connections: u32,
+    /// Calls of its client that wait here now: as long as there is one, it is alive.
+    waiting: u32,
     /// Whether its client was ever there.
     seen: bool,
     /// Whether a command that ends it is under way.
@@ -39,8 +41,16 @@ struct Life {
 }
 
 impl Life {
+    fn new(now: Stamp, timeout_us: u64, seen: bool) -> Self {
+        Self { last_contact_us: now.cluster_us, timeout_us, connections: 0, waiting: 0, seen, ending: false }
+    }
+
     fn deadline_us(&self) -> u64 {
-        self.last_contact_us.saturating_add(self.timeout_us)
+        // One that does not take its pushes has no time at all, whatever it waits for.
+        match self.waiting > 0 && self.timeout_us > 0 {
+            true => u64::MAX,
+            false => self.last_contact_us.saturating_add(self.timeout_us),
+        }
     }
 }
 
@@ -93,9 +103,7 @@ impl Keeper {
         for found in session::row::sessions(view, &keys().sessions(), 0) {
             let (session, row) = found.map_err(|halt| from_halt(&halt))?;
             let timeout_us = if row.broken { 0 } else { row.timeout_us };
-            let last_contact_us = now.cluster_us;
-            let life = Life { last_contact_us, timeout_us, connections: 0, seen: true, ending: false };
-            lives.by_session.insert(session, life);
+            lives.by_session.insert(session, Life::new(now, timeout_us, true));
         }
         lives.next_deadline_us = 0;
         Ok(())
@@ -108,8 +116,7 @@ impl Keeper {
         }
         let mut lives = self.lock();
         for (session, timeout_us) in &sessions.created {
-            let (last_contact_us, timeout_us) = (now.cluster_us, *timeout_us);
-            let life = Life { last_contact_us, timeout_us, connections: 0, seen: false, ending: false };
+            let life = Life::new(now, *timeout_us, false);
             lives.next_deadline_us = lives.next_deadline_us.min(life.deadline_us());
             lives.by_session.insert(*session, life);
         }
@@ -159,6 +166,14 @@ impl Keeper {
         if let Some(life) = self.lock().by_session.get_mut(&session) {
             life.connections = life.connections.saturating_sub(1);
         }
+    }
+
+    /// A call of its client waits here until what is given is dropped.
+    pub(crate) fn wait_in<'keeper>(&'keeper self, session: u64, now: &'keeper dyn Fn() -> Stamp) -> WaitingIn<'keeper> {
+        if let Some(life) = self.lock().by_session.get_mut(&session) {
+            life.waiting += 1;
+        }
+        WaitingIn { keeper: self, session, now }
     }
 
     pub(crate) fn state(&self, session: u64) -> LifeState {
@@ -238,6 +253,26 @@ impl Keeper {
     }
 }
 
+/// A call that waits; see [`Keeper::wait_in`].
+pub(crate) struct WaitingIn<'keeper> {
+    keeper: &'keeper Keeper,
+    session: u64,
+    now: &'keeper dyn Fn() -> Stamp,
+}
+
+impl Drop for WaitingIn<'_> {
+    fn drop(&mut self) {
+        let now = (self.now)();
+        let mut lives = self.keeper.lock();
+        if let Some(life) = lives.by_session.get_mut(&self.session) {
+            life.waiting = life.waiting.saturating_sub(1);
+            life.last_contact_us = life.last_contact_us.max(now.cluster_us);
+            let deadline_us = life.deadline_us();
+            lives.next_deadline_us = lives.next_deadline_us.min(deadline_us);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,6 +313,17 @@ mod tests {
         assert!(keeper.take_overdue(at(1), 10).is_empty());
         keeper.changed(&ChangedSessions { broken: vec![7], ..ChangedSessions::default() }, at(1));
         assert_eq!(keeper.take_overdue(at(1), 10), [7]);
+    }
+
+    #[test]
+    fn a_session_whose_client_waits_is_alive() {
+        let keeper = keeper(&[(7, 100)]);
+        let now = || at(500);
+        let waiting = keeper.wait_in(7, &now);
+        assert!(keeper.take_overdue(at(400), 10).is_empty());
+        drop(waiting);
+        assert!(keeper.take_overdue(at(599), 10).is_empty(), "its time starts anew");
+        assert_eq!(keeper.take_overdue(at(600), 10), [7]);
     }
 
     #[test]
