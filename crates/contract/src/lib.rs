@@ -4,6 +4,7 @@
 //! - [`names`]: which names are allowed.
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
+//! - [`sessions`]: the contract of sessions: requests executed once, answers kept, pushes.
 //! - [`changes`]: the feed of what every command changed.
 //! - [`catalogue`]: spaces, branches and how much history they keep.
 //! - [`error`]: rejections (an answer "no") and failures (the environment).
@@ -20,6 +21,7 @@ pub mod limits;
 pub mod names;
 pub mod records;
 pub mod seed;
+pub mod sessions;
 pub mod value;
 
 pub use catalogue::Retention;

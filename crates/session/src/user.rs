@@ -160,11 +160,12 @@ impl<'state> UserState<'state> {
         self.state.delete(self.key(key));
     }
 
-    /// The rows whose keys begin with `prefix`, in the order of keys, without what they have in common with all keys.
-    pub fn scan(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(Vec<u8>, Bytes), KvError>> + '_ {
+    /// The rows whose keys begin with `prefix`, in the order of keys. They are read now, so that the state can be written
+    /// while one goes through them.
+    pub fn scan(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Bytes)>, KvError> {
         let own = self.prefix.len();
         let rows = self.state.scan(&KeyRange::prefix(&self.key(prefix)), Order::Ascending);
-        rows.map(move |row| row.map(|(key, value)| (key[own..].to_vec(), value)))
+        rows.map(|row| row.map(|(key, value)| (key[own..].to_vec(), value))).collect()
     }
 }
 
@@ -191,7 +192,7 @@ impl<V: std::ops::Deref<Target = dyn View>> UserView<V> {
         self.view.get(&self.key(key))
     }
 
-    /// The rows whose keys begin with `prefix`, in the order of keys, without what they have in common with all keys.
+    /// The rows whose keys begin with `prefix`, in the order of keys.
     pub fn scan(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(Vec<u8>, Bytes), KvError>> + '_ {
         let own = self.prefix.len();
         let rows = self.view.scan(&KeyRange::prefix(&self.key(prefix)), Order::Ascending);

@@ -4,6 +4,7 @@
 //! - [`cells`]: the contract of cells.
 //! - [`kv`]: the duties of `kv::Store` and `kv::View`.
 //! - [`random`]: the seeded random numbers that all randomised tests draw from.
+//! - [`session_store`]: the contract of sessions.
 //! - [`state_store`]: the portable contract of records.
 //!
 //! A suite panics with the duty that was broken. It is called from the tests of each implementation.
@@ -13,4 +14,5 @@ pub mod cells;
 pub mod kv;
 pub mod random;
 pub mod report;
+pub mod session_store;
 pub mod state_store;

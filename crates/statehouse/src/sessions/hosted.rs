@@ -3,13 +3,14 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use ::session::user::machine_id;
+use ::session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX, machine_id};
 use ::session::{Command, Envelope, Refused, UserAnswer, UserMachine, UserView};
 use contract::{Error, Rejection, names};
 use kernel::sessions::hosted::hosted_id;
 use kernel::{Answer, Body, CatalogueChange, HostedCommand, OpOutcome};
 use kv::{View, Writer};
 
+use super::portable::PortableSessions;
 use crate::admission::Scope;
 use crate::error::from_halt;
 use crate::house::{Space, Statehouse};
@@ -77,29 +78,14 @@ impl<M: UserMachine> MachineGroup<M> {
 
     /// [`send`](Self::send), answered later.
     pub fn send_later(&self, command: &M::Command) -> Pending<<M::Command as Command>::Response> {
-        let propose = || {
-            names::check_group(&self.group)?;
-            let (catalogue, ids) = self.scope.current()?;
-            let mut body = Writer::new();
-            command.encode(&mut body);
-            let max = catalogue.limits.transaction_bytes_max as usize;
-            Rejection::check_limit("transaction_bytes_max", max, body.len())?;
-            let machine = machine_id(M::NUMBER, M::VERSION);
-            let request = self.scope.session.as_ref().map(|session| session.begin(&self.scope.shard));
-            let envelope = match &request {
-                Some(request) => request.envelope(machine, catalogue.revision),
-                None => Envelope::without_session(machine, catalogue.revision, b""),
-            };
-            let mut writer = Writer::new();
-            envelope.encode(&mut writer);
-            HostedCommand { space: ids.space, group: &self.group, body: body.as_slice() }.encode(&mut writer);
-            let pending = self.scope.shard.access.submit(writer.finish(), Decode::Contracts(response::<M>));
-            Ok::<_, Error>(match request {
-                Some(request) => pending.of_request(request),
-                None => pending,
-            })
-        };
-        propose().unwrap_or_else(Pending::refused)
+        let mut body = Writer::new();
+        command.encode(&mut body);
+        submit(&self.scope, (M::NUMBER, M::VERSION), &self.group, body.as_slice(), response::<M>)
+    }
+
+    /// This machine behind the contract of sessions, which every implementation shares: bytes for commands and answers.
+    pub fn portable(&self) -> PortableSessions<M> {
+        PortableSessions::new(self.scope.clone(), self.group.clone())
     }
 
     /// The machine's state in this group, as it is now.
@@ -110,8 +96,52 @@ impl<M: UserMachine> MachineGroup<M> {
     }
 }
 
+/// Sends a command, in its machine's own encoding.
+pub(super) fn submit<T>(
+    scope: &Scope,
+    (number, version): (u16, u16),
+    group: &str,
+    body: &[u8],
+    decode: fn(Answer) -> Result<T, Error>,
+) -> Pending<T> {
+    let propose = || {
+        names::check_group(group)?;
+        let (catalogue, ids) = scope.current()?;
+        let max = catalogue.limits.transaction_bytes_max as usize;
+        Rejection::check_limit("transaction_bytes_max", max, body.len())?;
+        let machine = machine_id(number, version);
+        let request = scope.session.as_ref().map(|session| session.begin(&scope.shard));
+        let envelope = match &request {
+            Some(request) => request.envelope(machine, catalogue.revision),
+            None => Envelope::without_session(machine, catalogue.revision, b""),
+        };
+        let mut writer = Writer::with_capacity(ENVELOPE_BYTES + group.len() + body.len());
+        envelope.encode(&mut writer);
+        HostedCommand { space: ids.space, group, body }.encode(&mut writer);
+        let pending = scope.shard.access.submit(writer.finish(), Decode::Contracts(decode));
+        Ok::<_, Error>(match request {
+            Some(request) => pending.of_request(request),
+            None => pending,
+        })
+    };
+    propose().unwrap_or_else(Pending::refused)
+}
+
+/// About what stands around a command.
+const ENVELOPE_BYTES: usize = 64;
+
 /// The response of a machine in an answer.
 fn response<M: UserMachine>(answer: Answer) -> Result<<M::Command as Command>::Response, Error> {
+    let bytes = response_bytes(answer, M::NUMBER)?;
+    M::Command::decode_response(&bytes).map_err(undecodable)
+}
+
+fn undecodable(error: kv::DecodeError) -> Error {
+    from_halt(&::session::Halt::Undecodable { what: "a response", error })
+}
+
+/// The same, in the machine's own encoding.
+pub(super) fn response_bytes(answer: Answer, machine: u16) -> Result<Vec<u8>, Error> {
     let bytes = match answer {
         Answer::Rejected(rejection) => return Err(rejection.into()),
         Answer::Done { mut outcomes, .. } => match outcomes.pop() {
@@ -119,17 +149,13 @@ fn response<M: UserMachine>(answer: Answer) -> Result<<M::Command as Command>::R
             other => unreachable!("a machine does not answer {other:?}"),
         },
     };
-    let undecodable = |error| from_halt(&::session::Halt::Undecodable { what: "a response", error });
+    let too_large = |limit, max: usize, got| Err(Rejection::LimitExceeded { limit, max: max as u64, got }.into());
     match UserAnswer::decode(&bytes).map_err(undecodable)? {
-        UserAnswer::Response(response) => M::Command::decode_response(response).map_err(undecodable),
-        UserAnswer::Refused(Refused::Undecodable) => Err(Rejection::UnreadableCommand { machine: M::NUMBER }.into()),
-        UserAnswer::Refused(Refused::KeyTooLong { got }) => {
-            let max = ::session::user::USER_KEY_BYTES_MAX as u64;
-            Err(Rejection::LimitExceeded { limit: "user_key_bytes_max", max, got }.into())
-        }
+        UserAnswer::Response(response) => Ok(response.to_vec()),
+        UserAnswer::Refused(Refused::Undecodable) => Err(Rejection::UnreadableCommand { machine }.into()),
+        UserAnswer::Refused(Refused::KeyTooLong { got }) => too_large("user_key_bytes_max", USER_KEY_BYTES_MAX, got),
         UserAnswer::Refused(Refused::ValueTooLong { got }) => {
-            let max = ::session::user::USER_VALUE_BYTES_MAX as u64;
-            Err(Rejection::LimitExceeded { limit: "user_value_bytes_max", max, got }.into())
+            too_large("user_value_bytes_max", USER_VALUE_BYTES_MAX, got)
         }
     }
 }

@@ -9,6 +9,7 @@ mod deliveries;
 pub(crate) mod expirer;
 pub(crate) mod hosted;
 pub(crate) mod keeper;
+mod portable;
 pub(crate) mod requests;
 mod session;
 
@@ -23,9 +24,11 @@ use kernel::catalogue::types::micros;
 pub use ::kv::{DecodeError, KvError, Reader, Writer};
 pub use ::session::user::machine_id;
 pub use ::session::{Command, Pushes, Refused, UserCall, UserMachine, UserState, UserView};
+pub use contract::sessions::{PushedRequest, SessionStore};
 pub use deliveries::{Deliveries, Delivery, SubscriptionId};
 pub use hosted::{MachineGroup, MachineHandle};
 pub use keeper::LifeState;
+pub use portable::PortableSessions;
 pub use session::Session;
 
 use crate::cells::check_page;

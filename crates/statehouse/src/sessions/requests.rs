@@ -61,6 +61,12 @@ impl Requests {
         Self { state: Mutex::new(State { next, waiting: BTreeSet::new() }) }
     }
 
+    /// The client has used this number itself.
+    pub(crate) fn go_on_above(&self, request: u64) {
+        let mut state = self.lock();
+        state.next = state.next.max(request.saturating_add(1));
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -61,7 +61,8 @@ impl Session {
     }
 
     /// The space `default` for one request with a number of the client's own choice. Sent again, the same number gets
-    /// the same answer. `lowest_pending` is the lowest request whose answer the client still waits for.
+    /// the same answer. `lowest_pending` is the lowest request whose answer the client still waits for. Requests that are
+    /// numbered as they are sent go on above it.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -72,6 +73,9 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn request(&self, request: u64, lowest_pending: u64) -> Space {
+        if let Numbers::Next(requests) = &self.session.numbers {
+            requests.go_on_above(request);
+        }
         let numbers = Numbers::Exactly { request, lowest_pending };
         self.space_with(DEFAULT_SPACE, InSession { session: self.id(), numbers })
     }
