@@ -92,6 +92,7 @@ impl ApplyLoop {
             self.shared.publish_catalogue(self.kernel.catalogue().clone());
         }
         self.shared.arrivals.reached(self.kernel.applied().commit);
+        self.shared.entry_bytes.fetch_add(payload.len() as u64, Ordering::Relaxed);
         self.bytes_since_flush += payload.len() as u64;
         if self.bytes_since_flush >= self.replay_bytes_max {
             self.store.start_flush();

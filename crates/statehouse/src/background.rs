@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use contract::Error;
 
+use crate::access::Access;
+use crate::imager::Imager;
 use crate::options::Options;
 use crate::publish::{Outbox, Publisher};
 use crate::sessions::expirer::Expirer;
 use crate::sessions::keeper::Keeper;
-use crate::shard::Access;
 use crate::timer::{Agenda, Timer};
 use crate::walker::Walker;
 
@@ -18,6 +19,7 @@ pub(crate) struct Background {
     _publisher: Option<Publisher>,
     _timer: Timer,
     _expirer: Expirer,
+    _imager: Option<Imager>,
 }
 
 impl Background {
@@ -30,7 +32,9 @@ impl Background {
     ) -> Result<Self, Error> {
         let broker = options.broker.clone();
         let publisher = broker.map(|broker| Publisher::start(access.clone(), outbox, broker)).transpose()?;
+        let imager = options.images.clone().map(|plan| Imager::start(access.clone(), plan)).transpose()?;
         Ok(Self {
+            _imager: imager,
             walker: Walker::start(access.clone(), options.retention_walk_every)?,
             _publisher: publisher,
             _timer: Timer::start(access.clone(), agenda)?,

@@ -22,7 +22,12 @@ pub(crate) fn applied(view: &dyn View) -> Result<Applied, Error> {
 
 pub(crate) fn write(shard: &Shard, out: &mut dyn Write) -> Result<u64, Error> {
     let (view, _) = shard.view()?;
-    image::write(&*view, &keys(), out).map_err(|error| from_image(&error))
+    write_view(&*view, out)
+}
+
+/// Writes what a view has.
+pub(crate) fn write_view(view: &dyn View, out: &mut dyn Write) -> Result<u64, Error> {
+    image::write(view, &keys(), out).map_err(|error| from_image(&error))
 }
 
 pub(crate) fn restore(path: &Path, options: &Options, input: &mut dyn Read) -> Result<(), Error> {

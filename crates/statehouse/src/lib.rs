@@ -27,6 +27,7 @@
 //!
 //! Every call says no by [`Error`]: a rejection is an answer, a failure is the environment.
 
+mod access;
 mod admission;
 mod answers;
 mod apply;
@@ -42,6 +43,7 @@ mod error;
 mod group;
 mod house;
 mod image;
+mod imager;
 mod options;
 mod pending;
 mod proposer;
@@ -56,6 +58,7 @@ mod transaction;
 mod walker;
 mod watch;
 
+pub use ::session::ImagePolicy;
 pub use cells::Cells;
 pub use changes::Changes;
 pub use clock::{Clock, SystemClock};
@@ -69,6 +72,7 @@ pub use contract::{
 };
 pub use group::Group;
 pub use house::{Space, Statehouse, Status};
+pub use imager::ImagePlan;
 pub use kernel::MessageCounts;
 pub use kernel::records::send::WaitingMessage;
 pub use options::Options;

@@ -1,12 +1,14 @@
 //! What can be chosen when a directory is opened. Every bound has a name here or in the layer that keeps it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::Hosted;
-use session::UserMachine;
+use session::{ImagePolicy, UserMachine};
 
 use crate::clock::{Clock, SystemClock};
+use crate::imager::ImagePlan;
 use crate::publish::Publish;
 
 /// How a directory is opened.
@@ -41,6 +43,8 @@ pub struct Options {
     pub broker: Option<Arc<dyn Publish>>,
     /// How often it is looked whether a session's time is over.
     pub session_check_every: Duration,
+    /// Where and when images are written; none are without it.
+    pub images: Option<ImagePlan>,
     machines: Hosted,
 }
 
@@ -57,6 +61,7 @@ impl Default for Options {
             clock: Arc::new(SystemClock::new()),
             broker: None,
             session_check_every: Duration::from_millis(250),
+            images: None,
             machines: Hosted::new(),
         }
     }
@@ -90,6 +95,12 @@ impl Options {
     /// Sets [`session_check_every`](Self::session_check_every).
     pub fn session_check_every(mut self, every: Duration) -> Self {
         self.session_check_every = every;
+        self
+    }
+
+    /// Writes images into a folder whenever the policy says so, and keeps the newest `kept`.
+    pub fn images(mut self, folder: impl Into<PathBuf>, policy: ImagePolicy, kept: usize) -> Self {
+        self.images = Some(ImagePlan { folder: folder.into(), policy, kept });
         self
     }
 

@@ -11,22 +11,20 @@ use std::thread::JoinHandle;
 
 use contract::{Error, Failure, FailureKind};
 use journal::{EngineFiles, EntryFiles, LocalJournal};
-use kernel::machine::MACHINE;
-use kernel::{Answer, Body, Buckets, Catalogue, Kernel, Keys};
-use kv::{Overlay, Store, View, Writer};
-use session::{Envelope, Halt, SESSIONS, SessionAnswer, SessionCommand};
+use kernel::{Buckets, Catalogue, Kernel, Keys};
+use kv::{Overlay, Store, View};
+use session::Halt;
 use storage::TreeStore;
 
-use crate::admission::encode;
+use crate::access::Access;
 use crate::answers::Answers;
 use crate::apply::ApplyLoop;
 use crate::background::Background;
 use crate::clock::{Clock, Time};
 use crate::directory::{Directory, Found, Unfinished};
-use crate::error::{cannot_open, from_full_queue, from_halt, from_journal, from_kv};
+use crate::error::{cannot_open, from_halt, from_journal, from_kv};
 use crate::options::Options;
-use crate::pending::{Decode, Pending, Responder};
-use crate::proposer::{DurableEntry, Proposer, Submission};
+use crate::proposer::{DurableEntry, Proposer};
 use crate::publish::Outbox;
 use crate::records::waiters::SharedWaiters;
 use crate::sessions::hosted::register_machines;
@@ -63,17 +61,6 @@ pub(crate) struct Shard {
     closed: AtomicBool,
     /// Last, so that the lock is let go after everything else.
     _directory: Directory,
-}
-
-/// What it takes to read and to propose. The walk has one of its own: if it held the shard, dropping the last handle
-/// in the middle of a walk would return before the directory is let go.
-#[derive(Clone)]
-pub(crate) struct Access {
-    shared: Arc<Shared>,
-    store: Arc<Overlay>,
-    journal: Arc<LocalJournal<Submission>>,
-    clock: Arc<dyn Clock>,
-    time: Arc<Time>,
 }
 
 impl Shard {
@@ -280,78 +267,6 @@ impl Drop for Shard {
         if let Err(error) = self.close() {
             tracing::error!(%error, "closing failed; the journal will be replayed at the next opening");
         }
-    }
-}
-
-impl Access {
-    /// A view of everything that was answered, with the catalogue.
-    pub(crate) fn view(&self) -> Result<(Arc<dyn View>, Arc<Catalogue>), Error> {
-        Ok((self.store.view().map_err(|error| from_kv(&error))?, self.shared.catalogue()))
-    }
-
-    pub(crate) fn clock(&self) -> &dyn Clock {
-        &*self.clock
-    }
-
-    pub(crate) fn time(&self) -> &Time {
-        &self.time
-    }
-
-    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
-        self.shared.catalogue()
-    }
-
-    /// Proposes a command without a session.
-    pub(crate) fn propose<T>(
-        &self,
-        catalogue: &Catalogue,
-        body: &Body<'_>,
-        decode: fn(Answer) -> Result<T, Error>,
-    ) -> Pending<T> {
-        self.propose_in(Envelope::without_session(MACHINE, catalogue.revision, b""), catalogue, body, decode)
-    }
-
-    /// Proposes a command. `envelope` has all but the body.
-    pub(crate) fn propose_in<T>(
-        &self,
-        envelope: Envelope<'_>,
-        catalogue: &Catalogue,
-        body: &Body<'_>,
-        decode: fn(Answer) -> Result<T, Error>,
-    ) -> Pending<T> {
-        match encode(&envelope, catalogue, body) {
-            Ok(bytes) => self.submit(bytes, Decode::Contracts(decode)),
-            Err(error) => Pending::refused(error),
-        }
-    }
-
-    /// Proposes a command of sessions themselves.
-    pub(crate) fn propose_session<T>(
-        &self,
-        command: &SessionCommand,
-        decode: fn(SessionAnswer) -> Result<T, Error>,
-    ) -> Pending<T> {
-        let mut writer = Writer::new();
-        Envelope::without_session(SESSIONS, 0, b"").encode(&mut writer);
-        command.encode(&mut writer);
-        self.submit(writer.finish(), Decode::Sessions(decode))
-    }
-
-    /// Proposes a command, given as the bytes of its envelope.
-    pub(crate) fn submit<T>(&self, envelope: Vec<u8>, decode: Decode<T>) -> Pending<T> {
-        if let Some(error) = self.shared.failure() {
-            return Pending::refused(error);
-        }
-        let (responder, slot) = Responder::new();
-        let submission = Submission { envelope, responder };
-        if let Err((submission, full)) = self.journal.submit(submission) {
-            let error = match self.journal.failure() {
-                Some(failure) => from_journal(&failure),
-                None => from_full_queue(full),
-            };
-            submission.responder.give(Err(error));
-        }
-        Pending::waiting(slot, decode)
     }
 }
 

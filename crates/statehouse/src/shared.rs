@@ -19,6 +19,8 @@ pub(crate) struct Shared {
     failed: AtomicBool,
     /// Rows that commands wrote since the store was opened.
     pub(crate) command_rows: AtomicU64,
+    /// Bytes of the entries that were applied since the store was opened.
+    pub(crate) entry_bytes: AtomicU64,
 }
 
 impl Shared {
@@ -30,6 +32,7 @@ impl Shared {
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
             command_rows: AtomicU64::new(0),
+            entry_bytes: AtomicU64::new(0),
         }
     }
 

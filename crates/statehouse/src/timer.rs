@@ -11,9 +11,9 @@ use std::time::Duration;
 use contract::Error;
 use kernel::{Body, NextDue};
 
+use crate::access::Access;
 use crate::clock::Time;
 use crate::error::cannot_open;
-use crate::shard::Access;
 
 /// The timer looks at the clock at least so often, because stamps follow a clock that may be drawn faster.
 const WAIT_MAX: Duration = Duration::from_secs(1);

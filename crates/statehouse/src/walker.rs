@@ -11,8 +11,9 @@ use contract::Error;
 use kernel::trim::find_due;
 use kernel::{Body, trim::TrimStep};
 
+use crate::access::Access;
 use crate::error::{cannot_open, from_halt};
-use crate::shard::{Access, keys};
+use crate::shard::keys;
 
 /// Cells that are looked at before others get a turn.
 const HEADS_PER_STEP: usize = 2_000;

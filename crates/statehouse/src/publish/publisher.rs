@@ -12,8 +12,9 @@ use kernel::{Body, Target};
 use kv::{KeyRange, Order};
 
 use super::{Message, MessageNumber, Publish};
+use crate::access::Access;
 use crate::error::{cannot_open, from_halt, from_kv};
-use crate::shard::{Access, keys};
+use crate::shard::keys;
 
 /// Messages that are published before that is committed.
 const BATCH_MESSAGES: usize = 256;

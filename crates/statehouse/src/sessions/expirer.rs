@@ -8,9 +8,9 @@ use std::time::Duration;
 use contract::Error;
 use session::SessionCommand;
 
+use crate::access::Access;
 use crate::error::cannot_open;
 use crate::sessions::keeper::Keeper;
-use crate::shard::Access;
 
 /// Sessions that one command ends. What they own is given back by ticks, so that none takes long.
 const EXPIRED_AT_ONCE_MAX: usize = 64;

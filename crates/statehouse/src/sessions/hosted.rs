@@ -11,12 +11,13 @@ use kernel::{Answer, Body, CatalogueChange, HostedCommand, OpOutcome};
 use kv::{View, Writer};
 
 use super::portable::PortableSessions;
+use crate::access::Access;
 use crate::admission::Scope;
 use crate::error::from_halt;
 use crate::house::{Space, Statehouse};
 use crate::options::Options;
 use crate::pending::{Decode, Pending};
-use crate::shard::{Access, keys};
+use crate::shard::keys;
 
 /// Registers the machines that were brought, where they are new or newer.
 pub(crate) fn register_machines(access: &Access, options: &Options) -> Result<(), Error> {

@@ -1,0 +1,106 @@
+//! What it takes to read an open shard and to propose commands to it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use contract::Error;
+use journal::LocalJournal;
+use kernel::machine::MACHINE;
+use kernel::{Answer, Body, Catalogue};
+use kv::{Overlay, Store, View, Writer};
+use session::{Envelope, SESSIONS, SessionAnswer, SessionCommand};
+
+use crate::admission::encode;
+use crate::clock::{Clock, Time};
+use crate::error::{from_full_queue, from_journal, from_kv};
+use crate::pending::{Decode, Pending, Responder};
+use crate::proposer::Submission;
+use crate::shared::Shared;
+
+/// What it takes to read and to propose. The walk has one of its own: if it held the shard, dropping the last handle
+/// in the middle of a walk would return before the directory is let go.
+#[derive(Clone)]
+pub(crate) struct Access {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) store: Arc<Overlay>,
+    pub(crate) journal: Arc<LocalJournal<Submission>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) time: Arc<Time>,
+}
+
+impl Access {
+    /// A view of everything that was answered, with the catalogue.
+    pub(crate) fn view(&self) -> Result<(Arc<dyn View>, Arc<Catalogue>), Error> {
+        Ok((self.store.view().map_err(|error| from_kv(&error))?, self.shared.catalogue()))
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    pub(crate) fn time(&self) -> &Time {
+        &self.time
+    }
+
+    /// Bytes of the entries that were applied since the store was opened.
+    pub(crate) fn entry_bytes(&self) -> u64 {
+        self.shared.entry_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
+        self.shared.catalogue()
+    }
+
+    /// Proposes a command without a session.
+    pub(crate) fn propose<T>(
+        &self,
+        catalogue: &Catalogue,
+        body: &Body<'_>,
+        decode: fn(Answer) -> Result<T, Error>,
+    ) -> Pending<T> {
+        self.propose_in(Envelope::without_session(MACHINE, catalogue.revision, b""), catalogue, body, decode)
+    }
+
+    /// Proposes a command. `envelope` has all but the body.
+    pub(crate) fn propose_in<T>(
+        &self,
+        envelope: Envelope<'_>,
+        catalogue: &Catalogue,
+        body: &Body<'_>,
+        decode: fn(Answer) -> Result<T, Error>,
+    ) -> Pending<T> {
+        match encode(&envelope, catalogue, body) {
+            Ok(bytes) => self.submit(bytes, Decode::Contracts(decode)),
+            Err(error) => Pending::refused(error),
+        }
+    }
+
+    /// Proposes a command of sessions themselves.
+    pub(crate) fn propose_session<T>(
+        &self,
+        command: &SessionCommand,
+        decode: fn(SessionAnswer) -> Result<T, Error>,
+    ) -> Pending<T> {
+        let mut writer = Writer::new();
+        Envelope::without_session(SESSIONS, 0, b"").encode(&mut writer);
+        command.encode(&mut writer);
+        self.submit(writer.finish(), Decode::Sessions(decode))
+    }
+
+    /// Proposes a command, given as the bytes of its envelope.
+    pub(crate) fn submit<T>(&self, envelope: Vec<u8>, decode: Decode<T>) -> Pending<T> {
+        if let Some(error) = self.shared.failure() {
+            return Pending::refused(error);
+        }
+        let (responder, slot) = Responder::new();
+        let submission = Submission { envelope, responder };
+        if let Err((submission, full)) = self.journal.submit(submission) {
+            let error = match self.journal.failure() {
+                Some(failure) => from_journal(&failure),
+                None => from_full_queue(full),
+            };
+            submission.responder.give(Err(error));
+        }
+        Pending::waiting(slot, decode)
+    }
+}

@@ -1,0 +1,55 @@
+//! Images that are written by themselves: when they are due, whole, and no more than are kept.
+
+mod held;
+
+use std::path::Path;
+use std::time::Duration;
+
+use held::eventually;
+use statehouse::{ImagePolicy, Options, Statehouse};
+
+fn images(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<_> = names.map(|name| name.into_string().expect("text")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn images_are_written_when_due_and_hold_everything() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path().join("images");
+    let policy = ImagePolicy { entries: Some(10), bytes: None, age: None };
+    let options = Options::default().images(&folder, policy, 2);
+    let house = options.open(directory.path().join("house")).expect("a house");
+    for round in 1..=3_i64 {
+        let newest_before = images(&folder).pop();
+        for n in 0..10 {
+            house.cells().set("n", round * 100 + n).expect("set");
+        }
+        eventually("an image", || {
+            let newest = images(&folder).pop();
+            newest != newest_before && newest.is_some_and(|name| name.ends_with(".shimage"))
+        });
+    }
+    let kept = images(&folder);
+    assert!(kept.len() <= 2, "{kept:?}");
+    let mut image = std::fs::File::open(folder.join(kept.last().expect("one"))).expect("an image");
+    let restored = directory.path().join("restored");
+    Statehouse::restore_image(&restored, &mut image).expect("whole");
+    let value = Statehouse::open(&restored).expect("a house").cells().get("n").expect("get");
+    assert!(value.is_some_and(|value| value.as_integer().is_some_and(|n| n >= 300)));
+}
+
+#[test]
+fn an_idle_store_writes_no_images() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path().join("images");
+    let policy = ImagePolicy { entries: None, bytes: Some(1), age: Some(Duration::ZERO) };
+    let house = Options::default().images(&folder, policy, 1).open(directory.path().join("house")).expect("a house");
+    house.cells().set("n", 1).expect("set");
+    eventually("an image", || images(&folder).len() == 1);
+    let first = images(&folder);
+    std::thread::sleep(Duration::from_millis(1_200));
+    assert_eq!(images(&folder), first);
+}
