@@ -34,7 +34,7 @@ fn a_repeat_gets_the_same_answer_and_is_not_executed() {
     let increment = |request, lowest| session.request(request, lowest).records().increment("r", "n", 1);
     assert_eq!(increment(5, 1).expect("out of order"), 1);
     assert_eq!(increment(2, 1).expect("below"), 2);
-    assert_eq!((increment(5, 1), increment(2, 1)), (Ok(1), Ok(2)), "stored");
+    assert_eq!((increment(5, 1), increment(2, 1)), (Ok(1), Ok(2)), "E2: stored");
     let missing = |request| session.request(request, 1).records().update_fields("none", [("a", Some(1.into()))]);
     assert_eq!(missing(6), missing(6), "a rejection is an answer too");
     house.records().put("none", [("a", 1)], Put::default()).expect("put");
@@ -102,7 +102,7 @@ fn a_session_that_expires_gives_back_what_it_owns_and_nothing_else() {
         panic!("a gap");
     };
     let ended: Vec<_> = page.changes.iter().filter(|change| change.reason == Reason::SessionEnded).collect();
-    assert_eq!(ended.len(), 3, "two claims and a record: {ended:?}");
+    assert_eq!(ended.len(), 3, "E6: two claims and a record: {ended:?}");
     clock.advance(Duration::from_secs(3_600));
     let again = || alive.records().claim_next("jobs.", 10, &hour).expect("claims");
     let mut attempts = Vec::new();
@@ -224,7 +224,7 @@ fn a_session_that_does_not_take_its_pushes_is_ended() {
     }
     assert!(is_expired(session.cells().set("a", 1)));
     eventually("it is ended", || house.sessions().state(session.id()) == LifeState::Expired);
-    assert_eq!(house.cells().get("a").expect("get"), None, "it was never executed");
+    assert_eq!(house.cells().get("a").expect("get"), None, "E1: it was never executed");
 }
 
 #[test]
