@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use statehouse::sessions::{
-    Command, DecodeError, Delivery, KvError, Pushes, Reader, UserCall, UserMachine, UserState, Writer,
+    Command, DecodeError, Delivery, KvError, NewSession, Pushes, Reader, UserCall, UserMachine, UserState, Writer,
 };
 use statehouse::{Error, Options};
 
@@ -97,7 +97,13 @@ impl UserMachine for Seats {
         })
     }
 
-    fn on_session_created(&self, _: &mut UserState, _: &UserCall, _: u64, _: &mut Pushes) -> Result<(), KvError> {
+    fn on_session_created(
+        &self,
+        _: &mut UserState,
+        _: &UserCall,
+        _: &NewSession,
+        _: &mut Pushes,
+    ) -> Result<(), KvError> {
         Ok(())
     }
 

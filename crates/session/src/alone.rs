@@ -4,7 +4,7 @@ use kv::{Key, Staging, Writer};
 
 use crate::machine::{Call, Execution, Halt, Machine, SessionEvent};
 use crate::pushes::Pushes;
-use crate::user::{BytesMachine, UserCall, UserMachine, machine_id};
+use crate::user::{BytesMachine, NewSession, UserCall, UserMachine, machine_id};
 
 /// A [`UserMachine`] as the [`Machine`] of a [`SessionMachine`](crate::SessionMachine) of its own, without groups.
 pub struct Alone<M> {
@@ -41,7 +41,8 @@ impl<M: UserMachine> Machine for Alone<M> {
         event: &SessionEvent<'_>,
         pushes: &mut Pushes,
     ) -> Result<(), Halt> {
-        self.machine.created(state, &self.prefix, &UserCall::of_event(event, M::VERSION), pushes)
+        let session = NewSession { number: event.session, capabilities: event.capabilities };
+        self.machine.created(state, &self.prefix, &UserCall::of_event(event, M::VERSION), &session, pushes)
     }
 
     fn on_session_expired(

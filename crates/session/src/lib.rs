@@ -40,4 +40,4 @@ pub use reply::Reply;
 pub use row::SessionRow;
 pub use sessions::{ChangedSessions, SessionMachine};
 pub use status::SessionStatus;
-pub use user::{BytesMachine, Command, Refused, UserAnswer, UserCall, UserMachine, UserState, UserView};
+pub use user::{BytesMachine, Command, NewSession, Refused, UserAnswer, UserCall, UserMachine, UserState, UserView};

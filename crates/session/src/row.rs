@@ -1,6 +1,6 @@
 //! The row of a session that is written when it is created; `docs/formats/sessions.md`.
 
-use kv::{DecodeError, Order, Reader, View, Writer};
+use kv::{DecodeError, Order, Reader, Staging, View, Writer};
 
 use crate::command::{decode_capabilities, encode_capabilities};
 use crate::keys::SessionKeys;
@@ -38,6 +38,11 @@ impl SessionRow {
         };
         read().map_err(|error| Halt::Undecodable { what: "the row of a session", error })
     }
+}
+
+/// A session by its number, with what is staged.
+pub fn staged_session(state: &Staging, keys: &SessionKeys, session: u64) -> Result<Option<SessionRow>, Halt> {
+    state.get(&keys.session(session))?.map(|row| SessionRow::decode(&row)).transpose()
 }
 
 /// A session by its number.

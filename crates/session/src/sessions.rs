@@ -16,7 +16,7 @@ use crate::limits::{Bound, SessionLimits};
 use crate::machine::{Call, Execution, Halt, Machine, SessionEvent, Stamp};
 use crate::pushes::{self, Pushes};
 use crate::reply::Reply;
-use crate::row::SessionRow;
+use crate::row::{SessionRow, staged_session};
 
 /// Heads that are kept in memory between entries.
 const HEADS_KEPT_MAX: usize = 2_048;
@@ -287,9 +287,9 @@ impl<M: Machine> SessionMachine<M> {
             }
             kept.head.broken = true;
             changed.broken.push(session);
-            let row = state.get(&keys.session(session))?;
+            let row = staged_session(state, keys, session)?;
             let row = row.ok_or_else(|| Halt::Inconsistent(format!("E1: session {session} has a head and no row")))?;
-            let row = SessionRow { broken: true, ..SessionRow::decode(&row)? };
+            let row = SessionRow { broken: true, ..row };
             state.put_encoded(keys.session(session), |writer| row.encode(writer));
         }
         Ok(())

@@ -53,7 +53,7 @@ pub trait UserMachine: Send + Sync + 'static {
         &self,
         state: &mut UserState<'_>,
         call: &UserCall,
-        session: u64,
+        session: &NewSession<'_>,
         pushes: &mut Pushes,
     ) -> Result<(), KvError>;
 
@@ -65,6 +65,15 @@ pub trait UserMachine: Send + Sync + 'static {
         session: u64,
         pushes: &mut Pushes,
     ) -> Result<(), KvError>;
+}
+
+/// A session that a machine has not met before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewSession<'row> {
+    /// Its number.
+    pub number: u64,
+    /// What its client said of itself: names and values.
+    pub capabilities: &'row [(String, Vec<u8>)],
 }
 
 /// The circumstances of a command.
@@ -220,7 +229,14 @@ pub trait BytesMachine: Send + Sync {
     ) -> Result<(), Halt>;
 
     /// A session is new to the state below `prefix`.
-    fn created(&self, state: &mut Staging, prefix: &Key, call: &UserCall, pushes: &mut Pushes) -> Result<(), Halt>;
+    fn created(
+        &self,
+        state: &mut Staging,
+        prefix: &Key,
+        call: &UserCall,
+        session: &NewSession<'_>,
+        pushes: &mut Pushes,
+    ) -> Result<(), Halt>;
 
     /// A session that the state below `prefix` has met has ended.
     fn expired(&self, state: &mut Staging, prefix: &Key, call: &UserCall, pushes: &mut Pushes) -> Result<(), Halt>;
@@ -262,8 +278,14 @@ impl<M: UserMachine> BytesMachine for M {
         Ok(())
     }
 
-    fn created(&self, state: &mut Staging, prefix: &Key, call: &UserCall, pushes: &mut Pushes) -> Result<(), Halt> {
-        let session = call.session.expect("an event is of a session");
+    fn created(
+        &self,
+        state: &mut Staging,
+        prefix: &Key,
+        call: &UserCall,
+        session: &NewSession<'_>,
+        pushes: &mut Pushes,
+    ) -> Result<(), Halt> {
         let mut own = UserState::new(state, prefix.clone());
         self.on_session_created(&mut own, call, session, pushes)?;
         Ok(())

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use contract::Error;
 use statehouse::sessions::{
-    Command, DecodeError, KvError, PortableSessions, PushedRequest, Pushes, SessionStore, UserCall, UserMachine,
-    UserState, Writer,
+    Command, DecodeError, KvError, NewSession, PortableSessions, PushedRequest, Pushes, SessionStore, UserCall,
+    UserMachine, UserState, Writer,
 };
 use statehouse::{Options, Statehouse};
 use testkit::session_store::Tally;
@@ -65,7 +65,15 @@ impl UserMachine for Machine {
         })
     }
 
-    fn on_session_created(&self, _: &mut UserState<'_>, _: &UserCall, _: u64, _: &mut Pushes) -> Result<(), KvError> {
+    fn on_session_created(
+        &self,
+        _: &mut UserState<'_>,
+        call: &UserCall,
+        session: &NewSession<'_>,
+        _: &mut Pushes,
+    ) -> Result<(), KvError> {
+        assert_eq!(call.session, Some(session.number));
+        assert_eq!(session.capabilities, [("client".to_owned(), b"suite".to_vec())]);
         Ok(())
     }
 
@@ -169,7 +177,13 @@ impl UserMachine for Newer {
         Ok(if call.version == 1 { answer } else { format!("{answer} by version {}", call.version) })
     }
 
-    fn on_session_created(&self, _: &mut UserState<'_>, _: &UserCall, _: u64, _: &mut Pushes) -> Result<(), KvError> {
+    fn on_session_created(
+        &self,
+        _: &mut UserState<'_>,
+        _: &UserCall,
+        _: &NewSession<'_>,
+        _: &mut Pushes,
+    ) -> Result<(), KvError> {
         Ok(())
     }
 
@@ -197,7 +211,7 @@ fn a_directory_opens_only_with_its_machines() {
 #[test]
 fn what_a_machine_cannot_read_or_write_is_refused_and_changes_nothing() {
     let kept = make();
-    let session = kept.create(Duration::from_secs(60), &[]).expect("a session");
+    let session = kept.create(Duration::from_secs(60), &[("client".to_owned(), b"suite".to_vec())]).expect("a session");
     let unreadable = kept.request(session, 1, 1, b"\xff").expect_err("unreadable");
     assert_eq!(unreadable.code(), "SH-1022");
     assert_eq!(kept.request(session, 1, 1, b"add n").expect_err("as before"), unreadable);

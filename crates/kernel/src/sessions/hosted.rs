@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use contract::Rejection;
 use kv::{DecodeError, Reader, Writer};
-use session::{BytesMachine, Halt, UserCall};
+use session::row::staged_session;
+use session::{BytesMachine, Halt, NewSession, UserCall};
 
 use crate::answer::{Answer, OpOutcome};
 use crate::catalogue::Catalogue;
@@ -96,7 +97,10 @@ pub(crate) fn apply(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
         if applying.state.get(&member)?.is_none() {
             applying.state.put(member, b"".as_slice());
             applying.owned = true;
-            machine.created(applying.state, &prefix, &user_call, applying.pushes)?;
+            let row = staged_session(applying.state, &applying.keys.sessions(), session)?;
+            let row = row.ok_or_else(|| Halt::Inconsistent(format!("E1: session {session} has no row")))?;
+            let new = NewSession { number: session, capabilities: &row.capabilities };
+            machine.created(applying.state, &prefix, &user_call, &new, applying.pushes)?;
             // They have met, whatever becomes of the command.
             applying.state.savepoint();
         }

@@ -23,7 +23,7 @@ use kernel::catalogue::types::micros;
 
 pub use ::kv::{DecodeError, KvError, Reader, Writer};
 pub use ::session::user::machine_id;
-pub use ::session::{Command, Pushes, Refused, UserCall, UserMachine, UserState, UserView};
+pub use ::session::{Command, NewSession, Pushes, Refused, UserCall, UserMachine, UserState, UserView};
 pub use contract::sessions::{PushedRequest, SessionStore};
 pub use deliveries::{Deliveries, Delivery, SubscriptionId};
 pub use hosted::{MachineGroup, MachineHandle};
