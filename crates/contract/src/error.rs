@@ -124,12 +124,12 @@ pub enum Rejection {
         have: u64,
     },
     /// The session is not known: never opened here, closed or expired. The command was not executed.
-    #[error("the session is not known or has expired; the command was not executed [SH-1010]")]
+    #[error("the session is not known or has expired; the command was not executed [SH-5004]")]
     SessionExpired,
     /// The client has said that it does not wait for this request any more. It was not executed now; whether it was
     /// before, nobody knows any more.
     #[error(
-        "request {request} is below {floor}, the lowest that the session still waits for; it was not executed now [SH-1020]"
+        "request {request} is below {floor}, the lowest that the session still waits for; it was not executed now [SH-5003]"
     )]
     Evicted {
         /// The request.
@@ -138,7 +138,7 @@ pub enum Rejection {
         floor: u64,
     },
     /// A session has reached a limit. The command was not executed.
-    #[error("the session has reached {limit} = {max}; take answers or acknowledge, then try again [SH-1021]")]
+    #[error("the session has reached {limit} = {max}; take answers or acknowledge, then try again [SH-5001]")]
     SessionBusy {
         /// The limit's name.
         limit: &'static str,
@@ -146,7 +146,7 @@ pub enum Rejection {
         max: u64,
     },
     /// A command that a user's machine cannot read.
-    #[error("machine {machine} cannot read the command; it changed nothing [SH-1022]")]
+    #[error("machine {machine} cannot read the command; it changed nothing [SH-5005]")]
     UnreadableCommand {
         /// The machine's number.
         machine: u16,
@@ -271,10 +271,10 @@ impl Rejection {
             Rejection::AlreadyExists { .. } => "SH-1007",
             Rejection::MainBranch => "SH-1008",
             Rejection::CatalogueBehind { .. } => "SH-1009",
-            Rejection::SessionExpired => "SH-1010",
-            Rejection::Evicted { .. } => "SH-1020",
-            Rejection::SessionBusy { .. } => "SH-1021",
-            Rejection::UnreadableCommand { .. } => "SH-1022",
+            Rejection::SessionExpired => "SH-5004",
+            Rejection::Evicted { .. } => "SH-5003",
+            Rejection::SessionBusy { .. } => "SH-5001",
+            Rejection::UnreadableCommand { .. } => "SH-5005",
             Rejection::TransactionLost { .. } => "SH-1011",
             Rejection::TransactionState { .. } => "SH-1012",
             Rejection::NoSuchRecord { .. } => "SH-1013",
