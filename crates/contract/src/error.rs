@@ -3,6 +3,7 @@
 //! A rejection is decided by the data and the same for every replica; it carries what the caller needs next. A
 //! failure says whether trying again can help and whether the write may have happened all the same.
 
+pub use crate::failure::{Failure, FailureKind, Outcome};
 use crate::value::Value;
 
 /// Why a call did not do what it was asked.
@@ -41,15 +42,6 @@ impl Error {
             Error::Failed(failure) => failure.outcome,
         }
     }
-}
-
-/// What is known of a write that was not answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It did not happen and will not.
-    NotApplied,
-    /// It may have happened, or happen yet.
-    Unknown,
 }
 
 /// A deterministic "no". Nothing was changed.
@@ -126,6 +118,54 @@ pub enum Rejection {
     /// The session is not known: never opened here, closed or expired. The command was not executed.
     #[error("the session is not known or has expired; the command was not executed [SH-5004]")]
     SessionExpired,
+    /// An event that no store may take.
+    #[error("the event is not valid: {what}: {reason} [SH-3001]")]
+    InvalidEvent {
+        /// Which part of it.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// There is no such run.
+    #[error("there is no run {run:?} [SH-3002]")]
+    NoSuchRun {
+        /// Its name.
+        run: String,
+    },
+    /// The run's last sequence is not the one that was expected.
+    #[error("run {run:?} is at sequence {last}, not at {expected} [SH-3003]")]
+    SequenceConflict {
+        /// The run.
+        run: String,
+        /// What was expected.
+        expected: u64,
+        /// Its last sequence.
+        last: u64,
+    },
+    /// The key or the id was used for another event, and the append was to be strict.
+    #[error("run {run:?} has another event with this idempotency key or id, at sequence {seq} [SH-3004]")]
+    KeyReused {
+        /// The run.
+        run: String,
+        /// Where the other event is.
+        seq: u64,
+    },
+    /// The run was closed: nothing more is appended.
+    #[error("run {run:?} is closed at sequence {last} [SH-3005]")]
+    RunClosed {
+        /// The run.
+        run: String,
+        /// Its last sequence.
+        last: u64,
+    },
+    /// The run was deleted. Its name is not used again.
+    #[error("run {run:?} was deleted at sequence {last}; its name is not used again [SH-3006]")]
+    RunArchived {
+        /// The run.
+        run: String,
+        /// The last sequence that it had.
+        last: u64,
+    },
     /// The client has said that it does not wait for this request any more. It was not executed now; whether it was
     /// before, nobody knows any more.
     #[error(
@@ -272,6 +312,12 @@ impl Rejection {
             Rejection::MainBranch => "SH-1008",
             Rejection::CatalogueBehind { .. } => "SH-1009",
             Rejection::SessionExpired => "SH-5004",
+            Rejection::InvalidEvent { .. } => "SH-3001",
+            Rejection::NoSuchRun { .. } => "SH-3002",
+            Rejection::SequenceConflict { .. } => "SH-3003",
+            Rejection::KeyReused { .. } => "SH-3004",
+            Rejection::RunClosed { .. } => "SH-3005",
+            Rejection::RunArchived { .. } => "SH-3006",
             Rejection::Evicted { .. } => "SH-5003",
             Rejection::SessionBusy { .. } => "SH-5001",
             Rejection::UnreadableCommand { .. } => "SH-5005",
@@ -298,59 +344,7 @@ impl Rejection {
                 | Rejection::CatalogueBehind { .. }
                 | Rejection::TransactionLost { .. }
                 | Rejection::SessionBusy { .. }
+                | Rejection::SequenceConflict { .. }
         )
-    }
-}
-
-/// The environment failed a call.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message} [{}]", .kind.code())]
-pub struct Failure {
-    /// What to do about it.
-    pub kind: FailureKind,
-    /// Whether the write may have happened.
-    pub outcome: Outcome,
-    /// For a person.
-    pub message: String,
-}
-
-/// What to do about a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FailureKind {
-    /// A queue or the journal is at its bound: try again shortly.
-    Busy,
-    /// The store was closed.
-    Closed,
-    /// The store stopped at a disk failure: reopen it, and look at the disk.
-    Stopped,
-    /// Stored bytes are damaged: restore from a copy.
-    Corrupt,
-    /// The directory is open in another process, or is not a store.
-    CannotOpen,
-}
-
-impl FailureKind {
-    /// The stable code.
-    pub fn code(self) -> &'static str {
-        match self {
-            FailureKind::Busy => "SH-2001",
-            FailureKind::Closed => "SH-2002",
-            FailureKind::Stopped => "SH-2003",
-            FailureKind::Corrupt => "SH-2004",
-            FailureKind::CannotOpen => "SH-2005",
-        }
-    }
-}
-
-impl Failure {
-    /// A failure of a call whose write did not happen.
-    pub fn not_applied(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, outcome: Outcome::NotApplied, message: message.into() }
-    }
-
-    /// A failure of a call whose write may have happened.
-    pub fn unknown(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, outcome: Outcome::Unknown, message: message.into() }
     }
 }

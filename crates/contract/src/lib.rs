@@ -4,10 +4,11 @@
 //! - [`names`]: which names are allowed.
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
+//! - [`runs`]: the contract of runs: events, their JSON, projections, idempotency keys.
 //! - [`sessions`]: the contract of sessions: requests executed once, answers kept, pushes.
 //! - [`changes`]: the feed of what every command changed.
 //! - [`catalogue`]: spaces, branches and how much history they keep.
-//! - [`error`]: rejections (an answer "no") and failures (the environment).
+//! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
 //! - [`limits`]: every bound by name.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
@@ -17,9 +18,11 @@ pub mod catalogue;
 pub mod cells;
 pub mod changes;
 pub mod error;
+pub mod failure;
 pub mod limits;
 pub mod names;
 pub mod records;
+pub mod runs;
 pub mod seed;
 pub mod sessions;
 pub mod value;

@@ -20,6 +20,18 @@ pub const SCAN_ROWS_MAX: usize = 10_000;
 /// Rows in one page of a list or a history.
 pub const PAGE_ROWS_MAX: usize = 1000;
 
+/// Bytes of the idempotency key of an event.
+pub const EVENT_KEY_BYTES_MAX: usize = 256;
+
+/// Bytes of each of an event's texts: its type, its step, its attempts.
+pub const EVENT_TEXT_BYTES_MAX: usize = 256;
+
+/// Steps that the projection of a run holds. Events of further ones are counted.
+pub const RUN_STEPS_MAX: usize = 10_000;
+
+/// Artifacts that the projection of a run, or of one of its steps, holds.
+pub const RUN_ARTIFACTS_MAX: usize = 64;
+
 /// Bytes of what a client says of itself when it opens a session, names and values together.
 pub const CAPABILITY_BYTES_MAX: usize = 4096;
 

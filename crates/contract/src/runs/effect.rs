@@ -1,0 +1,171 @@
+//! What an event does to the projection of its run. The one place where the types of events mean something.
+//!
+//! | event | effect |
+//! |---|---|
+//! | `RunApproved` | the run is approved |
+//! | `RunStarted` | it runs; this is when it started |
+//! | `RunPaused`, `RunResumed` | it is held; it runs |
+//! | `RunCompleted`, `RunFailed`, `RunCancelled` | it is over, and stays so; artifacts of the run as a whole |
+//! | `StepStarted` | the step runs |
+//! | `StepCompleted` | it has ended well; its artifacts |
+//! | `StepFailed` | it has failed; why |
+//! | `StepSkipped` | it was left out |
+//! | `SignalAccepted`, `SignalRejected` | none: what was decided is in the event |
+//! | any other | none |
+
+use serde_json::Value as JsonValue;
+
+use super::event::NewEvent;
+use super::snapshot::{RunStatus, StepError, StepStatus};
+use crate::value::Json;
+
+/// What an event does: to the run, to its step, or nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Effect {
+    /// To the run as a whole.
+    pub run: Option<RunEffect>,
+    /// To the step that it is about.
+    pub step: Option<StepEffect>,
+}
+
+/// To the run as a whole. It does nothing to a run that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunEffect {
+    /// How it is doing then.
+    pub status: RunStatus,
+    /// When it started, if this says so for the first time.
+    pub started_at: Option<String>,
+    /// When it ended.
+    pub completed_at: Option<String>,
+    /// What it made.
+    pub artifacts: Vec<Json>,
+}
+
+/// To a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepEffect {
+    /// How it is doing then.
+    pub status: StepStatus,
+    /// Since when.
+    pub at: String,
+    /// The event's.
+    pub logical_attempt_id: Option<String>,
+    /// The event's.
+    pub engine_attempt_id: Option<String>,
+    /// What it made.
+    pub artifacts: Vec<Json>,
+    /// Why it failed.
+    pub error: Option<StepError>,
+}
+
+/// What an event does.
+pub fn effect(event: &NewEvent) -> Effect {
+    let run = match event.event_type.as_str() {
+        "RunApproved" => Some(RunStatus::Approved),
+        "RunStarted" | "RunResumed" => Some(RunStatus::Running),
+        "RunPaused" => Some(RunStatus::Paused),
+        "RunCompleted" => Some(RunStatus::Completed),
+        "RunFailed" => Some(RunStatus::Failed),
+        "RunCancelled" => Some(RunStatus::Cancelled),
+        _ => None,
+    };
+    let step = match event.event_type.as_str() {
+        "StepStarted" => Some(StepStatus::Running),
+        "StepCompleted" => Some(StepStatus::Success),
+        "StepFailed" => Some(StepStatus::Failed),
+        "StepSkipped" => Some(StepStatus::Skipped),
+        _ => None,
+    };
+    // The content is read only where it matters.
+    let ends =
+        run.is_some_and(RunStatus::is_terminal) || matches!(step, Some(StepStatus::Success | StepStatus::Failed));
+    let data =
+        if ends { serde_json::from_str(event.data.as_str()).unwrap_or(JsonValue::Null) } else { JsonValue::Null };
+    let at = &event.emitted_at;
+    Effect {
+        run: run.map(|status| RunEffect {
+            status,
+            started_at: (event.event_type == "RunStarted").then(|| at.clone()),
+            completed_at: status.is_terminal().then(|| at.clone()),
+            artifacts: artifacts(&data),
+        }),
+        step: step.filter(|_| event.step_id.is_some()).map(|status| StepEffect {
+            status,
+            at: at.clone(),
+            logical_attempt_id: event.logical_attempt_id.clone(),
+            engine_attempt_id: event.engine_attempt_id.clone(),
+            artifacts: artifacts(&data),
+            error: (status == StepStatus::Failed).then(|| error(&data)),
+        }),
+    }
+}
+
+/// `artifactRefs` or `artifacts` of an event's content: a list of objects.
+fn artifacts(data: &JsonValue) -> Vec<Json> {
+    let found = data.get("artifactRefs").or_else(|| data.get("artifacts")).and_then(JsonValue::as_array);
+    let objects = found.into_iter().flatten().filter(|artifact| artifact.is_object());
+    objects.map(|artifact| Json::from_checked(artifact.to_string())).collect()
+}
+
+fn error(data: &JsonValue) -> StepError {
+    let error = data.get("error").unwrap_or(data);
+    let text = |name: &str| error.get(name).and_then(JsonValue::as_str).unwrap_or_default().to_owned();
+    let retryable = error.get("retryable").and_then(JsonValue::as_bool).unwrap_or(false);
+    StepError { code: text("code"), message: text("message"), retryable }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{RunSnapshot, StoredEvent};
+    use super::*;
+
+    fn event(event_type: &str, step: Option<&str>, at: &str, data: &str) -> NewEvent {
+        let event = NewEvent::new(event_type, "k", at, Json::new(data).expect("JSON"));
+        match step {
+            Some(step) => event.of_step(step, "1"),
+            None => event,
+        }
+    }
+
+    #[test]
+    fn a_run_is_projected_as_the_contract_says() {
+        let events = [
+            event("RunApproved", None, "2026-01-01T00:00:00Z", "{}"),
+            event("RunStarted", None, "2026-01-01T00:00:01Z", "{}"),
+            event("StepStarted", Some("b"), "2026-01-01T00:00:02Z", "{}"),
+            event("StepStarted", Some("a"), "2026-01-01T00:00:02Z", "{}"),
+            event(
+                "StepFailed",
+                Some("a"),
+                "2026-01-01T00:00:03Z",
+                r#"{"error":{"code":"E","message":"m","retryable":true}}"#,
+            ),
+            event(
+                "StepCompleted",
+                Some("b"),
+                "2026-01-01T00:00:04Z",
+                r#"{"artifactRefs":[{"uri":"s3://x","kind":"log"}]}"#,
+            ),
+            event("SignalAccepted", None, "2026-01-01T00:00:05Z", "{}"),
+            event("SomethingNew", Some("c"), "2026-01-01T00:00:05Z", "{}"),
+            event("RunPaused", None, "2026-01-01T00:00:06Z", "{}"),
+            event("RunResumed", None, "2026-01-01T00:00:07Z", "{}"),
+            event("StepSkipped", Some("d"), "2026-01-01T00:00:07Z", "{}"),
+            event("RunCompleted", None, "2026-01-01T00:00:08.500Z", "{}"),
+            event("RunFailed", None, "2026-01-01T00:00:09Z", "{}"),
+        ];
+        let mut snapshot = RunSnapshot::empty("r");
+        for (seq, event) in (1..).zip(events) {
+            snapshot.apply(&StoredEvent::new("r".into(), seq, seq - 1, 0, seq, event));
+        }
+        let expected = r#"{"runId":"r","status":"COMPLETED","lastEventSeq":13,"artifacts":[],
+            "startedAt":"2026-01-01T00:00:01Z","completedAt":"2026-01-01T00:00:08.500Z","totalDurationMs":7500,"steps":[
+            {"stepId":"a","status":"FAILED","logicalAttemptId":"1","startedAt":"2026-01-01T00:00:02Z",
+             "completedAt":"2026-01-01T00:00:03Z","artifacts":[],"error":{"code":"E","message":"m","retryable":true}},
+            {"stepId":"b","status":"SUCCESS","logicalAttemptId":"1","startedAt":"2026-01-01T00:00:02Z",
+             "completedAt":"2026-01-01T00:00:04Z","artifacts":[{"kind":"log","uri":"s3://x"}]},
+            {"stepId":"d","status":"SKIPPED","logicalAttemptId":"1","completedAt":"2026-01-01T00:00:07Z","artifacts":[]}]}"#;
+        let read = |text: &str| serde_json::from_str::<JsonValue>(text).expect("JSON");
+        assert_eq!(read(&snapshot.to_json()), read(expected));
+    }
+}

@@ -1,0 +1,256 @@
+//! The projection of a run: what its events say of it by now.
+
+use serde_json::{Map, Value as JsonValue};
+
+use super::effect::{Effect, RunEffect, StepEffect, effect};
+use super::event::StoredEvent;
+use crate::limits::{RUN_ARTIFACTS_MAX, RUN_STEPS_MAX};
+use crate::value::Json;
+
+/// How a run is doing. The numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(u8)]
+pub enum RunStatus {
+    /// It has events, and none that says more.
+    #[default]
+    Pending = 0,
+    /// It may start.
+    Approved = 1,
+    /// It runs.
+    Running = 2,
+    /// It is held.
+    Paused = 3,
+    /// It has ended well.
+    Completed = 4,
+    /// It has ended badly.
+    Failed = 5,
+    /// It was ended.
+    Cancelled = 6,
+}
+
+impl RunStatus {
+    /// All of them, each at the place of its number.
+    pub const ALL: [Self; 7] =
+        [Self::Pending, Self::Approved, Self::Running, Self::Paused, Self::Completed, Self::Failed, Self::Cancelled];
+
+    /// Whether it is over.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// As the contract spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "PENDING",
+            Self::Approved => "APPROVED",
+            Self::Running => "RUNNING",
+            Self::Paused => "PAUSED",
+            Self::Completed => "COMPLETED",
+            Self::Failed => "FAILED",
+            Self::Cancelled => "CANCELLED",
+        }
+    }
+}
+
+/// How a step is doing. The numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum StepStatus {
+    /// Nothing is known of it.
+    #[default]
+    Pending = 0,
+    /// It runs.
+    Running = 1,
+    /// It has ended well.
+    Success = 2,
+    /// It has ended badly.
+    Failed = 3,
+    /// It was left out.
+    Skipped = 4,
+}
+
+impl StepStatus {
+    /// All of them, each at the place of its number.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Success, Self::Failed, Self::Skipped];
+
+    /// As the contract spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "PENDING",
+            Self::Running => "RUNNING",
+            Self::Success => "SUCCESS",
+            Self::Failed => "FAILED",
+            Self::Skipped => "SKIPPED",
+        }
+    }
+}
+
+/// Why a step has failed.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct StepError {
+    /// For programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// Whether trying again may help.
+    pub retryable: bool,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct StepSnapshot {
+    /// Its id.
+    pub step_id: String,
+    /// How it is doing.
+    pub status: StepStatus,
+    /// Of its last event; empty if that had none.
+    pub logical_attempt_id: String,
+    /// Of its last event.
+    pub engine_attempt_id: Option<String>,
+    /// When it started, as the event says.
+    pub started_at: Option<String>,
+    /// When it ended, as the event says.
+    pub completed_at: Option<String>,
+    /// References to what it made, each a JSON object.
+    pub artifacts: Vec<Json>,
+    /// Why it failed, if it did.
+    pub error: Option<StepError>,
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct RunSnapshot {
+    /// Its id.
+    pub run_id: String,
+    /// How it is doing.
+    pub status: RunStatus,
+    /// The last event that is in here.
+    pub last_event_seq: u64,
+    /// The steps, in the order of their ids.
+    pub steps: Vec<StepSnapshot>,
+    /// How many steps are not in here because there are more than [`RUN_STEPS_MAX`].
+    pub steps_left_out: u64,
+    /// References to what it made as a whole, each a JSON object.
+    pub artifacts: Vec<Json>,
+    /// When it started, as the event says.
+    pub started_at: Option<String>,
+    /// When it ended, as the event says.
+    pub completed_at: Option<String>,
+    /// The time between the two.
+    pub total_duration_ms: Option<u64>,
+}
+
+impl RunSnapshot {
+    /// A run before its first event.
+    pub fn empty(run_id: impl Into<String>) -> Self {
+        Self { run_id: run_id.into(), ..Self::default() }
+    }
+
+    /// The projection with one event more.
+    pub fn apply(&mut self, event: &StoredEvent) {
+        self.last_event_seq = event.run_seq;
+        let Effect { run, step } = effect(&event.event);
+        if let Some(run) = run {
+            self.apply_to_run(run);
+        }
+        let (Some(step), Some(step_id)) = (step, &event.event.step_id) else {
+            return;
+        };
+        match self.steps.binary_search_by(|known| known.step_id.as_str().cmp(step_id)) {
+            Ok(place) => self.steps[place].apply(step),
+            Err(_) if self.steps.len() >= RUN_STEPS_MAX => self.steps_left_out += 1,
+            Err(place) => {
+                let mut new = StepSnapshot { step_id: step_id.clone(), ..StepSnapshot::default() };
+                new.apply(step);
+                self.steps.insert(place, new);
+            }
+        }
+    }
+
+    fn apply_to_run(&mut self, effect: RunEffect) {
+        // What is over stays as it is.
+        if self.status.is_terminal() {
+            return;
+        }
+        self.status = effect.status;
+        if effect.started_at.is_some() && self.started_at.is_none() {
+            self.started_at = effect.started_at;
+        }
+        if effect.completed_at.is_some() {
+            self.completed_at = effect.completed_at;
+            self.total_duration_ms = duration_ms(self.started_at.as_deref(), self.completed_at.as_deref());
+        }
+        self.artifacts.extend(effect.artifacts);
+        self.artifacts.truncate(RUN_ARTIFACTS_MAX);
+    }
+
+    /// The projection as JSON, spelled as the contract has it.
+    pub fn to_json(&self) -> String {
+        let mut json = Map::new();
+        json.insert("runId".into(), self.run_id.clone().into());
+        json.insert("status".into(), self.status.name().into());
+        json.insert("lastEventSeq".into(), self.last_event_seq.into());
+        json.insert("steps".into(), self.steps.iter().map(StepSnapshot::json).collect());
+        json.insert("artifacts".into(), self.artifacts.iter().map(parsed).collect());
+        put(&mut json, "startedAt", self.started_at.clone());
+        put(&mut json, "completedAt", self.completed_at.clone());
+        put(&mut json, "totalDurationMs", self.total_duration_ms);
+        put(&mut json, "stepsLeftOut", Some(self.steps_left_out).filter(|count| *count > 0));
+        JsonValue::Object(json).to_string()
+    }
+}
+
+/// The time between two times in ISO 8601; none if one is missing or they are the wrong way round.
+pub fn duration_ms(started_at: Option<&str>, completed_at: Option<&str>) -> Option<u64> {
+    let ms =
+        |text: Option<&str>| text.and_then(|text| text.parse::<jiff::Timestamp>().ok()).map(|at| at.as_millisecond());
+    u64::try_from(ms(completed_at)?.checked_sub(ms(started_at)?)?).ok()
+}
+
+fn put(json: &mut Map<String, JsonValue>, name: &str, value: Option<impl Into<JsonValue>>) {
+    if let Some(value) = value {
+        json.insert(name.to_owned(), value.into());
+    }
+}
+
+fn parsed(json: &Json) -> JsonValue {
+    serde_json::from_str(json.as_str()).unwrap_or(JsonValue::Null)
+}
+
+impl StepSnapshot {
+    /// The step with one event more.
+    pub fn apply(&mut self, effect: StepEffect) {
+        self.status = effect.status;
+        self.logical_attempt_id = effect.logical_attempt_id.unwrap_or_default();
+        self.engine_attempt_id = effect.engine_attempt_id;
+        match effect.status {
+            StepStatus::Running => {
+                self.started_at = Some(effect.at);
+                self.completed_at = None;
+            }
+            _ => self.completed_at = Some(effect.at),
+        }
+        self.error = effect.error;
+        self.artifacts.extend(effect.artifacts);
+        self.artifacts.truncate(RUN_ARTIFACTS_MAX);
+    }
+
+    fn json(&self) -> JsonValue {
+        let mut json = Map::new();
+        json.insert("stepId".into(), self.step_id.clone().into());
+        json.insert("status".into(), self.status.name().into());
+        json.insert("logicalAttemptId".into(), self.logical_attempt_id.clone().into());
+        put(&mut json, "engineAttemptId", self.engine_attempt_id.clone());
+        put(&mut json, "startedAt", self.started_at.clone());
+        put(&mut json, "completedAt", self.completed_at.clone());
+        json.insert("artifacts".into(), self.artifacts.iter().map(parsed).collect());
+        if let Some(error) = &self.error {
+            let mut found = Map::new();
+            found.insert("code".into(), error.code.clone().into());
+            found.insert("message".into(), error.message.clone().into());
+            found.insert("retryable".into(), error.retryable.into());
+            json.insert("error".into(), JsonValue::Object(found));
+        }
+        JsonValue::Object(json)
+    }
+}
