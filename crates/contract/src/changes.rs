@@ -16,10 +16,12 @@ pub enum Subject {
     Record = 2,
     /// A message to a group. Its name is the group that sent it, its version the number of the command that did.
     Message = 3,
+    /// A run. Its version is its last sequence.
+    Run = 4,
 }
 
 impl Subject {
-    const ALL: [Self; 3] = [Self::Cell, Self::Record, Self::Message];
+    const ALL: [Self; 4] = [Self::Cell, Self::Record, Self::Message, Self::Run];
 
     /// Its number.
     pub const fn code(self) -> u8 {

@@ -23,6 +23,11 @@ pub fn check_record(name: &str) -> Result<(), Rejection> {
     check(name, "a record's name")
 }
 
+/// Checks a run's name, by the same rules.
+pub fn check_run(name: &str) -> Result<(), Rejection> {
+    check(name, "a run's name")
+}
+
 /// Checks the name of a broker's queue, by the same rules.
 pub fn check_topic(name: &str) -> Result<(), Rejection> {
     check(name, "a queue's name")

@@ -56,6 +56,15 @@ pub enum OpOutcome {
     },
     /// The message is on its way.
     Sent,
+    /// The event is in the run.
+    Appended {
+        /// Its sequence.
+        seq: u64,
+        /// Whether it was there already.
+        idempotent: bool,
+        /// Whether it was there already with another content.
+        payload_mismatch: bool,
+    },
     /// What a user's machine answered.
     Hosted(Vec<u8>),
 }
@@ -118,6 +127,9 @@ impl Answer {
                         OpOutcome::Exhausted { version } => writer.u8(8).u64(*version),
                         OpOutcome::Sent => writer.u8(9),
                         OpOutcome::Hosted(answer) => writer.u8(10).bytes(answer),
+                        OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
+                            writer.u8(11).u64(*seq).bool(*idempotent).bool(*payload_mismatch)
+                        }
                     };
                 }
             }
@@ -144,6 +156,11 @@ impl Answer {
                         8 => OpOutcome::Exhausted { version: reader.u64()? },
                         9 => OpOutcome::Sent,
                         10 => OpOutcome::Hosted(reader.bytes()?.to_vec()),
+                        11 => OpOutcome::Appended {
+                            seq: reader.u64()?,
+                            idempotent: reader.bool()?,
+                            payload_mismatch: reader.bool()?,
+                        },
                         _ => {
                             return Err(DecodeError { what: "an outcome of an unknown kind" });
                         }
@@ -186,6 +203,12 @@ mod tests {
             Rejection::InvalidDeclaration { what: "w".into(), reason: REASONS[3] },
             Rejection::FieldConflict { record: "r".into(), field: "f".into(), current: Some(7.into()) },
             Rejection::FieldConflict { record: "r".into(), field: "f".into(), current: None },
+            Rejection::NoSuchRun { run: "r".into() },
+            Rejection::SequenceConflict { run: "r".into(), expected: 1, last: 2 },
+            Rejection::KeyReused { run: "r".into(), seq: 1 },
+            Rejection::RunClosed { run: "r".into(), last: 1 },
+            Rejection::RunArchived { run: "r".into(), last: 1 },
+            Rejection::AlreadyExists { what: "run", name: "r".into() },
             Rejection::Fenced { record: "r".into(), given: 1, attempt: 2, state: "s".into(), holder: Some("w".into()) },
         ];
         let stamp = Stamp { wall_us: 1, cluster_us: 2 };
@@ -200,6 +223,8 @@ mod tests {
             OpOutcome::Retried { version: 1, pause_us: 2 },
             OpOutcome::Exhausted { version: 1 },
             OpOutcome::Sent,
+            OpOutcome::Hosted(vec![7]),
+            OpOutcome::Appended { seq: 3, idempotent: true, payload_mismatch: false },
         ];
         let done = Answer::Done { commit: 9, outcomes };
         for answer in rejections.map(Answer::Rejected).into_iter().chain([done]) {

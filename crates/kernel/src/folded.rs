@@ -11,9 +11,18 @@ use session::{Halt, Stamp};
 use crate::changes::ChangeLog;
 use crate::keys::Keys;
 
-/// Which count: of the records of a queue, of one type, in one state.
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CountOf {
+    Records,
+    /// Their kind stands in the place of the queue.
+    Runs,
+}
+
+/// Which count: of the records of a queue, of one type, in one state; or of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Counted<Name> {
+    pub(crate) of: CountOf,
     pub(crate) space: u32,
     pub(crate) branch: u32,
     pub(crate) queue: Name,
@@ -26,8 +35,8 @@ pub(crate) type CountKey = Counted<String>;
 
 impl CountKey {
     fn is(&self, other: &Counted<&str>) -> bool {
-        let numbers = (self.space, self.branch, self.record_type, self.state);
-        numbers == (other.space, other.branch, other.record_type, other.state) && self.queue == other.queue
+        let numbers = (self.of, self.space, self.branch, self.record_type, self.state);
+        numbers == (other.of, other.space, other.branch, other.record_type, other.state) && self.queue == other.queue
     }
 }
 
@@ -78,8 +87,8 @@ impl Folded {
         let recent = self.count_keys.iter().enumerate().rev().take(KEYS_LOOKED_AT);
         let known = recent.into_iter().find(|(_, key)| key.is(&counted)).map(|(place, _)| place);
         let place = known.unwrap_or_else(|| {
-            let Counted { space, branch, queue, record_type, state } = counted;
-            self.count_keys.push(CountKey { space, branch, queue: queue.to_owned(), record_type, state });
+            let Counted { of, space, branch, queue, record_type, state } = counted;
+            self.count_keys.push(CountKey { of, space, branch, queue: queue.to_owned(), record_type, state });
             self.count_keys.len() - 1
         });
         self.counts.push((place, by));

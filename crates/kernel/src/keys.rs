@@ -8,6 +8,7 @@
 
 mod catalogue;
 pub mod records;
+pub mod runs;
 pub mod sessions;
 
 use kv::{Key, KeyRange};
@@ -46,6 +47,18 @@ pub enum Kind {
     Owned = 0x0d,
     /// The state of a user's machine.
     Hosted = 0x0e,
+    /// What is kept of a run besides its events.
+    Run = 0x0f,
+    /// An event of a run.
+    RunEvent = 0x10,
+    /// An event of a run, by its idempotency key.
+    RunKey = 0x11,
+    /// An event of a run, by its id.
+    RunEventId = 0x12,
+    /// A run, by its status, its type and its last event.
+    RunIndex = 0x13,
+    /// A step of a run's projection.
+    RunStep = 0x14,
 }
 
 /// What a row of the shard itself is.
@@ -61,6 +74,7 @@ enum ShardKind {
     MessageCounts = 0x08,
     Sessions = 0x09,
     CatalogueMachine = 0x0a,
+    RunCounts = 0x0b,
 }
 
 /// Which thing: a cell or a record, or, with an empty name, any of a group.

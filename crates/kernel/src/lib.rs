@@ -6,6 +6,7 @@
 //! - [`catalogue`]: spaces, branches, retention and limits, as state.
 //! - [`cells`]: the first contract, one file per operation.
 //! - [`records`]: the second contract. [`changes`]: the feed of what every command changed.
+//! - [`runs`]: the third contract.
 //! - [`sessions`]: what ends with a session, and the machines that users bring.
 //! - [`trim`]: the bounded walk over what retention has given up.
 //! - [`image`]: the whole state as a stream, and back.
@@ -30,7 +31,9 @@ pub mod kernel;
 pub mod keys;
 pub mod machine;
 pub mod place;
+mod readable;
 pub mod records;
+pub mod runs;
 pub mod sessions;
 pub mod transact;
 pub mod trim;
@@ -39,7 +42,9 @@ pub mod value;
 pub use answer::{Answer, ClaimedOutcome, OpOutcome};
 pub use applied::Applied;
 pub use catalogue::{BranchId, Catalogue, CatalogueChange, SpaceId};
-pub use command::{Body, ClaimNext, Fence, Guard, Op, RecordAct, Send, Target, Transact, TtlArgument};
+pub use command::{
+    Append, Body, ClaimNext, EventRef, Fence, Guard, Op, RecordAct, RunAct, Send, Target, Transact, TtlArgument,
+};
 pub use entry::EntryHeader;
 pub use folded::MessageCounts;
 pub use kernel::{Effects, Kernel};

@@ -14,6 +14,7 @@ use crate::machine::Applying;
 use crate::records;
 use crate::records::state;
 use crate::records::write::open;
+use crate::runs;
 
 pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> Result<Answer, Halt> {
     Ok(match try_transact(applying, transact)? {
@@ -89,6 +90,7 @@ fn apply_op(
             let fenced = transact.fence.is_some_and(|fence| fence.record == name);
             records::act(applying, &thing, act, fenced)?
         }
+        Op::Run(_, act) => runs::act(applying, &thing, act)?,
         Op::Push(session, payload) => {
             applying.pushes.push(*session, *payload);
             Ok(OpOutcome::Sent)

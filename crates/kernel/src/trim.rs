@@ -159,14 +159,30 @@ fn erase_records(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u
             .ok_or_else(|| Halt::Inconsistent("a foreign key among records".into()))?;
         erase(applying, &id.in_bucket(bucket), &Row::decode(&row.1)?)?;
     }
+    for kind in RUN_KINDS {
+        let range = applying.keys.rows_of_branch(kind, bucket, space, branch);
+        let rows = applying.state.scan(&range, Order::Ascending).take(ERASED_RECORDS_MAX);
+        for (key, _) in rows.collect::<Result<Vec<_>, _>>()? {
+            applying.state.delete(key);
+        }
+    }
     Ok(())
 }
 
+/// Everything that is kept of runs.
+const RUN_KINDS: [Kind; 6] = [Kind::Run, Kind::RunEvent, Kind::RunKey, Kind::RunEventId, Kind::RunIndex, Kind::RunStep];
+
+/// The kinds of rows that one step removes together.
+fn kinds_of_records() -> impl Iterator<Item = Kind> {
+    std::iter::once(Kind::Record).chain(RUN_KINDS)
+}
+
 fn remove_counts(state: &mut Staging, keys: Keys, space: u32, branch: u32) -> Result<(), Halt> {
-    let range = keys.counts_with_prefix(space, branch, "");
-    let rows = state.scan(&range, Order::Ascending).take(ERASED_RECORDS_MAX).collect::<Result<Vec<_>, _>>()?;
-    for (key, _) in rows {
-        state.delete(key);
+    for range in [keys.counts_with_prefix(space, branch, ""), keys.all_run_counts(space, branch)] {
+        let rows = state.scan(&range, Order::Ascending).take(ERASED_RECORDS_MAX).collect::<Result<Vec<_>, _>>()?;
+        for (key, _) in rows {
+            state.delete(key);
+        }
     }
     Ok(())
 }
@@ -177,15 +193,19 @@ fn is_deleted(catalogue: &Catalogue, space: u32, branch: u32) -> bool {
 
 fn has_rows(state: &Staging, catalogue: &Catalogue, keys: &Keys, space: u32, branch: u32) -> Result<bool, Halt> {
     for bucket in 0..catalogue.buckets.count() {
-        for kind in [Kind::CellHead, Kind::CellOld, Kind::Record] {
+        for kind in [Kind::CellHead, Kind::CellOld].into_iter().chain(kinds_of_records()) {
             let range = keys.rows_of_branch(kind, bucket, space, branch);
             if state.scan(&range, Order::Ascending).next().transpose()?.is_some() {
                 return Ok(true);
             }
         }
     }
-    let counts = keys.counts_with_prefix(space, branch, "");
-    Ok(state.scan(&counts, Order::Ascending).next().transpose()?.is_some())
+    for counts in [keys.counts_with_prefix(space, branch, ""), keys.all_run_counts(space, branch)] {
+        if state.scan(&counts, Order::Ascending).next().transpose()?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Looks at up to `heads_max` cells after the key `cursor` for what is due, without changing anything.
@@ -221,9 +241,12 @@ pub fn find_due(
         let deleted = || found.branches().filter(|(_, branch)| branch.deleted);
         for (branch, _) in deleted() {
             for bucket in 0..catalogue.buckets.count() {
-                let range = keys.rows_of_branch(Kind::Record, bucket, space, branch);
-                if view.scan(&range, Order::Ascending).next().transpose()?.is_some() {
-                    steps.push(TrimStep::Records { bucket, space, branch });
+                for kind in kinds_of_records() {
+                    let range = keys.rows_of_branch(kind, bucket, space, branch);
+                    if view.scan(&range, Order::Ascending).next().transpose()?.is_some() {
+                        steps.push(TrimStep::Records { bucket, space, branch });
+                        break;
+                    }
                 }
             }
         }

@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 /// See the module.
@@ -12,7 +13,8 @@ pub(crate) struct Arrivals {
     newest: AtomicU64,
     stopped: AtomicBool,
     waiting: AtomicUsize,
-    lock: Mutex<()>,
+    /// Tasks that wait.
+    lock: Mutex<Vec<Waker>>,
     arrived: Condvar,
 }
 
@@ -34,7 +36,7 @@ impl Arrivals {
             newest: AtomicU64::new(newest),
             stopped: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
-            lock: Mutex::new(()),
+            lock: Mutex::new(Vec::new()),
             arrived: Condvar::new(),
         }
     }
@@ -61,8 +63,29 @@ impl Arrivals {
             return;
         }
         // With the lock taken once, whoever has looked and found nothing is asleep and hears this.
-        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+        let tasks = std::mem::take(&mut *self.lock.lock().unwrap_or_else(PoisonError::into_inner));
         self.arrived.notify_all();
+        self.waiting.fetch_sub(tasks.len(), Ordering::SeqCst);
+        for task in tasks {
+            task.wake();
+        }
+    }
+
+    /// Whether something newer than `commit` is visible, or nothing will come any more; if neither, the task is woken
+    /// when there is something to look at.
+    pub(crate) fn poll_beyond(&self, commit: u64, waker: &Waker) -> Option<Waited> {
+        let look = || match (self.newest.load(Ordering::SeqCst) > commit, self.stopped.load(Ordering::SeqCst)) {
+            (true, _) => Some(Waited::Arrived),
+            (false, true) => Some(Waited::Stopped),
+            (false, false) => None,
+        };
+        let mut tasks = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tasks.iter().any(|task| task.will_wake(waker)) {
+            tasks.push(waker.clone());
+            self.waiting.fetch_add(1, Ordering::SeqCst);
+        }
+        // It says that it waits before it looks; what comes now wakes it.
+        look()
     }
 
     /// Waits until something newer than `commit` is visible.
@@ -70,7 +93,7 @@ impl Arrivals {
         let newer = || self.newest.load(Ordering::SeqCst) > commit;
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let nothing = |_: &mut ()| !newer() && !self.stopped.load(Ordering::SeqCst);
+        let nothing = |_: &mut Vec<Waker>| !newer() && !self.stopped.load(Ordering::SeqCst);
         let waited = self.arrived.wait_timeout_while(lock, timeout, nothing);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
         self.waiting.fetch_sub(1, Ordering::SeqCst);

@@ -12,6 +12,7 @@ use kv::Writer;
 use crate::admission::Scope;
 use crate::pending::Pending;
 use crate::records::{borrowed, check_fields, owned, owned_patches, ttl_argument};
+use crate::runs::{AppendOptions, NewEvent, append_act};
 use crate::transaction::Committed;
 
 /// Operations of one commit in one group, all or nothing; made by [`Group::commit`](crate::Group::commit).
@@ -61,6 +62,7 @@ enum OwnOp {
     Publish { topic: String, payload: Vec<u8>, at_us: Option<u64> },
     Send { commit: Box<Commit>, at_us: Option<u64> },
     Push(u64, Vec<u8>),
+    Append { run: String, event: Box<NewEvent>, options: AppendOptions },
 }
 
 impl Commit {
@@ -182,6 +184,13 @@ impl Commit {
         self
     }
 
+    /// Appends an event to a run of this group; with [`AppendOptions::expecting`], only if the run is at that sequence. So a
+    /// read model that is written beside it is never behind, and never ahead.
+    pub fn append(mut self, run: &str, event: &NewEvent, options: AppendOptions) -> Self {
+        self.ops.push(OwnOp::Append { run: run.to_owned(), event: Box::new(event.clone()), options });
+        self
+    }
+
     /// Pushes bytes to a session with this commit. If there is no such session any more, nobody gets them.
     pub fn push(mut self, session: u64, payload: impl Into<Vec<u8>>) -> Self {
         self.ops.push(OwnOp::Push(session, payload.into()));
@@ -287,6 +296,10 @@ impl OwnOp {
             OwnOp::DeleteRecord(name) => names::check_record(name)?,
             OwnOp::Publish { topic, .. } => names::check_topic(topic)?,
             OwnOp::Send { .. } | OwnOp::Push(..) => {}
+            OwnOp::Append { run, event, .. } => {
+                names::check_run(run)?;
+                event.check()?;
+            }
         }
         Ok(())
     }
@@ -312,6 +325,9 @@ impl OwnOp {
                 Op::Send(Send { target: Target::Topic { topic, payload }, at_us: *at_us })
             }
             OwnOp::Push(session, payload) => Op::Push(*session, payload),
+            OwnOp::Append { run, event, options } => {
+                Op::Run(run, append_act(event, options.expected_last, options.strict, &options.run_type))
+            }
             OwnOp::Send { at_us, .. } => {
                 let body = messages.next().expect("a body for every message");
                 Op::Send(Send { target: Target::Transact(body), at_us: *at_us })

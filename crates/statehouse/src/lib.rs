@@ -18,6 +18,7 @@
 //! - [`Statehouse`]: an open directory. Handles are cheap to clone and can be sent anywhere.
 //! - [`Cells`]: named values with versions, history and compare-and-swap.
 //! - [`Records`]: job state: fields, TTL, claims, leases, fences.
+//! - [`Runs`]: append-only logs of events, with projections in the same commit.
 //! - [`publish`]: where messages for brokers go.
 //! - [`sessions`]: clients whose requests are executed exactly once, with pushes; and machines that you bring.
 //! - [`Group`]: what is stored and committed together; [`Transaction`] on it.
@@ -49,6 +50,7 @@ mod pending;
 mod proposer;
 pub mod publish;
 pub mod records;
+pub mod runs;
 pub mod seed;
 pub mod sessions;
 mod shard;
@@ -78,6 +80,7 @@ pub use kernel::records::send::WaitingMessage;
 pub use options::Options;
 pub use pending::Pending;
 pub use records::Records;
+pub use runs::Runs;
 pub use sessions::{Session, Sessions};
 pub use transaction::{Committed, Isolation, Transaction};
 pub use watch::Watch;

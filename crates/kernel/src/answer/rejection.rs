@@ -45,7 +45,7 @@ pub(super) const WANTED: [&str; 7] = [
 ];
 
 /// The limits that the kernel itself checks; their names are numbers in an answer.
-const LIMIT_NAMES: [&str; 9] = [
+const LIMIT_NAMES: [&str; 11] = [
     "value_bytes_max",
     "transaction_ops_max",
     "transaction_bytes_max",
@@ -55,10 +55,12 @@ const LIMIT_NAMES: [&str; 9] = [
     "record_fields_max",
     "record_types_max",
     "record_bytes_max",
+    "run_fork_depth_max",
+    "run_fork_events_max",
 ];
 
 /// What can exist already.
-const EXISTING_KINDS: [&str; 2] = ["space", "branch"];
+const EXISTING_KINDS: [&str; 3] = ["space", "branch", "run"];
 
 pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
     match rejection {
@@ -119,6 +121,21 @@ pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
             writer.u8(18).bytes(record.as_bytes()).u64(*given).u64(*attempt).bytes(state.as_bytes());
             writer.bytes(holder.as_deref().unwrap_or_default().as_bytes());
         }
+        Rejection::NoSuchRun { run } => {
+            writer.u8(19).bytes(run.as_bytes());
+        }
+        Rejection::SequenceConflict { run, expected, last } => {
+            writer.u8(20).bytes(run.as_bytes()).u64(*expected).u64(*last);
+        }
+        Rejection::KeyReused { run, seq } => {
+            writer.u8(21).bytes(run.as_bytes()).u64(*seq);
+        }
+        Rejection::RunClosed { run, last } => {
+            writer.u8(22).bytes(run.as_bytes()).u64(*last);
+        }
+        Rejection::RunArchived { run, last } => {
+            writer.u8(23).bytes(run.as_bytes()).u64(*last);
+        }
         other => unreachable!("the kernel does not give this rejection: {other}"),
     }
 }
@@ -174,6 +191,13 @@ pub(super) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, Dec
             state: reader.text()?.to_owned(),
             holder: Some(reader.text()?.to_owned()).filter(|holder| !holder.is_empty()),
         },
+        19 => Rejection::NoSuchRun { run: reader.text()?.to_owned() },
+        20 => {
+            Rejection::SequenceConflict { run: reader.text()?.to_owned(), expected: reader.u64()?, last: reader.u64()? }
+        }
+        21 => Rejection::KeyReused { run: reader.text()?.to_owned(), seq: reader.u64()? },
+        22 => Rejection::RunClosed { run: reader.text()?.to_owned(), last: reader.u64()? },
+        23 => Rejection::RunArchived { run: reader.text()?.to_owned(), last: reader.u64()? },
         _ => {
             return Err(DecodeError { what: "a rejection of an unknown kind" });
         }

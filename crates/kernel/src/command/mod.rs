@@ -4,11 +4,13 @@
 
 mod guard;
 mod record_op;
+mod run_op;
 
 use kv::{DecodeError, Reader, Writer};
 
 pub use guard::Guard;
 pub use record_op::{FieldPatch, FieldValue, RecordAct, Send, Target, TtlArgument};
+pub use run_op::{Append, EventRef, RunAct};
 
 use crate::catalogue::CatalogueChange;
 use crate::trim::TrimStep;
@@ -93,6 +95,8 @@ pub enum Op<'bytes> {
     Send(Send<'bytes>),
     /// Pushes bytes to a session.
     Push(u64, &'bytes [u8]),
+    /// Does something to a run.
+    Run(&'bytes str, RunAct<'bytes>),
 }
 
 const TRANSACT: u8 = 1;
@@ -219,6 +223,7 @@ const CELL_DELETE: u8 = 4;
 const RECORD: u8 = 5;
 const SEND: u8 = 6;
 const PUSH: u8 = 7;
+const RUN: u8 = 8;
 
 impl<'bytes> Op<'bytes> {
     /// The name of what it touches; a message touches nothing.
@@ -228,7 +233,8 @@ impl<'bytes> Op<'bytes> {
             | Op::CellSet(name, _)
             | Op::CellCas(name, _, _)
             | Op::CellDelete(name)
-            | Op::Record(name, _) => Some(name),
+            | Op::Record(name, _)
+            | Op::Run(name, _) => Some(name),
             Op::Send(_) | Op::Push(..) => None,
         }
     }
@@ -244,6 +250,7 @@ impl<'bytes> Op<'bytes> {
                 Target::Topic { payload, .. } => payload.len(),
             },
             Op::Push(_, payload) => payload.len(),
+            Op::Run(_, act) => act.value_bytes(),
         }
     }
 
@@ -260,6 +267,7 @@ impl<'bytes> Op<'bytes> {
             }
             Op::Record(name, act) => act.encode(writer.u8(RECORD).bytes(name.as_bytes())),
             Op::Send(send) => send.encode(writer.u8(SEND)),
+            Op::Run(name, act) => act.encode(writer.u8(RUN).bytes(name.as_bytes())),
             Op::Push(session, payload) => {
                 writer.u8(PUSH).u64(*session).bytes(payload);
             }
@@ -275,6 +283,7 @@ impl<'bytes> Op<'bytes> {
             RECORD => Op::Record(reader.text()?, RecordAct::decode(reader)?),
             SEND => Op::Send(Send::decode(reader)?),
             PUSH => Op::Push(reader.u64()?, reader.bytes()?),
+            RUN => Op::Run(reader.text()?, RunAct::decode(reader)?),
             _ => {
                 return Err(DecodeError { what: "an operation of an unknown kind" });
             }
@@ -295,77 +304,4 @@ pub(crate) fn decode_value<'bytes>(reader: &mut Reader<'bytes>) -> Result<ValueR
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_body_is_read_as_written() {
-        let values = [
-            ValueRef::Null,
-            ValueRef::Boolean(true),
-            ValueRef::Integer(i64::MIN),
-            ValueRef::Text("text"),
-            ValueRef::Json("{}"),
-            ValueRef::Bytes(&[0, 255]),
-        ];
-        let mut ops = vec![Op::CellDelete("d"), Op::CellCas("c", None, ValueRef::Null)];
-        for value in values {
-            ops.extend([Op::CellInit("i", value), Op::CellSet("s", value), Op::CellCas("c", Some(7), value)]);
-            let patch = vec![("f", Some(value)), ("g", None)];
-            let acts = [
-                RecordAct::Put { record_type: Some("t"), ttl: TtlArgument::After(9), fields: vec![("f", value)] },
-                RecordAct::Put { record_type: None, ttl: TtlArgument::Keep, fields: Vec::new() },
-                RecordAct::Patch { must_exist: true, fields: patch.clone() },
-                RecordAct::Swap { field: "f", expected: Some(value), new: None },
-                RecordAct::Complete { attempt: 3, fields: patch.clone() },
-                RecordAct::Fail { attempt: 3, fields: patch },
-            ];
-            ops.extend(acts.map(|act| Op::Record("r", act)));
-        }
-        let acts = [
-            RecordAct::Increment { field: "n", by: -1 },
-            RecordAct::Delete,
-            RecordAct::Touch { ttl: TtlArgument::Persist },
-            RecordAct::Claim { worker: "w", lease_us: Some(5) },
-            RecordAct::Extend { attempt: 1, lease_us: None },
-            RecordAct::Release { attempt: 2 },
-        ];
-        ops.extend(acts.map(|act| Op::Record("r", act)));
-        ops.push(Op::Send(Send { target: Target::Transact(&[1, 2]), at_us: None }));
-        ops.push(Op::Send(Send { target: Target::Topic { topic: "t", payload: b"p" }, at_us: Some(3) }));
-        ops.push(Op::Push(7, b"p"));
-        let guards = vec![
-            Guard::CellAbsent("a"),
-            Guard::CellExists("e"),
-            Guard::CellVersionIs("v", 1),
-            Guard::CellVersionBelow("b", 2),
-            Guard::CellUnchangedSince("u", 3),
-            Guard::CellsUnchangedSince("from", Some("to"), 4),
-            Guard::CellsUnchangedSince("from", None, 5),
-            Guard::RecordAbsent("a"),
-            Guard::RecordExists("e"),
-            Guard::RecordVersionIs("v", 1),
-            Guard::RecordFieldIs("r", "f", None),
-            Guard::RecordFieldIs("r", "f", Some(ValueRef::Text("x"))),
-            Guard::RecordStateIn("r", vec!["a", "b"]),
-            Guard::RecordAttemptIs("r", 6),
-            Guard::RecordUnchangedSince("r", 7),
-        ];
-        let fences = [None, Some(Fence { record: "r", attempt: 4 })];
-        for (group, fence) in [None, Some("group")].into_iter().zip(fences) {
-            let (guards, ops) = (guards.clone(), ops.clone());
-            is_read_as_written(&Body::Transact(Transact { space: 1, branch: 2, group, fence, guards, ops }));
-        }
-        is_read_as_written(&Body::Tick);
-        is_read_as_written(&Body::Published(vec![(1, 2, 3)]));
-        let claim = ClaimNext { space: 1, branch: 2, prefix: "p", records_max: 3, worker: "w", lease_us: Some(4) };
-        is_read_as_written(&Body::ClaimNext(claim));
-        assert!(Body::decode(&[99]).is_err());
-    }
-
-    fn is_read_as_written(body: &Body<'_>) {
-        let mut writer = Writer::new();
-        body.encode(&mut writer);
-        assert_eq!(Body::decode(writer.as_slice()).as_ref(), Ok(body));
-    }
-}
+mod tests;

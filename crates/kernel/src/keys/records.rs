@@ -43,6 +43,8 @@ pub enum Due {
         /// Its place among that command's messages.
         ordinal: u32,
     },
+    /// The rows of a deleted run are to go.
+    Run(OwnedId),
     /// What a session that has ended still owns is to be given back.
     Session(u64),
 }
@@ -78,6 +80,7 @@ const READY: u8 = 2;
 const LEASE: u8 = 3;
 const SEND: u8 = 4;
 pub(super) const SESSION: u8 = 5;
+const RUN: u8 = 6;
 
 impl Keys {
     /// A record.
@@ -134,6 +137,7 @@ impl Keys {
             DueOf::Expiry => EXPIRY,
             DueOf::Ready => READY,
             DueOf::Lease => LEASE,
+            DueOf::Run => RUN,
         });
         key.extend_from_slice(&record.space.to_be_bytes());
         key.extend_from_slice(&record.branch.to_be_bytes());
@@ -196,6 +200,8 @@ pub enum DueOf {
     Ready,
     /// The end of its lease.
     Lease,
+    /// The removal of its rows, of a deleted run.
+    Run,
 }
 
 /// The integer as a number whose bytes sort as the integer does.
@@ -239,6 +245,7 @@ pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
         EXPIRY => Due::Expiry(id),
         READY => Due::Ready(id),
         LEASE => Due::Lease(id),
+        RUN => Due::Run(id),
         _ => return None,
     };
     rest.is_empty().then_some((at_us, due))
@@ -299,6 +306,7 @@ mod tests {
                 (DueOf::Expiry, Due::Expiry(OwnedId::from(&record))),
                 (DueOf::Ready, Due::Ready(OwnedId::from(&record))),
                 (DueOf::Lease, Due::Lease(OwnedId::from(&record))),
+                (DueOf::Run, Due::Run(OwnedId::from(&record))),
             ] {
                 assert_eq!(read_due_suffix(&Keys::due_suffix(3, of, &record)), Some((3, due)));
             }

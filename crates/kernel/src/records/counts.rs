@@ -9,7 +9,7 @@ use kv::{KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
 use crate::catalogue::Catalogue;
-use crate::folded::CountKey;
+use crate::folded::{CountKey, CountOf};
 use crate::keys::Keys;
 use crate::keys::records::read_counts_key;
 
@@ -17,7 +17,10 @@ const FORMAT: u8 = 1;
 
 /// Adds to a count.
 pub(crate) fn add(state: &mut Staging, keys: &Keys, key: &CountKey, by: i64) -> Result<(), Halt> {
-    let row_key = keys.counts(key.space, key.branch, &key.queue, key.record_type);
+    let row_key = match key.of {
+        CountOf::Records => keys.counts(key.space, key.branch, &key.queue, key.record_type),
+        CountOf::Runs => keys.run_counts(key.space, key.branch, &key.queue),
+    };
     let mut counts = match state.get(&row_key)? {
         None => Vec::new(),
         Some(row) => decode(&row)?,

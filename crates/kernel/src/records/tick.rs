@@ -16,9 +16,11 @@ use super::{attempt, send, write};
 use crate::answer::{Answer, OpOutcome};
 use crate::changes::Reason;
 use crate::command::ClaimNext;
+use crate::folded::CountOf;
 use crate::keys::ThingId;
 use crate::keys::records::{Due, DueClock, DueOf, OwnedId, read_due_suffix, read_ready_suffix};
 use crate::machine::Applying;
+use crate::runs;
 use crate::sessions::owned;
 
 /// Does what is due.
@@ -68,6 +70,17 @@ fn step(
         Due::Expiry(id) => (id, DueOf::Expiry),
         Due::Ready(id) => (id, DueOf::Ready),
         Due::Lease(id) => (id, DueOf::Lease),
+        Due::Run(id) => {
+            let run = id.in_bucket(bucket);
+            return match is_live(applying, id) {
+                true => runs::life::remove_some(applying, &run, at_us).map(|()| 1),
+                // Its rows go with its branch.
+                false => {
+                    applying.delete_due(clock, at_us, DueOf::Run, &run);
+                    Ok(1)
+                }
+            };
+        }
     };
     step_of_record(applying, clock, bucket, at_us, due, id, of).map(|()| 1)
 }
@@ -87,13 +100,12 @@ fn step_of_record(
     };
     let row = Row::decode(&bytes)?;
     let stamp = applying.call.stamp;
-    let space = applying.catalogue.space(id.space);
-    if !space.is_ok_and(|space| space.live_branch(id.branch).is_ok()) {
+    if !is_live(applying, id) {
         // Its counts may be gone already, so this is nothing that is counted or told.
         return write::erase(applying, &record, &row);
     }
     match due {
-        Due::Send { .. } | Due::Session(_) => unreachable!("they were dealt with above"),
+        Due::Send { .. } | Due::Session(_) | Due::Run(_) => unreachable!("they were dealt with above"),
         Due::Expiry(_) if row.numbers.expires_us > stamp.wall_us => bring_up_to_date(applying, &record, &row),
         Due::Expiry(_) if row.numbers.deleted => write::forget(applying, &record, &row),
         Due::Expiry(_) => write::remove(applying, &record, &row, Reason::Expired).map(|_| ()),
@@ -107,6 +119,12 @@ fn step_of_record(
         }
         Due::Lease(_) => attempt::rescue(applying, &record, &row, Reason::Rescued),
     }
+}
+
+/// Whether the branch of a thing was not deleted.
+pub(crate) fn is_live(applying: &Applying<'_>, id: &OwnedId) -> bool {
+    let space = applying.catalogue.space(id.space);
+    space.is_ok_and(|space| space.live_branch(id.branch).is_ok())
 }
 
 /// Moves the entries of a lease or a time that was extended since to where they belong.
@@ -139,8 +157,7 @@ fn forget_entry(
     id: &OwnedId,
     record: &ThingId<'_>,
 ) -> Result<(), Halt> {
-    let space = applying.catalogue.space(id.space);
-    if space.is_ok_and(|space| space.live_branch(id.branch).is_ok()) {
+    if is_live(applying, id) {
         return Err(Halt::Inconsistent(format!("R5: {of:?} at {at_us} of record {:?}, which has no row", id.name)));
     }
     applying.delete_due(clock, at_us, of, record);
@@ -196,7 +213,8 @@ fn queues_of(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Arc<B
     }
     let range = applying.keys.counts_with_prefix(space, branch, claim.prefix);
     let mut names = super::counts::queues(applying.state, &range)?;
-    let folded = applying.folded.counted().filter(|key| key.space == space && key.branch == branch);
+    let folded = applying.folded.counted().filter(|key| key.of == CountOf::Records);
+    let folded = folded.filter(|key| key.space == space && key.branch == branch);
     names.extend(folded.filter(|key| key.queue.starts_with(claim.prefix)).map(|key| key.queue.clone()));
     names.insert(claim.prefix.to_owned());
     let queues = Arc::new(names.into_iter().map(|name| ReadyQueue { space, branch, name }).collect());

@@ -13,7 +13,7 @@ use super::row::{Content, INLINE_BYTES_MAX, NO_STATE, Row, decode_numbers};
 use super::schedule::{ReadyPlace, queue_of};
 use crate::catalogue::Declared;
 use crate::changes::{Noted, Reason, Subject};
-use crate::folded::Counted;
+use crate::folded::{CountOf, Counted};
 use crate::keys::ThingId;
 use crate::keys::records::{DueClock, DueOf};
 use crate::machine::Applying;
@@ -264,6 +264,7 @@ fn count(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>, by: i
         return;
     }
     let counted = Counted {
+        of: CountOf::Records,
         space: record.space,
         branch: record.branch,
         queue: queue_of(record.name),

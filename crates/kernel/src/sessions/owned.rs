@@ -11,11 +11,12 @@ use session::{Halt, SessionEvent};
 
 use super::hosted;
 use crate::changes::Reason;
-use crate::keys::records::{DueClock, OwnedId};
+use crate::keys::records::DueClock;
 use crate::keys::sessions::{Owned, OwnedOf, read_owned_suffix};
 use crate::keys::{Keys, ThingId};
 use crate::machine::Applying;
 use crate::records::row::{Numbers, Row};
+use crate::records::tick::is_live;
 use crate::records::{attempt, write};
 
 /// Looking into so many buckets that hold nothing of a session counts as one step.
@@ -121,9 +122,4 @@ fn end(applying: &mut Applying<'_>, bucket: u16, session: u64, owned: &Owned) ->
             }
         }
     }
-}
-
-fn is_live(applying: &Applying<'_>, id: &OwnedId) -> bool {
-    let space = applying.catalogue.space(id.space);
-    space.is_ok_and(|space| space.live_branch(id.branch).is_ok())
 }

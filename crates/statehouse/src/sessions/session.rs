@@ -15,6 +15,7 @@ use crate::cells::Cells;
 use crate::group::Group;
 use crate::house::Space;
 use crate::records::Records;
+use crate::runs::Runs;
 use crate::shard::Shard;
 
 /// A session, as its client has it. Whatever is done through it is executed once and answered the same each time; what it
@@ -88,6 +89,11 @@ impl Session {
     /// Records of the space `default`, in this session.
     pub fn records(&self) -> Records {
         self.space(DEFAULT_SPACE).records()
+    }
+
+    /// Runs of the space `default`, in this session.
+    pub fn runs(&self) -> Runs {
+        self.space(DEFAULT_SPACE).runs()
     }
 
     /// A group of the space `default`, in this session.

@@ -107,7 +107,7 @@ impl Reference {
                 self.send(id, send);
                 OpOutcome::Sent
             }
-            Op::Push(..) => unreachable!("this model has no sessions"),
+            Op::Push(..) | Op::Run(..) => unreachable!("this model has no sessions and no runs"),
             Op::CellInit(_, value) => match self.cell_version(id) {
                 Some(version) => OpOutcome::Existing(version),
                 None => self.write_cell(id, Some(value.to_value())),

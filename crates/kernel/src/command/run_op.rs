@@ -1,0 +1,193 @@
+//! Operations on runs as they stand in a command; `docs/formats/entry.md`.
+
+use contract::Json;
+use contract::runs::NewEvent;
+use kv::{DecodeError, Reader, Writer};
+
+/// An event, borrowed from the command that appends it or from its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventRef<'bytes> {
+    /// What happened.
+    pub event_type: &'bytes str,
+    /// JSON.
+    pub data: &'bytes str,
+    /// Tells appends of the same event from others.
+    pub idempotency_key: &'bytes str,
+    /// A UUID, if it came with one.
+    pub event_id: Option<&'bytes str>,
+    /// The step.
+    pub step_id: Option<&'bytes str>,
+    /// What the platform tried again.
+    pub engine_attempt_id: Option<&'bytes str>,
+    /// What was decided to be tried again.
+    pub logical_attempt_id: Option<&'bytes str>,
+    /// ISO 8601.
+    pub emitted_at: &'bytes str,
+    /// Of what emitted it.
+    pub adapter_version: Option<&'bytes str>,
+    /// JSON.
+    pub engine_run_ref: Option<&'bytes str>,
+    /// A UUID.
+    pub caused_by_signal_id: Option<&'bytes str>,
+    /// A UUID.
+    pub parent_event_id: Option<&'bytes str>,
+}
+
+impl<'bytes> EventRef<'bytes> {
+    /// Appends the event's bytes.
+    pub fn encode(&self, writer: &mut Writer) {
+        writer.bytes(self.event_type.as_bytes()).bytes(self.data.as_bytes());
+        writer.bytes(self.idempotency_key.as_bytes()).bytes(self.emitted_at.as_bytes());
+        for optional in self.optionals() {
+            writer.optional_text(optional);
+        }
+    }
+
+    fn optionals(&self) -> [Option<&'bytes str>; 8] {
+        [
+            self.event_id,
+            self.step_id,
+            self.engine_attempt_id,
+            self.logical_attempt_id,
+            self.adapter_version,
+            self.engine_run_ref,
+            self.caused_by_signal_id,
+            self.parent_event_id,
+        ]
+    }
+
+    /// Reads an event.
+    pub fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            event_type: reader.text()?,
+            data: reader.text()?,
+            idempotency_key: reader.text()?,
+            emitted_at: reader.text()?,
+            event_id: reader.optional_text()?,
+            step_id: reader.optional_text()?,
+            engine_attempt_id: reader.optional_text()?,
+            logical_attempt_id: reader.optional_text()?,
+            adapter_version: reader.optional_text()?,
+            engine_run_ref: reader.optional_text()?,
+            caused_by_signal_id: reader.optional_text()?,
+            parent_event_id: reader.optional_text()?,
+        })
+    }
+
+    /// The event with texts of its own.
+    pub fn to_new_event(&self) -> NewEvent {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        let data = Json::from_checked(self.data.to_owned());
+        let mut event = NewEvent::new(self.event_type, self.idempotency_key, self.emitted_at, data);
+        event.event_id = text(self.event_id);
+        event.step_id = text(self.step_id);
+        event.engine_attempt_id = text(self.engine_attempt_id);
+        event.logical_attempt_id = text(self.logical_attempt_id);
+        event.adapter_version = text(self.adapter_version);
+        event.engine_run_ref = self.engine_run_ref.map(|json| Json::from_checked(json.to_owned()));
+        event.caused_by_signal_id = text(self.caused_by_signal_id);
+        event.parent_event_id = text(self.parent_event_id);
+        event
+    }
+}
+
+impl<'event> From<&'event NewEvent> for EventRef<'event> {
+    fn from(event: &'event NewEvent) -> Self {
+        Self {
+            event_type: &event.event_type,
+            data: event.data.as_str(),
+            idempotency_key: &event.idempotency_key,
+            event_id: event.event_id.as_deref(),
+            step_id: event.step_id.as_deref(),
+            engine_attempt_id: event.engine_attempt_id.as_deref(),
+            logical_attempt_id: event.logical_attempt_id.as_deref(),
+            emitted_at: &event.emitted_at,
+            adapter_version: event.adapter_version.as_deref(),
+            engine_run_ref: event.engine_run_ref.as_ref().map(Json::as_str),
+            caused_by_signal_id: event.caused_by_signal_id.as_deref(),
+            parent_event_id: event.parent_event_id.as_deref(),
+        }
+    }
+}
+
+/// An event that is appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Append<'bytes> {
+    /// The run's last sequence must be this one.
+    pub expected_last: Option<u64>,
+    /// Whether the same key or id with another content is refused.
+    pub strict: bool,
+    /// What kind of run it is, if this makes it.
+    pub run_type: &'bytes str,
+    /// The event.
+    pub event: EventRef<'bytes>,
+}
+
+/// What is done to a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunAct<'bytes> {
+    /// Appends an event; makes the run if there is none.
+    Append(Box<Append<'bytes>>),
+    /// Lets nothing more be appended.
+    Close,
+    /// Deletes it. Only what answers late appends stays.
+    Delete,
+    /// Makes it as a run that shares the events of another of its group, up to a sequence.
+    Fork {
+        /// The other run.
+        from: &'bytes str,
+        /// The last event that they share.
+        at: u64,
+    },
+}
+
+const APPEND: u8 = 1;
+const CLOSE: u8 = 2;
+const DELETE: u8 = 3;
+const FORK: u8 = 4;
+
+impl<'bytes> RunAct<'bytes> {
+    /// Bytes of the largest value in it.
+    pub fn value_bytes(&self) -> usize {
+        match self {
+            RunAct::Append(append) => append.event.data.len(),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        match self {
+            RunAct::Append(append) => {
+                let Append { expected_last, strict, run_type, event } = &**append;
+                writer.u8(APPEND).optional_u64(*expected_last).bool(*strict).bytes(run_type.as_bytes());
+                event.encode(writer);
+            }
+            RunAct::Close => {
+                writer.u8(CLOSE);
+            }
+            RunAct::Delete => {
+                writer.u8(DELETE);
+            }
+            RunAct::Fork { from, at } => {
+                writer.u8(FORK).bytes(from.as_bytes()).u64(*at);
+            }
+        }
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
+        Ok(match reader.u8()? {
+            APPEND => RunAct::Append(Box::new(Append {
+                expected_last: reader.optional_u64()?,
+                strict: reader.bool()?,
+                run_type: reader.text()?,
+                event: EventRef::decode(reader)?,
+            })),
+            CLOSE => RunAct::Close,
+            DELETE => RunAct::Delete,
+            FORK => RunAct::Fork { from: reader.text()?, at: reader.u64()? },
+            _ => {
+                return Err(DecodeError { what: "an act on a run of an unknown kind" });
+            }
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! Appending an event: the one place where a run grows.
+//!
+//! Touches: the run's head, the event, its key and id, its step, the index, counts and the change feed. Keeps: L1
+//! (sequences rise by one, and every event names the one before) and L2 (a key or an id stands for one event for the life
+//! of the run, and an append with one that is known changes nothing).
+
+use contract::Rejection;
+use session::Halt;
+
+use super::row::{EventRow, Known, RunHead, digest};
+use super::{Outcome, index, project};
+use crate::answer::OpOutcome;
+use crate::changes::{Noted, Reason, Subject};
+use crate::command::{Append, EventRef};
+use crate::keys::ThingId;
+use crate::machine::Applying;
+use crate::readable::Readable;
+
+pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Append<'_>) -> Outcome {
+    let Append { expected_last, strict, run_type, event } = append;
+    let before = read_head(applying, run)?;
+    let last = before.as_ref().map_or(0, |head| head.last_seq);
+    let name = || run.name.to_owned();
+    if let Some(head) = &before {
+        if head.deleted {
+            return Ok(Err(Rejection::RunArchived { run: name(), last }));
+        }
+        if let Some(known) = find(applying, run, head, event)? {
+            let payload_mismatch = known.digest != digest(event);
+            if *strict && payload_mismatch {
+                return Ok(Err(Rejection::KeyReused { run: name(), seq: known.seq }));
+            }
+            let seq = known.seq;
+            return Ok(Ok(OpOutcome::Appended { seq, idempotent: true, payload_mismatch }));
+        }
+        if head.closed {
+            return Ok(Err(Rejection::RunClosed { run: name(), last }));
+        }
+    }
+    if let Some(expected) = *expected_last
+        && expected != last
+    {
+        return Ok(Err(Rejection::SequenceConflict { run: name(), expected, last }));
+    }
+    let stamp = applying.call.stamp;
+    let mut after = before.clone().unwrap_or_else(|| RunHead {
+        run_type: (*run_type).to_owned(),
+        created_us: stamp.wall_us,
+        ..RunHead::default()
+    });
+    let seq = last + 1;
+    after.last_seq = seq;
+    after.last_event_us = stamp.wall_us;
+    after.commit = applying.call.commit;
+    let row = EventRow { persisted_us: stamp.wall_us, commit: applying.call.commit, prev_seq: last, event: *event };
+    let key = applying.keys.run_event(run, seq);
+    applying.state.put_encoded(key, |writer| row.encode(writer));
+    let known = Known { seq, digest: digest(event) };
+    let key = applying.keys.run_key(run, event.idempotency_key);
+    applying.state.put_encoded(key, |writer| known.encode(writer));
+    if let Some(event_id) = event.event_id {
+        let key = applying.keys.run_event_id(run, event_id);
+        applying.state.put_encoded(key, |writer| known.encode(writer));
+    }
+    project::apply(applying, run, &mut after, event)?;
+    store_head(applying, run, before.as_ref(), after, Reason::Written);
+    Ok(Ok(OpOutcome::Appended { seq, idempotent: false, payload_mismatch: false }))
+}
+
+/// The head of a run, if there is or was such a run.
+pub(crate) fn read_head(applying: &Applying<'_>, run: &ThingId<'_>) -> Result<Option<RunHead>, Halt> {
+    applying.state.get(&applying.keys.run(run))?.map(|row| RunHead::decode(&row)).transpose()
+}
+
+/// Writes a run's head and what follows from it.
+pub(crate) fn store_head(
+    applying: &mut Applying<'_>,
+    run: &ThingId<'_>,
+    before: Option<&RunHead>,
+    mut after: RunHead,
+    reason: Reason,
+) {
+    let rises = before.is_none_or(|before| after.last_seq >= before.last_seq);
+    assert!(rises, "L1: {before:?} then {after:?}");
+    index::update(applying, run, before, &mut after);
+    let key = applying.keys.run(run);
+    applying.state.put_encoded(key, |writer| after.encode(writer));
+    let ThingId { space, branch, group, name, .. } = *run;
+    let change = Noted { subject: Subject::Run, reason, space, branch, group, name, version: after.last_seq };
+    applying.folded.changes.note(applying.call.commit, &change);
+}
+
+/// The event with this key or this id, in the run or in what it shares with others.
+fn find(
+    applying: &Applying<'_>,
+    run: &ThingId<'_>,
+    head: &RunHead,
+    event: &EventRef<'_>,
+) -> Result<Option<Known>, Halt> {
+    let (keys, state) = (applying.keys, &*applying.state);
+    let mut found = None;
+    walk(state, &keys, run, head, head.last_seq, |run, upto| {
+        let by_key = state.get(&keys.run_key(run, event.idempotency_key))?;
+        let row = match (by_key, event.event_id) {
+            (Some(row), _) => Some(row),
+            (None, Some(event_id)) => state.get(&keys.run_event_id(run, event_id))?,
+            (None, None) => None,
+        };
+        found = row.map(|row| Known::decode(&row)).transpose()?.filter(|known| known.seq <= upto);
+        Ok(found.is_none())
+    })?;
+    Ok(found)
+}
+
+/// Goes from a run to those whose events it shares, each with the last event that counts, while `look` says so.
+pub(crate) fn walk(
+    state: &(impl Readable + ?Sized),
+    keys: &crate::keys::Keys,
+    run: &ThingId<'_>,
+    head: &RunHead,
+    upto: u64,
+    mut look: impl FnMut(&ThingId<'_>, u64) -> Result<bool, Halt>,
+) -> Result<(), Halt> {
+    if !look(run, upto)? {
+        return Ok(());
+    }
+    let mut parent = head.parent.clone();
+    let mut upto = upto;
+    while let Some((name, shared)) = parent {
+        upto = upto.min(shared);
+        let other = sibling(run, &name);
+        if !look(&other, upto)? {
+            return Ok(());
+        }
+        let row = state.read(&keys.run(&other))?;
+        let row = row.ok_or_else(|| Halt::Inconsistent(format!("L1: run {name:?} is shared and gone")))?;
+        parent = RunHead::decode(&row)?.parent;
+    }
+    Ok(())
+}
+
+/// Another run of the same group.
+pub(crate) fn sibling<'name>(run: &ThingId<'name>, name: &'name str) -> ThingId<'name> {
+    let group = run.group.unwrap_or(run.name);
+    ThingId { group: (group != name).then_some(group), name, ..*run }
+}

@@ -1,0 +1,53 @@
+//! Runs by status, type and when they last got an event, and how many there are.
+//!
+//! An entry is moved when the status changes, and otherwise at most once a minute: so an append writes no row for it most
+//! of the time, and whoever looks for runs without progress looks at few that have some.
+//!
+//! Touches: `RunIndex` rows. Keeps: L4 (every run that exists has one entry, which says its status and type and stands at
+//! or before its last event).
+
+use super::row::RunHead;
+use crate::folded::{CountOf, Counted};
+use crate::keys::ThingId;
+use crate::machine::Applying;
+
+/// How far an entry may stand before its run's last event.
+pub const INDEX_LAG_US_MAX: u64 = 60 * 1_000_000;
+
+/// Brings the index and the counts up to date with a run's head.
+pub(crate) fn update(applying: &mut Applying<'_>, run: &ThingId<'_>, before: Option<&RunHead>, after: &mut RunHead) {
+    let before = before.filter(|head| !head.deleted);
+    let exists = !after.deleted;
+    let same_place = |head: &RunHead| head.status == after.status && exists;
+    let lag = |head: &RunHead| after.last_event_us.saturating_sub(head.index_us);
+    if let Some(head) = before
+        && same_place(head)
+        && lag(head) <= INDEX_LAG_US_MAX
+    {
+        after.index_us = head.index_us;
+        return;
+    }
+    if let Some(head) = before {
+        let key = applying.keys.run_index(run, head.status as u8, &head.run_type, head.index_us);
+        applying.state.delete(key);
+        count(applying, run, head, -1);
+    }
+    if exists {
+        after.index_us = after.last_event_us;
+        let key = applying.keys.run_index(run, after.status as u8, &after.run_type, after.index_us);
+        applying.state.put(key, b"".as_slice());
+        count(applying, run, after, 1);
+    }
+}
+
+fn count(applying: &mut Applying<'_>, run: &ThingId<'_>, head: &RunHead, by: i64) {
+    let counted = Counted {
+        of: CountOf::Runs,
+        space: run.space,
+        branch: run.branch,
+        queue: head.run_type.as_str(),
+        record_type: 0,
+        state: head.status as u8,
+    };
+    applying.folded.count(counted, by);
+}

@@ -1,0 +1,36 @@
+//! Runs: append-only logs of events, with a projection in the same commit.
+//!
+//! - [`row`]: what is stored of a run, of an event and of a step, as bytes.
+//! - `append`: the one place that adds an event. `project`: what it does to the projection.
+//! - `life`: closing, deleting and forking. `index`: runs by status, type and age.
+//! - [`read`]: events, projections and lists.
+//!
+//! Keeps: L1 to L4 of `ARCHITECTURE.md`.
+
+pub(crate) mod append;
+pub(crate) mod index;
+pub(crate) mod life;
+pub(crate) mod project;
+pub mod read;
+pub mod row;
+
+use contract::Rejection;
+use session::Halt;
+
+use crate::answer::OpOutcome;
+use crate::command::RunAct;
+use crate::keys::ThingId;
+use crate::machine::Applying;
+
+/// What an operation did, or why it was refused; or that the machine cannot go on.
+type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;
+
+/// Does something to a run.
+pub(crate) fn act(applying: &mut Applying<'_>, run: &ThingId<'_>, act: &RunAct<'_>) -> Outcome {
+    match act {
+        RunAct::Append(append) => append::append(applying, run, append),
+        RunAct::Close => life::close(applying, run),
+        RunAct::Delete => life::delete(applying, run),
+        RunAct::Fork { from, at } => life::fork(applying, run, from, *at),
+    }
+}

@@ -1,0 +1,63 @@
+//! The projection of a run, kept in its head and in a row for each step, in the commit of the event.
+//!
+//! Keeps: L3 (the projection is what replaying the events gives).
+
+use contract::limits::{RUN_ARTIFACTS_MAX, RUN_STEPS_MAX};
+use contract::runs::effect::RunEffect;
+use contract::runs::{Effect, StepSnapshot, effect};
+use session::Halt;
+
+use super::row::{RunHead, decode_step, encode_step};
+use crate::command::EventRef;
+use crate::keys::ThingId;
+use crate::machine::Applying;
+
+/// Brings the projection up to an event.
+pub(crate) fn apply(
+    applying: &mut Applying<'_>,
+    run: &ThingId<'_>,
+    head: &mut RunHead,
+    event: &EventRef<'_>,
+) -> Result<(), Halt> {
+    // Most events of an engine's own mean nothing here, and need no copy.
+    if !event.event_type.starts_with("Run") && !event.event_type.starts_with("Step") {
+        return Ok(());
+    }
+    let Effect { run: on_run, step: on_step } = effect(&event.to_new_event());
+    if let Some(effect) = on_run {
+        apply_to_run(head, effect);
+    }
+    let (Some(effect), Some(step_id)) = (on_step, event.step_id) else {
+        return Ok(());
+    };
+    let key = applying.keys.run_step(run, step_id);
+    let mut step = match applying.state.get(&key)? {
+        Some(row) => decode_step(step_id, &row)?,
+        None if head.steps >= RUN_STEPS_MAX as u64 => {
+            head.steps_left_out += 1;
+            return Ok(());
+        }
+        None => {
+            head.steps += 1;
+            StepSnapshot { step_id: step_id.to_owned(), ..StepSnapshot::default() }
+        }
+    };
+    step.apply(effect);
+    applying.state.put_encoded(key, |writer| encode_step(writer, &step));
+    Ok(())
+}
+
+fn apply_to_run(head: &mut RunHead, effect: RunEffect) {
+    if head.status.is_terminal() {
+        return;
+    }
+    head.status = effect.status;
+    if effect.started_at.is_some() && head.started_at.is_none() {
+        head.started_at = effect.started_at;
+    }
+    if effect.completed_at.is_some() {
+        head.completed_at = effect.completed_at;
+    }
+    head.artifacts.extend(effect.artifacts.into_iter().map(|artifact| artifact.as_str().to_owned()));
+    head.artifacts.truncate(RUN_ARTIFACTS_MAX);
+}

@@ -1,0 +1,193 @@
+//! Reading runs from one view: events, projections, lists and counts.
+
+use contract::runs::snapshot::duration_ms;
+use contract::runs::{Fetched, RunSnapshot, RunStatus, StoredEvent};
+use contract::{Json, Rejection};
+use kv::{KeyRange, View};
+use session::Halt;
+
+use super::append::walk;
+use super::row::{EventRow, RunHead, decode_step};
+use crate::catalogue::Catalogue;
+use crate::keys::runs::read_run_index;
+use crate::keys::{Keys, Kind, ThingId};
+use crate::readable::Readable;
+
+/// The head of a run, if there is such a run; the rejection says what is the case otherwise.
+pub fn head(view: &dyn View, keys: &Keys, run: &ThingId<'_>) -> Result<Result<RunHead, Rejection>, Halt> {
+    let name = || run.name.to_owned();
+    Ok(match view.get(&keys.run(run))?.map(|row| RunHead::decode(&row)).transpose()? {
+        None => Err(Rejection::NoSuchRun { run: name() }),
+        Some(head) if head.deleted => Err(Rejection::RunArchived { run: name(), last: head.last_seq }),
+        Some(head) => Ok(head),
+    })
+}
+
+/// The events after a sequence, ascending, at most `limit`.
+pub fn fetch(
+    view: &dyn View,
+    keys: &Keys,
+    run: &ThingId<'_>,
+    head: &RunHead,
+    after: u64,
+    limit: usize,
+) -> Result<Fetched, Halt> {
+    // From the run back to those whose events it shares, until one has what comes next.
+    let mut pieces: Vec<Vec<StoredEvent>> = Vec::new();
+    walk(view, keys, run, head, head.last_seq, |of, upto| {
+        let mut piece = Vec::new();
+        let mut first = None;
+        for row in view.rows(&keys.run_events_after(of, after)).take(limit) {
+            let (key, row) = row?;
+            let seq = u64::from_be_bytes(*key.last_chunk().expect("a sequence at the end"));
+            if seq > upto {
+                break;
+            }
+            first.get_or_insert(seq);
+            piece.push(stored(run.name, seq, &row)?);
+        }
+        pieces.push(piece);
+        // Whose first event comes right behind the cursor needs no other's.
+        Ok(first.is_none_or(|first| first > after + 1))
+    })?;
+    let mut events: Vec<_> = pieces.into_iter().rev().flatten().collect();
+    events.truncate(limit);
+    Ok(Fetched { events, stable_seq: head.last_seq })
+}
+
+fn stored(run: &str, seq: u64, row: &[u8]) -> Result<StoredEvent, Halt> {
+    let EventRow { persisted_us, commit, prev_seq, event } = EventRow::decode(row)?;
+    Ok(StoredEvent::new(run.to_owned(), seq, prev_seq, persisted_us, commit, event.to_new_event()))
+}
+
+/// The last event that was committed before a wall time, in µs; 0 if there is none.
+pub fn seq_before(view: &dyn View, keys: &Keys, run: &ThingId<'_>, head: &RunHead, wall_us: u64) -> Result<u64, Halt> {
+    // Stamps rise, so the events are sorted by time too.
+    let (mut low, mut high) = (0, head.last_seq);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        let event = fetch(view, keys, run, head, middle - 1, 1)?.events;
+        let event = event.first().ok_or_else(|| Halt::Inconsistent(format!("L1: event {middle} is gone")))?;
+        if event.persisted_at < wall_us { low = middle } else { high = middle - 1 }
+    }
+    Ok(low)
+}
+
+/// The projection, as it is kept.
+pub fn snapshot(view: &dyn View, keys: &Keys, run: &ThingId<'_>, head: &RunHead) -> Result<RunSnapshot, Halt> {
+    let prefix = keys.run_step(run, "").len();
+    let mut steps = Vec::new();
+    for row in view.rows(&keys.run_rows(Kind::RunStep, run)) {
+        let (key, row) = row?;
+        let step = std::str::from_utf8(&key[prefix..]);
+        let step = step.map_err(|_| Halt::Inconsistent("L3: the name of a step is not text".into()))?;
+        steps.push(decode_step(step, &row)?);
+    }
+    let total_duration_ms = duration_ms(head.started_at.as_deref(), head.completed_at.as_deref());
+    Ok(RunSnapshot {
+        run_id: run.name.to_owned(),
+        status: head.status,
+        last_event_seq: head.last_seq,
+        steps,
+        steps_left_out: head.steps_left_out,
+        artifacts: head.artifacts.iter().cloned().map(Json::from_checked).collect(),
+        started_at: head.started_at.clone(),
+        completed_at: head.completed_at.clone(),
+        total_duration_ms,
+    })
+}
+
+/// What is listed of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedRun {
+    /// Its name.
+    pub name: String,
+    /// Its group, or none if that is its name.
+    pub group: Option<String>,
+    /// Its kind.
+    pub run_type: String,
+    /// How it is doing.
+    pub status: RunStatus,
+    /// The last event.
+    pub last_seq: u64,
+    /// When that was committed, wall time in µs.
+    pub last_event_us: u64,
+}
+
+/// Which runs are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunFilter<'filter> {
+    /// Of which space.
+    pub space: u32,
+    /// And branch.
+    pub branch: u32,
+    /// With one of these statuses.
+    pub statuses: &'filter [RunStatus],
+    /// Of this kind, or of any.
+    pub run_type: Option<&'filter str>,
+    /// That have got no event since then, wall time in µs.
+    pub quiet_since_us: u64,
+}
+
+/// The runs that match, those first that have been quiet longest, at most `limit`, after looking at `looked_at_max` at most.
+pub fn list(
+    view: &dyn View,
+    keys: &Keys,
+    catalogue: &Catalogue,
+    filter: &RunFilter<'_>,
+    limit: usize,
+    looked_at_max: usize,
+) -> Result<Vec<ListedRun>, Halt> {
+    let mut found = Vec::new();
+    let mut looked_at = 0;
+    let (space, branch) = (filter.space, filter.branch);
+    for bucket in 0..catalogue.buckets.count() {
+        for status in filter.statuses {
+            let prefix = keys.run_status_prefix(bucket, space, branch, *status as u8);
+            let range = match filter.run_type {
+                Some(run_type) => {
+                    KeyRange::prefix(&keys.run_index_prefix(bucket, space, branch, *status as u8, run_type))
+                }
+                None => KeyRange::prefix(&prefix),
+            };
+            for row in view.rows(&range) {
+                let (key, _) = row?;
+                let read = read_run_index(&key[prefix.len()..], space, branch);
+                let (run_type, at_us, id) = read.ok_or_else(|| Halt::Inconsistent("L4: a foreign entry".into()))?;
+                if at_us > filter.quiet_since_us {
+                    if filter.run_type.is_some() { break } else { continue }
+                }
+                looked_at += 1;
+                if looked_at > looked_at_max {
+                    break;
+                }
+                let Ok(head) = head(view, keys, &id.in_bucket(bucket))? else {
+                    return Err(Halt::Inconsistent(format!("L4: run {:?} is listed and does not exist", id.name)));
+                };
+                if head.last_event_us <= filter.quiet_since_us {
+                    let (last_seq, last_event_us) = (head.last_seq, head.last_event_us);
+                    let (name, group) = (id.name, id.group);
+                    found.push(ListedRun { name, group, run_type, status: *status, last_seq, last_event_us });
+                }
+            }
+        }
+    }
+    found.sort_by(|one, other| (one.last_event_us, &one.name).cmp(&(other.last_event_us, &other.name)));
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// How many runs of each kind are in each status.
+pub fn counts(view: &dyn View, keys: &Keys, space: u32, branch: u32) -> Result<Vec<(String, RunStatus, u64)>, Halt> {
+    let mut found = Vec::new();
+    for row in view.rows(&keys.all_run_counts(space, branch)) {
+        let (key, row) = row?;
+        let run_type = keys.read_run_counts(&key, space, branch);
+        let run_type = run_type.ok_or_else(|| Halt::Inconsistent("L4: a foreign key among counts of runs".into()))?;
+        let counts = crate::records::counts::decode(&row)?;
+        for (status, count) in RunStatus::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0) {
+            found.push((run_type.clone(), status, count));
+        }
+    }
+    Ok(found)
+}

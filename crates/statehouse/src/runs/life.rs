@@ -1,0 +1,59 @@
+//! Closing, deleting and forking runs.
+
+use contract::Error;
+use kernel::{Answer, Op, OpOutcome, RunAct};
+
+use super::Runs;
+use crate::cells::outcome;
+
+impl Runs {
+    /// Lets nothing more be appended to a run. What is appended again is still answered. Gives its last sequence.
+    pub fn close(&self, run: &str) -> Result<u64, Error> {
+        self.act(run, RunAct::Close)
+    }
+
+    /// Deletes a run as a whole. Its name is not used again: what is appended late is answered `RunArchived`. Gives the
+    /// last sequence that it had.
+    pub fn delete(&self, run: &str) -> Result<u64, Error> {
+        self.act(run, RunAct::Delete)
+    }
+
+    fn act(&self, run: &str, act: RunAct<'_>) -> Result<u64, Error> {
+        let (catalogue, ids) = self.prepare(run)?;
+        let op = Op::Run(run, act);
+        self.transact(&catalogue, ids, self.group.as_deref(), vec![op], written_seq).wait()
+    }
+
+    /// Makes the run `fork`, which shares the events of `run` up to the sequence `at`, without copying them, and goes on
+    /// by itself. It is in the same group, which is named `run` if that is a group of its own:
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// # use statehouse::{Json, runs::NewEvent};
+    /// let event = |key: &str| NewEvent::new("Note", key, "2026-02-11T10:00:00Z", Json::new("{}").unwrap());
+    /// for key in ["a", "b", "c"] {
+    ///     house.runs().append("run-1", &event(key))?;
+    /// }
+    /// house.runs().fork("run-1", 2, "run-1-again")?;
+    /// let forks = house.group("run-1").runs();
+    /// assert_eq!(forks.append("run-1-again", &event("d"))?.run_seq, 3);
+    /// let keys: Vec<_> = forks.fetch("run-1-again", 0, 10)?.events.into_iter().map(|e| e.event.idempotency_key).collect();
+    /// assert_eq!(keys, ["a", "b", "d"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fork(&self, run: &str, at: u64, fork: &str) -> Result<u64, Error> {
+        self.prepare(run)?;
+        let (catalogue, ids) = self.prepare(fork)?;
+        let group = self.group.as_deref().unwrap_or(run);
+        let op = Op::Run(fork, RunAct::Fork { from: run, at });
+        self.transact(&catalogue, ids, Some(group), vec![op], written_seq).wait()
+    }
+}
+
+fn written_seq(answer: Answer) -> Result<u64, Error> {
+    match outcome(answer)? {
+        (_, OpOutcome::Written(seq)) => Ok(seq),
+        other => unreachable!("it does not give {other:?}"),
+    }
+}

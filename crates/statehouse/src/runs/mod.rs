@@ -1,0 +1,213 @@
+//! Runs: the handle on append-only logs of events, and each of its operations.
+
+mod life;
+mod list;
+mod reads;
+mod tail;
+
+use std::sync::Arc;
+
+use contract::{Error, Rejection, names};
+use kernel::{Answer, Append, Body, Catalogue, EventRef, Op, OpOutcome, RunAct, Transact};
+
+pub use contract::runs::{
+    AppendResult, FETCH_LIMIT, Fetched, IdempotencyKey, NewEvent, RunSnapshot, RunStateStore, RunStatus, StepError,
+    StepSnapshot, StepStatus, StoredEvent,
+};
+pub use kernel::runs::read::ListedRun;
+pub use list::RunList;
+pub use reads::Verified;
+pub use tail::Tail;
+
+use crate::admission::{Scope, ScopeIds};
+use crate::group::Group;
+use crate::house::{Space, Statehouse};
+use crate::pending::Pending;
+
+/// Runs of a branch, or of a group in it. Each call is atomic and durable when it returns.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// use statehouse::Json;
+/// use statehouse::runs::{IdempotencyKey, NewEvent, RunStatus};
+/// let runs = house.runs();
+/// let key = IdempotencyKey::new("run-1", "RunStarted", "plan-7").to_string();
+/// let started = NewEvent::new("RunStarted", key, "2026-02-11T10:00:00Z", Json::new("{}")?);
+/// let first = runs.append("run-1", &started)?;
+/// let again = runs.append("run-1", &started)?; // a retry
+/// assert_eq!((first.run_seq, again.run_seq, again.idempotent), (1, 1, true));
+/// assert_eq!(runs.snapshot("run-1")?.unwrap().status, RunStatus::Running); // in the same commit
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Runs {
+    pub(crate) scope: Scope,
+    pub(crate) group: Option<Arc<str>>,
+}
+
+/// How events are appended.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct AppendOptions {
+    /// The run's last sequence must be this one; 0 for a run that does not exist.
+    pub expected_last: Option<u64>,
+    /// Whether a key or an id that is known is refused if it comes with another content.
+    pub strict: bool,
+    /// What kind of run it is, if this append makes it.
+    pub run_type: String,
+}
+
+impl AppendOptions {
+    /// Sets [`run_type`](Self::run_type).
+    pub fn run_type(run_type: impl Into<String>) -> Self {
+        Self { run_type: run_type.into(), ..Self::default() }
+    }
+
+    /// Sets [`expected_last`](Self::expected_last).
+    pub fn expecting(mut self, last: u64) -> Self {
+        self.expected_last = Some(last);
+        self
+    }
+
+    /// Sets [`strict`](Self::strict).
+    pub fn strict(mut self) -> Self {
+        self.strict = true;
+        self
+    }
+}
+
+impl Statehouse {
+    /// Runs of the space `default`, branch `main`, each a group of its own.
+    pub fn runs(&self) -> Runs {
+        self.default_space().runs()
+    }
+}
+
+impl Space {
+    /// Runs of this branch, each a group of its own.
+    pub fn runs(&self) -> Runs {
+        Runs { scope: self.scope.clone(), group: None }
+    }
+}
+
+impl Group {
+    /// The runs of this group.
+    pub fn runs(&self) -> Runs {
+        Runs { scope: self.scope.clone(), group: Some(self.name.clone()) }
+    }
+}
+
+impl Runs {
+    /// Appends an event. A run that does not exist is made.
+    pub fn append(&self, run: &str, event: &NewEvent) -> Result<AppendResult, Error> {
+        self.append_later(run, event, &AppendOptions::default()).wait()
+    }
+
+    /// [`append`](Self::append) with options.
+    pub fn append_with(&self, run: &str, event: &NewEvent, options: &AppendOptions) -> Result<AppendResult, Error> {
+        self.append_later(run, event, options).wait()
+    }
+
+    /// [`append_with`](Self::append_with), answered later.
+    pub fn append_later(&self, run: &str, event: &NewEvent, options: &AppendOptions) -> Pending<AppendResult> {
+        self.propose(run, std::slice::from_ref(event), options, |answer| appended(answer).map(|results| results[0]))
+    }
+
+    /// Appends several events in one commit: all or none. Those that are there already are answered as such.
+    pub fn append_all(
+        &self,
+        run: &str,
+        events: &[NewEvent],
+        options: &AppendOptions,
+    ) -> Result<Vec<AppendResult>, Error> {
+        self.propose(run, events, options, appended).wait()
+    }
+
+    fn propose<T>(
+        &self,
+        run: &str,
+        events: &[NewEvent],
+        options: &AppendOptions,
+        decode: fn(Answer) -> Result<T, Error>,
+    ) -> Pending<T> {
+        let prepare = || {
+            events.iter().try_for_each(NewEvent::check)?;
+            self.prepare(run)
+        };
+        let (catalogue, ids) = match prepare() {
+            Ok(prepared) => prepared,
+            Err(error) => return Pending::refused(error),
+        };
+        let ops = events.iter().enumerate().map(|(place, event)| {
+            let expected_last = options.expected_last.filter(|_| place == 0);
+            Op::Run(run, append_act(event, expected_last, options.strict, &options.run_type))
+        });
+        self.transact(&catalogue, ids, self.group.as_deref(), ops.collect(), decode)
+    }
+
+    fn transact<T>(
+        &self,
+        catalogue: &Catalogue,
+        ids: ScopeIds,
+        group: Option<&str>,
+        ops: Vec<Op<'_>>,
+        decode: fn(Answer) -> Result<T, Error>,
+    ) -> Pending<T> {
+        let transact = Transact { space: ids.space, branch: ids.branch, group, fence: None, guards: Vec::new(), ops };
+        self.scope.propose(catalogue, &Body::Transact(transact), decode)
+    }
+
+    fn prepare(&self, run: &str) -> Result<(Arc<Catalogue>, ScopeIds), Error> {
+        if let Some(group) = &self.group {
+            names::check_group(group)?;
+        }
+        names::check_run(run)?;
+        self.scope.current()
+    }
+}
+
+/// The operation that appends an event.
+pub(crate) fn append_act<'event>(
+    event: &'event NewEvent,
+    expected_last: Option<u64>,
+    strict: bool,
+    run_type: &'event str,
+) -> RunAct<'event> {
+    RunAct::Append(Box::new(Append { expected_last, strict, run_type, event: EventRef::from(event) }))
+}
+
+fn appended(answer: Answer) -> Result<Vec<AppendResult>, Error> {
+    let outcomes = match answer {
+        Answer::Rejected(rejection) => return Err(rejection.into()),
+        Answer::Done { outcomes, .. } => outcomes,
+    };
+    let results = outcomes.into_iter().map(|outcome| match outcome {
+        OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
+            AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch }
+        }
+        other => unreachable!("an append does not give {other:?}"),
+    });
+    Ok(results.collect())
+}
+
+impl RunStateStore for Runs {
+    fn append_event(&self, run: &str, event: &NewEvent) -> Result<AppendResult, Error> {
+        self.append(run, event)
+    }
+
+    fn fetch_events(&self, run: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
+        Ok(self.fetch(run, after_seq, limit)?.events)
+    }
+
+    fn get_snapshot(&self, run: &str) -> Result<Option<RunSnapshot>, Error> {
+        match self.snapshot(run) {
+            Err(Error::Rejected(Rejection::RunArchived { .. })) => Ok(None),
+            other => other,
+        }
+    }
+
+    fn project_snapshot(&self, run: &str) -> Result<RunSnapshot, Error> {
+        self.project(run)
+    }
+}

@@ -1,0 +1,116 @@
+//! Reading runs: events, the projection as it is kept, and the projection made anew.
+
+use std::sync::Arc;
+
+use contract::runs::{Fetched, RunSnapshot};
+use contract::{Error, Rejection};
+use kernel::Catalogue;
+use kernel::keys::ThingId;
+use kernel::runs::read;
+use kernel::runs::row::RunHead;
+use kv::View;
+
+use super::Runs;
+use crate::cells::check_page;
+use crate::error::from_halt;
+use crate::shard::keys;
+
+/// Events that a replay reads at a time.
+const REPLAY_EVENTS: usize = 1_000;
+
+/// What the comparison of a run's projection with its events found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// The last event that was looked at.
+    pub upto: u64,
+    /// The projection as it is kept and as it should be, if they differ.
+    pub difference: Option<Box<(RunSnapshot, RunSnapshot)>>,
+}
+
+/// A run in one view.
+pub(super) struct InView {
+    view: Arc<dyn View>,
+    catalogue: Arc<Catalogue>,
+    space: u32,
+    branch: u32,
+}
+
+impl InView {
+    fn id<'name>(&self, runs: &'name Runs, run: &'name str) -> Result<ThingId<'name>, Rejection> {
+        self.catalogue.thing(self.space, self.branch, runs.group.as_deref(), run)
+    }
+
+    fn head(&self, id: &ThingId<'_>) -> Result<RunHead, Error> {
+        Ok(read::head(&*self.view, &keys(), id).map_err(|halt| from_halt(&halt))??)
+    }
+
+    fn fetch(&self, id: &ThingId<'_>, head: &RunHead, after: u64, limit: usize) -> Result<Fetched, Error> {
+        read::fetch(&*self.view, &keys(), id, head, after, limit).map_err(|halt| from_halt(&halt))
+    }
+
+    fn replay(&self, id: &ThingId<'_>, head: &RunHead) -> Result<RunSnapshot, Error> {
+        let mut snapshot = RunSnapshot::empty(id.name);
+        while snapshot.last_event_seq < head.last_seq {
+            for event in self.fetch(id, head, snapshot.last_event_seq, REPLAY_EVENTS)?.events {
+                snapshot.apply(&event);
+            }
+        }
+        Ok(snapshot)
+    }
+}
+
+impl Runs {
+    fn in_view(&self, run: &str) -> Result<InView, Error> {
+        self.prepare(run)?;
+        let (view, catalogue, ids) = self.scope.view()?;
+        Ok(InView { view, catalogue, space: ids.space, branch: ids.branch })
+    }
+
+    /// The events after a sequence, ascending, at most `limit` (1 to 1,000), with the run's last sequence.
+    pub fn fetch(&self, run: &str, after: u64, limit: usize) -> Result<Fetched, Error> {
+        check_page(limit)?;
+        let view = self.in_view(run)?;
+        let id = view.id(self, run)?;
+        let head = view.head(&id)?;
+        view.fetch(&id, &head, after, limit)
+    }
+
+    /// The last event that was committed before a time, in µs since 1970; 0 if there is none. [`fetch`](Self::fetch)
+    /// from there on reads by time.
+    pub fn seq_before(&self, run: &str, wall_us: u64) -> Result<u64, Error> {
+        let view = self.in_view(run)?;
+        let id = view.id(self, run)?;
+        let head = view.head(&id)?;
+        read::seq_before(&*view.view, &keys(), &id, &head, wall_us).map_err(|halt| from_halt(&halt))
+    }
+
+    /// The projection; none if there is no such run. It is in the same commit as the last event.
+    pub fn snapshot(&self, run: &str) -> Result<Option<RunSnapshot>, Error> {
+        let view = self.in_view(run)?;
+        let id = view.id(self, run)?;
+        let head = match view.head(&id) {
+            Err(Error::Rejected(Rejection::NoSuchRun { .. })) => return Ok(None),
+            other => other?,
+        };
+        read::snapshot(&*view.view, &keys(), &id, &head).map(Some).map_err(|halt| from_halt(&halt))
+    }
+
+    /// The projection, made anew from all events.
+    pub fn project(&self, run: &str) -> Result<RunSnapshot, Error> {
+        let view = self.in_view(run)?;
+        let id = view.id(self, run)?;
+        let head = view.head(&id)?;
+        view.replay(&id, &head)
+    }
+
+    /// Compares the projection with its events, at one view.
+    pub fn verify(&self, run: &str) -> Result<Verified, Error> {
+        let view = self.in_view(run)?;
+        let id = view.id(self, run)?;
+        let head = view.head(&id)?;
+        let kept = read::snapshot(&*view.view, &keys(), &id, &head).map_err(|halt| from_halt(&halt))?;
+        let replayed = view.replay(&id, &head)?;
+        let difference = (kept != replayed).then(|| Box::new((kept, replayed)));
+        Ok(Verified { upto: head.last_seq, difference })
+    }
+}

@@ -1,0 +1,97 @@
+//! Following a run: what is appended arrives, nobody polls.
+//!
+//! Keeps: L1 for readers: a tail gives every event once, in order, from its cursor on.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use contract::runs::Fetched;
+use contract::{Error, Rejection};
+
+use super::Runs;
+use crate::arrivals::Waited;
+
+/// A reader of a run, by a cursor. A run that does not exist yet is waited for.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// # use std::time::Duration;
+/// # use statehouse::{Json, runs::NewEvent};
+/// let mut tail = house.runs().tail("run-1", 0);
+/// let reader = std::thread::spawn(move || tail.next(100, Duration::from_secs(10)));
+/// let event = NewEvent::new("RunStarted", "k", "2026-02-11T10:00:00Z", Json::new("{}")?);
+/// house.runs().append("run-1", &event)?;
+/// assert_eq!(reader.join().unwrap()?.events[0].run_seq, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Tail {
+    runs: Runs,
+    run: String,
+    cursor: u64,
+}
+
+impl Runs {
+    /// Follows a run from behind a sequence on.
+    pub fn tail(&self, run: &str, after: u64) -> Tail {
+        Tail { runs: self.clone(), run: run.to_owned(), cursor: after }
+    }
+}
+
+impl Tail {
+    /// The last sequence that was given.
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// What is there already, at most `limit` events; the cursor moves behind it.
+    pub fn read(&mut self, limit: usize) -> Result<Fetched, Error> {
+        let fetched = match self.runs.fetch(&self.run, self.cursor, limit) {
+            Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Fetched { events: Vec::new(), stable_seq: 0 },
+            other => other?,
+        };
+        if let Some(last) = fetched.events.last() {
+            self.cursor = last.run_seq;
+        }
+        Ok(fetched)
+    }
+
+    /// The next events, at most `limit`, as soon as there is one; none if none comes in time.
+    pub fn next(&mut self, limit: usize, timeout: Duration) -> Result<Fetched, Error> {
+        let shard = self.runs.scope.shard.clone();
+        let began_us = shard.clock().monotonic_us();
+        loop {
+            let seen = shard.shared.arrivals.newest();
+            let fetched = self.read(limit)?;
+            let passed = Duration::from_micros(shard.clock().monotonic_us().saturating_sub(began_us));
+            let left = timeout.saturating_sub(passed);
+            if !fetched.events.is_empty() || left.is_zero() {
+                return Ok(fetched);
+            }
+            if shard.shared.arrivals.wait_beyond(seen, left) == Waited::Stopped {
+                return Err(shard.why_stopped());
+            }
+        }
+    }
+
+    /// The next events, at most `limit`, as soon as there is one; for any runtime.
+    pub async fn next_async(&mut self, limit: usize) -> Result<Fetched, Error> {
+        let shard = self.runs.scope.shard.clone();
+        loop {
+            let seen = shard.shared.arrivals.newest();
+            let fetched = self.read(limit)?;
+            if !fetched.events.is_empty() {
+                return Ok(fetched);
+            }
+            let waited = poll_fn(|context| match shard.shared.arrivals.poll_beyond(seen, context.waker()) {
+                Some(waited) => Poll::Ready(waited),
+                None => Poll::Pending,
+            });
+            if waited.await == Waited::Stopped {
+                return Err(shard.why_stopped());
+            }
+        }
+    }
+}
