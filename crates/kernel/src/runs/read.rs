@@ -9,6 +9,7 @@ use session::Halt;
 use super::append::walk;
 use super::row::{EventRow, RunHead, decode_step};
 use crate::catalogue::Catalogue;
+use crate::keys::records::{OwnedId, read_record_key};
 use crate::keys::runs::read_run_index;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::readable::Readable;
@@ -175,6 +176,36 @@ pub fn list(
     found.sort_by(|one, other| (one.last_event_us, &one.name).cmp(&(other.last_event_us, &other.name)));
     found.truncate(limit);
     Ok(found)
+}
+
+/// Runs after a key, in the order of keys, at most `limit` of them, with the key to go on after; none at the end.
+pub fn all(
+    view: &dyn View,
+    keys: &Keys,
+    catalogue: &Catalogue,
+    (space, branch): (u32, u32),
+    after: Option<&[u8]>,
+    limit: usize,
+) -> Result<(Vec<OwnedId>, Option<Vec<u8>>), Halt> {
+    let mut found = Vec::new();
+    for bucket in 0..catalogue.buckets.count() {
+        let range = keys.rows_of_branch(Kind::Run, bucket, space, branch);
+        let range = match after {
+            Some(after) => range.after(after),
+            None => range,
+        };
+        for row in view.rows(&range) {
+            let (key, row) = row?;
+            let id = read_record_key(&key, space, branch);
+            if !RunHead::decode(&row)?.deleted {
+                found.push(id.ok_or_else(|| Halt::Inconsistent("L4: a foreign key among runs".into()))?);
+            }
+            if found.len() == limit {
+                return Ok((found, Some(key.to_vec())));
+            }
+        }
+    }
+    Ok((found, None))
 }
 
 /// How many runs of each kind are in each status.

@@ -14,6 +14,9 @@ use crate::cells::check_page;
 use crate::error::from_halt;
 use crate::shard::keys;
 
+/// Names that are read at a time.
+const NAMES_AT_ONCE: usize = 1_000;
+
 /// Which runs are listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -77,6 +80,23 @@ impl Runs {
             quiet_since_us: self.scope.shard.now().wall_us.saturating_sub(micros(list.quiet_for)),
         };
         read::list(&*view, &keys(), &catalogue, &filter, list.limit, SCAN_ROWS_MAX).map_err(|halt| from_halt(&halt))
+    }
+
+    /// The names of all runs that are their own groups.
+    pub(super) fn all_names(&self) -> Result<Vec<String>, Error> {
+        let (view, catalogue, ids) = self.scope.view()?;
+        let mut names = Vec::new();
+        let mut after = None;
+        loop {
+            let place = (ids.space, ids.branch);
+            let page = read::all(&*view, &keys(), &catalogue, place, after.as_deref(), NAMES_AT_ONCE);
+            let (runs, next) = page.map_err(|halt| from_halt(&halt))?;
+            names.extend(runs.into_iter().filter(|run| run.group.is_none()).map(|run| run.name));
+            after = match next {
+                Some(next) => Some(next),
+                None => return Ok(names),
+            };
+        }
     }
 
     /// How many runs of each kind are in each status, of this branch.

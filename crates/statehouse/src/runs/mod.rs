@@ -2,6 +2,7 @@
 
 mod life;
 mod list;
+mod projector;
 mod reads;
 mod tail;
 
@@ -16,6 +17,7 @@ pub use contract::runs::{
 };
 pub use kernel::runs::read::ListedRun;
 pub use list::RunList;
+pub use projector::{LAG_HIGH, LAG_STALE, Projection, ProjectionStatus, Projector, ProjectorAlert, Reduce};
 pub use reads::Verified;
 pub use tail::Tail;
 

@@ -1,0 +1,322 @@
+//! A projector: reads of runs that are made behind the appends, by a reducer of one's own, with a durable position.
+//!
+//! It follows the change feed for which runs have got events, fetches those behind its position, and writes state and
+//! position of a run in one commit, as a record. So whatever it is killed at, it goes on where it was, and no event counts
+//! twice. The chain of events is checked: one that does not follow on the last makes the run `STALE`, and it is made anew
+//! from its first event.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use contract::records::Put;
+use contract::records::filter::{Filter, Test};
+use contract::runs::{RunStateStore, StoredEvent};
+use contract::{Error, Followed, Rejection, Subject, Value};
+
+use super::{FETCH_LIMIT, Runs};
+use crate::house::Statehouse;
+use crate::records::ScanOptions;
+
+/// Above this, somebody should look.
+pub const LAG_HIGH: Duration = Duration::from_secs(5);
+
+/// Above this, a run's projection is not trusted any more until it has been made anew.
+pub const LAG_STALE: Duration = Duration::from_secs(10);
+
+/// Changes that are looked at together.
+const CHANGES_AT_ONCE: usize = 256;
+
+const STATE: &str = "state";
+const POSITION: &str = "position";
+const STATUS: &str = "status";
+const CURSOR: &str = "cursor";
+
+/// What a projector makes of events.
+pub trait Reduce {
+    /// The state of a run with these events more; none as the state before is that of a new run. The same state and
+    /// events must give the same.
+    fn reduce(&self, run: &str, state: Option<Vec<u8>>, events: &[StoredEvent]) -> Vec<u8>;
+}
+
+impl<F: Fn(&str, Option<Vec<u8>>, &[StoredEvent]) -> Vec<u8>> Reduce for F {
+    fn reduce(&self, run: &str, state: Option<Vec<u8>>, events: &[StoredEvent]) -> Vec<u8> {
+        self(run, state, events)
+    }
+}
+
+/// Something that somebody should hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProjectorAlert {
+    /// The oldest event that is not projected is older than [`LAG_HIGH`].
+    LagHigh {
+        /// Of this run.
+        run: String,
+        /// So old.
+        lag: Duration,
+    },
+    /// Events do not follow on each other.
+    NonContiguousFetch {
+        /// Of this run.
+        run: String,
+        /// After this sequence,
+        after: u64,
+        /// one came that says it follows on this one.
+        prev_seq: u64,
+    },
+    /// A run was made anew, and is trusted again.
+    Resynced {
+        /// Which.
+        run: String,
+        /// Up to here.
+        upto: u64,
+    },
+}
+
+impl ProjectorAlert {
+    /// As the contract spells it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::LagHigh { .. } => "PROJECTOR_LAG_HIGH",
+            Self::NonContiguousFetch { .. } => "PROJECTOR_NON_CONTIGUOUS_FETCH_DETECTED",
+            Self::Resynced { .. } => "PROJECTOR_RESYNCED",
+        }
+    }
+}
+
+/// Whether a run's projection can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProjectionStatus {
+    /// It is what its events up to its position say.
+    Live,
+    /// It was found to be behind or broken, and is not made anew yet.
+    Stale,
+}
+
+/// What a projector has made of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Projection {
+    /// Whether it can be trusted.
+    pub status: ProjectionStatus,
+    /// The last event that is in it.
+    pub position: u64,
+    /// The reducer's state.
+    pub state: Vec<u8>,
+}
+
+/// See the module. Runs are those that are their own groups; their events come from `S`, which is the store's own
+/// [`Runs`] unless a test gives another.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// # use statehouse::{Json, runs::NewEvent};
+/// use statehouse::runs::{Projector, StoredEvent};
+/// let count = |_: &str, state: Option<Vec<u8>>, events: &[StoredEvent]| {
+///     let before = state.map_or(0, |state| state[0]);
+///     vec![before + u8::try_from(events.len()).unwrap()]
+/// };
+/// let mut projector = Projector::new(&house, "counts", count);
+/// # let event = NewEvent::new("RunStarted", "k", "2026-02-11T10:00:00Z", Json::new("{}")?);
+/// house.runs().append("run-1", &event)?;
+/// projector.catch_up()?;
+/// assert_eq!(projector.projection("run-1")?.unwrap().state, [1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Projector<R, S = Runs> {
+    house: Statehouse,
+    name: String,
+    reducer: R,
+    source: S,
+    alert: Box<dyn FnMut(&ProjectorAlert) + Send>,
+    /// Runs that are stale, once they were looked for; they are tried again at every step.
+    stale: Option<BTreeSet<String>>,
+}
+
+impl<R: Reduce> Projector<R> {
+    /// A projector of this name. What it has made is kept under its name, across restarts.
+    pub fn new(house: &Statehouse, name: impl Into<String>, reducer: R) -> Self {
+        Self::reading(house, name, reducer, house.runs())
+    }
+}
+
+impl<R: Reduce, S: RunStateStore> Projector<R, S> {
+    /// The same, with events from another source.
+    pub fn reading(house: &Statehouse, name: impl Into<String>, reducer: R, source: S) -> Self {
+        Self { house: house.clone(), name: name.into(), reducer, source, alert: Box::new(|_| {}), stale: None }
+    }
+
+    /// Sets who hears of what is wrong.
+    pub fn on_alert(mut self, alert: impl FnMut(&ProjectorAlert) + Send + 'static) -> Self {
+        self.alert = Box::new(alert);
+        self
+    }
+
+    fn record(&self, run: &str) -> String {
+        format!("projections.{}.runs.{run}", self.name)
+    }
+
+    fn cursor_record(&self) -> String {
+        format!("projections.{}.cursor", self.name)
+    }
+
+    /// What it has made of a run; none if it has met no event of it.
+    pub fn projection(&self, run: &str) -> Result<Option<Projection>, Error> {
+        let Some(record) = self.house.records().get(&self.record(run))? else {
+            return Ok(None);
+        };
+        let state = match record.value(STATE) {
+            Some(Value::Bytes(bytes)) => bytes.clone(),
+            _ => Vec::new(),
+        };
+        let position = record.value(POSITION).and_then(Value::as_integer).map_or(0, i64::cast_unsigned);
+        let stale = record.value(STATUS).and_then(Value::as_text) == Some("STALE");
+        let status = if stale { ProjectionStatus::Stale } else { ProjectionStatus::Live };
+        Ok(Some(Projection { status, position, state }))
+    }
+
+    /// Projects what there is now, and returns.
+    pub fn catch_up(&mut self) -> Result<(), Error> {
+        while self.step(Duration::ZERO)? {}
+        Ok(())
+    }
+
+    /// Projects what comes next, waiting for it at most so long. Gives whether there was anything.
+    pub fn step(&mut self, timeout: Duration) -> Result<bool, Error> {
+        self.retry_stale()?;
+        let records = self.house.records();
+        let cursor = records.get_field(&self.cursor_record(), CURSOR)?;
+        let cursor = cursor.and_then(|value| value.as_integer()).map_or(0, i64::cast_unsigned);
+        let changes = self.house.changes().of(Subject::Run);
+        let (runs, next) = match changes.follow(cursor, CHANGES_AT_ONCE, timeout)? {
+            Followed::Page(page) => {
+                let own = page.changes.into_iter().filter(|change| change.group.is_none());
+                let mut runs: Vec<String> = own.map(|change| change.name).collect();
+                runs.sort();
+                runs.dedup();
+                (runs, page.next)
+            }
+            // The feed does not go back so far: every run is looked at, and then it goes on from now.
+            Followed::Gap { newest, .. } => (self.house.runs().all_names()?, newest),
+        };
+        for run in &runs {
+            self.project(run)?;
+        }
+        if next == cursor {
+            return Ok(false);
+        }
+        records.put(&self.cursor_record(), [(CURSOR, next.cast_signed())], Put::default())?;
+        Ok(!runs.is_empty())
+    }
+
+    /// Tries again what was stale: its source may be well by now.
+    fn retry_stale(&mut self) -> Result<(), Error> {
+        let stale = match self.stale.take() {
+            Some(stale) => stale,
+            None => self.find_stale()?,
+        };
+        self.stale = Some(BTreeSet::new());
+        for run in &stale {
+            self.project(run)?;
+        }
+        Ok(())
+    }
+
+    fn find_stale(&self) -> Result<BTreeSet<String>, Error> {
+        let prefix = self.record("");
+        let filter = Filter::all().and(STATUS, Test::Eq("STALE".into()));
+        let mut options = ScanOptions::default();
+        let mut found = BTreeSet::new();
+        loop {
+            let scanned = self.house.records().scan(&prefix, &filter, &options)?;
+            found.extend(scanned.records.iter().map(|(name, _)| name[prefix.len()..].to_owned()));
+            options = match scanned.cursor {
+                Some(cursor) => options.after(Some(cursor)),
+                None => return Ok(found),
+            };
+        }
+    }
+
+    /// Brings one run up to its last event.
+    fn project(&mut self, run: &str) -> Result<(), Error> {
+        let before = self.projection(run)?;
+        let stale = before.as_ref().is_some_and(|projection| projection.status == ProjectionStatus::Stale);
+        let (mut position, mut state) = match before {
+            Some(projection) if !stale => (projection.position, Some(projection.state)),
+            _ => (0, None),
+        };
+        let mut resyncing = stale;
+        let mut from_the_first = position == 0;
+        loop {
+            let events = match self.source.fetch_events(run, position, FETCH_LIMIT) {
+                // It was deleted since; what was made of it stays.
+                Err(Error::Rejected(Rejection::RunArchived { .. } | Rejection::NoSuchRun { .. })) => return Ok(()),
+                events => events?,
+            };
+            let Some(last) = events.last().map(|event| event.run_seq) else {
+                break;
+            };
+            if let Some((after, prev_seq)) = broken_link(position, &events) {
+                let run = run.to_owned();
+                (self.alert)(&ProjectorAlert::NonContiguousFetch { run, after, prev_seq });
+                resyncing = true;
+            } else if !resyncing {
+                resyncing = self.watch_lag(run, &events[0]);
+            }
+            if resyncing && !from_the_first {
+                // Not trusted from here on, even if it is killed now; then from the first event on.
+                self.write(run, "STALE", position, state.take())?;
+                position = 0;
+                from_the_first = true;
+                continue;
+            }
+            if broken_link(position, &events).is_some() {
+                // Even from the first event on the chain is broken. It stays stale until the source is well.
+                self.stale.get_or_insert_default().insert(run.to_owned());
+                return self.write(run, "STALE", 0, None);
+            }
+            state = Some(self.reducer.reduce(run, state, &events));
+            position = last;
+            if !resyncing {
+                self.write(run, "LIVE", position, state.clone())?;
+            }
+        }
+        if resyncing {
+            self.write(run, "LIVE", position, state)?;
+            (self.alert)(&ProjectorAlert::Resynced { run: run.to_owned(), upto: position });
+        }
+        Ok(())
+    }
+
+    /// Whether the oldest event that is not projected is so old that the run is not trusted.
+    fn watch_lag(&mut self, run: &str, oldest: &StoredEvent) -> bool {
+        let now_us = self.house.shard.now().wall_us;
+        let lag = Duration::from_micros(now_us.saturating_sub(oldest.persisted_at));
+        if lag > LAG_HIGH {
+            (self.alert)(&ProjectorAlert::LagHigh { run: run.to_owned(), lag });
+        }
+        lag > LAG_STALE && oldest.run_seq > 1
+    }
+
+    /// State and position, in one commit.
+    fn write(&self, run: &str, status: &str, position: u64, state: Option<Vec<u8>>) -> Result<(), Error> {
+        let fields = [
+            (STATUS, Value::from(status)),
+            (POSITION, Value::from(position.cast_signed())),
+            (STATE, Value::from(state.unwrap_or_default())),
+        ];
+        self.house.records().put(&self.record(run), fields, Put::default()).map(|_| ())
+    }
+}
+
+/// Where events do not follow on each other: after which one, and what the next says it follows on.
+fn broken_link(position: u64, events: &[StoredEvent]) -> Option<(u64, u64)> {
+    let mut after = position;
+    for event in events {
+        if event.prev_seq != after || event.run_seq <= after {
+            return Some((after, event.prev_seq));
+        }
+        after = event.run_seq;
+    }
+    None
+}
