@@ -142,12 +142,12 @@ pub enum Rejection {
         /// Its last sequence.
         last: u64,
     },
-    /// The key or the id was used for another event, and the append was to be strict.
-    #[error("run {run:?} has another event with this idempotency key or id, at sequence {seq} [SH-3004]")]
+    /// The key or the id was used before, and the append was to be refused then.
+    #[error("run {run:?} has an event with this idempotency key or id, at sequence {seq} [SH-3004]")]
     KeyReused {
         /// The run.
         run: String,
-        /// Where the other event is.
+        /// Where that event is.
         seq: u64,
     },
     /// The run was closed: nothing more is appended.

@@ -43,7 +43,8 @@ pub use answer::{Answer, ClaimedOutcome, OpOutcome};
 pub use applied::Applied;
 pub use catalogue::{BranchId, Catalogue, CatalogueChange, SpaceId};
 pub use command::{
-    Append, Body, ClaimNext, EventRef, Fence, Guard, Op, RecordAct, RunAct, Send, Target, Transact, TtlArgument,
+    Append, Body, ClaimNext, Duplicates, EventRef, Fence, Guard, Op, RecordAct, RunAct, Send, Target, Transact,
+    TtlArgument,
 };
 pub use entry::EntryHeader;
 pub use folded::MessageCounts;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use contract::records::{Claimed, Put};
 use contract::{Error, Rejection, Value, names};
 use kernel::catalogue::types::micros;
-use kernel::{Answer, Body, Catalogue, Fence, Guard, Op, RecordAct, Send, Target, Transact, TtlArgument, ValueRef};
+use kernel::{
+    Answer, Body, Catalogue, Duplicates, Fence, Guard, Op, RecordAct, Send, Target, Transact, TtlArgument, ValueRef,
+};
 use kv::Writer;
 
 use crate::admission::Scope;
@@ -185,7 +187,8 @@ impl Commit {
     }
 
     /// Appends an event to a run of this group; with [`AppendOptions::expecting`], only if the run is at that sequence. So a
-    /// read model that is written beside it is never behind, and never ahead.
+    /// read model that is written beside it is never behind, and never ahead. If the event is there already, the whole
+    /// commit is refused as `KeyReused`: it was done before, and is not done a second time.
     pub fn append(mut self, run: &str, event: &NewEvent, options: AppendOptions) -> Self {
         self.ops.push(OwnOp::Append { run: run.to_owned(), event: Box::new(event.clone()), options });
         self
@@ -326,7 +329,7 @@ impl OwnOp {
             }
             OwnOp::Push(session, payload) => Op::Push(*session, payload),
             OwnOp::Append { run, event, options } => {
-                Op::Run(run, append_act(event, options.expected_last, options.strict, &options.run_type))
+                Op::Run(run, append_act(event, options.expected_last, Duplicates::Refuse, &options.run_type))
             }
             OwnOp::Send { at_us, .. } => {
                 let body = messages.next().expect("a body for every message");

@@ -100,9 +100,35 @@ fn a_read_model_is_written_in_the_same_commit() {
     add("a", 10, 0).expect("commit");
     add("b", 25, 1).expect("commit");
     assert_eq!(code(add("c", 99, 1)), "SH-3003");
+    assert_eq!(code(add("b", 99, 1)), "SH-3004", "a retry of what was done is not done again");
     assert_eq!(order.cells().get("total").expect("get"), Some(25.into()), "the refused one left nothing");
     assert_eq!(keys(&order.runs(), "order-7"), ["a", "b"]);
     assert_eq!(keys(&house.runs(), "order-7"), ["a", "b"], "a run of its own name is in that group");
+}
+
+#[test]
+fn models_of_many_writers_are_exact() {
+    let (_directory, _, house) = house();
+    let group = house.group("g");
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let group = &group;
+            scope.spawn(move || {
+                for n in 0..25 {
+                    // Every second event is sent by two writers.
+                    let key = if n % 2 == 0 { format!("shared-{n}") } else { format!("{writer}-{n}") };
+                    let appended = group.append_with_model("run", &event("Added", &key), |commit| {
+                        let count = group.cells().get("count")?.and_then(|count| count.as_integer()).unwrap_or(0);
+                        Ok(commit.set_cell("count", count + 1))
+                    });
+                    appended.expect("append");
+                }
+            });
+        }
+    });
+    let events = keys(&group.runs(), "run").len();
+    assert_eq!(events, 13 + 4 * 12);
+    assert_eq!(group.cells().get("count").expect("get"), Some(i64::try_from(events).expect("few").into()));
 }
 
 #[test]

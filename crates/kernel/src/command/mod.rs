@@ -10,7 +10,7 @@ use kv::{DecodeError, Reader, Writer};
 
 pub use guard::Guard;
 pub use record_op::{FieldPatch, FieldValue, RecordAct, Send, Target, TtlArgument};
-pub use run_op::{Append, EventRef, RunAct};
+pub use run_op::{Append, Duplicates, EventRef, RunAct};
 
 use crate::catalogue::CatalogueChange;
 use crate::trim::TrimStep;

@@ -110,13 +110,25 @@ impl<'event> From<&'event NewEvent> for EventRef<'event> {
     }
 }
 
+/// What becomes of an append whose key or id is known. The numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Duplicates {
+    /// It is answered with the first one's sequence.
+    Answer = 0,
+    /// The same, but one with another content is refused.
+    RefuseOthers = 1,
+    /// It is refused, and what is committed with it is not done a second time.
+    Refuse = 2,
+}
+
 /// An event that is appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Append<'bytes> {
     /// The run's last sequence must be this one.
     pub expected_last: Option<u64>,
-    /// Whether the same key or id with another content is refused.
-    pub strict: bool,
+    /// What becomes of it if its key or id is known.
+    pub duplicates: Duplicates,
     /// What kind of run it is, if this makes it.
     pub run_type: &'bytes str,
     /// The event.
@@ -158,8 +170,8 @@ impl<'bytes> RunAct<'bytes> {
     pub(super) fn encode(&self, writer: &mut Writer) {
         match self {
             RunAct::Append(append) => {
-                let Append { expected_last, strict, run_type, event } = &**append;
-                writer.u8(APPEND).optional_u64(*expected_last).bool(*strict).bytes(run_type.as_bytes());
+                let Append { expected_last, duplicates, run_type, event } = &**append;
+                writer.u8(APPEND).optional_u64(*expected_last).u8(*duplicates as u8).bytes(run_type.as_bytes());
                 event.encode(writer);
             }
             RunAct::Close => {
@@ -178,7 +190,12 @@ impl<'bytes> RunAct<'bytes> {
         Ok(match reader.u8()? {
             APPEND => RunAct::Append(Box::new(Append {
                 expected_last: reader.optional_u64()?,
-                strict: reader.bool()?,
+                duplicates: match reader.u8()? {
+                    0 => Duplicates::Answer,
+                    1 => Duplicates::RefuseOthers,
+                    2 => Duplicates::Refuse,
+                    _ => return Err(DecodeError { what: "an unknown way with duplicates" }),
+                },
                 run_type: reader.text()?,
                 event: EventRef::decode(reader)?,
             })),

@@ -53,7 +53,12 @@ fn a_body_is_read_as_written() {
         parent_event_id: Some("p"),
     };
     let acts = [
-        RunAct::Append(Box::new(Append { expected_last: Some(3), strict: true, run_type: "t", event })),
+        RunAct::Append(Box::new(Append {
+            expected_last: Some(3),
+            duplicates: Duplicates::Refuse,
+            run_type: "t",
+            event,
+        })),
         RunAct::Close,
         RunAct::Delete,
         RunAct::Fork { from: "f", at: 4 },

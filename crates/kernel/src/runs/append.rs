@@ -11,13 +11,13 @@ use super::row::{EventRow, Known, RunHead, digest};
 use super::{Outcome, index, project};
 use crate::answer::OpOutcome;
 use crate::changes::{Noted, Reason, Subject};
-use crate::command::{Append, EventRef};
+use crate::command::{Append, Duplicates, EventRef};
 use crate::keys::ThingId;
 use crate::machine::Applying;
 use crate::readable::Readable;
 
 pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Append<'_>) -> Outcome {
-    let Append { expected_last, strict, run_type, event } = append;
+    let Append { expected_last, duplicates, run_type, event } = append;
     let before = read_head(applying, run)?;
     let last = before.as_ref().map_or(0, |head| head.last_seq);
     let name = || run.name.to_owned();
@@ -27,7 +27,12 @@ pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Ap
         }
         if let Some(known) = find(applying, run, head, event)? {
             let payload_mismatch = known.digest != digest(event);
-            if *strict && payload_mismatch {
+            let refused = match duplicates {
+                Duplicates::Answer => false,
+                Duplicates::RefuseOthers => payload_mismatch,
+                Duplicates::Refuse => true,
+            };
+            if refused {
                 return Ok(Err(Rejection::KeyReused { run: name(), seq: known.seq }));
             }
             let seq = known.seq;

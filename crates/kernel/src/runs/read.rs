@@ -33,6 +33,9 @@ pub fn fetch(
     after: u64,
     limit: usize,
 ) -> Result<Fetched, Halt> {
+    if after >= head.last_seq {
+        return Ok(Fetched { events: Vec::new(), stable_seq: head.last_seq });
+    }
     // From the run back to those whose events it shares, until one has what comes next.
     let mut pieces: Vec<Vec<StoredEvent>> = Vec::new();
     walk(view, keys, run, head, head.last_seq, |of, upto| {

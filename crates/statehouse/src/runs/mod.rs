@@ -2,6 +2,7 @@
 
 mod life;
 mod list;
+mod model;
 mod projector;
 mod reads;
 mod tail;
@@ -9,7 +10,7 @@ mod tail;
 use std::sync::Arc;
 
 use contract::{Error, Rejection, names};
-use kernel::{Answer, Append, Body, Catalogue, EventRef, Op, OpOutcome, RunAct, Transact};
+use kernel::{Answer, Append, Body, Catalogue, Duplicates, EventRef, Op, OpOutcome, RunAct, Transact};
 
 pub use contract::runs::{
     AppendResult, FETCH_LIMIT, Fetched, IdempotencyKey, NewEvent, RunSnapshot, RunStateStore, RunStatus, StepError,
@@ -143,7 +144,8 @@ impl Runs {
         };
         let ops = events.iter().enumerate().map(|(place, event)| {
             let expected_last = options.expected_last.filter(|_| place == 0);
-            Op::Run(run, append_act(event, expected_last, options.strict, &options.run_type))
+            let duplicates = if options.strict { Duplicates::RefuseOthers } else { Duplicates::Answer };
+            Op::Run(run, append_act(event, expected_last, duplicates, &options.run_type))
         });
         self.transact(&catalogue, ids, self.group.as_deref(), ops.collect(), decode)
     }
@@ -173,10 +175,10 @@ impl Runs {
 pub(crate) fn append_act<'event>(
     event: &'event NewEvent,
     expected_last: Option<u64>,
-    strict: bool,
+    duplicates: Duplicates,
     run_type: &'event str,
 ) -> RunAct<'event> {
-    RunAct::Append(Box::new(Append { expected_last, strict, run_type, event: EventRef::from(event) }))
+    RunAct::Append(Box::new(Append { expected_last, duplicates, run_type, event: EventRef::from(event) }))
 }
 
 fn appended(answer: Answer) -> Result<Vec<AppendResult>, Error> {
