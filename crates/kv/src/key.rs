@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 const INLINE_BYTES: usize = 48;
 
 /// A key, ordered by its bytes.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Key(SmallVec<[u8; INLINE_BYTES]>);
 
 impl Key {
@@ -30,6 +30,13 @@ impl Key {
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         &self.0
+    }
+}
+
+/// As a slice is copied; the vector's own clone goes byte by byte.
+impl Clone for Key {
+    fn clone(&self) -> Self {
+        self.as_slice().into()
     }
 }
 

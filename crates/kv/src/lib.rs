@@ -41,4 +41,4 @@ pub use memory::MemoryStore;
 pub use overlay::{Overlay, OverlayOptions};
 pub use range::KeyRange;
 pub use staging::Staging;
-pub use store::{Batch, Bytes, Committed, Condition, KvError, Order, Row, Rows, Sequence, Store, View};
+pub use store::{Batch, Bytes, Committed, Condition, KvError, Order, Row, Rows, Sequence, Store, View, copied};

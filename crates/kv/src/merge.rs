@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::iter::Peekable;
 
 use crate::key::Key;
-use crate::store::{Bytes, KvError, Order, Row, Rows};
+use crate::store::{KvError, Order, Row, Rows};
 use crate::table::Found;
 
 /// Writes in scan order: a value, or a deletion.
@@ -25,33 +25,21 @@ impl<'view> Merge<'view> {
         Self { tables, below: below.peekable(), order }
     }
 
-    /// Which of two keys a scan meets first.
-    fn compare(&self, left: &Key, right: &Key) -> Ordering {
-        match self.order {
-            Order::Ascending => left.cmp(right),
-            Order::Descending => right.cmp(left),
-        }
-    }
-
-    /// The next key of any table.
-    fn next_table_key(&mut self) -> Option<Key> {
+    /// The newest of the tables that stand at the next key of all tables.
+    fn next_table(&mut self) -> Option<usize> {
         let order = self.order;
-        let keys = self.tables.iter_mut().filter_map(|table| table.peek().map(|(key, _)| key));
-        match order {
-            Order::Ascending => keys.min().cloned(),
-            Order::Descending => keys.max().cloned(),
-        }
+        let keys = self.tables.iter_mut().enumerate().filter_map(|(place, table)| Some((place, &table.peek()?.0)));
+        // Of equal keys, the first table's is taken.
+        let first = keys.reduce(|best, next| if compare(order, next.1, best.1).is_lt() { next } else { best });
+        first.map(|(place, _)| place)
     }
+}
 
-    /// Takes `key` from every table that stands at it; the newest one's word counts.
-    fn take_from_tables(&mut self, key: &Key) -> Option<Bytes> {
-        let mut newest = None;
-        for table in &mut self.tables {
-            if let Some((_, found)) = table.next_if(|(other, _)| other == key) {
-                newest.get_or_insert(found);
-            }
-        }
-        newest.flatten()
+/// Which of two keys a scan meets first.
+fn compare(order: Order, left: &Key, right: &Key) -> Ordering {
+    match order {
+        Order::Ascending => left.cmp(right),
+        Order::Descending => right.cmp(left),
     }
 }
 
@@ -60,25 +48,27 @@ impl Iterator for Merge<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let table_key = self.next_table_key();
-            let below_key = match self.below.peek() {
-                Some(Err(_)) => return self.below.next(),
-                Some(Ok((key, _))) => Some(key.clone()),
-                None => None,
+            let Some(place) = self.next_table() else {
+                return self.below.next();
             };
-            let key = match (table_key, below_key) {
-                (None, _) => return self.below.next(),
-                (Some(table), Some(below)) => match self.compare(&table, &below) {
-                    Ordering::Greater => return self.below.next(),
-                    Ordering::Equal => {
-                        self.below.next();
-                        table
-                    }
-                    Ordering::Less => table,
-                },
-                (Some(table), None) => table,
+            // Where keys are compared, none is copied: many do not fit into a key's own bytes.
+            let against_below = match (self.tables[place].peek(), self.below.peek()) {
+                (Some((key, _)), Some(Ok((below, _)))) => compare(self.order, key, below),
+                (_, Some(Err(_))) => Ordering::Greater,
+                (_, None) => Ordering::Less,
+                (None, _) => unreachable!("the table stands at a key"),
             };
-            if let Some(value) = self.take_from_tables(&key) {
+            if against_below == Ordering::Greater {
+                return self.below.next();
+            }
+            if against_below == Ordering::Equal {
+                self.below.next();
+            }
+            let (key, found) = self.tables[place].next()?;
+            for older in &mut self.tables[place + 1..] {
+                older.next_if(|(other, _)| *other == key);
+            }
+            if let Some(value) = found {
                 return Some(Ok((key, value)));
             }
         }

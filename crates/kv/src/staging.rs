@@ -11,7 +11,7 @@ use crate::codec::Writer;
 use crate::key::Key;
 use crate::merge::{Merge, Writes};
 use crate::range::KeyRange;
-use crate::store::{Batch, Bytes, KvError, Order, Rows, View};
+use crate::store::{Batch, Bytes, KvError, Order, Rows, View, copied};
 
 /// See the module.
 ///
@@ -76,7 +76,7 @@ impl Staging {
     pub fn put_encoded(&mut self, key: impl Into<Key>, encode: impl FnOnce(&mut Writer)) {
         self.scratch.clear();
         encode(&mut self.scratch);
-        let value = Bytes::from(self.scratch.as_slice());
+        let value = copied(self.scratch.as_slice());
         self.write(key.into(), Some(value));
     }
 

@@ -11,6 +11,11 @@ use crate::range::KeyRange;
 /// A stored value: shared, immutable bytes that are cheap to clone.
 pub type Bytes = Arc<[u8]>;
 
+/// A copy of `bytes` as a value. Rows of an index are empty, and these all share one allocation.
+pub fn copied(bytes: &[u8]) -> Bytes {
+    if bytes.is_empty() { Bytes::default() } else { Bytes::from(bytes) }
+}
+
 /// One row of a scan: key and value.
 pub type Row = (Key, Bytes);
 

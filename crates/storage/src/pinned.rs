@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use kv::{Bytes, Key, KeyRange, KvError, Order, Rows, View};
+use kv::{Bytes, Key, KeyRange, KvError, Order, Rows, View, copied};
 use lsm_tree::table::filter::standard_bloom::Builder as BloomBuilder;
 use lsm_tree::{AbstractTree, AnyTree, SeqNo, Tree, UserKey, UserValue};
 
@@ -85,7 +85,7 @@ impl View for Content {
         }
         let rows = (self.pinned.load().range)(range);
         let row = |row: TreeRow| match row {
-            Ok((key, value)) => Ok((Key::from(&*key), Bytes::from(&*value))),
+            Ok((key, value)) => Ok((Key::from(&*key), copied(&value))),
             Err(error) => Err(read_error(&error)),
         };
         match order {

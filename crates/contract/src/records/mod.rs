@@ -167,9 +167,24 @@ impl Claimed {
 /// assert_eq!(token(None, "order-7#charge", 2), "order-7%23charge#2");
 /// ```
 pub fn token(group: Option<&str>, name: &str, attempt: u64) -> String {
-    let escaped = |name: &str| name.replace('%', "%25").replace('#', "%23");
-    let group = group.map_or(String::new(), |group| escaped(group) + "#");
-    format!("{group}{}#{attempt}", escaped(name))
+    let attempt = attempt.to_string();
+    let bytes = group.map_or(0, |group| group.len() + 1) + name.len() + 1 + attempt.len();
+    let mut token = String::with_capacity(bytes);
+    for name in group.into_iter().chain([name]) {
+        push_escaped(&mut token, name);
+        token.push('#');
+    }
+    token + &attempt
+}
+
+fn push_escaped(token: &mut String, name: &str) {
+    let mut rest = name;
+    while let Some(place) = rest.find(['%', '#']) {
+        token.push_str(&rest[..place]);
+        token.push_str(if rest[place..].starts_with('%') { "%25" } else { "%23" });
+        rest = &rest[place + 1..];
+    }
+    token.push_str(rest);
 }
 
 /// The message that says what a sweep did to a record: JSON with `record`, `attempt`, `token` and `reason`.

@@ -19,7 +19,7 @@ pub struct ViewRecords<'view> {
     /// The catalogue at the view, or a newer one.
     pub catalogue: &'view Catalogue,
     stamp: Stamp,
-    now: Stamp,
+    pub(super) now: Stamp,
 }
 
 impl<'view> ViewRecords<'view> {
@@ -43,20 +43,32 @@ impl<'view> ViewRecords<'view> {
 
     /// The record, if it exists.
     pub fn get(&self, record: &ThingId<'_>) -> Result<Option<Record>, Halt> {
+        self.get_at(record, || self.now)
+    }
+
+    /// The record, if it exists, read at a time that is asked for only if something of the record runs out.
+    pub fn get_at(&self, record: &ThingId<'_>, now: impl FnOnce() -> Stamp) -> Result<Option<Record>, Halt> {
         let Some(bytes) = self.view.get(&self.keys.record(record))? else {
             return Ok(None);
         };
-        self.record_of_row(record, &bytes)
+        self.record_of_row(record, &bytes, now)
     }
 
     /// The record of a row, if it exists.
-    pub(super) fn record_of_row(&self, record: &ThingId<'_>, bytes: &[u8]) -> Result<Option<Record>, Halt> {
+    pub(super) fn record_of_row(
+        &self,
+        record: &ThingId<'_>,
+        bytes: &[u8],
+        now: impl FnOnce() -> Stamp,
+    ) -> Result<Option<Record>, Halt> {
         if !decode_numbers(bytes)?.exists_at(self.stamp.wall_us) {
             return Ok(None);
         }
         let row = Row::decode(bytes)?;
         let declared = self.catalogue.record_type(record.space, row.numbers.record_type);
-        let fields = FieldReader { rows: self.view, keys: self.keys, stamp: self.now };
+        let runs_out = row.numbers.expires_us != 0 || row.numbers.is_held();
+        let stamp = if runs_out { now() } else { self.stamp };
+        let fields = FieldReader { rows: self.view, keys: self.keys, stamp };
         fields.record(record, &row, declared).map(Some)
     }
 }

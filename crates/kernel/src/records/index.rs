@@ -48,7 +48,7 @@ pub(crate) fn update(
         applying.state.delete(key.clone());
     }
     for key in new.iter().filter(|key| !old.contains(key)) {
-        applying.state.put(key.clone(), b"".as_slice());
+        applying.state.put(key.clone(), kv::Bytes::default());
     }
     Ok(())
 }

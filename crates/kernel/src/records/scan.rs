@@ -86,7 +86,7 @@ impl ViewRecords<'_> {
         let mut merged = Merged::new(self, sources, name_of)?;
         while let Some(found) = merged.next()? {
             let record = found.id.in_bucket(found.bucket);
-            let whole = self.record_of_row(&record, &found.value)?;
+            let whole = self.record_of_row(&record, &found.value, || self.now)?;
             if !page.look_at(&found.sorted, &found.id.name, whole) {
                 break;
             }

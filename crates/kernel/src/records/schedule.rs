@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kv::{Key, KeyRange, Staging};
+use kv::{Key, KeyRange, Staging, copied};
 use session::Halt;
 
 use super::window::{Entry, Window};
@@ -50,14 +50,18 @@ enum Index {
     Due(DueClock),
 }
 
+/// Queues by a prefix of their names.
+type Prefixes = BTreeMap<String, Arc<BTreeSet<ReadyQueue>>>;
+
 /// The low ends of the indexes, and what the command at hand changes in them.
 #[derive(Default)]
 pub(crate) struct Windows {
     ready: BTreeMap<ReadyQueue, Window>,
     wall: Window,
     cluster: Window,
-    /// For each prefix that was asked for, the queues that begin with it; perhaps some that are empty now.
-    queues: BTreeMap<ReadyQueue, Arc<BTreeSet<ReadyQueue>>>,
+    /// For each branch and each prefix that was asked for, the queues that begin with it; perhaps some that are empty
+    /// now.
+    queues: BTreeMap<(u32, u32), Prefixes>,
     /// The queues of records that have become ready in the entry at hand, one for each record.
     pub(crate) readied: Vec<ReadyQueue>,
     /// Added (true) and removed entries of the command at hand.
@@ -93,17 +97,17 @@ impl Windows {
         }
     }
 
-    /// These are the queues with this prefix.
-    pub(crate) fn learn_queues(&mut self, prefix: ReadyQueue, queues: Arc<BTreeSet<ReadyQueue>>) {
-        if self.queues.len() >= PREFIXES_MAX {
+    /// These are the queues of a branch with this prefix.
+    pub(crate) fn learn_queues(&mut self, branch: (u32, u32), prefix: &str, queues: Arc<BTreeSet<ReadyQueue>>) {
+        if self.queues.values().map(BTreeMap::len).sum::<usize>() >= PREFIXES_MAX {
             self.queues.clear();
         }
-        self.queues.insert(prefix, queues);
+        self.queues.entry(branch).or_default().insert(prefix.to_owned(), queues);
     }
 
-    /// The queues with this prefix, if they are known.
-    pub(crate) fn queues(&self, prefix: &ReadyQueue) -> Option<Arc<BTreeSet<ReadyQueue>>> {
-        self.queues.get(prefix).cloned()
+    /// The queues of a branch with this prefix, if they are known.
+    pub(crate) fn queues(&self, branch: (u32, u32), prefix: &str) -> Option<Arc<BTreeSet<ReadyQueue>>> {
+        self.queues.get(&branch)?.get(prefix).cloned()
     }
 
     /// The first record of a queue.
@@ -114,14 +118,14 @@ impl Windows {
         buckets: u16,
         queue: &ReadyQueue,
     ) -> Result<Option<Entry>, Halt> {
-        if !self.ready.contains_key(queue) {
-            if self.ready.len() >= QUEUES_MAX {
-                self.ready.pop_first();
-            }
-            self.ready.insert(queue.clone(), Window::default());
-        }
-        let window = self.ready.get_mut(queue).expect("it was put there");
         let range = |bucket| whole(keys.ready_prefix(bucket, queue.space, queue.branch, &queue.name));
+        if let Some(window) = self.ready.get_mut(queue) {
+            return Ok(window.first(state, buckets, range)?.cloned());
+        }
+        if self.ready.len() >= QUEUES_MAX {
+            self.ready.pop_first();
+        }
+        let window = self.ready.entry(queue.clone()).or_default();
         Ok(window.first(state, buckets, range)?.cloned())
     }
 
@@ -141,10 +145,9 @@ impl Windows {
     }
 }
 
-fn learn_queue(queues: &mut BTreeMap<ReadyQueue, Arc<BTreeSet<ReadyQueue>>>, queue: &ReadyQueue) {
-    for (prefix, known) in queues {
-        let inside = prefix.space == queue.space && prefix.branch == queue.branch;
-        if inside && queue.name.starts_with(&prefix.name) && !known.contains(queue) {
+fn learn_queue(queues: &mut BTreeMap<(u32, u32), Prefixes>, queue: &ReadyQueue) {
+    for (prefix, known) in queues.get_mut(&(queue.space, queue.branch)).into_iter().flatten() {
+        if queue.name.starts_with(prefix) && !known.contains(queue) {
             Arc::make_mut(known).insert(queue.clone());
         }
     }
@@ -197,7 +200,7 @@ impl Applying<'_> {
 
     fn change_row(&mut self, key: Key, value: &[u8], added: bool) {
         if added {
-            self.state.put(key, value);
+            self.state.put(key, copied(value));
         } else {
             self.state.delete(key);
         }

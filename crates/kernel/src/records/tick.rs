@@ -207,8 +207,7 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
 /// The queues with a prefix. The first time, the counts say which there are; after that, what becomes ready does.
 fn queues_of(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Arc<BTreeSet<ReadyQueue>>, Halt> {
     let (space, branch) = (claim.space, claim.branch);
-    let prefix = ReadyQueue { space, branch, name: claim.prefix.to_owned() };
-    if let Some(queues) = applying.windows.queues(&prefix) {
+    if let Some(queues) = applying.windows.queues((space, branch), claim.prefix) {
         return Ok(queues);
     }
     let range = applying.keys.counts_with_prefix(space, branch, claim.prefix);
@@ -218,7 +217,7 @@ fn queues_of(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Arc<B
     names.extend(folded.filter(|key| key.queue.starts_with(claim.prefix)).map(|key| key.queue.clone()));
     names.insert(claim.prefix.to_owned());
     let queues = Arc::new(names.into_iter().map(|name| ReadyQueue { space, branch, name }).collect());
-    applying.windows.learn_queues(prefix, Arc::clone(&queues));
+    applying.windows.learn_queues((space, branch), claim.prefix, Arc::clone(&queues));
     Ok(queues)
 }
 

@@ -8,7 +8,6 @@ use contract::{Error, Rejection, Value, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::keys::ThingId;
 use kernel::records::get::whole_record;
-use kernel::records::row::decode_numbers;
 use kernel::records::schedule::SEPARATORS;
 use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
 
@@ -213,10 +212,7 @@ fn check_queue_prefix(prefix: &str) -> Result<(), Rejection> {
 fn from_outcome(claimed: ClaimedOutcome, catalogue: &Catalogue) -> Result<Claimed, Error> {
     let ClaimedOutcome { name, group, space, stamp, row } = claimed;
     let id = ThingId { bucket: 0, space, branch: 0, group: group.as_deref(), name: &name };
-    let read = || {
-        let lease_us = decode_numbers(&row)?.lease_us.saturating_sub(stamp.cluster_us);
-        Ok((lease_us, whole_record(&row, &id, catalogue, keys(), stamp)?))
-    };
-    let (lease_us, record) = read().map_err(|halt| from_halt(&halt))?;
-    Ok(Claimed::new(name, group, Duration::from_micros(lease_us), record))
+    let record = whole_record(&row, &id, catalogue, keys(), stamp).map_err(|halt| from_halt(&halt))?;
+    let lease = record.holder.as_ref().map_or(Duration::ZERO, |holder| holder.lease_left);
+    Ok(Claimed::new(name, group, lease, record))
 }

@@ -65,8 +65,8 @@ impl Records {
         let (_, ids) = self.prepare(record)?;
         let (view, catalogue) = self.scope.shard.view()?;
         let id = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), record)?;
-        let now = self.scope.shard.now();
-        let read = || ViewRecords::new(&*view, keys(), &catalogue)?.at(now).get(&id);
+        let now = || self.scope.shard.now();
+        let read = || ViewRecords::new(&*view, keys(), &catalogue)?.get_at(&id, now);
         read().map_err(|halt| from_halt(&halt))
     }
 
