@@ -10,6 +10,7 @@ mod power_journal;
 mod power_store;
 mod records;
 mod serial;
+mod sessions;
 mod stretches;
 
 use std::process::ExitCode;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         "power-syncs" => power_store::run_syncs(&arguments),
         "records-model" => records::run_model(&arguments),
         "serial" => serial::run(&arguments),
+        "sessions-model" => sessions::run_model(&arguments),
         other => {
             eprintln!("sim: no test is called {other:?}");
             return ExitCode::from(2);
