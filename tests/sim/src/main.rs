@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         "flips" => flips::run(&arguments),
         "kill" => kill::run(&arguments),
         "kill-child" => return kill::child(&arguments),
+        "lossy" => sessions::run_lossy(&arguments),
         "model" => model::run(&arguments),
         "power-journal" => power_journal::run(&arguments),
         "power-store" => power_store::run(&arguments),

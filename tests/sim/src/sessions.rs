@@ -2,6 +2,8 @@
 //!
 //! `sim sessions-model` and `sim lossy`; their results are of the topic `sessions`.
 
+mod lossy;
 mod model;
 
+pub(crate) use lossy::run as run_lossy;
 pub(crate) use model::run as run_model;
