@@ -10,6 +10,7 @@ mod power_journal;
 mod power_store;
 mod records;
 mod serial;
+mod sessions;
 mod stretches;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         "flips" => flips::run(&arguments),
         "kill" => kill::run(&arguments),
         "kill-child" => return kill::child(&arguments),
+        "lossy" => sessions::run_lossy(&arguments),
         "model" => model::run(&arguments),
         "power-journal" => power_journal::run(&arguments),
         "power-store" => power_store::run(&arguments),
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         "power-syncs" => power_store::run_syncs(&arguments),
         "records-model" => records::run_model(&arguments),
         "serial" => serial::run(&arguments),
+        "sessions-model" => sessions::run_model(&arguments),
         other => {
             eprintln!("sim: no test is called {other:?}");
             return ExitCode::from(2);

@@ -136,12 +136,16 @@ impl Records {
 
     /// Adds to an integer field and gives what it holds then; one that does not exist counts as 0.
     pub fn increment(&self, record: &str, field: &str, by: i64) -> Result<i64, Error> {
+        self.increment_later(record, field, by).wait()
+    }
+
+    /// [`increment`](Self::increment), answered later.
+    pub fn increment_later(&self, record: &str, field: &str, by: i64) -> Pending<i64> {
         let act = RecordAct::Increment { field, by };
         self.propose(record, [field].into_iter(), None, act, |answer| match outcome(answer)? {
             (_, OpOutcome::Counted { value, .. }) => Ok(value),
             other => unreachable!("increment does not give {other:?}"),
         })
-        .wait()
     }
 
     /// Deletes the record, if it exists. Its version goes on if it is written again.

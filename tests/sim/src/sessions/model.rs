@@ -1,0 +1,115 @@
+//! Model: random commands of clients on a bad line, on the session machine around a small machine, compared with a plain
+//! reference.
+//!
+//! `sim sessions-model --ops N [--seed S] [--stretch K]`. The commands are cut into stretches that know nothing of each
+//! other, so that they can run side by side and one that fails can be run alone.
+//!
+//! Numbered checks, each with its own message: (1) each request of a session is executed at most once, by the machine's
+//! own book and by the reference's, (2) a repeat gets the same bytes, or `Evicted` exactly below the floor, or
+//! `SessionExpired`, and what is busy is not stored, (3) an acknowledgement removes exactly what it names, (4) pushes are
+//! numbered from 1 without a gap and each pending one is there with its bytes, (5) an image restores every row, and what
+//! is restored goes on as the original does, (6) every row is of sessions or of the machine and never of both, counters
+//! and the count of sessions are exact, and nothing is left of a session that has ended.
+//!
+//! Then images lose the stored answers, and only what clients are answered is judged: (1) or (2) must be found broken.
+//! Would see broken: E1 to E5.
+//! Keeps: the same seed gives the same commands; threads decide only when things happen, never which.
+
+mod clients;
+mod command;
+mod deeds;
+mod instance;
+mod machine;
+mod reference;
+mod rows;
+mod stretch;
+mod tally;
+
+use std::time::Instant;
+
+use testkit::arguments::Arguments;
+use testkit::random::Random;
+use testkit::report::Report;
+
+use crate::stretches;
+use stretch::Purpose;
+use tally::{Tally, sum};
+
+/// Commands of a stretch.
+const STRETCH: u64 = 20_000;
+
+/// Stretches of the run that must find the known bug.
+const CANARY_STRETCHES: u64 = 4;
+
+/// See the module.
+pub(crate) fn run(arguments: &Arguments) -> Report {
+    let seed = arguments.seed();
+    let commands = arguments.number("ops", 60_000);
+    println!("sessions-model: seed {seed}, {commands} commands");
+    let started = Instant::now();
+    let mut numbers: Vec<u64> = (0..commands.div_ceil(STRETCH)).collect();
+    let is_part = arguments.flag("stretch");
+    if is_part {
+        numbers = vec![arguments.number("stretch", 0)];
+    }
+    let tally = Tally::default();
+    let failures = stretches::run_all(&numbers, |number| {
+        let commands = STRETCH.min(commands.saturating_sub(number * STRETCH));
+        stretch::run(seed_of(seed, number), commands, Purpose::Check, &tally)
+    });
+    for (number, what) in &failures {
+        println!("\nsessions-model: FAILED in stretch {number}\n  {what}");
+        let command = "cargo run --profile stress -p sim --";
+        println!("replay: {command} sessions-model --seed {seed} --ops {commands} --stretch {number}\n");
+    }
+    println!(
+        "sessions-model: {} commands in {} entries, {} requests executed once, {} answered again",
+        sum(&tally.commands),
+        sum(&tally.entries),
+        sum(&tally.executed),
+        sum(&tally.repeats),
+    );
+    println!(
+        "sessions-model: {} evicted, {} busy, {} of sessions that are gone, {} checks, {} restarts, {} images, {:.1} s",
+        sum(&tally.evicted),
+        sum(&tally.busy),
+        sum(&tally.expired),
+        sum(&tally.checks),
+        sum(&tally.restarts),
+        sum(&tally.images),
+        started.elapsed().as_secs_f64()
+    );
+    // What never happened was not checked.
+    let happened = [&tally.repeats, &tally.evicted, &tally.busy, &tally.expired, &tally.restarts, &tally.images];
+    let all_happened = is_part || happened.into_iter().all(|count| sum(count) > 0);
+    let ok = failures.is_empty() && all_happened;
+    let verdict = match failures.len() {
+        0 if all_happened => "equal to the model".to_owned(),
+        0 => "not everything tried".to_owned(),
+        count => format!("{count} failures"),
+    };
+    let mut report = Report::new("sessions");
+    let figure = format!("{} commands, {verdict}, seed {seed}", sum(&tally.commands));
+    report.add("model", figure, "1,000,000 commands equal to the model, 6 checks hold", ok);
+    let found = find_canary(seed);
+    let figure = if found { "found" } else { "not found" };
+    report.add("model-canary", figure, "images that forget answers found out by what requests are answered", found);
+    report
+}
+
+/// Whether images that lose the stored answers are found out: by a request that is executed again, or one that is
+/// executed though its session has as many answers as it may have.
+fn find_canary(seed: u64) -> bool {
+    let numbers: Vec<u64> = (0..CANARY_STRETCHES).collect();
+    let failures = stretches::run_all(&numbers, |number| {
+        stretch::run(seed_of(!seed, number), STRETCH, Purpose::FindCanary, &Tally::default())
+    });
+    for (number, what) in &failures {
+        println!("sessions-model: with images that forget answers, in stretch {number}: {what}");
+    }
+    failures.iter().any(|(_, what)| what.starts_with("(1)") || what.starts_with("(2)"))
+}
+
+fn seed_of(seed: u64, stretch: u64) -> u64 {
+    Random::new(seed ^ (stretch + 1).wrapping_mul(0x9e37_79b9)).next()
+}

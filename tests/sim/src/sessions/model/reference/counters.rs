@@ -1,0 +1,91 @@
+//! The counters of the reference, and its own book of what was executed.
+
+use std::collections::BTreeMap;
+
+use kv::Writer;
+use session::Refused;
+use session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX};
+
+use super::super::machine::{Act, Deed, Ended, TooLong, added, news, payload, summed};
+
+/// What becomes of a body.
+pub(super) struct Done {
+    /// The bytes that it is answered.
+    pub(super) answer: Vec<u8>,
+    /// Whether it was executed; otherwise it was refused and changed nothing.
+    pub(super) executed: bool,
+    pub(super) pushes: Vec<(u64, Vec<u8>)>,
+}
+
+impl Done {
+    /// The framework says no.
+    pub(super) fn refused(refused: Refused) -> Self {
+        let mut answer = Writer::new();
+        match refused {
+            Refused::Undecodable => answer.u8(1),
+            Refused::KeyTooLong { got } => answer.u8(2).u64(got),
+            Refused::ValueTooLong { got } => answer.u8(3).u64(got),
+        };
+        Self { answer: answer.finish(), executed: false, pushes: Vec::new() }
+    }
+
+    fn responded(response: &[u8]) -> Self {
+        Self { answer: [&[0], response].concat(), executed: true, pushes: Vec::new() }
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub(in super::super) struct ReferenceCounters {
+    pub(in super::super) values: BTreeMap<Vec<u8>, i64>,
+    /// How often each request of a session that is known was executed.
+    pub(in super::super) executed: BTreeMap<(u64, u64), u64>,
+    pub(in super::super) newest: u64,
+    pub(in super::super) ended: Ended,
+}
+
+impl ReferenceCounters {
+    pub(super) fn apply(&mut self, act: &Act, commit: u64) -> Done {
+        if let Deed::TooLong { what, .. } = &act.deed {
+            return Done::refused(match what {
+                TooLong::Key => Refused::KeyTooLong { got: USER_KEY_BYTES_MAX as u64 + 1 },
+                TooLong::Value => Refused::ValueTooLong { got: USER_VALUE_BYTES_MAX as u64 + 1 },
+            });
+        }
+        if let Some(ticket) = act.ticket {
+            *self.executed.entry(ticket).or_default() += 1;
+        }
+        match &act.deed {
+            Deed::Add { counter, by, answer_bytes, pushes } => {
+                let value = self.values.entry(counter.clone()).or_default();
+                *value = value.wrapping_add(*by);
+                let pushes = pushes.iter().map(|(session, bytes)| (*session, payload(commit, *bytes))).collect();
+                Done { pushes, ..Done::responded(&added(*value, commit, *answer_bytes)) }
+            }
+            Deed::Remove { counter } => {
+                Done::responded(&added(self.values.remove(counter).unwrap_or_default(), commit, 0))
+            }
+            Deed::Sum { prefix } => {
+                let found = self.values.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, value)| *value);
+                Done::responded(&summed(found.clone().count() as u64, found.fold(0, i64::wrapping_add)))
+            }
+            Deed::TooLong { .. } => unreachable!("refused above"),
+        }
+    }
+
+    /// A session begins. Gives what is pushed.
+    pub(super) fn begin(&mut self, session: u64) -> Vec<(u64, Vec<u8>)> {
+        let before = std::mem::replace(&mut self.newest, session);
+        vec![(before, news(session, true))]
+    }
+
+    /// A session ends. Gives what is pushed.
+    pub(super) fn end(&mut self, session: u64) -> Vec<(u64, Vec<u8>)> {
+        let requests: Vec<_> = self.executed.range((session, 0)..=(session, u64::MAX)).map(|(key, _)| *key).collect();
+        for request in &requests {
+            self.executed.remove(request);
+        }
+        self.ended.requests += requests.len() as u64;
+        vec![(self.newest, news(session, false))]
+    }
+}
