@@ -10,6 +10,7 @@ mod power_journal;
 mod power_store;
 mod records;
 mod serial;
+mod sessions;
 mod stretches;
 
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         }
     };
     let report = match test.as_str() {
+        "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
         "kill" => kill::run(&arguments),
