@@ -9,8 +9,10 @@ mod model;
 mod power_journal;
 mod power_store;
 mod records;
+mod running;
 mod serial;
 mod sessions;
+mod sizes;
 mod stretches;
 
 use std::process::ExitCode;
@@ -36,6 +38,8 @@ fn main() -> ExitCode {
         "power-store" => power_store::run(&arguments),
         "power-store-child" => return power_store::child(&arguments),
         "power-syncs" => power_store::run_syncs(&arguments),
+        "push-kills" => sessions::run_push_kills(&arguments),
+        "push-kills-child" => return sessions::push_kills_child(&arguments),
         "records-model" => records::run_model(&arguments),
         "serial" => serial::run(&arguments),
         other => {
