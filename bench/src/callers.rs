@@ -43,6 +43,16 @@ pub fn run(callers: u64, duration: Duration, operation: impl Fn(&mut Random) + S
 /// The same, until there is nothing left to do: a caller whose operation gives false is done, and that call does not
 /// count.
 pub fn run_while(callers: u64, duration: Duration, operation: impl Fn(&mut Random) -> bool + Sync) -> Measured {
+    let callers = usize::try_from(callers).expect("a number of threads");
+    run_numbered(callers, duration, |_, random| operation(random))
+}
+
+/// The same, for an operation that has to know which caller calls it, from 0 on.
+pub fn run_numbered(
+    callers: usize,
+    duration: Duration,
+    operation: impl Fn(usize, &mut Random) -> bool + Sync,
+) -> Measured {
     let stop = AtomicBool::new(false);
     let started = Instant::now();
     let cpu_before = crate::resources::cpu_seconds();
@@ -51,11 +61,11 @@ pub fn run_while(callers: u64, duration: Duration, operation: impl Fn(&mut Rando
             .map(|caller| {
                 let (stop, operation) = (&stop, &operation);
                 scope.spawn(move || {
-                    let mut random = Random::new(caller.wrapping_mul(0x5851_f42d_4c95_7f2d) + 1);
+                    let mut random = Random::new((caller as u64).wrapping_mul(0x5851_f42d_4c95_7f2d) + 1);
                     let mut latencies = histogram();
                     while !stop.load(Ordering::Relaxed) {
                         let before = Instant::now();
-                        if !operation(&mut random) {
+                        if !operation(caller, &mut random) {
                             break;
                         }
                         let elapsed = u64::try_from(before.elapsed().as_nanos()).unwrap_or(u64::MAX);

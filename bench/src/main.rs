@@ -4,6 +4,7 @@
 //! - `profile`: one operation at one number of callers, to run a profiler on.
 //! - `records-due`: sweeps and claims among ever more records, on a queue that was worked off, and after a reopening.
 //! - `records-speed`: durable `claim`, `step` and `complete`, and `get`, at 1 to 256 callers, and workers on a queue.
+//! - `sessions-cost`: the same commands in a session and without one, in turns.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
@@ -20,6 +21,7 @@ mod records_due;
 mod records_speed;
 mod resources;
 mod restart;
+mod sessions_cost;
 mod speed;
 
 use std::process::ExitCode;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         "speed" => speed::run(&arguments),
         "records-due" => records_due::run(&arguments),
         "records-speed" => records_speed::run(&arguments),
+        "sessions-cost" => sessions_cost::run(&arguments),
         "flat" => flat::run(&arguments),
         "profile" => return profile::run(&arguments),
         "restart-child" => return restart::child(&arguments),

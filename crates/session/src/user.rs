@@ -153,7 +153,8 @@ impl<'state> UserState<'state> {
         self.state.get(&self.key(key))
     }
 
-    /// Writes a value. If it or its key is too long, the whole command is refused and changes nothing.
+    /// Writes a value. If it or its key is too long, the whole command is refused and changes nothing; when a session
+    /// begins or ends, where nobody could be told, the value is left out.
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
         if key.len() > USER_KEY_BYTES_MAX {
             self.refused.get_or_insert(Refused::KeyTooLong { got: key.len() as u64 });

@@ -16,7 +16,6 @@ mod child;
 mod history;
 mod ledger;
 mod parent;
-mod sizes;
 
 use std::process::ExitCode;
 use std::time::Instant;

@@ -9,8 +9,10 @@ mod model;
 mod power_journal;
 mod power_store;
 mod records;
+mod running;
 mod serial;
 mod sessions;
+mod sizes;
 mod stretches;
 
 use std::process::ExitCode;
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         }
     };
     let report = match test.as_str() {
+        "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
         "kill" => kill::run(&arguments),
@@ -36,6 +39,8 @@ fn main() -> ExitCode {
         "power-store" => power_store::run(&arguments),
         "power-store-child" => return power_store::child(&arguments),
         "power-syncs" => power_store::run_syncs(&arguments),
+        "push-kills" => sessions::run_push_kills(&arguments),
+        "push-kills-child" => return sessions::push_kills_child(&arguments),
         "records-model" => records::run_model(&arguments),
         "serial" => serial::run(&arguments),
         "sessions-model" => sessions::run_model(&arguments),

@@ -75,6 +75,8 @@ pub struct Deliveries {
     pushes: VecDeque<PendingPush>,
     /// The last push that was read.
     read: u64,
+    /// The highest push that was delivered.
+    delivered: u64,
     acknowledged: u64,
     /// When a push was last delivered, or acknowledged, by the monotonic clock.
     moved_us: u64,
@@ -92,6 +94,7 @@ impl Deliveries {
             bell,
             pushes: VecDeque::new(),
             read: 0,
+            delivered: 0,
             acknowledged: 0,
             moved_us,
             resend_after: None,
@@ -147,6 +150,7 @@ impl Deliveries {
         }
         if let Some(PendingPush { number, payload, .. }) = self.pushes.pop_front() {
             self.moved_us = self.shard.clock().monotonic_us();
+            self.delivered = self.delivered.max(number);
             return Ok(Some(Delivery::Push { number, payload }));
         }
         for (number, (changes, cursor)) in self.subscriptions.iter_mut().enumerate() {
@@ -200,15 +204,16 @@ impl Deliveries {
     /// How long until pushes that were delivered are delivered again; none if all are acknowledged.
     fn until_resend(&self) -> Option<Duration> {
         let after = self.resend_after?;
-        let delivered = self.read - self.pushes.len() as u64;
-        (delivered > self.acknowledged).then(|| after.saturating_sub(self.since(self.moved_us)))
+        (self.delivered > self.acknowledged).then(|| after.saturating_sub(self.since(self.moved_us)))
     }
 
     /// The client has dealt with the pushes up to this one: they are not delivered again.
     pub fn acknowledge(&mut self, upto: u64) -> Result<(), Error> {
         let sessions = super::Sessions { shard: self.shard.clone() };
         sessions.acknowledge(self.session, upto)?;
-        self.acknowledged = self.acknowledged.max(upto.min(self.read));
+        self.acknowledged = self.acknowledged.max(upto.min(self.delivered));
+        // What was read to be sent again may be among it.
+        self.pushes.retain(|push| push.number > upto);
         self.moved_us = self.shard.clock().monotonic_us();
         Ok(())
     }

@@ -1,10 +1,8 @@
 //! The child: opens the directory, says what it found, and writes from several threads until it is killed.
 //!
 //! Before a write it says `I TOKEN OPERATION CELL...`, after the answer `A TOKEN VERSION COMMIT`, with 0 for what the
-//! answer does not tell, or `C TOKEN` if the write was refused by a conflict. Lines are shorter than what a pipe takes
-//! at once, so a kill never leaves half of one.
+//! answer does not tell, or `C TOKEN` if the write was refused by a conflict.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -15,7 +13,8 @@ use testkit::random::Random;
 use super::cells::{
     ACCOUNTS, BANK, COUNTERS, FLIPS, REGISTERS, SHORT, SHORT_SPACE, SHORT_VERSIONS, TOTAL, handle, parse, value,
 };
-use super::sizes::Sizes;
+use crate::running::say;
+use crate::sizes::Sizes;
 use testkit::arguments::Arguments;
 
 /// A child that nobody kills ends by itself.
@@ -51,15 +50,6 @@ fn write(directory: &str, sizes: Sizes, seed: u64, round: u64) -> Result<(), Err
         }
     });
     Ok(())
-}
-
-/// Says a line; ends the process if nobody listens.
-fn say(line: &str) {
-    let mut out = std::io::stdout().lock();
-    let said = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
-    if said.is_err() {
-        std::process::exit(1);
-    }
 }
 
 /// Spaces, retention and the first amounts.

@@ -9,7 +9,7 @@ use contract::HistoryPage;
 use statehouse::{PastVersion, Statehouse};
 
 use super::cells::{self, SHORT, SHORT_SPACE};
-use super::sizes::Sizes;
+use crate::sizes::Sizes;
 
 /// How long a directory may take to open and to be read.
 const OPENING_MAX: Duration = Duration::from_secs(60);

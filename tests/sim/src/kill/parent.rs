@@ -1,10 +1,6 @@
 //! The parent: starts children, kills them, and looks at copies of what they left.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -12,10 +8,8 @@ use testkit::random::Random;
 
 use super::history::Found;
 use super::ledger::{Ledger, Sums};
-use super::sizes::Sizes;
-
-/// How long a child may take to open a directory and write for the first time.
-const FIRST_ANSWER_MAX: Duration = Duration::from_secs(60);
+use crate::running::{Running, fast_directory};
+use crate::sizes::Sizes;
 
 /// Directories in a run of many kills; each is killed over and over.
 const DIRECTORIES: u64 = 20;
@@ -64,17 +58,20 @@ impl Victim {
 
     fn round(&mut self, round: u64, random: &mut Random, sums: &mut Sums) -> Result<(), String> {
         let seed = random.next() >> 1;
-        let running = Running::start(&self.path(), self.sizes, round, seed)?;
+        let running = Running::start("kill-child", &self.path(), self.sizes, round, seed)?;
         // A directory that holds nothing yet is killed while it is being made, more often than not.
         let is_new = self.ledger.applied.is_none_or(|applied| applied[0] == 0);
-        let said = if random.one_in(if is_new { 2 } else { 6 }) {
+        let after = if random.one_in(if is_new { 2 } else { 6 }) {
             // In the middle of opening, which is the recovery of the kill before.
-            running.end(Duration::from_micros(random.below(25_000)), sums)
+            Duration::from_micros(random.below(25_000))
         } else {
             running.await_answer()?;
             let most_ms = if random.one_in(4) { 150 } else { 50 };
-            running.end(Duration::from_micros(random.below(most_ms * 1_000)), sums)
-        }?;
+            Duration::from_micros(random.below(most_ms * 1_000))
+        };
+        let ended = running.kill(after)?;
+        sums.wrong += u64::from(ended.complaint().is_some());
+        let said = ended.said()?;
         sums.kills += 1;
         sums.kills_while_opening += u64::from(said.is_empty());
         let copy = fast_directory().map_err(text)?;
@@ -86,73 +83,6 @@ impl Victim {
         sums.entries += found.applied[0].saturating_sub(before);
         self.ledger.settle(&said, &found, sums)
     }
-}
-
-/// A child that writes, and what it says.
-struct Running {
-    child: Child,
-    listener: JoinHandle<Vec<String>>,
-    answered: Receiver<()>,
-}
-
-impl Running {
-    fn start(directory: &Path, sizes: Sizes, round: u64, seed: u64) -> Result<Self, String> {
-        let program = std::env::current_exe().map_err(text)?;
-        let mut child = Command::new(program)
-            .arg("kill-child")
-            .arg("--directory")
-            .arg(directory)
-            .args(["--round", &round.to_string(), "--seed", &seed.to_string()])
-            .args(sizes.arguments())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(text)?;
-        let out = child.stdout.take().expect("it was asked for");
-        let (sender, answered) = channel();
-        let listener = std::thread::spawn(move || {
-            let mut said = Vec::new();
-            // A read fails only when the child is gone; what it said before counts.
-            for line in BufReader::new(out).lines().map_while(Result::ok) {
-                if line.starts_with('A') {
-                    let _ = sender.send(());
-                }
-                said.push(line);
-            }
-            said
-        });
-        Ok(Self { child, listener, answered })
-    }
-
-    /// Waits until the child has been answered something. If it ended by itself, its last words say why.
-    fn await_answer(&self) -> Result<(), String> {
-        match self.answered.recv_timeout(FIRST_ANSWER_MAX) {
-            Err(RecvTimeoutError::Timeout) => Err("the child was answered nothing".into()),
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => Ok(()),
-        }
-    }
-
-    /// Kills the child after a while. Gives what it said.
-    fn end(mut self, after: Duration, sums: &mut Sums) -> Result<Vec<String>, String> {
-        std::thread::sleep(after);
-        let ended = self.child.try_wait().map_err(text)?;
-        self.child.kill().map_err(text)?;
-        self.child.wait().map_err(text)?;
-        let said = self.listener.join().map_err(|_| "the listener panicked")?;
-        if let Some(complaint) = said.iter().find(|line| line.starts_with('E')) {
-            sums.wrong += 1;
-            return Err(format!("the child complained: {complaint}"));
-        }
-        match ended {
-            None => Ok(said),
-            Some(status) => Err(format!("the child ended by itself: {status}")),
-        }
-    }
-}
-
-/// A new directory in memory, where the system has such a place.
-fn fast_directory() -> std::io::Result<TempDir> {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
 }
 
 /// Copies what is there; nothing if the child did not get that far.

@@ -3,7 +3,7 @@
 
 use kv::{DecodeError, KvError, Reader, Writer};
 use session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX};
-use session::{Command, Pushes, UserCall, UserMachine, UserState};
+use session::{Command, NewSession, Pushes, UserCall, UserMachine, UserState};
 
 /// No counter's name begins with this byte: behind it the machine keeps its book.
 pub(super) const BOOK: u8 = 0xee;
@@ -167,8 +167,7 @@ impl UserMachine for Counters {
             }
             Deed::Sum { prefix } => {
                 let (mut counters, mut sum) = (0, 0_i64);
-                for row in state.scan(&prefix) {
-                    let (key, value) = row?;
+                for (key, value) in state.scan(&prefix)? {
                     if key.first() != Some(&BOOK) {
                         counters += 1;
                         sum = sum.wrapping_add(counter_value(Some(&value)));
@@ -193,12 +192,12 @@ impl UserMachine for Counters {
         &self,
         state: &mut UserState<'_>,
         _: &UserCall,
-        session: u64,
+        session: &NewSession<'_>,
         pushes: &mut Pushes,
     ) -> Result<(), KvError> {
         let newest = number(state, &[BOOK, NEWEST])?;
-        pushes.push(newest, news(session, true));
-        state.put(&[BOOK, NEWEST], &session.to_le_bytes());
+        pushes.push(newest, news(session.number, true));
+        state.put(&[BOOK, NEWEST], &session.number.to_le_bytes());
         Ok(())
     }
 
@@ -212,8 +211,7 @@ impl UserMachine for Counters {
         pushes: &mut Pushes,
     ) -> Result<(), KvError> {
         let Ended { mut requests, mut repeated } = ended(state.get(&[BOOK, ENDED])?.as_deref());
-        let rows = state.scan(&executed_prefix(session)).collect::<Result<Vec<_>, _>>()?;
-        for (key, times) in rows {
+        for (key, times) in state.scan(&executed_prefix(session))? {
             requests += 1;
             repeated += u64::from(read_number(&times) != 1);
             state.delete(&key);

@@ -1,19 +1,18 @@
-//! How large tables and files get in one directory; the parent draws it and tells the child.
+//! How large tables and files get in one directory whose process is killed; the parent draws it and tells the child.
 
 use statehouse::Options;
+use testkit::arguments::Arguments;
 use testkit::random::Random;
 
-use testkit::arguments::Arguments;
-
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
+pub(crate) struct Sizes {
     table_bytes: u64,
     replay_bytes: u64,
     file_bytes: u64,
 }
 
 impl Sizes {
-    pub(super) fn draw(random: &mut Random) -> Self {
+    pub(crate) fn draw(random: &mut Random) -> Self {
         Self {
             table_bytes: *random.choose(&[6_000, 40_000, 300_000, 64 << 20]),
             replay_bytes: *random.choose(&[3_000, 30_000, 300_000, 128 << 20]),
@@ -22,7 +21,7 @@ impl Sizes {
     }
 
     /// The arguments that tell the child.
-    pub(super) fn arguments(self) -> [String; 6] {
+    pub(crate) fn arguments(self) -> [String; 6] {
         let Self { table_bytes, replay_bytes, file_bytes } = self;
         let pairs = [("table", table_bytes), ("replay", replay_bytes), ("file", file_bytes)];
         let words = pairs.map(|(name, bytes)| [format!("--{name}-bytes"), bytes.to_string()]);
@@ -31,7 +30,7 @@ impl Sizes {
     }
 
     /// What the parent said.
-    pub(super) fn from_arguments(arguments: &Arguments) -> Self {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         Self {
             table_bytes: arguments.number("table-bytes", 64 << 20),
             replay_bytes: arguments.number("replay-bytes", 128 << 20),
@@ -39,7 +38,7 @@ impl Sizes {
         }
     }
 
-    pub(super) fn options(self) -> Options {
+    pub(crate) fn options(self) -> Options {
         let mut options = Options::default().buckets(8).replay_bytes_max(self.replay_bytes);
         let table_bytes = usize::try_from(self.table_bytes).expect("it fits");
         options.overlay = options.overlay.table_bytes_max(table_bytes);
