@@ -15,6 +15,7 @@ use crate::clock::{Clock, Time};
 use crate::error::{from_full_queue, from_journal, from_kv};
 use crate::pending::{Decode, Pending, Responder};
 use crate::proposer::Submission;
+use crate::runs::verifier::Findings;
 use crate::shared::Shared;
 
 /// What it takes to read and to propose. The walk has one of its own: if it held the shard, dropping the last handle
@@ -45,6 +46,11 @@ impl Access {
     /// Bytes of the entries that were applied since the store was opened.
     pub(crate) fn entry_bytes(&self) -> u64 {
         self.shared.entry_bytes.load(Ordering::Relaxed)
+    }
+
+    /// What the verifier of runs has found.
+    pub(crate) fn findings(&self) -> Arc<Findings> {
+        self.shared.findings.clone()
     }
 
     pub(crate) fn catalogue(&self) -> Arc<Catalogue> {

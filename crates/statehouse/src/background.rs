@@ -5,10 +5,12 @@ use std::sync::Arc;
 use contract::Error;
 
 use crate::access::Access;
-use crate::imager::Imager;
+use crate::imager;
 use crate::options::Options;
 use crate::publish::{Outbox, Publisher};
-use crate::sessions::expirer::Expirer;
+use crate::repeating::Repeating;
+use crate::runs::verifier;
+use crate::sessions::expirer;
 use crate::sessions::keeper::Keeper;
 use crate::timer::{Agenda, Timer};
 use crate::walker::Walker;
@@ -18,8 +20,7 @@ pub(crate) struct Background {
     walker: Walker,
     _publisher: Option<Publisher>,
     _timer: Timer,
-    _expirer: Expirer,
-    _imager: Option<Imager>,
+    _repeating: Vec<Repeating>,
 }
 
 impl Background {
@@ -32,13 +33,18 @@ impl Background {
     ) -> Result<Self, Error> {
         let broker = options.broker.clone();
         let publisher = broker.map(|broker| Publisher::start(access.clone(), outbox, broker)).transpose()?;
-        let imager = options.images.clone().map(|plan| Imager::start(access.clone(), plan)).transpose()?;
+        let mut repeating = vec![expirer::start(access.clone(), keeper, options.session_check_every)?];
+        if let Some(every) = options.verify_runs_every {
+            repeating.push(verifier::start(access.clone(), every, access.findings())?);
+        }
+        if let Some(plan) = options.images.clone() {
+            repeating.push(imager::start(access.clone(), plan)?);
+        }
         Ok(Self {
-            _imager: imager,
+            _repeating: repeating,
             walker: Walker::start(access.clone(), options.retention_walk_every)?,
             _publisher: publisher,
             _timer: Timer::start(access.clone(), agenda)?,
-            _expirer: Expirer::start(access.clone(), keeper, options.session_check_every)?,
         })
     }
 

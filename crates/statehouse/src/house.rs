@@ -53,6 +53,10 @@ pub struct Status {
     pub store_bytes: u64,
     /// Bytes that wait in memory for the store.
     pub memory_bytes: usize,
+    /// Runs whose projections were compared with their events since the directory was opened.
+    pub runs_verified: u64,
+    /// Those that differed. Any number but 0 is a defect: keep the directory, and report it.
+    pub run_differences: u64,
 }
 
 impl Statehouse {
@@ -135,6 +139,8 @@ impl Statehouse {
             journal_bytes: self.shard.journal_bytes(),
             store_bytes: self.shard.store_bytes(),
             memory_bytes: self.shard.memory_bytes(),
+            runs_verified: self.shard.shared.findings.verified.load(Ordering::Relaxed),
+            run_differences: self.shard.shared.findings.differences.load(Ordering::Relaxed),
         })
     }
 

@@ -5,8 +5,6 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use contract::{Error, Failure, FailureKind};
@@ -14,6 +12,7 @@ use session::{ImagePolicy, SinceImage};
 
 use crate::access::Access;
 use crate::error::cannot_open;
+use crate::repeating::Repeating;
 
 /// How often it is looked whether an image is due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -34,43 +33,15 @@ pub struct ImagePlan {
     pub kept: usize,
 }
 
-pub(crate) struct Imager {
-    /// Gone when the thread is to end.
-    open: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Imager {
-    pub(crate) fn start(access: Access, plan: ImagePlan) -> Result<Self, Error> {
-        fs::create_dir_all(&plan.folder)
-            .map_err(|error| cannot_open(format!("could not make the folder {}: {error}", plan.folder.display())))?;
-        let (open, closed) = channel::<()>();
-        let thread = std::thread::Builder::new()
-            .name("image".into())
-            .spawn(move || run(&access, &plan, &closed))
-            .map_err(|error| cannot_open(format!("could not start the image thread: {error}")))?;
-        Ok(Self { open: Some(open), thread: Some(thread) })
-    }
-}
-
-impl Drop for Imager {
-    fn drop(&mut self) {
-        self.open = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread ends the images; it changes nothing that was answered.
-            let _ = thread.join();
-        }
-    }
-}
-
-fn run(access: &Access, plan: &ImagePlan, closed: &Receiver<()>) {
-    let mut last = Last { index: newest(&plan.folder), bytes: access.entry_bytes(), at_us: now_us(access) };
-    while closed.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
-        match look(access, plan, last) {
-            Ok(now) => last = now,
-            Err(error) => tracing::warn!(%error, folder = %plan.folder.display(), "an image could not be written"),
-        }
-    }
+/// Starts the thread.
+pub(crate) fn start(access: Access, plan: ImagePlan) -> Result<Repeating, Error> {
+    fs::create_dir_all(&plan.folder)
+        .map_err(|error| cannot_open(format!("could not make the folder {}: {error}", plan.folder.display())))?;
+    let mut last = Last { index: newest(&plan.folder), bytes: access.entry_bytes(), at_us: now_us(&access) };
+    Repeating::start("image", LOOK_EVERY, move |_| match look(&access, &plan, last) {
+        Ok(now) => last = now,
+        Err(error) => tracing::warn!(%error, folder = %plan.folder.display(), "an image could not be written"),
+    })
 }
 
 #[derive(Clone, Copy)]

@@ -50,6 +50,7 @@ mod pending;
 mod proposer;
 pub mod publish;
 pub mod records;
+mod repeating;
 pub mod runs;
 pub mod seed;
 pub mod sessions;

@@ -43,6 +43,8 @@ pub struct Options {
     pub broker: Option<Arc<dyn Publish>>,
     /// How often it is looked whether a session's time is over.
     pub session_check_every: Duration,
+    /// How long after one verification of all runs the next begins; none are verified without it.
+    pub verify_runs_every: Option<Duration>,
     /// Where and when images are written; none are without it.
     pub images: Option<ImagePlan>,
     machines: Hosted,
@@ -61,6 +63,7 @@ impl Default for Options {
             clock: Arc::new(SystemClock::new()),
             broker: None,
             session_check_every: Duration::from_millis(250),
+            verify_runs_every: None,
             images: None,
             machines: Hosted::new(),
         }
@@ -95,6 +98,13 @@ impl Options {
     /// Sets [`session_check_every`](Self::session_check_every).
     pub fn session_check_every(mut self, every: Duration) -> Self {
         self.session_check_every = every;
+        self
+    }
+
+    /// Compares the projections of all runs with their events, again and again with such a pause in between; what differs is
+    /// logged, and counted in [`Status`](crate::Status).
+    pub fn verify_runs_every(mut self, every: Duration) -> Self {
+        self.verify_runs_every = Some(every);
         self
     }
 

@@ -90,6 +90,19 @@ fn the_projection_is_in_the_same_commit_and_equals_a_replay() {
 }
 
 #[test]
+fn all_runs_are_verified_in_the_background() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = statehouse::Options::default().verify_runs_every(Duration::from_millis(10));
+    let house = options.open(directory.path().join("house")).expect("a house");
+    for run in ["a", "b"] {
+        house.runs().append(run, &event("RunStarted", "s")).expect("append");
+    }
+    house.group("g").runs().append("c", &event("RunStarted", "s")).expect("append");
+    eventually("each was looked at", || house.status().expect("a status").runs_verified >= 3);
+    assert_eq!(house.status().expect("a status").run_differences, 0);
+}
+
+#[test]
 fn a_read_model_is_written_in_the_same_commit() {
     let (_directory, _, house) = house();
     let order = house.group("order-7");

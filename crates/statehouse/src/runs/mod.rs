@@ -6,6 +6,7 @@ mod model;
 mod projector;
 mod reads;
 mod tail;
+pub(crate) mod verifier;
 
 use std::sync::Arc;
 

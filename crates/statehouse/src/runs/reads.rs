@@ -27,8 +27,8 @@ pub struct Verified {
     pub difference: Option<Box<(RunSnapshot, RunSnapshot)>>,
 }
 
-/// A run in one view.
-pub(super) struct InView {
+/// A view with the place that names are in.
+struct InView {
     view: Arc<dyn View>,
     catalogue: Arc<Catalogue>,
     space: u32,
@@ -43,19 +43,34 @@ impl InView {
     fn head(&self, id: &ThingId<'_>) -> Result<RunHead, Error> {
         Ok(read::head(&*self.view, &keys(), id).map_err(|halt| from_halt(&halt))??)
     }
+}
 
-    fn fetch(&self, id: &ThingId<'_>, head: &RunHead, after: u64, limit: usize) -> Result<Fetched, Error> {
-        read::fetch(&*self.view, &keys(), id, head, after, limit).map_err(|halt| from_halt(&halt))
-    }
+fn fetch(view: &dyn View, id: &ThingId<'_>, head: &RunHead, after: u64, limit: usize) -> Result<Fetched, Error> {
+    read::fetch(view, &keys(), id, head, after, limit).map_err(|halt| from_halt(&halt))
+}
 
-    fn replay(&self, id: &ThingId<'_>, head: &RunHead) -> Result<RunSnapshot, Error> {
-        let mut snapshot = RunSnapshot::empty(id.name);
-        while snapshot.last_event_seq < head.last_seq {
-            for event in self.fetch(id, head, snapshot.last_event_seq, REPLAY_EVENTS)?.events {
-                snapshot.apply(&event);
-            }
+fn replay(view: &dyn View, id: &ThingId<'_>, head: &RunHead) -> Result<RunSnapshot, Error> {
+    let mut snapshot = RunSnapshot::empty(id.name);
+    while snapshot.last_event_seq < head.last_seq {
+        for event in fetch(view, id, head, snapshot.last_event_seq, REPLAY_EVENTS)?.events {
+            snapshot.apply(&event);
         }
-        Ok(snapshot)
+    }
+    Ok(snapshot)
+}
+
+fn verify(view: &dyn View, id: &ThingId<'_>, head: &RunHead) -> Result<Verified, Error> {
+    let kept = read::snapshot(view, &keys(), id, head).map_err(|halt| from_halt(&halt))?;
+    let replayed = replay(view, id, head)?;
+    let difference = (kept != replayed).then(|| Box::new((kept, replayed)));
+    Ok(Verified { upto: head.last_seq, difference })
+}
+
+/// Compares the projection of a run with its events; none if there is no such run.
+pub(super) fn verify_in(view: &dyn View, id: &ThingId<'_>) -> Result<Option<Verified>, Error> {
+    match read::head(view, &keys(), id).map_err(|halt| from_halt(&halt))? {
+        Ok(head) => verify(view, id, &head).map(Some),
+        Err(_) => Ok(None),
     }
 }
 
@@ -72,7 +87,7 @@ impl Runs {
         let view = self.in_view(run)?;
         let id = view.id(self, run)?;
         let head = view.head(&id)?;
-        view.fetch(&id, &head, after, limit)
+        fetch(&*view.view, &id, &head, after, limit)
     }
 
     /// The last event that was committed before a time, in µs since 1970; 0 if there is none. [`fetch`](Self::fetch)
@@ -100,7 +115,7 @@ impl Runs {
         let view = self.in_view(run)?;
         let id = view.id(self, run)?;
         let head = view.head(&id)?;
-        view.replay(&id, &head)
+        replay(&*view.view, &id, &head)
     }
 
     /// Compares the projection with its events, at one view.
@@ -108,9 +123,6 @@ impl Runs {
         let view = self.in_view(run)?;
         let id = view.id(self, run)?;
         let head = view.head(&id)?;
-        let kept = read::snapshot(&*view.view, &keys(), &id, &head).map_err(|halt| from_halt(&halt))?;
-        let replayed = view.replay(&id, &head)?;
-        let difference = (kept != replayed).then(|| Box::new((kept, replayed)));
-        Ok(Verified { upto: head.last_seq, difference })
+        verify(&*view.view, &id, &head)
     }
 }

@@ -1,0 +1,92 @@
+//! Compares the projections of all runs with their events, behind everything else, and counts what differs.
+//!
+//! It reads views only. After every so many events it pauses, so that it takes a small part of a core.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use contract::Error;
+use kernel::runs::read;
+
+use super::reads::verify_in;
+use crate::access::Access;
+use crate::error::from_halt;
+use crate::repeating::{Pauses, Repeating};
+use crate::shard::keys;
+
+/// Events after which it pauses, and for how long.
+const EVENTS_BETWEEN_PAUSES: u64 = 2_000;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Runs whose names are read at a time.
+const RUNS_AT_ONCE: usize = 100;
+
+/// What the verifier has found since the directory was opened.
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub(crate) verified: AtomicU64,
+    pub(crate) differences: AtomicU64,
+}
+
+/// Starts the thread.
+pub(crate) fn start(access: Access, every: Duration, findings: Arc<Findings>) -> Result<Repeating, Error> {
+    Repeating::start("run-verify", every, move |pauses| {
+        if let Err(error) = walk(&access, &findings, pauses) {
+            tracing::warn!(%error, "the verification of runs was cut short");
+        }
+    })
+}
+
+/// Looks at every run once.
+fn walk(access: &Access, findings: &Findings, pauses: &Pauses) -> Result<(), Error> {
+    let mut since_pause = 0;
+    let places: Vec<_> = access
+        .catalogue()
+        .spaces()
+        .flat_map(|(space, found)| {
+            let live = found.branches().filter(|(_, branch)| !branch.deleted);
+            live.map(|(branch, _)| (space, branch)).collect::<Vec<_>>()
+        })
+        .collect();
+    for place in places {
+        let mut after: Option<Vec<u8>> = None;
+        loop {
+            let (view, catalogue) = access.view()?;
+            let page = read::all(&*view, &keys(), &catalogue, place, after.as_deref(), RUNS_AT_ONCE);
+            let (runs, next) = page.map_err(|halt| from_halt(&halt))?;
+            for id in runs {
+                // A view of its own: a walk over many runs should not hold back what the store gives up.
+                let (view, catalogue) = access.view()?;
+                let Ok(thing) = catalogue.thing(id.space, id.branch, id.group.as_deref(), &id.name) else {
+                    continue;
+                };
+                let Some(verified) = verify_in(&*view, &thing)? else {
+                    continue;
+                };
+                findings.verified.fetch_add(1, Ordering::Relaxed);
+                if let Some(difference) = &verified.difference {
+                    findings.differences.fetch_add(1, Ordering::Relaxed);
+                    tracing::error!(
+                        run = id.name,
+                        upto = verified.upto,
+                        ?difference,
+                        "L3: a projection differs from its events"
+                    );
+                }
+                since_pause += verified.upto;
+                if since_pause >= EVENTS_BETWEEN_PAUSES {
+                    since_pause = 0;
+                    if !pauses.pause(PAUSE) {
+                        return Ok(());
+                    }
+                }
+            }
+            after = match next {
+                Some(next) => Some(next),
+                None => break,
+            };
+        }
+    }
+    Ok(())
+}
