@@ -4,6 +4,8 @@
 //! - `profile`: one operation at one number of callers, to run a profiler on.
 //! - `records-due`: sweeps and claims among ever more records, on a queue that was worked off, and after a reopening.
 //! - `records-speed`: durable `claim`, `step` and `complete`, and `get`, at 1 to 256 callers, and workers on a queue.
+//! - `sessions-memory`: what many live sessions take in memory and of a core, and what is freed.
+//! - `claim-wait`: how soon a new job reaches one of many workers that wait, and that waiting writes nothing.
 //! - `sessions-cost`: the same commands in a session and without one, in turns.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
@@ -14,6 +16,7 @@ mod bare_append;
 mod bare_kernel;
 mod bare_map;
 mod callers;
+mod claim_wait;
 mod flat;
 mod profile;
 mod record_work;
@@ -22,6 +25,7 @@ mod records_speed;
 mod resources;
 mod restart;
 mod sessions_cost;
+mod sessions_memory;
 mod speed;
 
 use std::process::ExitCode;
@@ -40,6 +44,9 @@ fn main() -> ExitCode {
         "speed" => speed::run(&arguments),
         "records-due" => records_due::run(&arguments),
         "records-speed" => records_speed::run(&arguments),
+        "claim-wait" => claim_wait::run(&arguments),
+        "sessions-memory" => sessions_memory::run(&arguments),
+        "sessions-memory-child" => return sessions_memory::child(&arguments),
         "sessions-cost" => sessions_cost::run(&arguments),
         "flat" => flat::run(&arguments),
         "profile" => return profile::run(&arguments),
