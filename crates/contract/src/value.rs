@@ -51,6 +51,11 @@ impl Json {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The text.
+    pub fn into_string(self) -> String {
+        self.0
+    }
 }
 
 /// Text that is not JSON.

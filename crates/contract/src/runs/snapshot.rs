@@ -167,7 +167,8 @@ impl RunSnapshot {
         }
     }
 
-    fn apply_to_run(&mut self, effect: RunEffect) {
+    /// What an event does to the run as a whole.
+    pub fn apply_to_run(&mut self, effect: RunEffect) {
         // What is over stays as it is.
         if self.status.is_terminal() {
             return;

@@ -2,9 +2,10 @@
 //!
 //! Keeps: L3 (the projection is what replaying the events gives).
 
-use contract::limits::{RUN_ARTIFACTS_MAX, RUN_STEPS_MAX};
+use contract::Json;
+use contract::limits::RUN_STEPS_MAX;
 use contract::runs::effect::RunEffect;
-use contract::runs::{Effect, StepSnapshot, effect};
+use contract::runs::{Effect, RunSnapshot, StepSnapshot, effect};
 use session::Halt;
 
 use super::row::{RunHead, decode_step, encode_step};
@@ -47,17 +48,16 @@ pub(crate) fn apply(
     Ok(())
 }
 
+/// The rule is the contract's; the head only keeps what it is about.
 fn apply_to_run(head: &mut RunHead, effect: RunEffect) {
-    if head.status.is_terminal() {
-        return;
-    }
-    head.status = effect.status;
-    if effect.started_at.is_some() && head.started_at.is_none() {
-        head.started_at = effect.started_at;
-    }
-    if effect.completed_at.is_some() {
-        head.completed_at = effect.completed_at;
-    }
-    head.artifacts.extend(effect.artifacts.into_iter().map(|artifact| artifact.as_str().to_owned()));
-    head.artifacts.truncate(RUN_ARTIFACTS_MAX);
+    let mut run = RunSnapshot::empty("");
+    run.status = head.status;
+    run.started_at = head.started_at.take();
+    run.completed_at = head.completed_at.take();
+    run.artifacts = std::mem::take(&mut head.artifacts).into_iter().map(Json::from_checked).collect();
+    run.apply_to_run(effect);
+    head.status = run.status;
+    head.started_at = run.started_at;
+    head.completed_at = run.completed_at;
+    head.artifacts = run.artifacts.into_iter().map(Json::into_string).collect();
 }
