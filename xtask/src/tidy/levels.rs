@@ -39,6 +39,8 @@ const LEVELS: &[(&str, Sees)] = &[
             "statehouse-journal",
         ]),
     ),
+    ("statehouse-server", Sees::Only(&["statehouse-contract", "statehouse"])),
+    ("statehouse-cli", Sees::Only(&["statehouse-server", "statehouse"])),
     ("sim", Sees::Anything),
     ("bench", Sees::Anything),
     ("xtask", Sees::Only(&[])),

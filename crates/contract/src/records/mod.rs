@@ -149,6 +149,12 @@ pub struct Claimed {
 }
 
 impl Claimed {
+    /// An attempt of which only the number is known, as a client has it that kept nothing else. It says nothing of the record.
+    pub fn of_attempt(name: &str, group: Option<&str>, attempt: u64) -> Self {
+        let record = Record { attempt, ..Record::empty(0, 0, 0, 0) };
+        Self::new(name.to_owned(), group.map(str::to_owned), Duration::ZERO, record)
+    }
+
     /// A claimed record.
     pub fn new(name: String, group: Option<String>, lease: Duration, record: Record) -> Self {
         let attempt = record.attempt;

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::session::{PendingPush, SessionAnswer, SessionCommand, SessionStatus};
+use contract::catalogue::MAIN_BRANCH;
 use contract::limits::{CAPABILITY_BYTES_MAX, SESSION_TIMEOUT_MAX, SESSION_TIMEOUT_MIN};
 use contract::{Error, Rejection};
 use kernel::catalogue::types::micros;
@@ -31,9 +32,11 @@ pub use keeper::LifeState;
 pub use portable::PortableSessions;
 pub use session::Session;
 
+use self::requests::{InSession, Numbers};
+use crate::admission::Scope;
 use crate::cells::check_page;
 use crate::error::from_halt;
-use crate::house::Statehouse;
+use crate::house::{Space, Statehouse};
 use crate::shard::{Shard, keys};
 
 /// How a session is opened.
@@ -126,6 +129,21 @@ impl Sessions {
             return Err(Rejection::SessionExpired.into());
         }
         Ok(Session::new(self.shard.clone(), session, next_request))
+    }
+
+    /// A space for one request of a session whose client is somewhere else, and says itself which number it has; see
+    /// [`Session::request`].
+    pub fn request_in(&self, session: u64, request: u64, lowest_pending: u64, space: &str) -> Space {
+        let numbers = Numbers::Exactly { request, lowest_pending };
+        let session = Some(InSession { session, numbers });
+        let (shard, branch) = (self.shard.clone(), MAIN_BRANCH.into());
+        Space { scope: Scope { shard, space: space.into(), branch, session } }
+    }
+
+    /// What is pushed to a session whose client is somewhere else; see [`Session::deliveries`].
+    pub fn deliveries(&self, session: u64) -> Result<Deliveries, Error> {
+        self.keep_alive(session)?;
+        Ok(Deliveries::new(self.shard.clone(), session))
     }
 
     /// A sign of a session's client: its time starts anew. Costs no journal entry.

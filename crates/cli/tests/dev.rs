@@ -1,0 +1,39 @@
+//! The command: it serves, and stops when it is asked to.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+#[test]
+fn dev_serves_and_stops() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_statehouse"))
+        .args(["dev", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let first = lines.next().expect("a line").expect("text");
+    let address = first.rsplit_once("http://").expect("an address").1.to_owned();
+    assert!(lines.next().expect("a line").expect("text").starts_with("ready in "));
+    let mut stream = TcpStream::connect(&address).expect("a connection");
+    let request =
+        "PUT /v1/cells/greeting HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 7\r\n\r\n\"hello\"";
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"version\":1"), "{answer}");
+    let stopped = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
+    assert!(stopped.success());
+    assert!(child.wait().expect("ended").success(), "exit 0");
+}
+
+#[test]
+fn other_addresses_are_refused() {
+    let output = Command::new(env!("CARGO_BIN_EXE_statehouse"))
+        .args(["dev", "--listen", "0.0.0.0:0"])
+        .output()
+        .expect("started");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("0.0.0.0:0 is not a loopback address"), "{said}");
+}
