@@ -1,11 +1,12 @@
 //! One operation at one number of callers, for as long as asked: `bench profile --op set --callers 256`.
 //!
-//! The operations: `set`, `cas` and `get` of cells, `claim` and `step` of records.
+//! The operations: `set`, `cas` and `get` of cells, `claim` and `step` of records; `increment` of records, with
+//! `--sessions` in a session of each caller.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use statehouse::{Options, Statehouse};
+use statehouse::{Options, Records, Session, Statehouse};
 
 use crate::callers;
 use crate::record_work::Work;
@@ -22,6 +23,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let op = arguments.text("op").unwrap_or("set");
     if op == "claim" || op == "step" {
         records(&house, op, callers, duration);
+        return ExitCode::SUCCESS;
+    }
+    if op == "increment" {
+        increment(&house, callers, duration, arguments.flag("sessions"));
         return ExitCode::SUCCESS;
     }
     let cells = house.cells();
@@ -41,6 +46,18 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let batch = (after.commit - before.commit) as f64 / entries as f64;
     print_row(op, callers, &measured, &format!("{batch:.1} commands an entry"));
     ExitCode::SUCCESS
+}
+
+/// Increments of records, outside of sessions or in one of each caller.
+fn increment(house: &Statehouse, callers: u64, duration: Duration, in_sessions: bool) {
+    let sessions: Vec<Session> = (0..callers).map(|_| house.sessions().open().expect("a session")).collect();
+    let handle = |session: &Session| if in_sessions { session.records() } else { house.records() };
+    let handles: Vec<Records> = sessions.iter().map(handle).collect();
+    println!("ready to be profiled: increment");
+    let measured = callers::run_numbered(handles.len(), duration, |caller, random| {
+        handles[caller].increment(&name(random.below(10_000)), "count", 1).is_ok()
+    });
+    print_row("increment", callers, &measured, "");
 }
 
 /// One operation on tasks, each claimed once.

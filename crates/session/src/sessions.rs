@@ -36,17 +36,21 @@ pub struct SessionMachine<M> {
     changed: ChangedSessions,
 }
 
-/// Heads as they are after the commands so far.
+/// Heads as they are after the commands so far. A head stays where it is from entry to entry: a session that sends one
+/// request after the other is looked up once for each, and nothing is moved.
 #[derive(Default)]
 struct Heads {
-    /// Those of the entry at hand. The ones that have changed are written at its end.
-    touched: BTreeMap<u64, Touched>,
-    /// Some of those that earlier entries touched, as they are stored.
-    kept: BTreeMap<u64, Head>,
+    /// Those of the entry at hand, and some that earlier entries touched, as they are stored.
+    kept: BTreeMap<u64, Kept>,
+    /// Those of the entry at hand, in the order they were touched. The ones that have changed are written at its end.
+    touched: Vec<u64>,
 }
 
-struct Touched {
+struct Kept {
     head: Head,
+    /// Whether the entry at hand has touched it.
+    touched: bool,
+    /// Whether it is to be written.
     changed: bool,
 }
 
@@ -220,7 +224,7 @@ impl<M: Machine> SessionMachine<M> {
         let session = call.commit;
         let row = SessionRow { timeout_us, created_us: call.stamp.wall_us, broken: false, capabilities };
         state.put_encoded(self.keys.session(session), |writer| row.encode(writer));
-        self.heads.touched.insert(session, Touched { head: Head::new(), changed: true });
+        self.heads.add(session);
         self.add_to_count(state, 1)?;
         self.changed.created.push((session, timeout_us));
         let (stamp, commit) = (call.stamp, call.commit);
@@ -241,7 +245,7 @@ impl<M: Machine> SessionMachine<M> {
         if self.heads.find(state, &self.keys, session)?.is_none() {
             return Ok(false);
         }
-        let Touched { head, .. } = self.heads.touched.remove(&session).expect("it was found");
+        let Kept { head, .. } = self.heads.kept.remove(&session).expect("it was found");
         let (stamp, commit) = (call.stamp, call.commit);
         let event = SessionEvent { session, capabilities: &[], owned: head.owned, stamp, commit };
         self.machine.on_session_expired(state, &event, &mut self.pushes)?;
@@ -329,26 +333,38 @@ impl<M: Machine> SessionMachine<M> {
 
 impl Heads {
     /// The head of a session, if there is such a session.
-    fn find(&mut self, state: &Staging, keys: &SessionKeys, session: u64) -> Result<Option<&mut Touched>, Halt> {
-        Ok(match self.touched.entry(session) {
-            Entry::Occupied(touched) => Some(touched.into_mut()),
-            Entry::Vacant(vacant) => {
-                let head = match self.kept.remove(&session) {
-                    Some(head) => Some(head),
-                    None => state.get(&keys.head(session))?.map(|row| Head::decode(&row)).transpose()?,
-                };
-                head.map(|head| vacant.insert(Touched { head, changed: false }))
-            }
-        })
+    fn find(&mut self, state: &Staging, keys: &SessionKeys, session: u64) -> Result<Option<&mut Kept>, Halt> {
+        let Self { kept, touched } = self;
+        let kept = match kept.entry(session) {
+            Entry::Occupied(kept) => kept.into_mut(),
+            Entry::Vacant(vacant) => match state.get(&keys.head(session))? {
+                Some(row) => vacant.insert(Kept { head: Head::decode(&row)?, touched: false, changed: false }),
+                None => return Ok(None),
+            },
+        };
+        if !kept.touched {
+            kept.touched = true;
+            touched.push(session);
+        }
+        Ok(Some(kept))
+    }
+
+    /// The head of a session that is new.
+    fn add(&mut self, session: u64) {
+        self.kept.insert(session, Kept { head: Head::new(), touched: true, changed: true });
+        self.touched.push(session);
     }
 
     /// Writes those that have changed.
     fn write(&mut self, state: &mut Staging, keys: &SessionKeys) {
-        for (session, Touched { mut head, changed }) in std::mem::take(&mut self.touched) {
-            if changed {
-                head.write(state, keys, session);
+        for session in self.touched.drain(..) {
+            // One that has ended since is not here any more.
+            if let Some(kept) = self.kept.get_mut(&session) {
+                kept.touched = false;
+                if std::mem::take(&mut kept.changed) {
+                    kept.head.write(state, keys, session);
+                }
             }
-            self.kept.insert(session, head);
         }
         if self.kept.len() > HEADS_KEPT_MAX {
             self.kept.clear();

@@ -60,25 +60,22 @@ pub(crate) fn give_back(
     session: u64,
     steps_max: u32,
 ) -> Result<u32, Halt> {
-    let buckets = applying.catalogue.buckets.count();
-    let mut empty = 0;
-    for at in bucket..buckets {
-        let found = owned_in(applying, at, session, steps_max as usize)?;
-        if found.is_empty() {
-            empty += 1;
-            if empty < EMPTY_BUCKETS_PER_STEP * steps_max {
-                continue;
-            }
-        }
-        let steps = u32::try_from(found.len()).expect("bounded by the steps") + empty / EMPTY_BUCKETS_PER_STEP;
+    let (mut given_back, mut empty) = (0, 0);
+    for at in bucket..applying.catalogue.buckets.count() {
+        let found = owned_in(applying, at, session, (steps_max - given_back) as usize)?;
         for owned in &found {
             end(applying, at, session, owned)?;
         }
-        move_on(applying, session, at_us, (bucket, Some(at)));
-        return Ok(steps.max(1));
+        given_back += u32::try_from(found.len()).expect("bounded by the steps");
+        empty += u32::from(found.is_empty());
+        if given_back + empty / EMPTY_BUCKETS_PER_STEP >= steps_max {
+            // There may be more in this bucket.
+            move_on(applying, session, at_us, (bucket, Some(at)));
+            return Ok(steps_max);
+        }
     }
     move_on(applying, session, at_us, (bucket, None));
-    Ok((empty / EMPTY_BUCKETS_PER_STEP).max(1))
+    Ok((given_back + empty / EMPTY_BUCKETS_PER_STEP).max(1))
 }
 
 /// Moves the due entry to the bucket up to which nothing is left, or removes it.
