@@ -24,6 +24,9 @@ const HEADS_KEPT_MAX: usize = 2_048;
 /// Pushes that one command gives to be sent again, whatever it asks for.
 const RETRY_PUSHES_MAX: usize = 1_024;
 
+/// Sessions that such a command looks at. Some may have nothing to send again: they stand too early among those that have.
+const RETRY_SESSIONS_MAX: usize = 1_024;
+
 /// Applies commands to a machine, those of sessions at most once.
 pub struct SessionMachine<M> {
     machine: M,
@@ -267,7 +270,10 @@ impl<M: Machine> SessionMachine<M> {
         limit: usize,
     ) -> Result<Vec<PendingPush>, Halt> {
         let mut found = Vec::new();
-        for session in pushes::sessions_to_retry(state, &self.keys, sent_before_us, limit)? {
+        for session in pushes::sessions_to_retry(state, &self.keys, sent_before_us, RETRY_SESSIONS_MAX)? {
+            if found.len() >= limit {
+                break;
+            }
             let kept = self.heads.find(state, &self.keys, session)?;
             let kept = kept.ok_or_else(|| Halt::Inconsistent(format!("E5: pushes of session {session}, not known")))?;
             let times = (sent_before_us, stamp.wall_us);

@@ -23,6 +23,9 @@ const UNPAGED_BYTES_MAX: usize = 4 << 10;
 /// Pushes that one command gives to be sent again at most.
 const RETRY_PUSHES_MAX: usize = 1_024;
 
+/// Sessions that such a command looks at.
+const RETRY_SESSIONS_MAX: usize = 1_024;
+
 /// A session.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
@@ -180,9 +183,12 @@ impl Reference {
         let hints = self.sessions.iter().filter_map(|(session, known)| Some((known.sent_hint_us?, *session)));
         let mut overdue: Vec<_> = hints.filter(|(sent_us, _)| *sent_us < before_us).collect();
         overdue.sort_unstable();
-        overdue.truncate(limit);
+        overdue.truncate(RETRY_SESSIONS_MAX);
         let mut found = Vec::new();
         for (_, session) in overdue {
+            if found.len() >= limit {
+                break;
+            }
             let known = self.sessions.get_mut(&session).expect("it was just there");
             for (number, (last_sent_us, payload)) in &mut known.pushes {
                 if *last_sent_us < before_us && found.len() < limit {
