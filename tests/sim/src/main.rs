@@ -9,6 +9,7 @@ mod model;
 mod power_journal;
 mod power_store;
 mod records;
+mod runs;
 mod serial;
 mod stretches;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         "power-store-child" => return power_store::child(&arguments),
         "power-syncs" => power_store::run_syncs(&arguments),
         "records-model" => records::run_model(&arguments),
+        "runs-model" => runs::run_model(&arguments),
         "serial" => serial::run(&arguments),
         other => {
             eprintln!("sim: no test is called {other:?}");
