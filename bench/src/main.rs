@@ -4,6 +4,8 @@
 //! - `profile`: one operation at one number of callers, to run a profiler on.
 //! - `records-due`: sweeps and claims among ever more records, on a queue that was worked off, and after a reopening.
 //! - `records-speed`: durable `claim`, `step` and `complete`, and `get`, at 1 to 256 callers, and workers on a queue.
+//! - `runs-cliff`: one run of 1,000,000 events: what an append costs at its end, and its projection.
+//! - `runs-speed`: durable appends to 1,000 runs at 1 to 256 callers.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
@@ -20,6 +22,8 @@ mod records_due;
 mod records_speed;
 mod resources;
 mod restart;
+mod runs_cliff;
+mod runs_speed;
 mod speed;
 
 use std::process::ExitCode;
@@ -38,6 +42,8 @@ fn main() -> ExitCode {
         "speed" => speed::run(&arguments),
         "records-due" => records_due::run(&arguments),
         "records-speed" => records_speed::run(&arguments),
+        "runs-cliff" => runs_cliff::run(&arguments),
+        "runs-speed" => runs_speed::run(&arguments),
         "flat" => flat::run(&arguments),
         "profile" => return profile::run(&arguments),
         "restart-child" => return restart::child(&arguments),
