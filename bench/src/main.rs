@@ -5,6 +5,7 @@
 //! - `records-due`: sweeps and claims among ever more records, on a queue that was worked off, and after a reopening.
 //! - `records-speed`: durable `claim`, `step` and `complete`, and `get`, at 1 to 256 callers, and workers on a queue.
 //! - `runs-cliff`: one run of 1,000,000 events: what an append costs at its end, and its projection.
+//! - `runs-delivery`: from an append to the tail that has its event, at 5,000 appends a second.
 //! - `runs-speed`: durable appends to 1,000 runs at 1 to 256 callers.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
@@ -23,6 +24,7 @@ mod records_speed;
 mod resources;
 mod restart;
 mod runs_cliff;
+mod runs_delivery;
 mod runs_speed;
 mod speed;
 
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         "records-due" => records_due::run(&arguments),
         "records-speed" => records_speed::run(&arguments),
         "runs-cliff" => runs_cliff::run(&arguments),
+        "runs-delivery" => runs_delivery::run(&arguments),
         "runs-speed" => runs_speed::run(&arguments),
         "flat" => flat::run(&arguments),
         "profile" => return profile::run(&arguments),

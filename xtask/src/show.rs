@@ -10,6 +10,7 @@ mod cells;
 mod clean_clone;
 mod figures;
 mod records;
+mod runs;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,7 +19,7 @@ use crate::process::cargo;
 use figures::{Figure, Report};
 
 /// Every topic, in the order in which they were built.
-const TOPICS: &[Topic] = &[cells::TOPIC, records::TOPIC];
+const TOPICS: &[Topic] = &[cells::TOPIC, records::TOPIC, runs::TOPIC];
 
 /// The deterministic and crash tests: optimised, with debug assertions.
 const SIM: &str = "run --profile stress -p sim --";

@@ -35,8 +35,11 @@ fn main() -> ExitCode {
         "power-store" => power_store::run(&arguments),
         "power-store-child" => return power_store::child(&arguments),
         "power-syncs" => power_store::run_syncs(&arguments),
+        "projector-child" => return runs::projector_child(&arguments),
+        "projector-kills" => runs::run_projector_kills(&arguments),
         "records-model" => records::run_model(&arguments),
         "runs-model" => runs::run_model(&arguments),
+        "runs-readers" => runs::run_readers(&arguments),
         "serial" => serial::run(&arguments),
         other => {
             eprintln!("sim: no test is called {other:?}");

@@ -173,7 +173,12 @@ impl Generator<'_> {
     }
 
     fn fork(&mut self, id: &Id) -> Act {
-        let from = self.sibling(id);
+        let mut from = self.sibling(id);
+        // Now and then of the one that is deepest, or no chain of forks would ever get long.
+        if self.random.one_in(2) {
+            let family = self.reference.live(id.place()).filter(|(other, _)| other.home() == id.home());
+            from = family.max_by_key(|(_, run)| run.depth).map_or(from, |(deepest, _)| deepest.clone());
+        }
         let last = self.reference.runs.get(&from).map_or(0, |run| run.last);
         let at = match self.random.below(8) {
             0..=3 => last,
@@ -216,7 +221,7 @@ impl Generator<'_> {
         };
         let mut one = self.random.choose(events).event.clone();
         let mut new = self.new_event();
-        match self.random.below(6) {
+        match self.random.below(7) {
             // Sent again; when it was emitted does not matter.
             0 | 1 => one.emitted_at = new.emitted_at,
             2 => {
@@ -228,6 +233,13 @@ impl Generator<'_> {
                 return new;
             }
             4 => one.idempotency_key = new.idempotency_key,
+            // Sent again with one thing changed.
+            5 => match self.random.below(4) {
+                0 => one.event_type = new.event_type,
+                1 => one.step_id = new.step_id,
+                2 => one.logical_attempt_id = new.logical_attempt_id,
+                _ => one.data = new.data,
+            },
             // The key of one and the id of another.
             _ => one.event_id = self.random.choose(&run.events).event.event_id.clone(),
         }

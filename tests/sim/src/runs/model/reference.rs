@@ -27,7 +27,7 @@ pub(crate) struct Run {
     keys: BTreeMap<String, u64>,
     ids: BTreeMap<String, u64>,
     pub(crate) parent: Option<(Id, u64)>,
-    depth: usize,
+    pub(crate) depth: usize,
     pub(crate) last_event_us: u64,
     /// What the contract's replay gives.
     pub(crate) snapshot: RunSnapshot,
