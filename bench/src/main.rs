@@ -7,6 +7,9 @@
 //! - `sessions-memory`: what many live sessions take in memory and of a core, and what is freed.
 //! - `claim-wait`: how soon a new job reaches one of many workers that wait, and that waiting writes nothing.
 //! - `sessions-cost`: the same commands in a session and without one, in turns.
+//! - `runs-cliff`: one run of 1,000,000 events: what an append costs at its end, and its projection.
+//! - `runs-delivery`: from an append to the tail that has its event, at 5,000 appends a second.
+//! - `runs-speed`: durable appends to 1,000 runs at 1 to 256 callers.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
@@ -24,6 +27,9 @@ mod records_due;
 mod records_speed;
 mod resources;
 mod restart;
+mod runs_cliff;
+mod runs_delivery;
+mod runs_speed;
 mod sessions_cost;
 mod sessions_memory;
 mod speed;
@@ -48,6 +54,9 @@ fn main() -> ExitCode {
         "sessions-memory" => sessions_memory::run(&arguments),
         "sessions-memory-child" => return sessions_memory::child(&arguments),
         "sessions-cost" => sessions_cost::run(&arguments),
+        "runs-cliff" => runs_cliff::run(&arguments),
+        "runs-delivery" => runs_delivery::run(&arguments),
+        "runs-speed" => runs_speed::run(&arguments),
         "flat" => flat::run(&arguments),
         "profile" => return profile::run(&arguments),
         "restart-child" => return restart::child(&arguments),

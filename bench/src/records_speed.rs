@@ -24,11 +24,11 @@ const CLAIMS_PER_SECOND_MAX: u64 = 120_000;
 
 /// How fast an operation was, and what it took in the journal and the store.
 pub struct Run {
-    measured: Measured,
+    pub measured: Measured,
     /// Commands in one entry, on average.
-    batch: f64,
+    pub batch: f64,
     /// Rows that a command wrote, on average, without those written once for an entry.
-    rows: f64,
+    pub rows: f64,
 }
 
 pub fn run(arguments: &Arguments) -> Report {

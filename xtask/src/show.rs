@@ -10,6 +10,7 @@ mod cells;
 mod clean_clone;
 mod figures;
 mod records;
+mod runs;
 mod sessions;
 
 use std::io::{self, Write};
@@ -19,7 +20,7 @@ use crate::process::cargo;
 use figures::{Figure, Report};
 
 /// Every topic, in the order in which they were built.
-const TOPICS: &[Topic] = &[cells::TOPIC, records::TOPIC, sessions::TOPIC];
+const TOPICS: &[Topic] = &[cells::TOPIC, records::TOPIC, sessions::TOPIC, runs::TOPIC];
 
 /// The deterministic and crash tests: optimised, with debug assertions.
 const SIM: &str = "run --profile stress -p sim --";

@@ -165,3 +165,17 @@ fn a_gap_in_the_feed_makes_it_look_at_every_run() {
         assert_eq!(read(&projection.state), (3, 2));
     }
 }
+
+#[test]
+fn catching_up_goes_past_pages_that_hold_nothing_for_it() {
+    let (_directory, _, house) = house();
+    let grouped = house.group("g").runs();
+    for key in 0..300 {
+        grouped.append("of-a-group", &event(key)).expect("append");
+    }
+    append(&house, "a", 1..=2);
+    let mut projector = Projector::new(&house, "sums", sum);
+    projector.catch_up().expect("projected");
+    let projection = projector.projection("a").expect("a view").expect("it was met");
+    assert_eq!(read(&projection.state), (3, 2));
+}

@@ -272,6 +272,22 @@ fn a_fork_shares_what_was_and_goes_on_by_itself() {
     eventually("all rows go", || rows(&house) == 3);
 }
 
+#[test]
+fn a_fork_knows_shared_events_by_key_first_and_by_id_in_any_case() {
+    let (_directory, _, house) = house();
+    let runs = house.group("g").runs();
+    let id = |last: u8| format!("0190c4d0-7a3b-7def-8000-0000000000{last:02}");
+    runs.append("one", &event("A", "a").with_id(id(1))).expect("append");
+    runs.append("one", &event("B", "b")).expect("append");
+    runs.fork("one", 2, "two").expect("a fork");
+    runs.append("one", &event("C", "c")).expect("behind the fork");
+    let known = runs.append("two", &event("A", "c").with_id(id(1))).expect("known");
+    assert_eq!((known.run_seq, known.idempotent), (1, true), "L2: by its id, though the parent has used the key since");
+    runs.append("two", &event("D", "d").with_id(id(2))).expect("append");
+    let known = runs.append("two", &event("B", "b").with_id(id(2))).expect("known");
+    assert_eq!(known.run_seq, 2, "L2: a key is answered the same, whatever id comes with it");
+}
+
 /// The rows of runs in the store, by an image.
 fn rows(house: &Statehouse) -> usize {
     let mut image = Vec::new();

@@ -10,6 +10,7 @@ mod power_journal;
 mod power_store;
 mod records;
 mod running;
+mod runs;
 mod serial;
 mod sessions;
 mod sizes;
@@ -41,7 +42,11 @@ fn main() -> ExitCode {
         "power-syncs" => power_store::run_syncs(&arguments),
         "push-kills" => sessions::run_push_kills(&arguments),
         "push-kills-child" => return sessions::push_kills_child(&arguments),
+        "projector-child" => return runs::projector_child(&arguments),
+        "projector-kills" => runs::run_projector_kills(&arguments),
         "records-model" => records::run_model(&arguments),
+        "runs-model" => runs::run_model(&arguments),
+        "runs-readers" => runs::run_readers(&arguments),
         "serial" => serial::run(&arguments),
         "sessions-model" => sessions::run_model(&arguments),
         other => {

@@ -4,6 +4,7 @@
 //! - [`cells`]: the contract of cells.
 //! - [`kv`]: the duties of `kv::Store` and `kv::View`.
 //! - [`random`]: the seeded random numbers that all randomised tests draw from.
+//! - [`run_store`]: the contract of runs.
 //! - [`session_store`]: the contract of sessions.
 //! - [`state_store`]: the portable contract of records.
 //!
@@ -14,5 +15,6 @@ pub mod cells;
 pub mod kv;
 pub mod random;
 pub mod report;
+pub mod run_store;
 pub mod session_store;
 pub mod state_store;

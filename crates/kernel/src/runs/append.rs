@@ -95,23 +95,34 @@ pub(crate) fn store_head(
     applying.folded.changes.note(applying.call.commit, &change);
 }
 
-/// The event with this key or this id, in the run or in what it shares with others.
+/// The event with this key, or else with this id, in the run or in what it shares with others.
 fn find(
     applying: &Applying<'_>,
     run: &ThingId<'_>,
     head: &RunHead,
     event: &EventRef<'_>,
 ) -> Result<Option<Known>, Halt> {
-    let (keys, state) = (applying.keys, &*applying.state);
+    let keys = applying.keys;
+    // Everywhere by the key first: it is answered the same, whatever id comes with it.
+    let by_key = find_by(applying, run, head, |run| keys.run_key(run, event.idempotency_key))?;
+    match event.event_id {
+        Some(event_id) if by_key.is_none() => find_by(applying, run, head, |run| keys.run_event_id(run, event_id)),
+        _ => Ok(by_key),
+    }
+}
+
+fn find_by(
+    applying: &Applying<'_>,
+    run: &ThingId<'_>,
+    head: &RunHead,
+    row_key: impl Fn(&ThingId<'_>) -> kv::Key,
+) -> Result<Option<Known>, Halt> {
+    let state = &*applying.state;
     let mut found = None;
-    walk(state, &keys, run, head, head.last_seq, |run, upto| {
-        let by_key = state.get(&keys.run_key(run, event.idempotency_key))?;
-        let row = match (by_key, event.event_id) {
-            (Some(row), _) => Some(row),
-            (None, Some(event_id)) => state.get(&keys.run_event_id(run, event_id))?,
-            (None, None) => None,
-        };
-        found = row.map(|row| Known::decode(&row)).transpose()?.filter(|known| known.seq <= upto);
+    walk(state, &applying.keys, run, head, head.last_seq, |run, upto| {
+        let known = state.get(&row_key(run))?.map(|row| Known::decode(&row)).transpose()?;
+        // What another run got behind the fork is not shared.
+        found = known.filter(|known| known.seq <= upto);
         Ok(found.is_none())
     })?;
     Ok(found)

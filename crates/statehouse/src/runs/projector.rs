@@ -188,16 +188,16 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
         let cursor = records.get_field(&self.cursor_record(), CURSOR)?;
         let cursor = cursor.and_then(|value| value.as_integer()).map_or(0, i64::cast_unsigned);
         let changes = self.house.changes().of(Subject::Run);
-        let (runs, next) = match changes.follow(cursor, CHANGES_AT_ONCE, timeout)? {
+        let (runs, next, more) = match changes.follow(cursor, CHANGES_AT_ONCE, timeout)? {
             Followed::Page(page) => {
                 let own = page.changes.into_iter().filter(|change| change.group.is_none());
                 let mut runs: Vec<String> = own.map(|change| change.name).collect();
                 runs.sort();
                 runs.dedup();
-                (runs, page.next)
+                (runs, page.next, page.more)
             }
             // The feed does not go back so far: every run is looked at, and then it goes on from now.
-            Followed::Gap { newest, .. } => (self.house.runs().all_names()?, newest),
+            Followed::Gap { newest, .. } => (self.house.runs().all_names()?, newest, false),
         };
         for run in &runs {
             self.project(run)?;
@@ -206,7 +206,8 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
             return Ok(false);
         }
         records.put(&self.cursor_record(), [(CURSOR, next.cast_signed())], Put::default())?;
-        Ok(!runs.is_empty())
+        // A page can hold nothing for it, and there is more behind.
+        Ok(more || !runs.is_empty())
     }
 
     /// Tries again what was stale: its source may be well by now.

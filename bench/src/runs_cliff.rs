@@ -1,0 +1,91 @@
+//! One run of 1,000,000 events: the last append costs what the first one did, and memory does not grow with it.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use statehouse::runs::AppendOptions;
+use statehouse::{Options, Runs};
+use testkit::arguments::Arguments;
+use testkit::report::Report;
+
+use crate::resources::{cpu_seconds, resident_bytes};
+use crate::runs_speed::event;
+
+/// Appends that are under way at a time.
+const WINDOW: usize = 1_000;
+
+const RUN: &str = "run";
+
+/// What a part of the run took for each append.
+struct Part {
+    cpu_us: f64,
+    wall_us: f64,
+    resident: u64,
+}
+
+pub fn run(arguments: &Arguments) -> Report {
+    let small = arguments.flag("small");
+    let events = arguments.number("events", if small { 40_000 } else { 1_000_000 });
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = Options::default().open(directory.path().join("house")).expect("a house");
+    let runs = house.runs();
+    // Caches and files are as they will be from then on.
+    let warm_up = events / 10;
+    append(&runs, 0, warm_up);
+    let tenth = events / 10;
+    let mut parts = Vec::new();
+    for part in 1..=10_u64 {
+        let (started, cpu) = (Instant::now(), cpu_seconds());
+        append(&runs, warm_up + (part - 1) * tenth, tenth);
+        // What the appends left to be done behind them is theirs too.
+        house.flush().expect("flush");
+        house.settle().expect("settle");
+        let per_append = 1e6 / tenth as f64;
+        let cpu_us = (cpu_seconds() - cpu) * per_append;
+        let wall_us = started.elapsed().as_secs_f64() * per_append;
+        let resident = resident_bytes();
+        println!(
+            "{:>8} events: {cpu_us:.2} us CPU and {wall_us:.2} us for each, resident {} MiB",
+            warm_up + part * tenth,
+            resident >> 20
+        );
+        parts.push(Part { cpu_us, wall_us, resident });
+    }
+    let mut slowest_us = 0.0_f64;
+    for _ in 0..100 {
+        let started = Instant::now();
+        let snapshot = runs.snapshot(RUN).expect("a view").expect("the run exists");
+        slowest_us = slowest_us.max(started.elapsed().as_secs_f64() * 1e6);
+        assert_eq!(snapshot.last_event_seq, warm_up + 10 * tenth);
+    }
+    house.close().expect("close");
+
+    let mut report = Report::new("runs");
+    let (first, last) = (&parts[0], &parts[9]);
+    let cpu = last.cpu_us / first.cpu_us.max(0.001);
+    report.add("cliff.cpu", format!("{cpu:.2}x"), "last tenth within 1.3 times the first", cpu <= 1.3);
+    let wall = last.wall_us / first.wall_us;
+    report.add("cliff.wall", format!("{wall:.2}x"), "last tenth within 1.3 times the first", wall <= 1.3);
+    report.add("cliff.snapshot", format!("{slowest_us:.0}us"), "<5000us, slowest of 100", slowest_us < 5_000.0);
+    // One reading is noise; the middle and the end are each the larger of two.
+    let middle = parts[4].resident.max(parts[5].resident);
+    let growth = parts[8].resident.max(last.resident) as f64 / middle.max(1) as f64;
+    report.add("cliff.memory", format!("{growth:.2}x"), "end within 1.2 times the middle", growth <= 1.2);
+    report
+}
+
+/// Appends so many events, many under way at a time.
+fn append(runs: &Runs, from: u64, count: u64) {
+    let options = AppendOptions::default();
+    let mut under_way = VecDeque::new();
+    for number in from..from + count {
+        under_way.push_back((number, runs.append_later(RUN, &event(number), &options)));
+        if under_way.len() > WINDOW {
+            let (number, answer) = under_way.pop_front().expect("one");
+            assert_eq!(answer.wait().expect("an append").run_seq, number + 1);
+        }
+    }
+    for (number, answer) in under_way {
+        assert_eq!(answer.wait().expect("an append").run_seq, number + 1);
+    }
+}

@@ -1,0 +1,92 @@
+//! Model: random appends, forks, ends and reads of runs, compared with a plain reference, checked in the rows, and applied
+//! again.
+//!
+//! `sim runs-model --ops N [--seed S] [--stretch K]`. Operations are appends, the other acts and reads. They are cut into
+//! stretches that know nothing of each other, so that they can run side by side and one that fails can be run alone.
+//!
+//! Numbered checks, each with its own message: (1) order: sequences from 1 without a gap, each event names the one before;
+//! (2) uniqueness by sequence, key and id, and the same answer to the same key for the life of the run; (3) immutability: a
+//! running hash over every prefix of every run never changes; (4) the projection is what the contract's replay gives, at
+//! every sequence that a reader can see; (5) lists and counts equal a recount, and every index row is what the heads say;
+//! (6) deleted runs answer that they are archived, their rows go and only their heads stay, and a fork keeps reading what
+//! it shares.
+//! Would see broken: L1 to L4, and any answer that depends on what the kernel has in memory only.
+//! Keeps: the same seed gives the same operations; threads decide only when things happen, never which.
+
+mod book;
+mod command;
+mod compare;
+mod generator;
+mod reference;
+mod rows;
+mod stretch;
+mod tally;
+
+use std::time::Instant;
+
+use tally::{Tally, sum};
+use testkit::arguments::Arguments;
+use testkit::random::Random;
+use testkit::report::Report;
+
+use crate::stretches;
+
+/// Operations of a stretch.
+const STRETCH: u64 = 5_000;
+
+/// See the module.
+pub(crate) fn run(arguments: &Arguments) -> Report {
+    let seed = arguments.seed();
+    let operations = arguments.number("ops", 60_000);
+    println!("runs-model: seed {seed}, {operations} operations");
+    let started = Instant::now();
+    let mut numbers: Vec<u64> = (0..operations.div_ceil(STRETCH)).collect();
+    if arguments.flag("stretch") {
+        numbers = vec![arguments.number("stretch", 0)];
+    }
+    let tally = Tally::default();
+    let failures = stretches::run_all(&numbers, |number| {
+        let seed = Random::new(seed ^ (number + 1).wrapping_mul(0x9e37_79b9)).next();
+        stretch::run(seed, STRETCH.min(operations - number * STRETCH), &tally)
+    });
+    for (number, what) in &failures {
+        println!("\nruns-model: FAILED in stretch {number}\n  {what}");
+        let command = "cargo run --profile stress -p sim --";
+        println!("replay: {command} runs-model --seed {seed} --ops {operations} --stretch {number}\n");
+    }
+    println!(
+        "runs-model: {} operations in {} entries: {} appended, {} known, {} of them with another content, {} rejections",
+        sum(&tally.operations),
+        sum(&tally.entries),
+        sum(&tally.appended),
+        sum(&tally.known),
+        sum(&tally.mismatches),
+        sum(&tally.rejections),
+    );
+    println!(
+        "runs-model: {} forks, {} deletions, {} reads compared, {} checks, {} reloads, {} images, {:.1} s",
+        sum(&tally.forks),
+        sum(&tally.deletions),
+        sum(&tally.reads),
+        sum(&tally.checks),
+        sum(&tally.reloads),
+        sum(&tally.images),
+        started.elapsed().as_secs_f64()
+    );
+    let ok = failures.is_empty();
+    let verdict = if ok { String::new() } else { format!("-{}-failures", failures.len()) };
+    let mut report = Report::new("runs");
+    report.add(
+        "model",
+        format!("{}-ops-seed-{seed}{verdict}", sum(&tally.operations)),
+        "1,000,000 appends and reads equal to the model, 6 checks hold",
+        ok,
+    );
+    report.add(
+        "model-replay",
+        format!("{}-entries-again{verdict}", sum(&tally.replayed)),
+        "same entries applied again, with reloads and an image between: equal hashes",
+        ok && sum(&tally.replayed) > 0,
+    );
+    report
+}

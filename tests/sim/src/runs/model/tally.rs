@@ -1,0 +1,31 @@
+//! What the model test of runs has done so far.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts, shared by the threads of a run.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) operations: AtomicU64,
+    pub(crate) entries: AtomicU64,
+    pub(crate) rejections: AtomicU64,
+    pub(crate) appended: AtomicU64,
+    pub(crate) known: AtomicU64,
+    pub(crate) mismatches: AtomicU64,
+    pub(crate) forks: AtomicU64,
+    pub(crate) deletions: AtomicU64,
+    pub(crate) reads: AtomicU64,
+    pub(crate) checks: AtomicU64,
+    pub(crate) reloads: AtomicU64,
+    pub(crate) images: AtomicU64,
+    pub(crate) replayed: AtomicU64,
+}
+
+/// Adds to a count.
+pub(crate) fn add(count: &AtomicU64, more: u64) {
+    count.fetch_add(more, Ordering::Relaxed);
+}
+
+/// Reads a count.
+pub(crate) fn sum(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
