@@ -24,6 +24,9 @@ const WAIT: Duration = Duration::from_secs(60);
 const SESSION_TIME: Duration = Duration::from_secs(3);
 const KEPT_EVERY: Duration = Duration::from_millis(500);
 
+/// A job that nobody has after this time is left lying.
+const HANDED_OUT_MAX: Duration = Duration::from_secs(20);
+
 /// How long workers may take until all wait, at the beginning and after the last job.
 const QUIET_AFTER: Duration = Duration::from_millis(500);
 
@@ -79,8 +82,9 @@ pub fn run(arguments: &Arguments) -> Report {
         quantile_ms(1.0)
     );
     let mut report = Report::new("sessions");
-    let p99 = quantile_ms(0.99);
-    report.add("waits.p99", format!("{p99:.1}ms"), "<20ms from put to claim, 100 workers wait", p99 < 20.0);
+    let (p99, left) = (quantile_ms(0.99), jobs - latency_ns.len());
+    let figure = format!("{p99:.1}ms-{left}-left-lying");
+    report.add("waits.p99", figure, "<20ms from put to claim, 100 workers wait", p99 < 20.0 && left == 0);
     let figure = format!("{idle_entries}-entries-in-{}s", idle.as_secs());
     report.add("waits.idle", figure, "0 while 100 workers wait in sessions", idle_entries == 0);
     drop(floor);
@@ -96,8 +100,7 @@ impl Floor {
             self.put(&format!("{QUEUE}{job}"));
         }
         let started = Instant::now();
-        while self.handed_out.load(Ordering::SeqCst) < jobs {
-            assert!(started.elapsed() < WAIT, "a job was left lying");
+        while self.handed_out.load(Ordering::SeqCst) < jobs && started.elapsed() < HANDED_OUT_MAX {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -116,12 +119,12 @@ impl Floor {
         loop {
             let claimed = records.claim_next(QUEUE, 1, &options).expect("a claim");
             let now = Instant::now();
-            let Some(job) = claimed.first() else {
-                continue;
-            };
             if self.stop.load(Ordering::SeqCst) {
                 return latency_ns;
             }
+            let Some(job) = claimed.first() else {
+                continue;
+            };
             let put_at = self.put_at.lock().unwrap_or_else(PoisonError::into_inner).remove(&job.name);
             let elapsed = now - put_at.expect("each job is handed out once");
             latency_ns.saturating_record(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));

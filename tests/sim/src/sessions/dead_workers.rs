@@ -56,7 +56,7 @@ impl Plan {
 struct Outcome {
     findings: Findings,
     followed: Followed,
-    /// From the last sign of life to the last job that was pending again.
+    /// From the last sign of life to the last job that was pending again; as long as it was waited if none was.
     took: Duration,
     tick_steps_max: usize,
     p99_before: Duration,
@@ -153,7 +153,7 @@ fn work(plan: &Plan) -> Result<Outcome, String> {
     let began = Instant::now();
     let cursor = house.changes().newest().map_err(text)?;
     let (steps, followed, findings) = std::thread::scope(|scope| {
-        scope.spawn(|| scene.keep_alive());
+        let keeper = scope.spawn(|| scene.keep_alive());
         let _over = Over(&scene);
         let stepper = |one: u64| steps::write(&scene, plan.seed.wrapping_add(one), began);
         let steppers: Vec<_> = (0..plan.steppers).map(|one| scope.spawn(move || stepper(one))).collect();
@@ -165,16 +165,20 @@ fn work(plan: &Plan) -> Result<Outcome, String> {
         scene.stepped.store(true, Ordering::SeqCst);
         let steps: Vec<Steps> = steppers.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
         // The living are kept alive until it was looked at what they hold.
-        let findings = check::look(&house, &scene, plan, &followed).map_err(text)?;
+        let mut findings = check::look(&house, &scene, plan, &followed).map_err(text)?;
+        scene.stop.store(true, Ordering::SeqCst);
+        if let Ok(Err(error)) = keeper.join() {
+            findings.wrong.push(format!("a sign of life was refused: {error}"));
+        }
         Ok::<_, String>((steps, followed, findings))
     })?;
     let mut findings = findings;
     let last_sign = scene.last_sign().ok_or("the dead never died")?;
-    let took = followed.last_seen.map_or(Duration::MAX, |seen| seen.duration_since(last_sign));
-    let first = followed.first_seen.map_or(Duration::MAX, |seen| seen.duration_since(last_sign));
+    let since = |seen: Option<Instant>| seen.map_or(plan.time + LATE_MAX, |seen| seen.duration_since(last_sign));
+    let (first, took) = (since(followed.first_seen), since(followed.last_seen));
     println!("dead-workers: the first job was back after {first:.2?}, the last after {took:.2?}");
     let over = (last_sign + plan.time).duration_since(began);
-    let back = (last_sign + took.min(plan.time + LATE_MAX)).duration_since(began);
+    let back = (last_sign + took).duration_since(began);
     let all: Vec<_> = steps.iter().flat_map(|steps| &steps.taken).collect();
     let before = all.iter().filter(|step| step.ended() < over).map(|step| step.took).collect();
     let during = all.iter().filter(|step| step.ended() >= over && step.began < back).map(|step| step.took).collect();

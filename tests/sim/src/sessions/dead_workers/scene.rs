@@ -104,19 +104,16 @@ impl Scene {
         *self.last_sign.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives signs of life for all, and for those who live until it is over.
-    pub(super) fn keep_alive(&self) {
+    /// Gives signs of life for all, and for those who live until it is over. Ends with the first that is refused.
+    pub(super) fn keep_alive(&self) -> Result<(), Error> {
         while !self.stop.load(Ordering::SeqCst) {
             if !self.dying.load(Ordering::SeqCst) {
                 *self.last_sign.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-                for worker in self.dead() {
-                    worker.session.keep_alive().expect("it is alive");
-                }
+                self.dead().iter().try_for_each(|worker| worker.session.keep_alive())?;
             }
-            for worker in self.living() {
-                worker.session.keep_alive().expect("it is alive");
-            }
+            self.living().iter().try_for_each(|worker| worker.session.keep_alive())?;
             std::thread::sleep(KEPT_EVERY);
         }
+        Ok(())
     }
 }

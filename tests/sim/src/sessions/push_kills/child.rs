@@ -3,7 +3,7 @@
 //! It says `I TOKEN SESSION...` before a commit and `A TOKEN` when it was
 //! answered; `C SESSION` when a client connects, `D SESSION NUMBER TOKEN` for what is delivered to it; `B SESSION UPTO`
 //! before it acknowledges and `K SESSION UPTO` when that was answered.
-//! It complains with `E` if what is delivered is not what was pushed, or if a client sleeps through pushes.
+//! It complains with `E` if what is delivered is not what was pushed, or if a push does not wake its client.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -32,8 +32,11 @@ const UNACKNOWLEDGED_MAX: u64 = 200;
 /// How long a client waits for the next push.
 const WAIT: Duration = Duration::from_millis(300);
 
-/// Deliveries that a client waited for the whole time may be so many: a push can come just then.
-const SLEPT_MAX: u64 = 3;
+/// How long a client waits that must be woken by a push, and what it must be woken before.
+const LONG_WAIT: Duration = Duration::from_secs(10);
+
+/// By now a client that was just told to wait does so.
+const WAITS_BY_NOW: Duration = Duration::from_millis(50);
 
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
     let directory = arguments.text("directory").expect("the parent names a directory");
@@ -65,7 +68,7 @@ fn work(directory: &str, sizes: Sizes, seed: u64, round: u64) -> Result<(), Erro
             }
         };
         for (number, session) in (100..).zip(sessions) {
-            let client = Client { house, session: *session, random: Random::new(seed.wrapping_add(number)), slept: 0 };
+            let client = Client { house, session: *session, random: Random::new(seed.wrapping_add(number)) };
             scope.spawn(move || complain("a client", client.run(deadline, last)));
         }
         for thread in 0..if last { 0 } else { PRODUCERS } {
@@ -137,8 +140,6 @@ struct Client<'house> {
     house: &'house Statehouse,
     session: u64,
     random: Random,
-    /// Deliveries that it got only when its time of waiting was over.
-    slept: u64,
 }
 
 impl Client<'_> {
@@ -156,7 +157,7 @@ impl Client<'_> {
             if is_empty && last {
                 let status = house.sessions().status(session)?.expect("it is there");
                 if status.acknowledged == status.last_push {
-                    return Ok(());
+                    return self.wake_up(&mut deliveries);
                 }
             }
         }
@@ -165,33 +166,15 @@ impl Client<'_> {
 
     /// Takes some deliveries of one connection; true if it ended because there were no more.
     fn receive(&mut self, deliveries: &mut Deliveries, most: u64) -> Result<bool, Error> {
-        let session = self.session;
         let mut newest = 0;
         for _ in 0..most {
-            let before = Instant::now();
-            let delivery = deliveries.next(WAIT)?;
-            let slept = before.elapsed() >= WAIT;
-            let Some(delivery) = delivery else {
+            let Some(delivery) = deliveries.next(WAIT)? else {
                 if newest > 0 {
                     self.acknowledge(deliveries, newest)?;
                 }
                 return Ok(true);
             };
-            self.slept += u64::from(slept);
-            if self.slept > SLEPT_MAX {
-                say(&format!("E the client of session {session} sleeps through pushes"));
-            }
-            let Delivery::Push { number, payload: delivered } = delivery else {
-                say(&format!("E session {session} got {delivery:?}"));
-                continue;
-            };
-            let text = String::from_utf8_lossy(&delivered);
-            let token = text.split(' ').next().unwrap_or("none");
-            if delivered != payload(token) {
-                say(&format!("E push {number} of session {session} has other bytes than {token}"));
-            }
-            say(&format!("D {session} {number} {token}"));
-            newest = newest.max(number);
+            newest = newest.max(self.take(delivery));
             if self.random.one_in(5) {
                 let upto = newest - self.random.below(3).min(newest);
                 self.acknowledge(deliveries, upto)?;
@@ -202,6 +185,48 @@ impl Client<'_> {
             self.acknowledge(deliveries, newest)?;
         }
         Ok(false)
+    }
+
+    /// Says what was delivered, and gives its number.
+    fn take(&self, delivery: Delivery) -> u64 {
+        let session = self.session;
+        let Delivery::Push { number, payload: delivered } = delivery else {
+            say(&format!("E session {session} got {delivery:?}"));
+            return 0;
+        };
+        let text = String::from_utf8_lossy(&delivered);
+        let token = text.split(' ').next().unwrap_or("none");
+        if delivered != payload(token) {
+            say(&format!("E push {number} of session {session} has other bytes than {token}"));
+        }
+        say(&format!("D {session} {number} {token}"));
+        number
+    }
+
+    /// A push must wake the client that waits for it; looking again when the time of waiting is over is not enough.
+    fn wake_up(&self, deliveries: &mut Deliveries) -> Result<(), Error> {
+        let Self { house, session, .. } = self;
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let before = Instant::now();
+                deliveries.next(LONG_WAIT).map(|delivery| (delivery, before.elapsed()))
+            });
+            std::thread::sleep(WAITS_BY_NOW);
+            let token = format!("{LAST_ROUND}.{session}.1");
+            say(&format!("I {token} {session}"));
+            house.group("bell").commit().push(*session, payload(&token)).run()?;
+            say(&format!("A {token}"));
+            match waiting.join().expect("no panic")? {
+                (Some(delivery), waited) if waited < LONG_WAIT => {
+                    self.take(delivery);
+                }
+                (delivery, waited) => {
+                    let woken = if delivery.is_some() { "saw its push" } else { "saw no push" };
+                    say(&format!("E session {session} {woken} only after {waited:?}"));
+                }
+            }
+            Ok(())
+        })
     }
 
     fn acknowledge(&self, deliveries: &mut Deliveries, upto: u64) -> Result<(), Error> {
