@@ -43,8 +43,6 @@ pub enum Kind {
     Publish = 0x0b,
     /// The counters from which records go on whose rows are gone.
     RecordFloor = 0x0c,
-    /// Something that ends with a session.
-    Owned = 0x0d,
     /// The state of a user's machine.
     Hosted = 0x0e,
     /// What is kept of a run besides its events.
@@ -75,6 +73,7 @@ enum ShardKind {
     Sessions = 0x09,
     CatalogueMachine = 0x0a,
     RunCounts = 0x0b,
+    Owned = 0x0c,
 }
 
 /// Which thing: a cell or a record, or, with an empty name, any of a group.

@@ -62,7 +62,7 @@ impl Default for Options {
             retention_walk_every: Duration::from_secs(10 * 60),
             clock: Arc::new(SystemClock::new()),
             broker: None,
-            session_check_every: Duration::from_millis(250),
+            session_check_every: Duration::from_millis(100),
             verify_runs_every: None,
             images: None,
             machines: Hosted::new(),

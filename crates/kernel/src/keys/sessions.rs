@@ -56,20 +56,27 @@ impl Keys {
         SessionKeys::new(self.shard_row(ShardKind::Sessions))
     }
 
-    /// What a session owns in a bucket.
-    pub fn owned_prefix(&self, bucket: u16, session: u64) -> Key {
-        let mut key = self.bucket_prefix(Kind::Owned, bucket);
+    /// What a session owns: rows of the shard, as all of a session are, so that they lie together.
+    pub fn owned_prefix(&self, session: u64) -> Key {
+        let mut key = self.shard_row(ShardKind::Owned);
         key.extend_from_slice(&session.to_be_bytes());
+        key
+    }
+
+    fn owned_in_bucket(&self, session: u64, bucket: u16, kind: u8) -> Key {
+        let mut key = self.owned_prefix(session);
+        key.extend_from_slice(&bucket.to_be_bytes());
+        key.push(kind);
         key
     }
 
     /// A record, by the session that it, or the claim on it, ends with.
     pub fn owned(&self, session: u64, of: OwnedOf, record: &ThingId<'_>) -> Key {
-        let mut key = self.owned_prefix(record.bucket, session);
-        key.push(match of {
+        let kind = match of {
             OwnedOf::Claim => CLAIM,
             OwnedOf::Life => LIFE,
-        });
+        };
+        let mut key = self.owned_in_bucket(session, record.bucket, kind);
         key.extend_from_slice(&record.space.to_be_bytes());
         key.extend_from_slice(&record.branch.to_be_bytes());
         push_group(&mut key, record.group);
@@ -79,8 +86,7 @@ impl Keys {
 
     /// That a user's machine has met a session.
     pub fn member(&self, session: u64, hosted: &HostedId<'_>) -> Key {
-        let mut key = self.owned_prefix(hosted.bucket, session);
-        key.push(MEMBER);
+        let mut key = self.owned_in_bucket(session, hosted.bucket, MEMBER);
         key.extend_from_slice(&hosted.space.to_be_bytes());
         key.extend_from_slice(&hosted.machine.to_be_bytes());
         push_name(&mut key, hosted.group.as_bytes());
@@ -105,16 +111,18 @@ impl Keys {
     }
 }
 
-/// Reads what comes behind [`Keys::owned_prefix`].
-pub fn read_owned_suffix(suffix: &[u8]) -> Option<Owned> {
-    let (kind, rest) = suffix.split_first()?;
+/// Reads what comes behind [`Keys::owned_prefix`]: the bucket, and what is owned there.
+pub fn read_owned_suffix(suffix: &[u8]) -> Option<(u16, Owned)> {
+    let (bucket, rest) = suffix.split_first_chunk::<2>()?;
+    let bucket = u16::from_be_bytes(*bucket);
+    let (kind, rest) = rest.split_first()?;
     let (space, rest) = rest.split_first_chunk::<4>()?;
     let space = u32::from_be_bytes(*space);
     if *kind == MEMBER {
         let (machine, rest) = rest.split_first_chunk::<2>()?;
         let (group, rest) = take_name(rest)?;
         let machine = u16::from_be_bytes(*machine);
-        return rest.is_empty().then_some(Owned::Member { space, machine, group });
+        return rest.is_empty().then_some((bucket, Owned::Member { space, machine, group }));
     }
     let (branch, rest) = rest.split_first_chunk::<4>()?;
     let (group, name, rest) = take_group_and_name(rest)?;
@@ -124,7 +132,7 @@ pub fn read_owned_suffix(suffix: &[u8]) -> Option<Owned> {
         LIFE => Owned::Life(id),
         _ => return None,
     };
-    rest.is_empty().then_some(owned)
+    rest.is_empty().then_some((bucket, owned))
 }
 
 #[cfg(test)]
@@ -137,18 +145,19 @@ mod tests {
         let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let keys = Keys::new(1, 0);
         let record = ThingId { bucket: 5, space: 1, branch: 2, group: None, name: "hi" };
-        let prefix = keys.owned_prefix(5, 258);
+        let prefix = keys.owned_prefix(258);
+        let start = "00000001ffff00000c00000000000001020005".to_owned();
         let claim = keys.owned(258, OwnedOf::Claim, &record);
         let id = OwnedId::from(&record);
-        assert_eq!(hex(&claim), "0000000100050d0000000000000102".to_owned() + "010000000100000002" + "0068690000");
-        assert_eq!(read_owned_suffix(&claim[prefix.len()..]), Some(Owned::Claim(id.clone())));
+        assert_eq!(hex(&claim), start.clone() + "010000000100000002" + "0068690000");
+        assert_eq!(read_owned_suffix(&claim[prefix.len()..]), Some((5, Owned::Claim(id.clone()))));
         let life = keys.owned(258, OwnedOf::Life, &record);
-        assert_eq!(read_owned_suffix(&life[prefix.len()..]), Some(Owned::Life(id)));
+        assert_eq!(read_owned_suffix(&life[prefix.len()..]), Some((5, Owned::Life(id))));
         let hosted = HostedId { bucket: 5, space: 1, machine: 256, group: "g" };
         let member = keys.member(258, &hosted);
-        assert_eq!(hex(&member), "0000000100050d0000000000000102".to_owned() + "03000000010100" + "670000");
+        assert_eq!(hex(&member), start + "03000000010100" + "670000");
         let found = Owned::Member { space: 1, machine: 256, group: "g".into() };
-        assert_eq!(read_owned_suffix(&member[prefix.len()..]), Some(found));
+        assert_eq!(read_owned_suffix(&member[prefix.len()..]), Some((5, found)));
         assert_eq!(hex(&keys.hosted(&hosted)), "0000000100050e000000010100670000");
         assert_eq!(hex(&Keys::due_session_suffix(1, 258)), "0000000000000001050000000000000102");
         assert_eq!(hex(&keys.catalogue_machine(256)), "00000001ffff00000a0100");

@@ -66,7 +66,7 @@ fn step(
 ) -> Result<u32, Halt> {
     let (id, of) = match due {
         Due::Send { commit, ordinal } => return send::deliver(applying, bucket, at_us, *commit, *ordinal).map(|()| 1),
-        Due::Session(session) => return owned::give_back(applying, bucket, at_us, *session, steps_max),
+        Due::Session(session) => return owned::give_back(applying, at_us, *session, steps_max),
         Due::Expiry(id) => (id, DueOf::Expiry),
         Due::Ready(id) => (id, DueOf::Ready),
         Due::Lease(id) => (id, DueOf::Lease),

@@ -1,7 +1,7 @@
 //! What a session owns: its claims, the records that live as long as it does, and that machines have met it.
 //!
-//! When a session has ended, the ticks give back what it owned, a bounded number of things each. The entry in the due
-//! index by which they know stands in the bucket up to which nothing is left.
+//! When a session has ended, the ticks give back what it owned, a bounded number of things each, until the entry in the
+//! due index by which they know finds nothing. The rows of a session lie together, so that this is one scan.
 //!
 //! Touches: `Owned` rows. Keeps: E6 (a row of this index stands exactly where a record says, and what a session owned
 //! is given back when it has ended, nothing else).
@@ -19,8 +19,9 @@ use crate::records::row::{Numbers, Row};
 use crate::records::tick::is_live;
 use crate::records::{attempt, write};
 
-/// Looking into so many buckets that hold nothing of a session counts as one step.
-const EMPTY_BUCKETS_PER_STEP: u32 = 16;
+/// Giving one thing back counts as so many steps of a tick: it reads and writes as much as that many other steps do, and
+/// others wait meanwhile.
+const STEPS_FOR_ONE: u32 = 4;
 
 /// Brings the index up to date with a record that is written.
 pub(crate) fn update(applying: &mut Applying<'_>, record: &ThingId<'_>, before: &Numbers, after: &Numbers) {
@@ -50,47 +51,25 @@ pub(crate) fn begin_to_give_back(applying: &mut Applying<'_>, event: &SessionEve
     }
 }
 
+/// Where the due entry stands: a session is in no bucket.
 const FIRST_BUCKET: u16 = 0;
 
 /// Gives back some of what a session owned. Gives how many steps that was.
-pub(crate) fn give_back(
-    applying: &mut Applying<'_>,
-    bucket: u16,
-    at_us: u64,
-    session: u64,
-    steps_max: u32,
-) -> Result<u32, Halt> {
-    let (mut given_back, mut empty) = (0, 0);
-    for at in bucket..applying.catalogue.buckets.count() {
-        let found = owned_in(applying, at, session, (steps_max - given_back) as usize)?;
-        for owned in &found {
-            end(applying, at, session, owned)?;
-        }
-        given_back += u32::try_from(found.len()).expect("bounded by the steps");
-        empty += u32::from(found.is_empty());
-        if given_back + empty / EMPTY_BUCKETS_PER_STEP >= steps_max {
-            // There may be more in this bucket.
-            move_on(applying, session, at_us, (bucket, Some(at)));
-            return Ok(steps_max);
-        }
+pub(crate) fn give_back(applying: &mut Applying<'_>, at_us: u64, session: u64, steps_max: u32) -> Result<u32, Halt> {
+    let limit = (steps_max / STEPS_FOR_ONE).max(1);
+    let found = owned_by(applying, session, limit as usize)?;
+    for (bucket, owned) in &found {
+        end(applying, *bucket, session, owned)?;
     }
-    move_on(applying, session, at_us, (bucket, None));
-    Ok((given_back + empty / EMPTY_BUCKETS_PER_STEP).max(1))
+    let given_back = u32::try_from(found.len()).expect("bounded by the steps");
+    if given_back < limit {
+        applying.change_due(DueClock::Cluster, FIRST_BUCKET, Keys::due_session_suffix(at_us, session), b"", false);
+    }
+    Ok((given_back * STEPS_FOR_ONE).max(1))
 }
 
-/// Moves the due entry to the bucket up to which nothing is left, or removes it.
-fn move_on(applying: &mut Applying<'_>, session: u64, at_us: u64, (from, to): (u16, Option<u16>)) {
-    if to == Some(from) {
-        return;
-    }
-    applying.change_due(DueClock::Cluster, from, Keys::due_session_suffix(at_us, session), b"", false);
-    if let Some(to) = to {
-        applying.change_due(DueClock::Cluster, to, Keys::due_session_suffix(at_us, session), b"", true);
-    }
-}
-
-fn owned_in(applying: &Applying<'_>, bucket: u16, session: u64, limit: usize) -> Result<Vec<Owned>, Halt> {
-    let prefix = applying.keys.owned_prefix(bucket, session);
+fn owned_by(applying: &Applying<'_>, session: u64, limit: usize) -> Result<Vec<(u16, Owned)>, Halt> {
+    let prefix = applying.keys.owned_prefix(session);
     let mut found = Vec::new();
     for row in applying.state.scan(&KeyRange::prefix(&prefix), Order::Ascending).take(limit) {
         let owned = read_owned_suffix(&row?.0[prefix.len()..]);
