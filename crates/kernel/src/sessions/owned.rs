@@ -21,7 +21,7 @@ use crate::records::{attempt, write};
 
 /// Giving one thing back counts as so many steps of a tick: it reads and writes as much as that many other steps do, and
 /// others wait meanwhile.
-const STEPS_FOR_ONE: u32 = 4;
+const STEPS_FOR_ONE: u32 = 3;
 
 /// Brings the index up to date with a record that is written.
 pub(crate) fn update(applying: &mut Applying<'_>, record: &ThingId<'_>, before: &Numbers, after: &Numbers) {
