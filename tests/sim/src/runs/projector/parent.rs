@@ -195,7 +195,7 @@ fn compare_all(house: &Statehouse, events: u64) -> Result<u64, String> {
         count += replayed.1;
     }
     for number in 0..MODELS {
-        let group = house.group(&model_name(number));
+        let group = house.group(model_name(number));
         let replayed = replay(&all_events(&group.runs(), &model_name(number)).map_err(text)?);
         let found = model(&group).map_err(text)?;
         if found != replayed || replayed != expected(share(events / MODEL_SHARE, MODELS)) {
