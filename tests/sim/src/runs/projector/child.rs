@@ -9,23 +9,25 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use contract::{Error, Rejection};
-use statehouse::Statehouse;
-use statehouse::runs::{AppendOptions, Runs};
+use statehouse::runs::{AppendOptions, AppendResult, Runs};
+use statehouse::{Pending, Statehouse};
 use testkit::arguments::Arguments;
 
-use super::work::{MODEL_SHARE, MODELS, RUNS, append_with_model, event, model_name, open, projector, run_name, share};
+use super::work::{
+    APPENDERS, MODEL_SHARE, MODELS, RUNS, append_with_model, event, model_name, open, projector, run_name, share,
+    target,
+};
 
 /// A child that nobody kills ends by itself.
 const LIFE_MAX: Duration = Duration::from_secs(60);
-
-const APPENDERS: usize = 4;
 
 /// Appends that a thread has under way.
 const WINDOW: usize = 50;
 
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
     let directory = arguments.text("directory").expect("the parent names a directory");
-    match work(Path::new(directory), arguments.number("events", 1_000)) {
+    let (events, upto) = (arguments.number("events", 1_000), arguments.number("upto", 1_000));
+    match work(Path::new(directory), events, upto) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("E {error}"));
@@ -43,7 +45,7 @@ fn say(line: &str) {
     }
 }
 
-fn work(directory: &Path, events: u64) -> Result<(), Error> {
+fn work(directory: &Path, events: u64, upto: u64) -> Result<(), Error> {
     let house = open(directory)?;
     say("O");
     let deadline = Instant::now() + LIFE_MAX;
@@ -55,9 +57,9 @@ fn work(directory: &Path, events: u64) -> Result<(), Error> {
     std::thread::scope(|scope| {
         for thread in 0..APPENDERS {
             let house = &house;
-            scope.spawn(move || complain(append(house, thread, events)));
+            scope.spawn(move || complain(append(house, thread, events, upto)));
         }
-        scope.spawn(|| complain(keep_models(&house, events / MODEL_SHARE)));
+        scope.spawn(|| complain(keep_models(&house, upto / MODEL_SHARE)));
         scope.spawn(|| {
             let mut projector = projector(&house);
             while Instant::now() < deadline {
@@ -79,19 +81,15 @@ fn last(runs: &Runs, run: &str) -> Result<u64, Error> {
     }
 }
 
-/// Appends to the runs of one thread, in turn, until each has its share.
-fn append(house: &Statehouse, thread: usize, events: u64) -> Result<(), Error> {
+/// Appends to the runs of one thread, one after the other, until each has what it is to have by now.
+fn append(house: &Statehouse, thread: usize, events: u64, upto: u64) -> Result<(), Error> {
     let runs = house.runs();
     let options = AppendOptions::default();
-    let own: Vec<usize> = (thread..RUNS).step_by(APPENDERS).collect();
-    let mut next = own.iter().map(|run| Ok(last(&runs, &run_name(*run))? + 1)).collect::<Result<Vec<_>, Error>>()?;
-    // The last one is sent again: nobody knows whether it was answered.
-    next.iter_mut().for_each(|number| *number = number.saturating_sub(1).max(1));
-    let mut under_way = VecDeque::new();
-    let settle = |under_way: &mut VecDeque<(usize, u64, statehouse::Pending<_>)>, most: usize| {
+    let mut under_way: VecDeque<(usize, u64, Pending<AppendResult>)> = VecDeque::new();
+    let settle = |under_way: &mut VecDeque<_>, most: usize| {
         while under_way.len() > most {
-            let (run, number, answer) = under_way.pop_front().expect("one");
-            let result: statehouse::runs::AppendResult = answer.wait()?;
+            let (run, number, answer): (usize, u64, Pending<AppendResult>) = under_way.pop_front().expect("one");
+            let result = answer.wait()?;
             if result.run_seq != number || result.payload_mismatch {
                 say(&format!("E event {number} of run {run} was answered {result:?}"));
             }
@@ -99,14 +97,13 @@ fn append(house: &Statehouse, thread: usize, events: u64) -> Result<(), Error> {
         }
         Ok::<_, Error>(())
     };
-    while next.iter().any(|number| *number <= share(events, RUNS)) {
-        for (run, number) in own.iter().zip(&mut next) {
-            if *number > share(events, RUNS) {
-                continue;
-            }
-            let answer = runs.append_later(&run_name(*run), &event(*number), &options);
-            under_way.push_back((*run, *number, answer));
-            *number += 1;
+    for run in (thread..RUNS).step_by(APPENDERS) {
+        let name = run_name(run);
+        let (last, target) = (last(&runs, &name)?, target(events, upto, run));
+        // The last one of a run that goes on is sent again: nobody knows whether it was answered.
+        let first = if last < target { last.max(1) } else { target + 1 };
+        for number in first..=target {
+            under_way.push_back((run, number, runs.append_later(&name, &event(number), &options)));
             settle(&mut under_way, WINDOW)?;
         }
     }

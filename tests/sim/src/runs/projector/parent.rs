@@ -51,7 +51,7 @@ pub(super) fn run(seed: u64, times: u64, events: u64, sums: &mut Sums) -> Result
     while sums.kills < times {
         // Each child may append a little more, so that all of them have something to do.
         let upto = events * (sums.kills + 1) / times;
-        let said = round(&directory, upto, &mut random, sums)?;
+        let said = round(&directory, (events, upto), &mut random, sums)?;
         answered.enter(&said)?;
         sums.answered += said.iter().filter(|line| !line.starts_with('O')).count() as u64;
         sums.kills += 1;
@@ -66,13 +66,18 @@ pub(super) fn run(seed: u64, times: u64, events: u64, sums: &mut Sums) -> Result
 }
 
 /// Starts a child and kills it. Gives what it said.
-fn round(directory: &Path, events: u64, random: &mut Random, sums: &mut Sums) -> Result<Vec<String>, String> {
+fn round(
+    directory: &Path,
+    (events, upto): (u64, u64),
+    random: &mut Random,
+    sums: &mut Sums,
+) -> Result<Vec<String>, String> {
     let program = std::env::current_exe().map_err(text)?;
     let mut child = Command::new(program)
         .arg("projector-child")
         .arg("--directory")
         .arg(directory)
-        .args(["--events", &events.to_string()])
+        .args(["--events", &events.to_string(), "--upto", &upto.to_string()])
         .stdout(Stdio::piped())
         .spawn()
         .map_err(text)?;

@@ -1,7 +1,8 @@
 //! The events that are appended, and what projectors and read models make of them.
 //!
 //! The n-th event of a run has the key and the content n, and each run has one appender. So what any number of events
-//! sums up to is known without reading them.
+//! sums up to is known without reading them. Runs get their events one after the other, so that most are quiet: what a
+//! projector has lost of those is not made good by an event that comes later.
 
 use contract::runs::{NewEvent, StoredEvent};
 use contract::{Error, Json, Value};
@@ -9,7 +10,10 @@ use statehouse::runs::Projector;
 use statehouse::{Group, Options, Statehouse};
 
 /// Runs that the projector follows.
-pub(super) const RUNS: usize = 40;
+pub(super) const RUNS: usize = 200;
+
+/// Threads that append, each to runs of its own.
+pub(super) const APPENDERS: usize = 4;
 
 /// Runs with a read model of their own, each in its group.
 pub(super) const MODELS: usize = 4;
@@ -47,6 +51,13 @@ pub(super) fn event(number: u64) -> NewEvent {
 /// How many events of so many a run of several gets.
 pub(super) fn share(events: u64, runs: usize) -> u64 {
     events.div_ceil(runs as u64)
+}
+
+/// How many events a run has when `upto` of all events were appended.
+pub(super) fn target(events: u64, upto: u64, run: usize) -> u64 {
+    let share = share(events, RUNS);
+    let earlier = (run / APPENDERS * APPENDERS) as u64 * share;
+    (upto.saturating_sub(earlier) / APPENDERS as u64).min(share)
 }
 
 /// The sum and the number of the first so many events.
