@@ -141,6 +141,7 @@ fn look(house: &Statehouse, answered: &Answered, sums: &mut Sums) -> Result<(), 
             return Err(format!("{answered} events of {name} were answered, and it has {last}"));
         }
         let Some(projection) = projector.projection(&name).map_err(text)? else {
+            sums.behind += u64::from(last > 0);
             continue;
         };
         let found = if projection.position == 0 { (0, 0) } else { read_state(&projection.state) };
