@@ -95,7 +95,7 @@ fn round(
         said
     });
     let while_opening = random.one_in(10);
-    let pause = Duration::from_micros(random.below(if while_opening { 20_000 } else { 100_000 }));
+    let pause = Duration::from_micros(random.below(if while_opening { 20_000 } else { 60_000 }));
     if !while_opening && opened.recv_timeout(OPENING_MAX) == Err(RecvTimeoutError::Timeout) {
         child.kill().map_err(text)?;
         return Err("the child did not open the directory".into());
@@ -141,6 +141,7 @@ fn look(house: &Statehouse, answered: &Answered, sums: &mut Sums) -> Result<(), 
             return Err(format!("{answered} events of {name} were answered, and it has {last}"));
         }
         let Some(projection) = projector.projection(&name).map_err(text)? else {
+            sums.behind += u64::from(last > 0);
             continue;
         };
         let found = if projection.position == 0 { (0, 0) } else { read_state(&projection.state) };

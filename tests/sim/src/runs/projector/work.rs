@@ -10,7 +10,7 @@ use statehouse::runs::Projector;
 use statehouse::{Group, Options, Statehouse};
 
 /// Runs that the projector follows.
-pub(super) const RUNS: usize = 200;
+pub(super) const RUNS: usize = 2_000;
 
 /// Threads that append, each to runs of its own.
 pub(super) const APPENDERS: usize = 4;
