@@ -14,6 +14,7 @@ use kernel::{Body, NextDue};
 use crate::access::Access;
 use crate::clock::Time;
 use crate::error::cannot_open;
+use crate::pending::Pending;
 
 /// The timer looks at the clock at least so often, because stamps follow a clock that may be drawn faster.
 const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -76,6 +77,13 @@ impl Agenda {
         }
     }
 
+    /// Whether something is due now.
+    fn is_due(&self, time: &Time) -> bool {
+        let (next, now) = (self.lock().next, time.now());
+        let due = |due_us: Option<u64>, now_us: u64| due_us.is_some_and(|due_us| due_us <= now_us);
+        due(next.wall_us, now.wall_us) || due(next.cluster_us, now.cluster_us)
+    }
+
     /// Waits a little; false when the timer is to end.
     fn pause(&self) -> bool {
         let state = self.lock();
@@ -112,15 +120,35 @@ impl Drop for Timer {
     }
 }
 
+/// Proposes ticks while something is due. As long as one tick does not do all of it, the next is on its way while it is
+/// applied; the commands of others go in between all the same.
 fn run(access: &Access, agenda: &Agenda) {
+    let mut under_way: Option<Pending<()>> = None;
+    let mut behind = false;
     while agenda.wait(access.time()) {
         let catalogue = access.catalogue();
+        let tick = access.propose(&catalogue, &Body::Tick, |_| Ok(()));
+        let awaited = match under_way.take() {
+            Some(before) => {
+                under_way = Some(tick);
+                before
+            }
+            None if behind => {
+                under_way = Some(tick);
+                continue;
+            }
+            None => tick,
+        };
         // The apply loop has set the agenda anew before it answers.
-        if let Err(error) = access.propose(&catalogue, &Body::Tick, |_| Ok(())).wait() {
+        if let Err(error) = awaited.wait() {
             tracing::warn!(%error, "a tick was refused; what is due waits");
             if !agenda.pause() {
                 return;
             }
+        }
+        behind = agenda.is_due(access.time());
+        if !behind {
+            under_way = None;
         }
     }
 }
