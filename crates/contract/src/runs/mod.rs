@@ -5,7 +5,7 @@
 //! - An event is unique in its run by its sequence, its idempotency key and its id. One that is appended again is answered
 //!   with the first one's sequence, and never fails for it.
 //! - Events are never changed or deleted one by one. A correction is another event.
-//! - The projection is what [`effect`] says of the events, one after the other. Types of events that it does not know
+//! - The projection is what [`effect()`] says of the events, one after the other. Types of events that it does not know
 //!   move its position and change nothing else.
 //!
 //! Changes of this contract: a new optional field, a new optional parameter or a new type of event makes it 1.1; taking a
