@@ -50,6 +50,11 @@ fn it_goes_on_where_it_was() {
     assert_eq!((a.status, a.position, read(&a.state)), (ProjectionStatus::Live, 4, (10, 4)));
     assert_eq!(read(&again.projection("b").expect("a view").expect("it was met").state), (10, 1));
     assert!(!again.step(Duration::ZERO).expect("nothing"), "and there is nothing more");
+    let before = house.status().expect("a status").commit;
+    for _ in 0..3 {
+        assert!(!again.step(Duration::ZERO).expect("nothing"));
+    }
+    assert_eq!(house.status().expect("a status").commit, before, "an idle projector writes nothing");
     assert_eq!(again.projection("c").expect("a view"), None);
 }
 

@@ -26,6 +26,9 @@ pub const LAG_STALE: Duration = Duration::from_secs(10);
 /// Changes that are looked at together.
 const CHANGES_AT_ONCE: usize = 256;
 
+/// How far the stored cursor may be behind when there was nothing to project.
+const CURSOR_LAG_MAX: u64 = 1_000;
+
 const STATE: &str = "state";
 const POSITION: &str = "position";
 const STATUS: &str = "status";
@@ -202,7 +205,8 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
         for run in &runs {
             self.project(run)?;
         }
-        if next == cursor {
+        // Its own writes move the feed too: while nothing else happens, nothing is written.
+        if runs.is_empty() && !more && next.saturating_sub(cursor) < CURSOR_LAG_MAX {
             return Ok(false);
         }
         records.put(&self.cursor_record(), [(CURSOR, next.cast_signed())], Put::default())?;
