@@ -1,7 +1,7 @@
 //! A machine that somebody brings: typed commands, state of its own, and nothing to know of sessions, images or bytes
 //! on disk.
 
-use kv::{Bytes, DecodeError, Key, KeyRange, KvError, Order, Reader, Staging, View, Writer};
+use kv::{Bytes, DecodeError, Key, KeyRange, KvError, Order, Reader, Rows, Staging, View, Writer};
 
 use crate::machine::{Call, Halt, SessionEvent};
 use crate::pushes::Pushes;
@@ -129,28 +129,45 @@ pub enum Refused {
     },
 }
 
-/// The state of a user's machine: rows by keys of its own choice, in a place where nothing else is.
-pub struct UserState<'state> {
-    state: &'state mut Staging,
+/// Where the keys of a user's machine stand.
+struct Own {
     prefix: Key,
-    refused: Option<Refused>,
 }
 
-impl<'state> UserState<'state> {
-    /// The state below a prefix.
-    pub fn new(state: &'state mut Staging, prefix: Key) -> Self {
-        Self { state, prefix, refused: None }
-    }
-
+impl Own {
     fn key(&self, key: &[u8]) -> Key {
         let mut whole = self.prefix.clone();
         whole.extend_from_slice(key);
         whole
     }
 
+    fn range(&self, prefix: &[u8]) -> KeyRange {
+        KeyRange::prefix(&self.key(prefix))
+    }
+
+    /// Rows with the machine's own keys.
+    fn rows<'rows>(&self, rows: Rows<'rows>) -> impl Iterator<Item = Result<(Vec<u8>, Bytes), KvError>> + use<'rows> {
+        let prefix = self.prefix.len();
+        rows.map(move |row| row.map(|(key, value)| (key[prefix..].to_vec(), value)))
+    }
+}
+
+/// The state of a user's machine: rows by keys of its own choice, in a place where nothing else is.
+pub struct UserState<'state> {
+    state: &'state mut Staging,
+    own: Own,
+    refused: Option<Refused>,
+}
+
+impl<'state> UserState<'state> {
+    /// The state below a prefix.
+    pub fn new(state: &'state mut Staging, prefix: Key) -> Self {
+        Self { state, own: Own { prefix }, refused: None }
+    }
+
     /// The value at a key.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        self.state.get(&self.key(key))
+        self.state.get(&self.own.key(key))
     }
 
     /// Writes a value. If it or its key is too long, the whole command is refused and changes nothing; when a session
@@ -161,52 +178,42 @@ impl<'state> UserState<'state> {
         } else if value.len() > USER_VALUE_BYTES_MAX {
             self.refused.get_or_insert(Refused::ValueTooLong { got: value.len() as u64 });
         } else {
-            self.state.put(self.key(key), value);
+            self.state.put(self.own.key(key), value);
         }
     }
 
     /// Removes a value.
     pub fn delete(&mut self, key: &[u8]) {
-        self.state.delete(self.key(key));
+        self.state.delete(self.own.key(key));
     }
 
     /// The rows whose keys begin with `prefix`, in the order of keys. They are read now, so that the state can be written
     /// while one goes through them.
     pub fn scan(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Bytes)>, KvError> {
-        let own = self.prefix.len();
-        let rows = self.state.scan(&KeyRange::prefix(&self.key(prefix)), Order::Ascending);
-        rows.map(|row| row.map(|(key, value)| (key[own..].to_vec(), value))).collect()
+        self.own.rows(self.state.scan(&self.own.range(prefix), Order::Ascending)).collect()
     }
 }
 
 /// The state of a user's machine as one view has it.
 pub struct UserView<V> {
     view: V,
-    prefix: Key,
+    own: Own,
 }
 
 impl<V: std::ops::Deref<Target = dyn View>> UserView<V> {
     /// What the view has below a prefix.
     pub fn new(view: V, prefix: Key) -> Self {
-        Self { view, prefix }
-    }
-
-    fn key(&self, key: &[u8]) -> Key {
-        let mut whole = self.prefix.clone();
-        whole.extend_from_slice(key);
-        whole
+        Self { view, own: Own { prefix } }
     }
 
     /// The value at a key.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        self.view.get(&self.key(key))
+        self.view.get(&self.own.key(key))
     }
 
     /// The rows whose keys begin with `prefix`, in the order of keys.
     pub fn scan(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(Vec<u8>, Bytes), KvError>> + '_ {
-        let own = self.prefix.len();
-        let rows = self.view.scan(&KeyRange::prefix(&self.key(prefix)), Order::Ascending);
-        rows.map(move |row| row.map(|(key, value)| (key[own..].to_vec(), value)))
+        self.own.rows(self.view.scan(&self.own.range(prefix), Order::Ascending))
     }
 }
 

@@ -12,7 +12,7 @@ use kv::{View, Writer};
 use session::Envelope;
 
 use crate::pending::Pending;
-use crate::sessions::requests::InSession;
+use crate::sessions::requests::{InSession, Request};
 use crate::shard::Shard;
 
 /// Which branch of which space, by name.
@@ -57,14 +57,18 @@ impl Scope {
         body: &Body<'_>,
         decode: fn(Answer) -> Result<T, Error>,
     ) -> Pending<T> {
-        match &self.session {
-            None => self.shard.access.propose(catalogue, body, decode),
-            Some(session) => {
-                let request = session.begin(&self.shard);
-                let envelope = request.envelope(MACHINE, catalogue.revision);
-                self.shard.access.propose_in(envelope, catalogue, body, decode).of_request(request)
-            }
-        }
+        let (envelope, request) = self.begin(MACHINE, catalogue.revision);
+        self.shard.access.propose_in(envelope, catalogue, body, decode).of_request(request)
+    }
+
+    /// The envelope of a command to a machine, without the body; and the request that it is, if it is sent in a session.
+    pub(crate) fn begin(&self, machine: u32, catalogue_revision: u64) -> (Envelope<'static>, Option<Request>) {
+        let request = self.session.as_ref().map(|session| session.begin(&self.shard));
+        let envelope = match &request {
+            Some(request) => request.envelope(machine, catalogue_revision),
+            None => Envelope::without_session(machine, catalogue_revision, b""),
+        };
+        (envelope, request)
     }
 
     pub(crate) fn resolve(&self, catalogue: &Catalogue) -> Result<ScopeIds, Rejection> {

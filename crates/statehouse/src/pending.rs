@@ -55,10 +55,10 @@ impl<T> Pending<T> {
         Self { state: State::Waiting { slot, decode, request: None }, result: PhantomData }
     }
 
-    /// The same answer, as that of a request of a session: the session waits for it as long as this is there.
-    pub(crate) fn of_request(mut self, of: Request) -> Self {
+    /// The same answer; if it is that of a request of a session, the session waits for it as long as this is there.
+    pub(crate) fn of_request(mut self, of: Option<Request>) -> Self {
         if let State::Waiting { request, .. } = &mut self.state {
-            *request = Some(of);
+            *request = of;
         }
         self
     }

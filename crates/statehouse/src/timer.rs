@@ -62,11 +62,7 @@ impl Agenda {
             if state.closing {
                 return false;
             }
-            let now = time.now();
-            let until = |due_us: Option<u64>, now_us: u64| due_us.map(|due_us| due_us.saturating_sub(now_us));
-            let wall = until(state.next.wall_us, now.wall_us);
-            let cluster = until(state.next.cluster_us, now.cluster_us);
-            state = match [wall, cluster].into_iter().flatten().min() {
+            state = match until_due_us(state.next, time) {
                 Some(0) => return true,
                 Some(us) => {
                     let waited = self.changed.wait_timeout(state, Duration::from_micros(us).min(WAIT_MAX));
@@ -79,9 +75,8 @@ impl Agenda {
 
     /// Whether something is due now.
     fn is_due(&self, time: &Time) -> bool {
-        let (next, now) = (self.lock().next, time.now());
-        let due = |due_us: Option<u64>, now_us: u64| due_us.is_some_and(|due_us| due_us <= now_us);
-        due(next.wall_us, now.wall_us) || due(next.cluster_us, now.cluster_us)
+        let next = self.lock().next;
+        until_due_us(next, time) == Some(0)
     }
 
     /// Waits a little; false when the timer is to end.
@@ -90,6 +85,14 @@ impl Agenda {
         let waited = self.changed.wait_timeout_while(state, REFUSED_PAUSE, |state| !state.closing);
         !waited.unwrap_or_else(PoisonError::into_inner).0.closing
     }
+}
+
+/// How long until the next thing is due, if there is one.
+fn until_due_us(next: NextDue, time: &Time) -> Option<u64> {
+    let now = time.now();
+    let until = |due_us: Option<u64>, now_us: u64| due_us.map(|due_us| due_us.saturating_sub(now_us));
+    let both = [until(next.wall_us, now.wall_us), until(next.cluster_us, now.cluster_us)];
+    both.into_iter().flatten().min()
 }
 
 pub(crate) struct Timer {

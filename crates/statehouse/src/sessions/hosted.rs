@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use ::session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX, machine_id};
-use ::session::{Command, Envelope, Refused, UserAnswer, UserMachine, UserView};
+use ::session::{Command, Refused, UserAnswer, UserMachine, UserView};
 use contract::{Error, Rejection, names};
 use kernel::sessions::hosted::hosted_id;
 use kernel::{Answer, Body, CatalogueChange, HostedCommand, OpOutcome};
@@ -111,19 +111,12 @@ pub(super) fn submit<T>(
         let max = catalogue.limits.transaction_bytes_max as usize;
         Rejection::check_limit("transaction_bytes_max", max, body.len())?;
         let machine = machine_id(number, version);
-        let request = scope.session.as_ref().map(|session| session.begin(&scope.shard));
-        let envelope = match &request {
-            Some(request) => request.envelope(machine, catalogue.revision),
-            None => Envelope::without_session(machine, catalogue.revision, b""),
-        };
+        let (envelope, request) = scope.begin(machine, catalogue.revision);
         let mut writer = Writer::with_capacity(ENVELOPE_BYTES + group.len() + body.len());
         envelope.encode(&mut writer);
         HostedCommand { space: ids.space, group, body }.encode(&mut writer);
         let pending = scope.shard.access.submit(writer.finish(), Decode::Contracts(decode));
-        Ok::<_, Error>(match request {
-            Some(request) => pending.of_request(request),
-            None => pending,
-        })
+        Ok::<_, Error>(pending.of_request(request))
     };
     propose().unwrap_or_else(Pending::refused)
 }
