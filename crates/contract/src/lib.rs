@@ -10,6 +10,7 @@
 //! - [`catalogue`]: spaces, branches and how much history they keep.
 //! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
 //! - [`limits`]: every bound by name.
+//! - [`time`]: times as people write them.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
 //! Never: does any of it. Nothing here reads a clock, a disk or a socket.
@@ -25,6 +26,7 @@ pub mod records;
 pub mod runs;
 pub mod seed;
 pub mod sessions;
+pub mod time;
 pub mod value;
 
 pub use catalogue::Retention;

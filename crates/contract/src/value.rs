@@ -52,6 +52,11 @@ impl Json {
         &self.0
     }
 
+    /// The JSON, to be put into other JSON. What is nested deeper than can be read is null.
+    pub(crate) fn parsed(&self) -> serde_json::Value {
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
+
     /// The text.
     pub fn into_string(self) -> String {
         self.0

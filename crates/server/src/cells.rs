@@ -6,12 +6,13 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
+use contract::time::iso;
 use contract::{AsOf, Expected, HistoryPage, ListPage, Moment, Swapped, Versioned};
 use serde_json::{Value as JsonValue, json};
 
 use crate::Server;
 use crate::json::{from_json, parse, to_json};
-use crate::place::Place;
+use crate::place::{Place, if_match};
 use crate::problem::{Answered, Problem, body, ok};
 
 pub(crate) fn routes() -> Router<Server> {
@@ -24,7 +25,7 @@ fn cell(name: &str, found: &Versioned) -> JsonValue {
         "value": to_json(&found.value),
         "version": found.version,
         "commit": found.commit,
-        "updated_at": contract::runs::event::iso(found.updated_at),
+        "updated_at": iso(found.updated_at),
     })
 }
 
@@ -76,7 +77,7 @@ async fn history(server: &Server, name: String, place: Place) -> Answered {
                 "deleted": past.value.is_none(),
                 "value": past.value.as_ref().map(to_json),
                 "commit": past.commit,
-                "updated_at": contract::runs::event::iso(past.updated_at),
+                "updated_at": iso(past.updated_at),
             })
         })
         .collect();
@@ -91,13 +92,7 @@ fn expected(headers: &HeaderMap) -> Result<Option<Expected>, Problem> {
             _ => Err(Problem::malformed("If-None-Match is only known as *")),
         };
     }
-    let Some(if_match) = headers.get(header::IF_MATCH) else {
-        return Ok(None);
-    };
-    let version = if_match.to_str().ok().and_then(|text| text.trim_matches('"').parse().ok());
-    version
-        .map(|version| Some(Expected::Version(version)))
-        .ok_or_else(|| Problem::malformed("If-Match is not one of our ETags, a version in quotes"))
+    Ok(if_match(headers)?.map(Expected::Version))
 }
 
 async fn write(

@@ -1,20 +1,15 @@
 //! The change feed: `GET /v1/changes`, a page at a time, waiting for one if it is asked to.
 
-use std::time::Duration;
-
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
+use contract::time::iso;
 use contract::{Followed, Reason, Subject};
 use serde_json::json;
 
 use crate::Server;
-use crate::json::parse_duration;
 use crate::place::Place;
 use crate::problem::{Answered, ok};
-
-/// Waiting takes no longer than this.
-const WAIT_MAX: Duration = Duration::from_secs(30);
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new().route("/v1/changes", get(changes))
@@ -22,7 +17,7 @@ pub(crate) fn routes() -> Router<Server> {
 
 /// `?prefix=&from=CURSOR&limit=&follow=10s`. Without `from`, from now on.
 async fn changes(State(server): State<Server>, place: Place) -> Answered {
-    let wait = place.query("follow").map(parse_duration).transpose()?.unwrap_or(Duration::ZERO).min(WAIT_MAX);
+    let wait = place.wait("follow")?;
     let from = place.number("from")?;
     let limit = place.limit(100)?;
     let followed = server.call(move |house| {
@@ -42,7 +37,7 @@ async fn changes(State(server): State<Server>, place: Place) -> Answered {
                 .map(|change| {
                     json!({
                         "commit": change.commit,
-                        "at": contract::runs::event::iso(change.updated_at),
+                        "at": iso(change.updated_at),
                         "kind": subject(change.subject),
                         "reason": reason(change.reason),
                         "group": change.group,

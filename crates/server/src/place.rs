@@ -1,12 +1,16 @@
 //! Where a request is: its space and branch, its group, and its session.
 
+use std::time::Duration;
+
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
+use axum::http::header::IF_MATCH;
 use axum::http::request::Parts;
 use contract::catalogue::DEFAULT_SPACE;
 use statehouse::{Cells, Records, Runs, Space, Statehouse};
 
 use crate::Server;
+use crate::json::parse_duration;
 use crate::problem::Problem;
 
 /// Names the space, unless `?space=` does.
@@ -15,6 +19,9 @@ const SPACE: &str = "statehouse-space";
 const SESSION: &str = "statehouse-session";
 const REQUEST: &str = "statehouse-request";
 const LOWEST_PENDING: &str = "statehouse-lowest-pending";
+
+/// A request that follows something waits no longer than this; then the client asks again.
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +88,16 @@ impl Place {
         self.query(name).map(number).transpose()
     }
 
+    /// A duration of the query; none is no time at all.
+    pub(crate) fn duration(&self, name: &str) -> Result<Duration, Problem> {
+        Ok(self.query(name).map(parse_duration).transpose()?.unwrap_or(Duration::ZERO))
+    }
+
+    /// How long the query lets a request wait, at most [`WAIT_MAX`].
+    pub(crate) fn wait(&self, name: &str) -> Result<Duration, Problem> {
+        Ok(self.duration(name)?.min(WAIT_MAX))
+    }
+
     /// How many rows a page has.
     pub(crate) fn limit(&self, default: usize) -> Result<usize, Problem> {
         let limit = self.number("limit")?;
@@ -117,4 +134,13 @@ fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, Problem> {
 fn number(headers: &HeaderMap, name: &str) -> Result<Option<u64>, Problem> {
     let parse = |text: String| text.parse().map_err(|_| Problem::malformed(format!("the header {name} is no number")));
     header(headers, name)?.map(parse).transpose()
+}
+
+/// The version or sequence that `If-Match` names, if it is there.
+pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let Some(given) = headers.get(IF_MATCH) else {
+        return Ok(None);
+    };
+    let number = given.to_str().ok().and_then(|text| text.trim_matches('"').parse().ok());
+    number.map(Some).ok_or_else(|| Problem::malformed("If-Match is not one of our ETags, a number in quotes"))
 }

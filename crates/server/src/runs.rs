@@ -1,25 +1,20 @@
 //! Runs: `POST GET /v1/runs/{run}/events`, the projection, lists, and the life of a run.
 
-use std::time::Duration;
-
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
-use axum::http::header;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use contract::Error;
-use contract::runs::{NewEvent, RunStatus};
+use contract::runs::{NewEvent, RunStatus, StoredEvent};
+use contract::time::iso;
 use serde_json::{Value as JsonValue, json};
 use statehouse::runs::{AppendOptions, FETCH_LIMIT, RunList};
 
 use crate::Server;
-use crate::json::{number, parse, parse_duration, parse_object, text};
-use crate::place::Place;
-use crate::problem::{Answered, Problem, ok};
-
-/// A fetch that follows waits no longer than this.
-const WAIT_MAX: Duration = Duration::from_secs(30);
+use crate::json::{number, parse, parse_object, text};
+use crate::place::{Place, if_match};
+use crate::problem::{Answered, Problem, ok, text_body};
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new().route("/v1/runs", get(list)).route("/v1/runs/{*path}", get(read).post(write))
@@ -44,7 +39,7 @@ async fn read(State(server): State<Server>, Path(path): Path<String>, place: Pla
                 false => place.runs(house).snapshot(&asked),
             });
             match snapshot.await? {
-                Some(snapshot) => ok(reparsed(&snapshot.to_json())),
+                Some(snapshot) => Ok(text_body(StatusCode::OK, snapshot.to_json())),
                 None => Err(Problem::not_found("run", &run)),
             }
         }
@@ -52,18 +47,17 @@ async fn read(State(server): State<Server>, Path(path): Path<String>, place: Pla
     }
 }
 
-fn reparsed(json: &str) -> JsonValue {
-    serde_json::from_str(json).unwrap_or(JsonValue::Null)
-}
-
 /// `?after=&limit=&follow=10s`.
 async fn events(server: &Server, run: String, place: Place) -> Answered {
     let after = place.number("after")?.unwrap_or(0);
     let limit = place.limit(FETCH_LIMIT)?;
-    let wait = place.query("follow").map(parse_duration).transpose()?.unwrap_or(Duration::ZERO).min(WAIT_MAX);
+    let wait = place.wait("follow")?;
     let fetched = server.call(move |house| place.runs(house).tail(&run, after).next(limit, wait)).await?;
-    let events: Vec<_> = fetched.events.iter().map(|event| reparsed(&event.to_json())).collect();
-    ok(json!({ "events": events, "stable_seq": fetched.stable_seq }))
+    let events: Vec<_> = fetched.events.iter().map(StoredEvent::to_json).collect();
+    Ok(text_body(
+        StatusCode::OK,
+        format!("{{\"events\":[{}],\"stable_seq\":{}}}", events.join(","), fetched.stable_seq),
+    ))
 }
 
 async fn write(
@@ -107,9 +101,8 @@ async fn append(server: &Server, run: String, place: Place, headers: &HeaderMap,
             .push(NewEvent::from_json(&event.to_string()).map_err(|rejection| Problem::from(Error::from(rejection)))?);
     }
     let mut options = AppendOptions::run_type(place.query("type").unwrap_or_default());
-    if let Some(expected) = headers.get(header::IF_MATCH) {
-        let last = expected.to_str().ok().and_then(|text| text.trim_matches('"').parse().ok());
-        options = options.expecting(last.ok_or_else(|| Problem::malformed("If-Match is no sequence in quotes"))?);
+    if let Some(last) = if_match(headers)? {
+        options = options.expecting(last);
     }
     let results = server.call(move |house| place.runs(house).append_all(&run, &events, &options)).await?;
     let results: Vec<_> = results
@@ -137,7 +130,7 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
         list.statuses = vec![status.ok_or_else(|| Problem::malformed("?status= is no status of a run"))?];
     }
     list.run_type = place.query("type").map(str::to_owned);
-    list.quiet_for = place.query("stalled").map(parse_duration).transpose()?.unwrap_or(Duration::ZERO);
+    list.quiet_for = place.duration("stalled")?;
     list.limit = place.limit(100)?;
     let found = server.call(move |house| place.runs(house).list(&list)).await?;
     let runs: Vec<_> = found
@@ -149,7 +142,7 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
                 "type": run.run_type,
                 "status": run.status.name(),
                 "lastEventSeq": run.last_seq,
-                "lastEventAt": contract::runs::event::iso(run.last_event_us),
+                "lastEventAt": iso(run.last_event_us),
             })
         })
         .collect();

@@ -12,12 +12,9 @@ use serde_json::{Value as JsonValue, json};
 use statehouse::sessions::{Delivery, LifeState, SessionOptions};
 
 use crate::Server;
-use crate::json::{duration, number, parse_duration, parse_object, to_json};
+use crate::json::{duration, number, parse_object, to_json};
 use crate::place::Place;
 use crate::problem::{Answered, Problem, body, done, ok};
-
-/// Waiting for a push takes no longer than this.
-const WAIT_MAX: Duration = Duration::from_secs(30);
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new()
@@ -81,7 +78,7 @@ async fn close(State(server): State<Server>, Path(id): Path<u64>) -> Answered {
 
 /// `?wait=10s&limit=`: the pushes that are not acknowledged, from the first on; waits for one if there is none.
 async fn pushes(State(server): State<Server>, Path(id): Path<u64>, place: Place) -> Answered {
-    let wait = place.query("wait").map(parse_duration).transpose()?.unwrap_or(Duration::ZERO).min(WAIT_MAX);
+    let wait = place.wait("wait")?;
     let limit = place.limit(100)?;
     let pushes = server.call(move |house| {
         let mut deliveries = house.sessions().deliveries(id)?;

@@ -4,6 +4,7 @@ use serde_json::{Map, Value as JsonValue};
 
 use crate::error::Rejection;
 use crate::limits::{EVENT_KEY_BYTES_MAX, EVENT_TEXT_BYTES_MAX};
+use crate::time::iso;
 use crate::value::Json;
 
 /// An event to be appended. Its sequence and the time of its commit are the store's to give.
@@ -185,26 +186,16 @@ impl StoredEvent {
         put("engineAttemptId", text(&event.engine_attempt_id));
         put("logicalAttemptId", text(&event.logical_attempt_id));
         put("eventType", Some(event.event_type.clone().into()));
-        put("eventData", Some(parsed(&event.data)));
+        put("eventData", Some(event.data.parsed()));
         put("idempotencyKey", Some(event.idempotency_key.clone().into()));
         put("emittedAt", Some(event.emitted_at.clone().into()));
         put("persistedAt", Some(iso(self.persisted_at).into()));
         put("adapterVersion", text(&event.adapter_version));
-        put("engineRunRef", event.engine_run_ref.as_ref().map(parsed));
+        put("engineRunRef", event.engine_run_ref.as_ref().map(Json::parsed));
         put("causedBySignalId", text(&event.caused_by_signal_id));
         put("parentEventId", text(&event.parent_event_id));
         JsonValue::Object(json).to_string()
     }
-}
-
-fn parsed(json: &Json) -> JsonValue {
-    serde_json::from_str(json.as_str()).unwrap_or(JsonValue::Null)
-}
-
-/// A time in µs since 1970 as ISO 8601 in UTC.
-pub fn iso(us: u64) -> String {
-    let timestamp = i64::try_from(us).ok().and_then(|us| jiff::Timestamp::from_microsecond(us).ok());
-    timestamp.unwrap_or(jiff::Timestamp::MAX).to_string()
 }
 
 /// The id of an event that came without one: a UUID of version 8, the same wherever it is read.

@@ -192,7 +192,7 @@ impl RunSnapshot {
         json.insert("status".into(), self.status.name().into());
         json.insert("lastEventSeq".into(), self.last_event_seq.into());
         json.insert("steps".into(), self.steps.iter().map(StepSnapshot::json).collect());
-        json.insert("artifacts".into(), self.artifacts.iter().map(parsed).collect());
+        json.insert("artifacts".into(), self.artifacts.iter().map(Json::parsed).collect());
         put(&mut json, "startedAt", self.started_at.clone());
         put(&mut json, "completedAt", self.completed_at.clone());
         put(&mut json, "totalDurationMs", self.total_duration_ms);
@@ -212,10 +212,6 @@ fn put(json: &mut Map<String, JsonValue>, name: &str, value: Option<impl Into<Js
     if let Some(value) = value {
         json.insert(name.to_owned(), value.into());
     }
-}
-
-fn parsed(json: &Json) -> JsonValue {
-    serde_json::from_str(json.as_str()).unwrap_or(JsonValue::Null)
 }
 
 impl StepSnapshot {
@@ -244,7 +240,7 @@ impl StepSnapshot {
         put(&mut json, "engineAttemptId", self.engine_attempt_id.clone());
         put(&mut json, "startedAt", self.started_at.clone());
         put(&mut json, "completedAt", self.completed_at.clone());
-        json.insert("artifacts".into(), self.artifacts.iter().map(parsed).collect());
+        json.insert("artifacts".into(), self.artifacts.iter().map(Json::parsed).collect());
         if let Some(error) = &self.error {
             let mut found = Map::new();
             found.insert("code".into(), error.code.clone().into());
