@@ -15,6 +15,7 @@ mod serial;
 mod sessions;
 mod sizes;
 mod stretches;
+mod tally;
 
 use std::process::ExitCode;
 

@@ -9,6 +9,7 @@
 //! below S1 (a restart finds a whole flush) and S2 (a view never changes).
 //! Keeps: the same seed gives the same operations; threads decide only when things happen, never which.
 
+pub(crate) mod again;
 mod command;
 pub(crate) mod compare;
 mod generator;
@@ -21,13 +22,11 @@ mod tally;
 
 use std::time::Instant;
 
-use testkit::random::Random;
-
 use tally::{Tally, sum};
 use testkit::arguments::Arguments;
 use testkit::report::Report;
 
-use crate::stretches::run_all;
+use crate::stretches::{print_failures, run_all, seed_of};
 
 /// Operations of a stretch at the level of the kernel.
 const KERNEL_STRETCH: u64 = 10_000;
@@ -54,18 +53,13 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let numbers: Vec<u64> = stretches.iter().map(|stretch| stretch.number).collect();
     let failures = run_all(&numbers, |number| {
         let stretch = stretches.iter().find(|stretch| stretch.number == number).expect("one of the plan");
-        let seed = Random::new(seed ^ (number + 1).wrapping_mul(0x9e37_79b9)).next();
+        let seed = seed_of(seed, number);
         match stretch.level {
             Level::Kernel => kernel_level::run(seed, stretch.operations, &tally),
             Level::Library => library_level::run(seed, stretch.operations, &tally),
         }
     });
-    for (number, what) in &failures {
-        println!("\nmodel: FAILED in stretch {number}, after {} operations in all", sum(&tally.operations));
-        println!("  {what}");
-        let command = "cargo run --profile stress -p sim --";
-        println!("replay: {command} model --seed {seed} --ops {operations} --stretch {number}\n");
-    }
+    print_failures("model", seed, operations, &failures);
     println!(
         "model: {} operations in {} entries, {} rejections, {} interactive transactions with {} conflicts",
         sum(&tally.operations),

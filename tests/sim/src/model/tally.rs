@@ -1,6 +1,8 @@
 //! What a run has done so far.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+
+pub(crate) use crate::tally::{add, sum};
 
 /// Counts, shared by the threads of a run.
 #[derive(Default)]
@@ -16,14 +18,4 @@ pub(crate) struct Tally {
     pub(crate) transactions: AtomicU64,
     pub(crate) replayed: AtomicU64,
     pub(crate) replayed_from_image: AtomicU64,
-}
-
-/// Adds to a count.
-pub(crate) fn add(count: &AtomicU64, more: u64) {
-    count.fetch_add(more, Ordering::Relaxed);
-}
-
-/// Reads a count.
-pub(crate) fn sum(count: &AtomicU64) -> u64 {
-    count.load(Ordering::Relaxed)
 }

@@ -24,7 +24,6 @@ use std::time::Instant;
 
 use tally::{Tally, sum};
 use testkit::arguments::Arguments;
-use testkit::random::Random;
 use testkit::report::Report;
 
 use crate::stretches;
@@ -39,21 +38,13 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let operations = arguments.number("ops", 60_000);
     println!("records-model: seed {seed}, {operations} operations");
     let started = Instant::now();
-    let mut numbers: Vec<u64> = (0..operations.div_ceil(STRETCH)).collect();
-    if arguments.flag("stretch") {
-        numbers = vec![arguments.number("stretch", 0)];
-    }
+    let numbers = stretches::numbers(arguments, operations, STRETCH);
     let judges = if arguments.flag("checks-alone") { Judges::ChecksAlone } else { Judges::All };
     let tally = Tally::default();
     let failures = stretches::run_all(&numbers, |number| {
-        let seed = Random::new(seed ^ (number + 1).wrapping_mul(0x9e37_79b9)).next();
-        stretch::run(seed, STRETCH.min(operations - number * STRETCH), judges, &tally)
+        stretch::run(stretches::seed_of(seed, number), STRETCH.min(operations - number * STRETCH), judges, &tally)
     });
-    for (number, what) in &failures {
-        println!("\nrecords-model: FAILED in stretch {number}\n  {what}");
-        let command = "cargo run --profile stress -p sim --";
-        println!("replay: {command} records-model --seed {seed} --ops {operations} --stretch {number}\n");
-    }
+    stretches::print_failures("records-model", seed, operations, &failures);
     println!(
         "records-model: {} commands in {} entries, {} rejections, {} claims answered, {} rescues, {} expiries",
         sum(&tally.operations),

@@ -28,7 +28,6 @@ mod tally;
 use std::time::Instant;
 
 use testkit::arguments::Arguments;
-use testkit::random::Random;
 use testkit::report::Report;
 
 use crate::stretches;
@@ -47,21 +46,14 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let commands = arguments.number("ops", 60_000);
     println!("sessions-model: seed {seed}, {commands} commands");
     let started = Instant::now();
-    let mut numbers: Vec<u64> = (0..commands.div_ceil(STRETCH)).collect();
+    let numbers = stretches::numbers(arguments, commands, STRETCH);
     let is_part = arguments.flag("stretch");
-    if is_part {
-        numbers = vec![arguments.number("stretch", 0)];
-    }
     let tally = Tally::default();
     let failures = stretches::run_all(&numbers, |number| {
         let commands = STRETCH.min(commands.saturating_sub(number * STRETCH));
-        stretch::run(seed_of(seed, number), commands, Purpose::Check, &tally)
+        stretch::run(stretches::seed_of(seed, number), commands, Purpose::Check, &tally)
     });
-    for (number, what) in &failures {
-        println!("\nsessions-model: FAILED in stretch {number}\n  {what}");
-        let command = "cargo run --profile stress -p sim --";
-        println!("replay: {command} sessions-model --seed {seed} --ops {commands} --stretch {number}\n");
-    }
+    stretches::print_failures("sessions-model", seed, commands, &failures);
     println!(
         "sessions-model: {} commands in {} entries, {} requests executed once, {} answered again",
         sum(&tally.commands),
@@ -102,14 +94,10 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
 fn find_canary(seed: u64) -> bool {
     let numbers: Vec<u64> = (0..CANARY_STRETCHES).collect();
     let failures = stretches::run_all(&numbers, |number| {
-        stretch::run(seed_of(!seed, number), STRETCH, Purpose::FindCanary, &Tally::default())
+        stretch::run(stretches::seed_of(!seed, number), STRETCH, Purpose::FindCanary, &Tally::default())
     });
     for (number, what) in &failures {
         println!("sessions-model: with images that forget answers, in stretch {number}: {what}");
     }
     failures.iter().any(|(_, what)| what.starts_with("(1)") || what.starts_with("(2)"))
-}
-
-fn seed_of(seed: u64, stretch: u64) -> u64 {
-    Random::new(seed ^ (stretch + 1).wrapping_mul(0x9e37_79b9)).next()
 }

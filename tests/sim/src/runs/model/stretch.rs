@@ -19,6 +19,7 @@ use super::generator::{Generator, Habits};
 use super::reference::{Expected, Reference};
 use super::rows;
 use super::tally::{Tally, add};
+use crate::model::again::apply_again;
 use crate::model::compare::same;
 use crate::model::instance::{Instance, Plan, text};
 
@@ -281,23 +282,7 @@ impl Stretch<'_> {
     /// Applies the same entries again: with the kernel loaded anew at random, and with an image in the middle.
     fn again(mut self, buckets: Buckets) -> Result<(), String> {
         let (image, _) = self.instance.image()?;
-        let middle = self.random.index(self.entries.len());
-        let reload_one_in = self.random.pick(&[1, 5, 50, u64::MAX]);
-        let plan = Plan::draw(&mut self.random);
-        let mut twin = Instance::genesis(&plan, Keys::new(12_345, 0), buckets)?;
-        for (number, (entry, hash)) in self.entries.iter().zip(&self.hashes).enumerate() {
-            twin.apply(entry)?;
-            same(|| format!("the hash after entry {}, applied again", number + 1), &twin.kernel.applied().hash, hash)?;
-            if number == middle {
-                let plan = Plan::draw(&mut self.random);
-                twin = Instance::restore(&plan, Keys::new(77, 0), &twin.image()?.0)?;
-            } else if self.random.one_in(reload_one_in) {
-                twin.reload()?;
-            }
-        }
-        if twin.image()?.0 != image {
-            return Err("the same entries gave another image".into());
-        }
+        apply_again(&mut self.random, &self.entries, &self.hashes, buckets, &image)?;
         add(&self.tally.replayed, self.entries.len() as u64);
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! What the model test of runs has done so far.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+
+pub(crate) use crate::tally::{add, sum};
 
 /// Counts, shared by the threads of a run.
 #[derive(Default)]
@@ -18,14 +20,4 @@ pub(crate) struct Tally {
     pub(crate) reloads: AtomicU64,
     pub(crate) images: AtomicU64,
     pub(crate) replayed: AtomicU64,
-}
-
-/// Adds to a count.
-pub(crate) fn add(count: &AtomicU64, more: u64) {
-    count.fetch_add(more, Ordering::Relaxed);
-}
-
-/// Reads a count.
-pub(crate) fn sum(count: &AtomicU64) -> u64 {
-    count.load(Ordering::Relaxed)
 }

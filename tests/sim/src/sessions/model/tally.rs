@@ -1,6 +1,8 @@
 //! What a run has done so far.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+
+pub(super) use crate::tally::{add, sum};
 
 /// Counts, shared by the threads of a run.
 #[derive(Default)]
@@ -15,14 +17,4 @@ pub(super) struct Tally {
     pub(super) checks: AtomicU64,
     pub(super) restarts: AtomicU64,
     pub(super) images: AtomicU64,
-}
-
-/// Adds to a count.
-pub(super) fn add(count: &AtomicU64, more: u64) {
-    count.fetch_add(more, Ordering::Relaxed);
-}
-
-/// Reads a count.
-pub(super) fn sum(count: &AtomicU64) -> u64 {
-    count.load(Ordering::Relaxed)
 }

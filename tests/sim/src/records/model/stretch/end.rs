@@ -1,12 +1,12 @@
 //! The end of a stretch: everything that is due is done, and the same entries are applied again.
 
-use kernel::{Body, Buckets, Keys};
+use kernel::{Body, Buckets};
 
 use super::super::generator::{Drawn, encode};
 use super::super::tally::add;
 use super::Stretch;
-use crate::model::compare::same;
-use crate::model::instance::{Instance, Plan, text};
+use crate::model::again::apply_again;
+use crate::model::instance::text;
 
 /// Ticks after which nothing may be due.
 const TICKS_MAX: u32 = 100_000;
@@ -36,25 +36,7 @@ impl Stretch<'_> {
     /// Applies the same entries again: with the kernel loaded anew at random, and with an image in the middle.
     pub(super) fn again(mut self, buckets: Buckets) -> Result<(), String> {
         let (image, _) = self.instance.image()?;
-        let middle = self.random.index(self.entries.len());
-        let reload_one_in = self.random.pick(&[1, 5, 50, u64::MAX]);
-        let plan = Plan::draw(&mut self.random);
-        let mut twin = Instance::genesis(&plan, Keys::new(12_345, 0), buckets)?;
-        for (number, (entry, hash)) in self.entries.iter().zip(&self.hashes).enumerate() {
-            twin.apply(entry)?;
-            same(|| format!("the hash after entry {}, applied again", number + 1), &twin.kernel.applied().hash, hash)?;
-            if number == middle {
-                let plan = Plan::draw(&mut self.random);
-                twin = Instance::restore(&plan, Keys::new(77, 0), &twin.image()?.0)?;
-            } else if self.random.one_in(reload_one_in) {
-                twin.reload()?;
-            } else if self.random.one_in(60) {
-                twin.flush()?;
-            }
-        }
-        if twin.image()?.0 != image {
-            return Err("the same entries gave another image".into());
-        }
+        apply_again(&mut self.random, &self.entries, &self.hashes, buckets, &image)?;
         add(&self.tally.replayed, self.entries.len() as u64);
         Ok(())
     }
