@@ -11,6 +11,7 @@ mod clean_clone;
 mod figures;
 mod records;
 mod runs;
+mod server;
 mod sessions;
 
 use std::io::{self, Write};
@@ -20,7 +21,7 @@ use crate::process::cargo;
 use figures::{Figure, Report};
 
 /// Every topic, in the order in which they were built.
-const TOPICS: &[Topic] = &[cells::TOPIC, records::TOPIC, sessions::TOPIC, runs::TOPIC];
+const TOPICS: &[Topic] = &[cells::TOPIC, records::TOPIC, sessions::TOPIC, runs::TOPIC, server::TOPIC];
 
 /// The deterministic and crash tests: optimised, with debug assertions.
 const SIM: &str = "run --profile stress -p sim --";

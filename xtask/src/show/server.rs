@@ -1,0 +1,9 @@
+//! The topic `server`: every contract over HTTP, limits, the command line, backups, and what a crash leaves.
+//!
+//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: is
+//! the only place that says what a program's arguments mean; the program does.
+
+use super::Topic;
+
+/// The table.
+pub(super) const TOPIC: Topic = Topic { name: "server", items: &[] };
