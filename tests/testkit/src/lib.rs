@@ -5,6 +5,7 @@
 //! - [`kv`]: the duties of `kv::Store` and `kv::View`.
 //! - [`random`]: the seeded random numbers that all randomised tests draw from.
 //! - [`run_store`]: the contract of runs.
+//! - [`server_process`]: a server in a process of its own.
 //! - [`session_store`]: the contract of sessions.
 //! - [`state_store`]: the portable contract of records.
 //!
@@ -16,5 +17,6 @@ pub mod kv;
 pub mod random;
 pub mod report;
 pub mod run_store;
+pub mod server_process;
 pub mod session_store;
 pub mod state_store;
