@@ -14,6 +14,7 @@ pub mod changes;
 pub mod claims;
 pub mod health;
 mod json;
+mod members;
 mod place;
 pub mod problem;
 pub mod records;

@@ -5,6 +5,8 @@ use axum::response::{IntoResponse, Response};
 use contract::{Error, FailureKind, Outcome, Rejection};
 use serde_json::{Map, Value as JsonValue, json};
 
+use crate::members::members;
+
 /// A refusal.
 #[derive(Debug)]
 pub struct Problem {
@@ -41,7 +43,7 @@ impl Problem {
             None => "it does not exist".to_owned(),
         };
         let mut problem = Self::new(StatusCode::PRECONDITION_FAILED, "SH-1003", detail);
-        problem.more.insert("current".into(), current.into());
+        problem.more.insert("current_version".into(), current.into());
         problem
     }
 }
@@ -85,13 +87,10 @@ impl From<Error> for Problem {
         problem.more.insert("retryable".into(), error.retryable().into());
         let outcome = if error.outcome() == Outcome::Unknown { "unknown" } else { "not_applied" };
         problem.more.insert("outcome".into(), outcome.into());
-        if let Error::Rejected(Rejection::Fenced { attempt, holder, state, .. }) = &error {
-            problem.more.insert("attempt".into(), (*attempt).into());
-            problem.more.insert("holder".into(), holder.clone().into());
-            problem.more.insert("state".into(), state.clone().into());
-        }
-        if let Error::Rejected(Rejection::SequenceConflict { last, .. }) = &error {
-            problem.more.insert("last".into(), (*last).into());
+        if let Error::Rejected(rejection) = &error
+            && let JsonValue::Object(mut members) = members(rejection)
+        {
+            problem.more.append(&mut members);
         }
         problem
     }
