@@ -37,14 +37,8 @@ impl Problem {
     }
 
     /// What `If-Match` or `If-None-Match` said is not the case.
-    pub(crate) fn precondition(current: Option<u64>) -> Self {
-        let detail = match current {
-            Some(version) => format!("it is at version {version}"),
-            None => "it does not exist".to_owned(),
-        };
-        let mut problem = Self::new(StatusCode::PRECONDITION_FAILED, "SH-1003", detail);
-        problem.more.insert("current_version".into(), current.into());
-        problem
+    pub(crate) fn precondition(rejection: Rejection) -> Self {
+        Self { status: StatusCode::PRECONDITION_FAILED, ..Error::from(rejection).into() }
     }
 }
 
@@ -115,6 +109,14 @@ impl IntoResponse for Problem {
 
 pub(crate) async fn no_such_route() -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "SH-1032", "there is no such route; everything is under /v1")
+}
+
+/// A path that ends before the name: what is said of any other name that is not allowed.
+pub(crate) async fn no_name(check: fn(&str) -> Result<(), Rejection>) -> Problem {
+    match check("") {
+        Err(rejection) => Error::from(rejection).into(),
+        Ok(()) => no_such_route().await,
+    }
 }
 
 pub(crate) async fn no_such_method() -> Problem {
