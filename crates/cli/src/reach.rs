@@ -15,30 +15,31 @@ use crate::exit::Failure;
 /// Where a server listens if nothing is said.
 pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:7420";
 
-/// Flags of every command that reaches a store.
+/// Flags of every command that reaches a store. They have ids of their own: a verb may have an argument with the same name, and
+/// a flag that holds for all verbs is otherwise taken for it.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Where")]
 pub(crate) struct Reach {
     /// The server; also STATEHOUSE_URL.
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(id = "where-url", long = "url", global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// A directory to open instead of asking a server; also STATEHOUSE_DATA.
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(id = "where-data", long = "data", global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// A context of `statehouse ctx`.
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(id = "where-context", long = "context", global = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
     /// The space; `default` if left out.
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(id = "where-space", long = "space", global = true, value_name = "NAME")]
     pub(crate) space: Option<String>,
     /// The branch; `main` if left out.
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(id = "where-branch", long = "branch", global = true, value_name = "NAME")]
     pub(crate) branch: Option<String>,
     /// The group; left out, a thing is a group of its own name.
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(id = "where-group", long = "group", global = true, value_name = "NAME")]
     pub(crate) group: Option<String>,
     /// How long an answer may take.
-    #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    #[arg(id = "where-timeout", long = "timeout", global = true, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) timeout: Duration,
 }
 
