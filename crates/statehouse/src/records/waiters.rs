@@ -91,6 +91,11 @@ impl Waiters {
         }
     }
 
+    /// How many wait.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
     /// Wakes everyone: nothing will become ready any more.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
