@@ -104,6 +104,11 @@ impl Waiters {
         tasks.into_iter().for_each(Waker::wake);
     }
 
+    /// How many wait.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
     /// Wakes everyone: nothing will become ready any more.
     pub(crate) fn close(&self) {
         let mut state = self.lock();

@@ -46,6 +46,14 @@ impl Life {
         Self { last_contact_us: now.cluster_us, timeout_us, connections: 0, waiting: 0, seen, ending: false }
     }
 
+    fn state(&self) -> LifeState {
+        match (self.connections > 0, self.seen) {
+            (true, _) => LifeState::Connected,
+            (false, true) => LifeState::Disconnected,
+            (false, false) => LifeState::Pending,
+        }
+    }
+
     fn deadline_us(&self) -> u64 {
         // One that does not take its pushes has no time at all, whatever it waits for.
         match self.waiting > 0 && self.timeout_us > 0 {
@@ -69,6 +77,34 @@ struct Lives {
     /// Those who wait for pushes.
     listeners: BTreeMap<u64, Vec<Arc<Bell>>>,
     closing: bool,
+    ended: EndedSessions,
+    pushes_waiting: u64,
+}
+
+/// How sessions have ended since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EndedSessions {
+    /// Their clients closed them.
+    pub closed: u64,
+    /// Their clients were not heard of in time.
+    pub timed_out: u64,
+    /// They did not take their pushes.
+    pub overrun: u64,
+}
+
+/// How sessions are doing now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LivingSessions {
+    /// Created, and their clients have not been seen yet.
+    pub pending: u64,
+    /// Their clients are there.
+    pub connected: u64,
+    /// Their clients are not there.
+    pub disconnected: u64,
+    /// Pushes that wait to be acknowledged.
+    pub pushes_waiting: u64,
 }
 
 /// Rings when a session has got a push, or has ended.
@@ -129,6 +165,9 @@ impl Keeper {
             lives.by_session.insert(session, Life::new(now, timeout_us, true));
         }
         lives.next_deadline_us = 0;
+        lives.ended = EndedSessions::default();
+        let waiting = session::pushes::waiting(view, &keys().sessions());
+        lives.pushes_waiting = waiting.map_err(|halt| from_halt(&halt))?;
         Ok(())
     }
 
@@ -150,8 +189,14 @@ impl Keeper {
             }
         }
         for session in &sessions.expired {
-            lives.by_session.remove(session);
+            let ended = lives.by_session.remove(session);
+            match ended {
+                Some(life) if life.timeout_us == 0 => lives.ended.overrun += 1,
+                Some(life) if life.ending => lives.ended.timed_out += 1,
+                _ => lives.ended.closed += 1,
+            }
         }
+        lives.pushes_waiting = lives.pushes_waiting.saturating_add_signed(sessions.pushes);
         for session in sessions.expired.iter().chain(&sessions.pushed).chain(&sessions.broken) {
             for bell in lives.listeners.get(session).into_iter().flatten() {
                 bell.ring();
@@ -202,10 +247,22 @@ impl Keeper {
     pub(crate) fn state(&self, session: u64) -> LifeState {
         match self.lock().by_session.get(&session) {
             None => LifeState::Expired,
-            Some(life) if life.connections > 0 => LifeState::Connected,
-            Some(life) if life.seen => LifeState::Disconnected,
-            Some(_) => LifeState::Pending,
+            Some(life) => life.state(),
         }
+    }
+
+    /// How sessions are doing, and how those that have ended did.
+    pub(crate) fn census(&self) -> (LivingSessions, EndedSessions) {
+        let lives = self.lock();
+        let mut living = LivingSessions { pushes_waiting: lives.pushes_waiting, ..LivingSessions::default() };
+        for life in lives.by_session.values() {
+            match life.state() {
+                LifeState::Connected => living.connected += 1,
+                LifeState::Disconnected => living.disconnected += 1,
+                _ => living.pending += 1,
+            }
+        }
+        (living, lives.ended)
     }
 
     /// Takes some sessions whose time is over, to be ended now. Those that are given stay so until

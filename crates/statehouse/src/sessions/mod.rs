@@ -28,7 +28,7 @@ pub use ::session::{Command, NewSession, Pushes, Refused, UserCall, UserMachine,
 pub use contract::sessions::{PushedRequest, SessionStore};
 pub use deliveries::{Deliveries, Delivery, SubscriptionId};
 pub use hosted::{MachineGroup, MachineHandle};
-pub use keeper::LifeState;
+pub use keeper::{EndedSessions, LifeState, LivingSessions};
 pub use portable::PortableSessions;
 pub use session::Session;
 
