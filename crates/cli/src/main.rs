@@ -4,6 +4,7 @@
 //!
 //! Exit codes: 0 done, 1 something failed, 2 the command line is wrong.
 
+pub(crate) mod config;
 mod serve;
 
 use std::process::ExitCode;

@@ -14,6 +14,7 @@ pub mod changes;
 pub mod claims;
 pub mod health;
 mod json;
+pub mod limits;
 mod place;
 pub mod problem;
 pub mod records;
