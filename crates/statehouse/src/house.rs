@@ -127,6 +127,12 @@ impl Statehouse {
         change(&self.shard, CatalogueChange::SetLimits(limits))
     }
 
+    /// The identity of the directory, drawn at random when it was made. One that was restored or imported has its own: a
+    /// cursor or a commit number of one store means nothing in another.
+    pub fn id(&self) -> u64 {
+        self.shard.id()
+    }
+
     /// How it is doing.
     pub fn status(&self) -> Result<Status, Error> {
         let (view, _) = self.shard.view()?;

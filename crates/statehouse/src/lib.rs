@@ -24,6 +24,7 @@
 //! - [`Group`]: what is stored and committed together; [`Transaction`] on it.
 //! - [`Changes`]: what every command changed, followed by a cursor; [`Watch`]: a list of cells, then what changes.
 //! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
+//! - [`backup`]: everything as one file, checked, and made a store again.
 //! - [`seed`]: the state primitive's commands and outputs.
 //!
 //! Every call says no by [`Error`]: a rejection is an answer, a failure is the environment.
@@ -34,6 +35,7 @@ mod answers;
 mod apply;
 mod arrivals;
 mod background;
+pub mod backup;
 mod branches;
 mod cells;
 mod changes;
@@ -58,6 +60,7 @@ mod shard;
 mod shared;
 mod timer;
 mod transaction;
+mod transfer;
 mod walker;
 mod watch;
 
@@ -84,4 +87,5 @@ pub use records::Records;
 pub use runs::Runs;
 pub use sessions::{Session, Sessions};
 pub use transaction::{Committed, Isolation, Transaction};
+pub use transfer::{Progress, TransferError, hex};
 pub use watch::Watch;
