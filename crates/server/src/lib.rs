@@ -4,11 +4,13 @@
 //! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
 //! - `place`: in which space, branch and group a request is, and in which session. `json`: values as JSON.
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
+//! - [`backup`]: everything as one file. [`streamed`]: answers that are written while they are sent.
 //! - [`health`]: whether it lives, is ready, and how it is doing.
 //!
 //! Keeps: nothing of its own; whatever is answered is what the contracts answer. Calls of the store run on threads that
 //! may wait, never on those that serve connections.
 
+pub mod backup;
 pub mod cells;
 pub mod changes;
 pub mod claims;
@@ -19,6 +21,7 @@ pub mod problem;
 pub mod records;
 pub mod runs;
 pub mod sessions;
+pub mod streamed;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -41,12 +44,18 @@ pub const BODY_BYTES_MAX: usize = 4 << 20;
 pub struct Server {
     house: Statehouse,
     ready: Arc<AtomicBool>,
+    backups: backup::Backups,
 }
 
 impl Server {
     /// A server over an open directory.
     pub fn new(house: Statehouse) -> Self {
-        Self { house, ready: Arc::new(AtomicBool::new(true)) }
+        Self { house, ready: Arc::new(AtomicBool::new(true)), backups: backup::Backups::default() }
+    }
+
+    /// What is known of backups.
+    pub fn backups(&self) -> &backup::Backups {
+        &self.backups
     }
 
     /// Runs a call of the store where it may wait.
@@ -69,6 +78,7 @@ pub fn router(server: Server) -> Router {
         .merge(runs::routes())
         .merge(sessions::routes())
         .merge(changes::routes())
+        .merge(backup::routes())
         .merge(health::routes())
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
