@@ -4,17 +4,24 @@
 //! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
 //! - `place`: in which space, branch and group a request is, and in which session. `json`: values as JSON.
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
+//! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
+//!   [`limits`]: every bound by name. [`load`]: what is used of them.
 //! - [`health`]: whether it lives, is ready, and how it is doing.
 //!
 //! Keeps: nothing of its own; whatever is answered is what the contracts answer. Calls of the store run on threads that
 //! may wait, never on those that serve connections.
 
+mod admission;
+mod answer;
 pub mod cells;
 pub mod changes;
 pub mod claims;
+mod connections;
+mod guarded;
 pub mod health;
 mod json;
 pub mod limits;
+pub mod load;
 mod place;
 pub mod problem;
 pub mod records;
@@ -25,6 +32,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -32,10 +40,16 @@ use contract::Error;
 use statehouse::Statehouse;
 use tokio::net::TcpListener;
 
+use tokio_util::sync::CancellationToken;
+
+use admission::Admission;
+use connections::{Connections, drained};
+use limits::ServerLimits;
+use load::Load;
 use problem::Problem;
 
-/// Bytes of one request's body.
-pub const BODY_BYTES_MAX: usize = 4 << 20;
+/// How long requests that wait for something have to be answered when the directory was closed under them.
+const WAITS_END_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// What every handler sees.
 #[derive(Clone)]
@@ -73,7 +87,8 @@ pub fn router(server: Server) -> Router {
         .merge(health::routes())
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        // Bodies come here whole, and within the limits of whoever serves; see `admission`.
+        .layer(DefaultBodyLimit::disable())
         .with_state(server)
 }
 
@@ -102,16 +117,52 @@ pub async fn serve(
     house: Statehouse,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
+    serve_within(listener, house, ServerLimits::default(), stop).await
+}
+
+/// [`serve`] within other limits.
+pub async fn serve_within(
+    listener: TcpListener,
+    house: Statehouse,
+    limits: ServerLimits,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    // Connections inherit it.
+    socket2::SockRef::from(&listener).set_send_buffer_size(limits.send_buffer_bytes_max)?;
+    let limits = Arc::new(limits);
+    let load = Arc::new(Load::new(&limits));
     let server = Server::new(house.clone());
     let ready = server.ready.clone();
-    let stop = async move {
-        stop.await;
-        ready.store(false, Ordering::Release);
+    let stopping = CancellationToken::new();
+    let admission = Admission::new(router(server), limits.clone(), load.clone(), stopping.clone());
+    let connections = Connections::new(limits.clone(), load.clone(), Arc::new(admission), stopping.clone());
+    tracing::info!(address = %listener.local_addr()?, "ready");
+    connections.accept(&listener, stop).await;
+
+    ready.store(false, Ordering::Release);
+    stopping.cancel();
+    tracing::info!(connections = load.connections.used(), requests = load.requests.used(), "draining");
+    let tracker = connections.tracker.clone();
+    tracker.close();
+    let deadline = tokio::time::Instant::now() + limits.drain_time_max;
+    // Who asks meanwhile is told that the server stops.
+    let ended = async {
+        drained(&tracker, &load, deadline).await;
+        // This also ends the waits of requests that wait for something.
+        let closed = tokio::task::spawn_blocking(move || house.close()).await;
+        let answered = tokio::time::timeout(WAITS_END_TIME_MAX, tracker.wait()).await;
+        (closed, answered.is_err())
     };
-    axum::serve(listener, router(server)).with_graceful_shutdown(stop).await?;
-    let closed = tokio::task::spawn_blocking(move || house.close()).await;
+    let (closed, unanswered) = tokio::select! {
+        ended = ended => ended,
+        () = connections.accept(&listener, std::future::pending()) => return Ok(()),
+    };
+    if unanswered {
+        tracing::warn!(connections = tracker.len(), "not all were answered within drain_time_max");
+    }
     if let Ok(Err(error)) = closed {
         tracing::error!(%error, "closing failed; the journal will be replayed at the next opening");
     }
+    tracing::info!("stopped");
     Ok(())
 }
