@@ -77,6 +77,7 @@ impl From<Error> for Problem {
         let status = match &error {
             Error::Rejected(rejection) => status_of(rejection),
             Error::Failed(failure) if failure.kind == FailureKind::Busy => StatusCode::TOO_MANY_REQUESTS,
+            Error::Failed(failure) if failure.kind == FailureKind::DiskLow => StatusCode::INSUFFICIENT_STORAGE,
             Error::Failed(failure) if failure.outcome == Outcome::Unknown => StatusCode::GATEWAY_TIMEOUT,
             Error::Failed(failure) if failure.kind == FailureKind::Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::SERVICE_UNAVAILABLE,

@@ -40,6 +40,7 @@ mod changes;
 mod clock;
 mod commit;
 mod directory;
+mod disk;
 mod error;
 mod group;
 mod house;
@@ -73,6 +74,7 @@ pub use contract::{
     History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, Outcome, Reason, Rejection,
     Retention, Subject, Swapped, Value, Versioned, Written,
 };
+pub use disk::{DiskReserve, DiskSpace};
 pub use group::Group;
 pub use house::{Space, Statehouse, Status};
 pub use imager::ImagePlan;
