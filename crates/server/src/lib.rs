@@ -4,8 +4,9 @@
 //! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
 //! - `place`: in which space, branch and group a request is, and in which session. `json`: values as JSON.
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
+//! - [`machines`]: commands to machines that users bring.
 //! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
-//!   [`limits`]: every bound by name. [`load`]: what is used of them.
+//!   [`limits`]: every bound by name. [`load`]: what is used of them. [`serving`]: from the start to the stop.
 //! - [`health`]: whether it lives, is ready, and how it is doing.
 //!
 //! Keeps: nothing of its own; whatever is answered is what the contracts answer. Calls of the store run on threads that
@@ -22,46 +23,61 @@ pub mod health;
 mod json;
 pub mod limits;
 pub mod load;
+pub mod machines;
+mod members;
 mod place;
 pub mod problem;
 pub mod records;
 pub mod runs;
+pub mod serving;
 pub mod sessions;
 
-use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use contract::Error;
 use statehouse::Statehouse;
-use tokio::net::TcpListener;
 
-use tokio_util::sync::CancellationToken;
-
-use admission::Admission;
-use connections::{Connections, drained};
 use limits::ServerLimits;
 use load::Load;
 use problem::Problem;
-
-/// How long requests that wait for something have to be answered when the directory was closed under them.
-const WAITS_END_TIME_MAX: Duration = Duration::from_secs(1);
+pub use serving::{ServeError, listen, serve, serve_all};
 
 /// What every handler sees.
 #[derive(Clone)]
 pub struct Server {
     house: Statehouse,
     ready: Arc<AtomicBool>,
+    machines: machines::Machines,
+    limits: Arc<ServerLimits>,
+    load: Arc<Load>,
 }
 
 impl Server {
     /// A server over an open directory.
     pub fn new(house: Statehouse) -> Self {
-        Self { house, ready: Arc::new(AtomicBool::new(true)) }
+        let limits = ServerLimits::default();
+        Self {
+            house,
+            ready: Arc::new(AtomicBool::new(true)),
+            machines: machines::Machines::default(),
+            load: Arc::new(Load::new(&limits)),
+            limits: Arc::new(limits),
+        }
+    }
+
+    /// Serves within other limits.
+    pub fn within(mut self, limits: ServerLimits) -> Self {
+        self.load = Arc::new(Load::new(&limits));
+        self.limits = Arc::new(limits);
+        self
+    }
+
+    /// What is used of its limits.
+    pub fn load(&self) -> &Load {
+        &self.load
     }
 
     /// Runs a call of the store where it may wait.
@@ -83,6 +99,7 @@ pub fn router(server: Server) -> Router {
         .merge(claims::routes())
         .merge(runs::routes())
         .merge(sessions::routes())
+        .merge(machines::routes())
         .merge(changes::routes())
         .merge(health::routes())
         .fallback(problem::no_such_route)
@@ -90,79 +107,4 @@ pub fn router(server: Server) -> Router {
         // Bodies come here whole, and within the limits of whoever serves; see `admission`.
         .layer(DefaultBodyLimit::disable())
         .with_state(server)
-}
-
-/// Why an address cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// There is no authentication yet, so only this machine may connect.
-    #[error("{0} is not a loopback address; without tokens and TLS only 127.0.0.1 and [::1] are served")]
-    NotLoopback(SocketAddr),
-    /// The system refused.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-}
-
-/// Listens on a loopback address.
-pub async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    if !address.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(address));
-    }
-    Ok(TcpListener::bind(address).await?)
-}
-
-/// Serves until `stop`, then takes no more requests, answers those that are under way, and closes the directory.
-pub async fn serve(
-    listener: TcpListener,
-    house: Statehouse,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), ServeError> {
-    serve_within(listener, house, ServerLimits::default(), stop).await
-}
-
-/// [`serve`] within other limits.
-pub async fn serve_within(
-    listener: TcpListener,
-    house: Statehouse,
-    limits: ServerLimits,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), ServeError> {
-    // Connections inherit it.
-    socket2::SockRef::from(&listener).set_send_buffer_size(limits.send_buffer_bytes_max)?;
-    let limits = Arc::new(limits);
-    let load = Arc::new(Load::new(&limits));
-    let server = Server::new(house.clone());
-    let ready = server.ready.clone();
-    let stopping = CancellationToken::new();
-    let admission = Admission::new(router(server), limits.clone(), load.clone(), stopping.clone());
-    let connections = Connections::new(limits.clone(), load.clone(), Arc::new(admission), stopping.clone());
-    tracing::info!(address = %listener.local_addr()?, "ready");
-    connections.accept(&listener, stop).await;
-
-    ready.store(false, Ordering::Release);
-    stopping.cancel();
-    tracing::info!(connections = load.connections.used(), requests = load.requests.used(), "draining");
-    let tracker = connections.tracker.clone();
-    tracker.close();
-    let deadline = tokio::time::Instant::now() + limits.drain_time_max;
-    // Who asks meanwhile is told that the server stops.
-    let ended = async {
-        drained(&tracker, &load, deadline).await;
-        // This also ends the waits of requests that wait for something.
-        let closed = tokio::task::spawn_blocking(move || house.close()).await;
-        let answered = tokio::time::timeout(WAITS_END_TIME_MAX, tracker.wait()).await;
-        (closed, answered.is_err())
-    };
-    let (closed, unanswered) = tokio::select! {
-        ended = ended => ended,
-        () = connections.accept(&listener, std::future::pending()) => return Ok(()),
-    };
-    if unanswered {
-        tracing::warn!(connections = tracker.len(), "not all were answered within drain_time_max");
-    }
-    if let Ok(Err(error)) = closed {
-        tracing::error!(%error, "closing failed; the journal will be replayed at the next opening");
-    }
-    tracing::info!("stopped");
-    Ok(())
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as JsonValue, json};
 use statehouse::Statehouse;
+use statehouse_server::Server;
 use statehouse_server::limits::{JSON_DEPTH_MAX, ServerLimits};
 use tokio::sync::oneshot;
 
@@ -44,7 +45,7 @@ fn served(change: impl FnOnce(&mut ServerLimits)) -> Served {
             let stop = async {
                 let _ = stopped.await;
             };
-            statehouse_server::serve_within(listener, house, limits, stop).await.expect("served");
+            statehouse_server::serve_all(listener, Server::new(house).within(limits), stop).await.expect("served");
         });
     });
     let address = told.recv().expect("an address");
