@@ -6,7 +6,7 @@
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
 //! - [`machines`]: commands to machines that users bring.
 //! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
-//!   [`limits`]: every bound by name. [`load`]: what is used of them. [`serving`]: from the start to the stop.
+//!   [`limits`]: every bound by name; [`memory`]: what the process may take. [`load`]: what is used of them. [`serving`]: from the start to the stop.
 //! - [`health`]: whether it lives, is ready, and how it is doing.
 //!
 //! Keeps: nothing of its own; whatever is answered is what the contracts answer. Calls of the store run on threads that
@@ -18,6 +18,7 @@ pub mod cells;
 pub mod changes;
 pub mod claims;
 mod connections;
+pub mod descriptors;
 mod guarded;
 pub mod health;
 mod json;
@@ -25,6 +26,7 @@ pub mod limits;
 pub mod load;
 pub mod machines;
 mod members;
+pub mod memory;
 mod place;
 pub mod problem;
 pub mod records;

@@ -15,12 +15,13 @@ use crate::clock::Clock;
 /// How old what is known of the disk may be.
 const LOOK_EVERY_US: u64 = 1_000_000;
 
-/// How much of a disk is kept free.
+/// How much of a disk is kept free: a part of it, but not more than so many bytes. A tenth of a large disk would be far more than
+/// is ever needed to make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskReserve {
-    /// This part of it, in percent; and
+    /// This part of it, in percent,
     pub percent: u8,
-    /// at least this many bytes.
+    /// and at most this many bytes.
     pub bytes: u64,
 }
 
@@ -105,7 +106,7 @@ impl Disk {
         known.space = rustix::fs::statvfs(&self.folder).ok().map(|stat| {
             let total_bytes = stat.f_blocks * stat.f_frsize;
             let reserve_bytes = reserve
-                .map_or(0, |reserve| (total_bytes / 100 * u64::from(reserve.percent.min(100))).max(reserve.bytes));
+                .map_or(0, |reserve| (total_bytes / 100 * u64::from(reserve.percent.min(100))).min(reserve.bytes));
             DiskSpace { free_bytes: stat.f_bavail * stat.f_frsize, total_bytes, reserve_bytes }
         });
         self.low.store(known.space.is_some_and(|space| space.is_low()), Ordering::Release);

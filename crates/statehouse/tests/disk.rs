@@ -83,7 +83,7 @@ fn it_is_looked_again_after_a_second() {
     let (directory, house) = house(DiskReserve { percent: 0, bytes: 0 });
     let free = house.disk().expect("known").free_bytes;
     let ballast = directory.path().join("ballast");
-    house.set_disk_reserve(Some(DiskReserve { percent: 0, bytes: free - (64 << 20) }));
+    house.set_disk_reserve(Some(DiskReserve { percent: 100, bytes: free - (64 << 20) }));
     house.cells().set("cell", "1").expect("there is room");
     std::fs::write(&ballast, vec![1; 128 << 20]).expect("written");
     let wait_until = |low: bool| {
