@@ -168,6 +168,10 @@ impl Connection {
         self.group.as_deref()
     }
 
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self.to, To::Remote(_))
+    }
+
     /// What it talks to, for people.
     pub(crate) fn named(&self) -> String {
         match &self.to {

@@ -5,8 +5,11 @@
 //! Never: asks a question unless a person is there to answer it.
 
 mod attempt;
+mod bench;
 mod branch;
 mod cell;
+mod check;
+mod checks;
 mod completions;
 mod connection;
 mod contexts;
@@ -24,9 +27,11 @@ mod run;
 mod serve;
 mod session;
 mod spaces;
+mod status;
 mod table;
 mod txn;
 mod watch;
+mod why;
 
 use std::process::ExitCode;
 
@@ -66,6 +71,10 @@ enum Command {
     Branch(branch::Branch),
     Space(spaces::Space),
     Ctx(ctx::Ctx),
+    Why(why::Why),
+    Status(status::Status),
+    Check(check::Check),
+    Bench(bench::Bench),
     Completions(completions::Completions),
     Version(completions::Version),
     Info(completions::Info),
@@ -99,6 +108,10 @@ impl Command {
             Command::Branch(branch) => branch.run(output),
             Command::Space(space) => space.run(output),
             Command::Ctx(ctx) => ctx.run(output),
+            Command::Why(why) => why.run(output),
+            Command::Status(status) => status.run(output),
+            Command::Check(check) => check.run(output),
+            Command::Bench(bench) => bench.run(output),
             Command::Completions(completions) => completions.run(output),
             Command::Version(version) => version.run(output),
             Command::Info(info) => info.run(output),

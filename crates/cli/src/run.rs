@@ -97,7 +97,7 @@ enum Verb {
         #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "follow")]
         time: Option<Duration>,
     },
-    /// List runs, those with the newest events first.
+    /// List runs, those first that have been quiet longest.
     ///
     /// Examples:
     ///   statehouse run ls --status RUNNING
