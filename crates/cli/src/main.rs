@@ -11,6 +11,7 @@ mod cell;
 mod check;
 mod checks;
 mod completions;
+pub(crate) mod config;
 mod connection;
 mod contexts;
 mod ctx;

@@ -5,8 +5,8 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::routing::get;
-use contract::{Error, Value};
+use axum::routing::{any, get};
+use contract::{Error, Value, names};
 use serde_json::{Map, Value as JsonValue, json};
 use statehouse::Records;
 use statehouse::records::{Claimed, Filter, Put, Record, Retry, ScanOptions, Test, Ttl};
@@ -15,11 +15,14 @@ use crate::Server;
 use crate::cells::with_etag;
 use crate::json::{duration, fields, from_json, number, parse_object, text, to_json};
 use crate::place::Place;
-use crate::problem::{Answered, Problem, body, ok};
+use crate::problem::{Answered, Problem, body, no_name, ok};
 
 pub(crate) fn routes() -> Router<Server> {
     let one = get(read).put(put).patch(patch).delete(delete).post(act);
-    Router::new().route("/v1/records", get(scan)).route("/v1/records/{*name}", one)
+    Router::new()
+        .route("/v1/records", get(scan))
+        .route("/v1/records/", any(|| no_name(names::check_record)))
+        .route("/v1/records/{*name}", one)
 }
 
 /// A record as JSON.
