@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use hyper::StatusCode;
 use serde_json::{Value as JsonValue, json};
 
+use crate::config::ConfigError;
 use crate::output::Format;
 
 /// The exit codes.
@@ -169,9 +170,12 @@ impl fmt::Display for Failure {
 
 impl From<Box<dyn std::error::Error>> for Failure {
     fn from(error: Box<dyn std::error::Error>) -> Self {
-        match error.downcast::<statehouse::Error>() {
-            Ok(error) => Failure::from(*error),
-            Err(error) => Failure::other(error.to_string()),
+        if let Some(error) = error.downcast_ref::<statehouse::Error>() {
+            return Failure::from(error.clone());
+        }
+        match error.downcast_ref::<ConfigError>() {
+            Some(error) => Failure::usage(error.to_string()).next("see `statehouse config show --origins`"),
+            None => Failure::other(error.to_string()),
         }
     }
 }

@@ -12,9 +12,11 @@ mod check;
 mod checks;
 mod completions;
 pub(crate) mod config;
+mod config_command;
 mod connection;
 mod contexts;
 mod ctx;
+mod doctor;
 mod exit;
 mod expecting;
 mod following;
@@ -74,6 +76,8 @@ enum Command {
     Ctx(ctx::Ctx),
     Why(why::Why),
     Status(status::Status),
+    Config(config_command::Config),
+    Doctor(doctor::Doctor),
     Check(check::Check),
     Bench(bench::Bench),
     Completions(completions::Completions),
@@ -111,11 +115,79 @@ impl Command {
             Command::Ctx(ctx) => ctx.run(output),
             Command::Why(why) => why.run(output),
             Command::Status(status) => status.run(output),
+            Command::Config(config) => config.run(output),
+            Command::Doctor(doctor) => doctor.run(output),
             Command::Check(check) => check.run(output),
             Command::Bench(bench) => bench.run(output),
             Command::Completions(completions) => completions.run(output),
             Command::Version(version) => version.run(output),
             Command::Info(info) => info.run(output),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory};
+
+    use super::Arguments;
+
+    fn each(command: &Command, path: &str, visit: &mut dyn FnMut(&Command, &str)) {
+        visit(command, path);
+        for verb in command.get_subcommands() {
+            each(verb, &format!("{path} {}", verb.get_name()), visit);
+        }
+    }
+
+    #[test]
+    fn the_tree_makes_sense() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_has_two_examples_of_its_own_command() {
+        let mut visited = 0;
+        each(&Arguments::command(), "statehouse", &mut |command, path| {
+            let help = command.clone().render_long_help().to_string();
+            let (_, examples) =
+                help.split_once("Examples:\n").unwrap_or_else(|| panic!("{path} --help has no examples"));
+            let examples = examples.lines().take_while(|line| line.starts_with("  "));
+            let noun = path.split(' ').nth(1).unwrap_or_default();
+            let count = examples.filter(|line| line.contains(&format!("statehouse {noun}"))).count();
+            // A noun's second example may be of another: a branch is made, then used.
+            assert!(count >= 1, "{path} --help shows another command");
+            let lines = help.split_once("Examples:\n").map_or(0, |(_, rest)| {
+                rest.lines()
+                    .take_while(|line| line.starts_with("  "))
+                    .filter(|line| line.contains("statehouse "))
+                    .count()
+            });
+            assert!(lines >= 2, "{path} --help has {lines} examples");
+            visited += 1;
+        });
+        assert!(visited > 60, "only {visited} commands were looked at");
+    }
+
+    #[test]
+    fn a_flag_for_all_verbs_shares_its_id_with_no_argument() {
+        let tree = Arguments::command();
+        let mut global = Vec::new();
+        each(&tree, "statehouse", &mut |command, _| {
+            global.extend(
+                command
+                    .get_arguments()
+                    .filter(|argument| argument.is_global_set())
+                    .map(|argument| argument.get_id().clone()),
+            );
+        });
+        each(&tree, "statehouse", &mut |command, path| {
+            for argument in command.get_arguments().filter(|argument| !argument.is_global_set()) {
+                assert!(
+                    !global.contains(argument.get_id()),
+                    "{path}: {} is also a flag for all verbs",
+                    argument.get_id()
+                );
+            }
+        });
     }
 }

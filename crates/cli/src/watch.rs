@@ -15,7 +15,7 @@ use crate::table::value_text;
 /// Follow what changes by a prefix of names: cells, records, runs and messages.
 ///
 /// With --exec a shell runs the command once for each change, one after the other. It gets the change as JSON on stdin, and as
-/// STATEHOUSE_CHANGE_KIND, _REASON, _NAME, _VERSION and _COMMIT. When it fails, watching ends with its failure, and the commit
+/// CHANGE_KIND, CHANGE_REASON, CHANGE_NAME, CHANGE_VERSION and CHANGE_COMMIT. When it fails, watching ends with its failure, and the commit
 /// to go on from.
 ///
 /// Examples:
@@ -57,11 +57,11 @@ fn execute(command: &str, change: &JsonValue) -> Result<(), Failure> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::piped());
     for (variable, member) in [
-        ("STATEHOUSE_CHANGE_KIND", "kind"),
-        ("STATEHOUSE_CHANGE_REASON", "reason"),
-        ("STATEHOUSE_CHANGE_NAME", "name"),
-        ("STATEHOUSE_CHANGE_VERSION", "version"),
-        ("STATEHOUSE_CHANGE_COMMIT", "commit"),
+        ("CHANGE_KIND", "kind"),
+        ("CHANGE_REASON", "reason"),
+        ("CHANGE_NAME", "name"),
+        ("CHANGE_VERSION", "version"),
+        ("CHANGE_COMMIT", "commit"),
     ] {
         if !change[member].is_null() {
             shell.env(variable, value_text(&change[member]));
