@@ -35,6 +35,7 @@ impl From<Exit> for ExitCode {
 /// Codes whose exit code is not the one of their HTTP status.
 const BY_CODE: &[(&str, Exit)] = &[
     ("SH-1011", Exit::Conflict),
+    ("SH-1032", Exit::Other),
     ("SH-2002", Exit::Unavailable),
     ("SH-2003", Exit::Unavailable),
     ("SH-2004", Exit::Other),
@@ -53,6 +54,7 @@ const NEXT: &[(&str, &str)] = &[
     ("SH-1015", "see why: `statehouse why job NAME`"),
     ("SH-1017", "read the record again (`statehouse rec get`), then decide again"),
     ("SH-1019", "read the record again (`statehouse rec get`), then decide again"),
+    ("SH-1032", "see whether the server is of another version: `statehouse version`"),
     ("SH-2001", "try again in a second"),
     ("SH-2005", "stop the other process, or talk to it with --url"),
     ("SH-3003", "read on from there: `statehouse run tail RUN`"),

@@ -8,7 +8,7 @@ use serde_json::Value as JsonValue;
 
 use crate::exit::Failure;
 use crate::following::{COLUMNS, Follow};
-use crate::output::Output;
+use crate::output::{Format, Output};
 use crate::reach::Reach;
 use crate::table::value_text;
 
@@ -41,14 +41,15 @@ impl Watch {
         self.reach.run(async |connection| {
             let each = |change: &JsonValue| {
                 output.row(change, COLUMNS)?;
-                self.exec.as_ref().map_or(Ok(()), |command| execute(command, change))
+                self.exec.as_ref().map_or(Ok(()), |command| execute(command, change, output.format == Format::Table))
             };
             self.follow.changes(connection, &self.prefix, None, each).await
         })
     }
 }
 
-fn execute(command: &str, change: &JsonValue) -> Result<(), Failure> {
+/// Runs the command. What it prints goes to stderr, unless it may stand beside results.
+fn execute(command: &str, change: &JsonValue, beside_results: bool) -> Result<(), Failure> {
     let commit = change["commit"].as_u64().unwrap_or(0);
     let failed = |why: String| {
         Failure::other(format!("the command for commit {commit} {why}"))
@@ -56,6 +57,9 @@ fn execute(command: &str, change: &JsonValue) -> Result<(), Failure> {
     };
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::piped());
+    if !beside_results {
+        shell.stdout(std::io::stderr());
+    }
     for (variable, member) in [
         ("CHANGE_KIND", "kind"),
         ("CHANGE_REASON", "reason"),

@@ -1,6 +1,5 @@
 //! An open load: operations that begin by a plan, and how long each took from when it should have begun.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -82,8 +81,6 @@ impl Load {
     /// Does it. `first` is used by one caller, so that a directory, which has one opener, can be measured too.
     pub(crate) async fn run(&self, reach: &Reach, first: &Connection) -> Result<Measured, Failure> {
         self.prepare(first).await?;
-        let plan =
-            Arc::new(Plan { next: AtomicU64::new(0), began: Instant::now(), rate: self.rate, duration: self.duration });
         let mut all = Measured::new();
         let connections: Vec<Connection> = match first.is_remote() {
             true => (0..self.callers).map(|_| reach.connect()).collect::<Result<_, _>>()?,
@@ -93,6 +90,11 @@ impl Load {
             true => connections.iter().collect(),
             false => (0..self.callers).map(|_| first).collect(),
         };
+        // Connections are made before the clock starts.
+        for answered in futures_util::future::join_all(callers.iter().map(|one| one.ask(Call::get("/livez")))).await {
+            answered?;
+        }
+        let plan = Plan { next: AtomicU64::new(0), began: Instant::now(), rate: self.rate, duration: self.duration };
         let measured =
             callers.iter().enumerate().map(|(caller, connection)| self.call(&plan, connection, caller as u64));
         for measured in futures_util::future::join_all(measured).await {
