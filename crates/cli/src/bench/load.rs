@@ -67,6 +67,11 @@ impl Measured {
         number(self.done) / self.took.as_secs_f64().max(0.001)
     }
 
+    /// How long after its time the load was through.
+    pub(crate) fn behind_ms(&self, duration: Duration) -> u64 {
+        u64::try_from(self.took.saturating_sub(duration).as_millis()).unwrap_or(u64::MAX)
+    }
+
     pub(crate) fn percentile_ms(&self, percent: f64) -> f64 {
         number(self.latency_us.value_at_percentile(percent)) / 1_000.0
     }

@@ -112,7 +112,7 @@ impl Job<'_> {
     fn finished(&self, name: &str) -> (String, String, String) {
         let ended = when(last_of(self.history, &["finished", "exhausted"]));
         let error = self.error();
-        let now = format!("{name} is {} since {ended}, after attempt {}{error}", self.state(), self.attempt());
+        let now = format!("{name} is {}: it ended {ended}, with attempt {}{error}", self.state(), self.attempt());
         let next = match self.record["ttl_ms"].as_u64() {
             Some(ttl) => format!("nothing; it is removed in {}", millis(ttl)),
             None => "nothing; a finished record stays as it is until it is deleted".to_owned(),
@@ -123,6 +123,9 @@ impl Job<'_> {
     fn ready(&self, name: &str) -> (String, String, String) {
         let back = last_of(self.history, &["released", "rescued", "session_ended", "claimed", "written"]);
         let how = match back.and_then(|change| change["reason"].as_str()) {
+            Some("released") if !self.record["ready_in_ms"].is_null() => {
+                format!("attempt {} failed {}", self.attempt(), when(back))
+            }
             Some("released") => format!("attempt {} gave it back {}", self.attempt(), when(back)),
             Some("rescued") => format!("attempt {} did not come back and lost it {}", self.attempt(), when(back)),
             Some("session_ended") => format!("the session of attempt {} ended {}", self.attempt(), when(back)),
