@@ -4,7 +4,7 @@
 //! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
 //! - `place`: in which space, branch and group a request is, and in which session. `json`: values as JSON.
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
-//! - [`health`]: whether it lives, is ready, and how it is doing.
+//! - [`health`]: whether it lives and is ready. `status`: how it is doing, in one screen. [`metrics`]: the same as numbers.
 //!
 //! Keeps: nothing of its own; whatever is answered is what the contracts answer. Calls of the store run on threads that
 //! may wait, never on those that serve connections.
@@ -14,11 +14,13 @@ pub mod changes;
 pub mod claims;
 pub mod health;
 mod json;
+pub mod metrics;
 mod place;
 pub mod problem;
 pub mod records;
 pub mod runs;
 pub mod sessions;
+mod status;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -41,12 +43,13 @@ pub const BODY_BYTES_MAX: usize = 4 << 20;
 pub struct Server {
     house: Statehouse,
     ready: Arc<AtomicBool>,
+    metrics: metrics::Metrics,
 }
 
 impl Server {
     /// A server over an open directory.
     pub fn new(house: Statehouse) -> Self {
-        Self { house, ready: Arc::new(AtomicBool::new(true)) }
+        Self { house, ready: Arc::new(AtomicBool::new(true)), metrics: metrics::Metrics::default() }
     }
 
     /// Runs a call of the store where it may wait.
@@ -62,6 +65,7 @@ impl Server {
 
 /// All routes.
 pub fn router(server: Server) -> Router {
+    let counting = server.metrics.layer();
     Router::new()
         .merge(cells::routes())
         .merge(records::routes())
@@ -70,9 +74,12 @@ pub fn router(server: Server) -> Router {
         .merge(sessions::routes())
         .merge(changes::routes())
         .merge(health::routes())
+        .merge(status::routes())
+        .merge(metrics::routes())
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(counting)
         .with_state(server)
 }
 
