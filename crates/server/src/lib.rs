@@ -4,6 +4,7 @@
 //! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
 //! - `place`: in which space, branch and group a request is, and in which session. `json`: values as JSON.
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
+//! - [`machines`]: commands to machines that users bring.
 //! - [`health`]: whether it lives and is ready. `status`: how it is doing, in one screen. [`metrics`]: the same as numbers.
 //!
 //! Keeps: nothing of its own; whatever is answered is what the contracts answer. Calls of the store run on threads that
@@ -14,6 +15,9 @@ pub mod changes;
 pub mod claims;
 pub mod health;
 mod json;
+pub mod limits;
+pub mod machines;
+mod members;
 pub mod metrics;
 mod place;
 pub mod problem;
@@ -43,13 +47,15 @@ pub const BODY_BYTES_MAX: usize = 4 << 20;
 pub struct Server {
     house: Statehouse,
     ready: Arc<AtomicBool>,
+    machines: machines::Machines,
     metrics: metrics::Metrics,
 }
 
 impl Server {
     /// A server over an open directory.
     pub fn new(house: Statehouse) -> Self {
-        Self { house, ready: Arc::new(AtomicBool::new(true)), metrics: metrics::Metrics::default() }
+        let ready = Arc::new(AtomicBool::new(true));
+        Self { house, ready, machines: machines::Machines::default(), metrics: metrics::Metrics::default() }
     }
 
     /// Runs a call of the store where it may wait.
@@ -72,6 +78,7 @@ pub fn router(server: Server) -> Router {
         .merge(claims::routes())
         .merge(runs::routes())
         .merge(sessions::routes())
+        .merge(machines::routes())
         .merge(changes::routes())
         .merge(health::routes())
         .merge(status::routes())
@@ -108,7 +115,16 @@ pub async fn serve(
     house: Statehouse,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
-    let server = Server::new(house.clone());
+    serve_all(listener, Server::new(house), stop).await
+}
+
+/// The same for a server that also hosts machines.
+pub async fn serve_all(
+    listener: TcpListener,
+    server: Server,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    let house = server.house.clone();
     let ready = server.ready.clone();
     let stop = async move {
         stop.await;

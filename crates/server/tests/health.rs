@@ -117,7 +117,10 @@ fn a_queue_that_nobody_claims_is_named_within_ten_seconds() {
     );
     assert_eq!(problem["command"], "statehouse why job jobs.mail.7");
     let text = problem["text"].as_str().expect("text");
-    assert!(text.starts_with("jobs.mail.7 has been ready for 10 s and nobody claims it; no task was claimed"), "{text}");
+    assert!(
+        text.starts_with("jobs.mail.7 has been ready for 10 s and nobody claims it; no task was claimed"),
+        "{text}"
+    );
     let screen = served.send("GET", "/status", &[("accept", "text/plain")], "");
     assert!(screen.head.contains("content-type: text/plain"));
     assert!(screen.body.contains("DEGRADED  ready  1 problem\n"), "{}", screen.body);

@@ -67,7 +67,7 @@ pub use ::session::ImagePolicy;
 pub use cells::Cells;
 pub use changes::Changes;
 pub use clock::{Clock, SystemClock};
-pub use commit::Commit;
+pub use commit::{Commit, Done};
 pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 pub use contract::cells::PastVersion;
 pub use contract::{

@@ -30,13 +30,14 @@ const CONTRACTS: [&str; 10] =
     ["other", "cells", "records", "claims", "runs", "sessions", "changes", "transactions", "catalogue", "server"];
 
 /// What the first word of a route below `/v1` is about, and so each route of the server itself.
-const SECTIONS: [(&str, &str); 12] = [
+const SECTIONS: [(&str, &str); 13] = [
     ("cells", "cells"),
     ("records", "records"),
     ("claims", "claims"),
     ("runs", "runs"),
     ("sessions", "sessions"),
     ("changes", "changes"),
+    ("pushes", "sessions"),
     ("counts", "records"),
     ("groups", "transactions"),
     ("spaces", "catalogue"),
@@ -46,7 +47,7 @@ const SECTIONS: [(&str, &str); 12] = [
 ];
 
 /// What a request does, if not by its last word, then by its method.
-const OPS: [&str; 44] = [
+const OPS: [&str; 46] = [
     "none",
     "get",
     "list",
@@ -92,6 +93,8 @@ const OPS: [&str; 44] = [
     "history",
     "limits",
     "info",
+    "requests",
+    "retry",
 ];
 
 /// Operations that are in the last word of a path, behind a name that may hold `/` too.
@@ -318,6 +321,8 @@ mod tests {
             ("POST", "/v1/groups/{group}/txn", "/v1/groups/g/txn", ("transactions", "txn")),
             ("GET", "/v1/spaces/{name}/retention", "/v1/spaces/s/retention", ("catalogue", "retention")),
             ("GET", "/v1/errors/{code}", "/v1/errors/SH-1003", ("server", "errors")),
+            ("POST", "/v1/sessions/{id}/requests", "/v1/sessions/7/requests", ("sessions", "requests")),
+            ("POST", "/v1/pushes/retry", "/v1/pushes/retry", ("sessions", "retry")),
             ("GET", "/v1/counts", "/v1/counts", ("records", "counts")),
             ("GET", "/v1/backup", "/v1/backup", ("server", "backup")),
             ("POST", "/v1/backup/verified", "/v1/backup/verified", ("server", "verified")),

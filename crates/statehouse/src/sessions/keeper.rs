@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 use contract::Error;
@@ -109,21 +110,43 @@ pub struct LivingSessions {
 /// Rings when a session has got a push, or has ended.
 #[derive(Default)]
 pub(crate) struct Bell {
-    rung: Mutex<bool>,
+    rung: Mutex<Rung>,
     changed: Condvar,
+}
+
+#[derive(Default)]
+struct Rung {
+    /// Since the last time that it was waited for.
+    rung: bool,
+    /// The task that waits.
+    task: Option<Waker>,
 }
 
 impl Bell {
     fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        rung.rung = true;
+        let task = rung.task.take();
+        drop(rung);
         self.changed.notify_all();
+        if let Some(task) = task {
+            task.wake();
+        }
+    }
+
+    /// Whether it has rung since the last time; if not, the task is woken when it does.
+    pub(crate) fn poll(&self, waker: &Waker) -> bool {
+        let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_rung = std::mem::take(&mut rung.rung);
+        rung.task = (!has_rung).then(|| waker.clone());
+        has_rung
     }
 
     /// Waits until it has rung since the last time.
     pub(crate) fn wait(&self, timeout: Duration) {
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(rung, timeout, |rung| !*rung);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+        let waited = self.changed.wait_timeout_while(rung, timeout, |rung| !rung.rung);
+        waited.unwrap_or_else(PoisonError::into_inner).0.rung = false;
     }
 }
 
@@ -214,7 +237,7 @@ impl Keeper {
     }
 
     /// A call of its client waits here until what is given is dropped.
-    pub(crate) fn wait_in<'keeper>(&'keeper self, session: u64, now: &'keeper dyn Fn() -> Stamp) -> WaitingIn<'keeper> {
+    pub(crate) fn wait_in<'keeper>(&'keeper self, session: u64, now: Now<'keeper>) -> WaitingIn<'keeper> {
         if let Some(life) = self.lock().by_session.get_mut(&session) {
             life.waiting += 1;
         }
@@ -310,11 +333,14 @@ impl Keeper {
     }
 }
 
+/// Says what time it is.
+type Now<'keeper> = &'keeper (dyn Fn() -> Stamp + Sync);
+
 /// A call that waits; see [`Keeper::wait_in`].
 pub(crate) struct WaitingIn<'keeper> {
     keeper: &'keeper Keeper,
     session: u64,
-    now: &'keeper dyn Fn() -> Stamp,
+    now: Now<'keeper>,
 }
 
 impl Drop for WaitingIn<'_> {
