@@ -179,10 +179,10 @@ fn sessions_replays_and_pushes_are_counted() {
     let number = id.to_string();
     let headers =
         [("statehouse-session", number.as_str()), ("statehouse-request", "1"), ("statehouse-lowest-pending", "1")];
-    let first = moved(&served, || assert_eq!(served.send("PUT", "/v1/cells/x", &headers, "1").status, 200));
+    let first = moved(&served, || assert!(served.send("PUT", "/v1/cells/x", &headers, "1").status < 300));
     let seen = [(pending, -1.0), (r#"statehouse_sessions{state="disconnected"}"#, 1.0)];
     assert_eq!(first, and(together([request("cells", "put", "ok"), entries(1.0)]), &seen));
-    let again = moved(&served, || assert_eq!(served.send("PUT", "/v1/cells/x", &headers, "1").status, 200));
+    let again = moved(&served, || assert!(served.send("PUT", "/v1/cells/x", &headers, "1").status < 300));
     let replayed = [("statehouse_session_replays_total", 1.0)];
     assert_eq!(again, and(together([request("cells", "put", "ok"), entries(1.0)]), &replayed));
     let pushed = moved(&served, || {
@@ -267,6 +267,48 @@ fn runs_messages_and_waiting_workers_are_counted() {
         worker.join().expect("claimed");
         assert_eq!(waiting(), 0.0);
     });
+}
+
+#[test]
+fn a_stream_whose_client_does_not_read_is_behind_until_it_goes() {
+    use std::io::{Read, Write};
+    let served = served(&Options::default());
+    let mut stream = std::net::TcpStream::connect(served.address).expect("a connection");
+    let request = "GET /v1/changes?follow=true HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).expect("an answer");
+    assert_eq!(&head, b"HTTP/1.1 200");
+    let samples = served.scrape();
+    assert_eq!((samples["statehouse_watchers"], samples["statehouse_watch_lag_revisions"]), (1.0, 0.0));
+    // More than the sockets on both sides hold.
+    let cells = served.house.cells();
+    let long = "x".repeat(900);
+    let behind = || served.scrape()["statehouse_watch_lag_revisions"] > 1_000.0;
+    eventually("it is behind", || {
+        let writes: Vec<_> = (0..2_000).map(|_| cells.set_later(&long, 1)).collect();
+        writes.into_iter().for_each(|write| drop(write.wait().expect("written")));
+        behind()
+    });
+    drop(stream);
+    eventually("it has gone", || served.scrape()["statehouse_watchers"] == 0.0);
+    assert_eq!(served.scrape()["statehouse_watch_lag_revisions"], 0.0);
+}
+
+#[test]
+fn backups_are_dated() {
+    let served = served(&Options::default());
+    let (taken, verified) =
+        ("statehouse_backup_last_success_timestamp_seconds", "statehouse_backup_last_verified_timestamp_seconds");
+    let before = served.scrape();
+    assert_eq!((before[taken], before[verified]), (0.0, 0.0));
+    let mut stream = std::net::TcpStream::connect(served.address).expect("a connection");
+    let request = "GET /v1/backup HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    std::io::Write::write_all(&mut stream, request.as_bytes()).expect("sent");
+    let bytes = std::io::copy(&mut stream, &mut std::io::sink()).expect("read");
+    assert!(bytes > 500, "{bytes}");
+    eventually("it is dated", || served.scrape()[taken] > before["process_start_time_seconds"] - 1.0);
+    assert_eq!(served.scrape()[verified], 0.0, "nobody has looked at it");
 }
 
 #[test]

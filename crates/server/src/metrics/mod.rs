@@ -15,7 +15,7 @@ mod text;
 mod watchers;
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::Router;
 use axum::extract::State;
@@ -31,6 +31,7 @@ use crate::problem::{Answered, Problem};
 use labels::TypeLabels;
 use requests::Requests;
 use text::Scrape;
+pub(crate) use watchers::Watcher;
 use watchers::Watchers;
 
 /// What is counted of one server.
@@ -38,7 +39,6 @@ use watchers::Watchers;
 pub(crate) struct Metrics {
     requests: Arc<Requests>,
     types: Arc<TypeLabels>,
-    #[allow(dead_code, reason = "streams of changes join them")]
     pub(crate) watchers: Arc<Watchers>,
     started: SystemTime,
 }
@@ -56,7 +56,7 @@ impl Metrics {
     }
 
     /// How long the server has been there.
-    pub(crate) fn uptime(&self) -> std::time::Duration {
+    pub(crate) fn uptime(&self) -> Duration {
         wall_now().duration_since(self.started).unwrap_or_default()
     }
 }
@@ -85,9 +85,17 @@ fn gather(server: &Server) -> Scrape {
     let started = server.metrics.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     scrape.real(&list::START_TIME, &[], started.as_secs_f64());
     server.metrics.requests.write(&mut scrape);
+    let backups = server.backups().times();
+    scrape.real(&list::BACKUP_SUCCESS, &[], seconds(backups.last_success_us()));
+    scrape.real(&list::BACKUP_VERIFIED, &[], seconds(backups.last_verified_us()));
     store::write(&server.metrics, &server.house, &mut scrape);
     process::write(&mut scrape);
     scrape
+}
+
+/// A time, or 0 for never.
+fn seconds(at_us: Option<u64>) -> f64 {
+    Duration::from_micros(at_us.unwrap_or(0)).as_secs_f64()
 }
 
 /// When the server started is shown, and decides nothing.

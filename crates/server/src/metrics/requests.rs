@@ -195,6 +195,7 @@ fn name_operation<'path>(method: &Method, route: &'path str, path: &'path str) -
         ("claims", _) => "claim",
         ("changes", _) => "changes",
         ("counts", _) => "counts",
+        ("groups", _) => "txn",
         (_, "") if contract == "server" => section,
         (_, "") => by_method,
         (_, last) if last.starts_with("{*") => {
@@ -318,7 +319,7 @@ mod tests {
             ("POST", "/v1/sessions", "/v1/sessions", ("sessions", "create")),
             ("DELETE", "/v1/sessions/{id}", "/v1/sessions/7", ("sessions", "delete")),
             ("POST", "/v1/sessions/{id}/acks", "/v1/sessions/7/acks", ("sessions", "acks")),
-            ("POST", "/v1/groups/{group}/txn", "/v1/groups/g/txn", ("transactions", "txn")),
+            ("POST", "/v1/groups/{*path}", "/v1/groups/g/txn", ("transactions", "txn")),
             ("GET", "/v1/spaces/{name}/retention", "/v1/spaces/s/retention", ("catalogue", "retention")),
             ("GET", "/v1/errors/{code}", "/v1/errors/SH-1003", ("server", "errors")),
             ("POST", "/v1/sessions/{id}/requests", "/v1/sessions/7/requests", ("sessions", "requests")),

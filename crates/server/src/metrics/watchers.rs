@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The position of a stream whose reader has everything: behind whatever comes.
+const WAITS: u64 = u64::MAX;
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
@@ -29,10 +32,9 @@ impl Watchers {
         self.positions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stream begins behind this commit.
-    #[allow(dead_code, reason = "streams of changes are served by the next change of this crate")]
-    pub(crate) fn join(self: &Arc<Self>, position: u64) -> Watcher {
-        let position = Arc::new(AtomicU64::new(position));
+    /// A stream begins.
+    pub(crate) fn join(self: &Arc<Self>) -> Watcher {
+        let position = Arc::new(AtomicU64::new(WAITS));
         let mut positions = self.lock();
         let number = positions.next;
         positions.next += 1;
@@ -49,10 +51,14 @@ impl Watchers {
 }
 
 impl Watcher {
-    /// Its reader has everything up to this commit.
-    #[allow(dead_code, reason = "streams of changes are served by the next change of this crate")]
-    pub(crate) fn reached(&self, position: u64) {
-        self.position.store(position, Ordering::Relaxed);
+    /// Its reader has everything, and waits for more.
+    pub(crate) fn waits(&self) {
+        self.position.store(WAITS, Ordering::Relaxed);
+    }
+
+    /// There is more, and its reader has what is up to this commit.
+    pub(crate) fn has_upto(&self, commit: u64) {
+        self.position.store(commit, Ordering::Relaxed);
     }
 }
 
@@ -70,11 +76,14 @@ mod tests {
     fn the_slowest_counts_until_it_leaves() {
         let watchers = Arc::new(Watchers::default());
         assert_eq!(watchers.lag(50), (0, 0));
-        let (fast, slow) = (watchers.join(40), watchers.join(10));
+        let (fast, slow) = (watchers.join(), watchers.join());
+        assert_eq!(watchers.lag(50), (2, 0), "whoever waits is not behind, whatever others commit");
+        fast.has_upto(40);
+        slow.has_upto(10);
         assert_eq!(watchers.lag(50), (2, 40));
-        slow.reached(45);
+        slow.waits();
         assert_eq!(watchers.lag(50), (2, 10));
         drop(fast);
-        assert_eq!(watchers.lag(50), (1, 5));
+        assert_eq!(watchers.lag(50), (1, 0));
     }
 }
