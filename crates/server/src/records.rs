@@ -37,9 +37,15 @@ pub(crate) fn record_json(name: &str, record: &Record) -> Map<String, JsonValue>
     json.insert("attempt".into(), record.attempt.into());
     json.insert("type".into(), record.record_type.clone().into());
     json.insert("ttl_ms".into(), record.ttl.map(|ttl| millis(ttl).into()).unwrap_or(JsonValue::Null));
-    let holder =
-        record.holder.as_ref().map(|holder| json!({ "worker": holder.worker, "lease_ms": millis(holder.lease_left) }));
+    let holder = record.holder.as_ref().map(
+        |holder| json!({ "worker": holder.worker, "session": holder.session, "lease_ms": millis(holder.lease_left) }),
+    );
     json.insert("holder".into(), holder.unwrap_or(JsonValue::Null));
+    json.insert("failures".into(), record.failures.into());
+    json.insert(
+        "ready_in_ms".into(),
+        record.ready_in.map(|ready_in| millis(ready_in).into()).unwrap_or(JsonValue::Null),
+    );
     json
 }
 
