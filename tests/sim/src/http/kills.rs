@@ -116,11 +116,11 @@ fn phase(way: Way, seed: u64, times: u64, clients: u64) -> Answered {
     let directory = tempfile::tempdir().expect("a directory");
     let launch = Launch::serve(binary(), directory.path().join("house"));
     let mut random = Random::new(seed);
-    let mut server = launch.start().expect("a server");
-    let scene =
-        Scene { client: Client::to(server.address()), answers: AtomicU64::new(0), over: AtomicBool::new(false) };
+    let first = launch.start().expect("a server");
+    let scene = Scene { client: Client::to(first.address()), answers: AtomicU64::new(0), over: AtomicBool::new(false) };
     let mut answered = Answered::default();
-    std::thread::scope(|scope| {
+    let server = std::thread::scope(|scope| {
+        let mut server = first;
         let seeds: Vec<u64> = (0..clients).map(|_| random.next()).collect();
         let scene = &scene;
         let threads = (0..).zip(seeds);
@@ -132,6 +132,7 @@ fn phase(way: Way, seed: u64, times: u64, clients: u64) -> Answered {
         scene.await_answers(1).unwrap_or_else(|error| give_up(seed, &error));
         scene.over.store(true, Ordering::Release);
         threads.into_iter().for_each(|thread| answered.add(thread.join().expect("a client panicked")));
+        server
     });
     afterwards::check(&scene.client, &mut answered);
     let ended = server.terminate(Duration::from_secs(60));
