@@ -8,6 +8,7 @@ mod attempt;
 mod branch;
 mod cell;
 mod completions;
+pub(crate) mod config;
 mod connection;
 mod contexts;
 mod ctx;

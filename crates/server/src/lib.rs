@@ -15,6 +15,7 @@ pub mod changes;
 pub mod claims;
 pub mod health;
 mod json;
+pub mod limits;
 pub mod machines;
 mod members;
 mod place;

@@ -80,12 +80,14 @@ impl Records {
             guards: Vec::new(),
             ops: vec![Op::Record(record, act)],
         };
-        self.scope.propose_read_with_catalogue(&catalogue, &Body::Transact(transact), |answer, catalogue| {
-            match outcome(answer)? {
+        self.scope.propose_read_with_catalogue(
+            &catalogue,
+            &Body::Transact(transact),
+            |answer, catalogue| match outcome(answer)? {
                 (_, OpOutcome::Claimed(claimed)) => from_outcome(*claimed, catalogue),
                 other => unreachable!("a claim does not give {other:?}"),
-            }
-        })
+            },
+        )
     }
 
     /// Takes up to `records_max` records of the queues whose names begin with `prefix`, those first that have been
