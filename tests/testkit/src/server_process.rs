@@ -20,14 +20,14 @@ const READY_MAX: Duration = Duration::from_secs(120);
 /// How often a child that was asked to stop is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// The command `statehouse` that belongs to this program: `STATEHOUSE_BINARY` if that is set, else the one in the
+/// The command `statehouse` that belongs to this program: `TESTKIT_STATEHOUSE` if that is set, else the one in the
 /// directory this program was built into. Under cargo it is built first, by the same profile, so that it is never an old
 /// one.
 ///
 /// # Panics
 /// If it cannot be built, or is not there.
 pub fn binary() -> PathBuf {
-    if let Some(given) = std::env::var_os("STATEHOUSE_BINARY") {
+    if let Some(given) = std::env::var_os("TESTKIT_STATEHOUSE") {
         return given.into();
     }
     let program = std::env::current_exe().expect("the path of this program");
