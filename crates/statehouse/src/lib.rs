@@ -25,6 +25,7 @@
 //! - [`Changes`]: what every command changed, followed by a cursor; [`Watch`]: a list of cells, then what changes.
 //! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
 //! - [`backup`]: everything as one file, checked, and made a store again.
+//! - [`export`], [`import`]: everything as lines of JSON, and a new store made of them.
 //! - [`seed`]: the state primitive's commands and outputs.
 //!
 //! Every call says no by [`Error`]: a rejection is an answer, a failure is the environment.
@@ -43,10 +44,12 @@ mod clock;
 mod commit;
 mod directory;
 mod error;
+pub mod export;
 mod group;
 mod house;
 mod image;
 mod imager;
+pub mod import;
 mod options;
 mod pending;
 mod proposer;
