@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::error::JournalError;
 use crate::files::EntryFiles;
 use crate::frame::ShardId;
+use crate::meter::{JournalMeter, Meter, now};
 use crate::queue::{Queue, Work};
 
 /// Bounds of a [`LocalJournal`].
@@ -117,6 +118,7 @@ pub enum QueueFull {
 pub struct LocalJournal<C: Queued> {
     queue: Arc<Queue<C>>,
     failure: Arc<Mutex<Option<JournalError>>>,
+    meter: Arc<Meter>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -130,13 +132,21 @@ impl<C: Queued> LocalJournal<C> {
     ) -> Result<Self, JournalError> {
         let queue = Arc::new(Queue::new(options));
         let failure = Arc::new(Mutex::new(None));
-        let writer =
-            Writer { files, shard, options: options.clone(), queue: queue.clone(), failure: failure.clone(), consumer };
+        let meter = Arc::new(Meter::new(files.last_index(shard).unwrap_or(0)));
+        let writer = Writer {
+            files,
+            shard,
+            options: options.clone(),
+            queue: queue.clone(),
+            failure: failure.clone(),
+            meter: meter.clone(),
+            consumer,
+        };
         let writer = std::thread::Builder::new()
             .name("journal-write".into())
             .spawn(move || writer.run())
             .map_err(|error| JournalError::io("start the writer thread", error))?;
-        Ok(Self { queue, failure, writer: Mutex::new(Some(writer)) })
+        Ok(Self { queue, failure, meter, writer: Mutex::new(Some(writer)) })
     }
 
     /// Hands a command to the writer, or gives it back with the reason.
@@ -152,6 +162,11 @@ impl<C: Queued> LocalJournal<C> {
     /// The failure that stopped the journal, if one did.
     pub fn failure(&self) -> Option<JournalError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How it is doing.
+    pub fn meter(&self) -> JournalMeter {
+        self.queue.measure(self.meter.read())
     }
 
     /// Writes what still waits and ends the writer thread.
@@ -180,6 +195,7 @@ struct Writer<C: Queued, K> {
     options: LocalOptions,
     queue: Arc<Queue<C>>,
     failure: Arc<Mutex<Option<JournalError>>>,
+    meter: Arc<Meter>,
     consumer: K,
 }
 
@@ -225,8 +241,10 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
 
     fn append(&mut self, commands: Vec<C>) -> Result<(), JournalError> {
         let payload = self.consumer.seal(&commands);
+        let began = now();
         match self.files.append(self.shard, LOCAL_TERM, &[&payload]) {
             Ok(index) => {
+                self.meter.synced(index, began.elapsed());
                 self.consumer.committed(index, payload, commands);
                 self.check_size();
                 Ok(())
@@ -252,10 +270,4 @@ impl<C: Queued> Drop for AbandonAtEnd<C> {
     fn drop(&mut self) {
         drop(self.0.abandon());
     }
-}
-
-/// How old the watermark is decides nothing that is stored, so this reads the machine's clock directly.
-#[allow(clippy::disallowed_methods)]
-fn now() -> std::time::Instant {
-    std::time::Instant::now()
 }

@@ -7,6 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::local::{LocalOptions, QueueFull, Queued};
+use crate::meter::JournalMeter;
 
 pub(crate) struct Queue<C> {
     state: Mutex<State<C>>,
@@ -138,6 +139,18 @@ impl<C: Queued> Queue<C> {
 
     pub(crate) fn files_full(&self, bytes: Option<u64>) {
         self.lock().files_full = bytes;
+    }
+
+    /// Says what waits.
+    pub(crate) fn measure(&self, meter: JournalMeter) -> JournalMeter {
+        let state = self.lock();
+        JournalMeter {
+            queue_commands: state.commands.len(),
+            queue_bytes: state.bytes,
+            queue_bytes_max: self.bytes_max,
+            files_full: state.files_full.is_some(),
+            ..meter
+        }
     }
 
     /// Takes no more commands; those that wait are still written.

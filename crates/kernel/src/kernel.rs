@@ -18,6 +18,7 @@ use crate::machine::{Contracts, NextDue};
 use crate::place::Buckets;
 use crate::records::schedule::ReadyQueue;
 use crate::sessions::hosted::{Hosted, check_brought};
+use crate::tally::Tally;
 
 /// See the module.
 pub struct Kernel {
@@ -41,6 +42,8 @@ pub struct Effects {
     pub publishes: bool,
     /// What changed in sessions.
     pub sessions: ChangedSessions,
+    /// What was done, as numbers.
+    pub tally: Tally,
 }
 
 impl Kernel {
@@ -125,7 +128,8 @@ impl Kernel {
         let machine = self.machine.machine_mut();
         let publishes = std::mem::take(&mut machine.folded.publishes);
         let readied = std::mem::take(&mut machine.windows.readied);
-        Ok(Effects { batch: state.into_batch(), command_rows, replies, next_due, readied, publishes, sessions })
+        let tally = std::mem::take(&mut machine.folded.changes.tally);
+        Ok(Effects { batch: state.into_batch(), command_rows, replies, next_due, readied, publishes, sessions, tally })
     }
 }
 

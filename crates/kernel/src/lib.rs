@@ -8,6 +8,7 @@
 //! - [`records`]: the second contract. [`changes`]: the feed of what every command changed.
 //! - [`runs`]: the third contract.
 //! - [`sessions`]: what ends with a session, and the machines that users bring.
+//! - [`tally`]: what was done, as numbers for whoever watches.
 //! - [`trim`]: the bounded walk over what retention has given up.
 //! - [`image`]: the whole state as a stream, and back. [`portable`]: the same as things with names.
 //!
@@ -36,6 +37,7 @@ mod readable;
 pub mod records;
 pub mod runs;
 pub mod sessions;
+pub mod tally;
 pub mod transact;
 pub mod trim;
 pub mod value;
@@ -55,6 +57,7 @@ pub use machine::NextDue;
 pub use place::Buckets;
 pub use records::schedule::ReadyQueue;
 pub use sessions::hosted::{Hosted, HostedCommand};
+pub use tally::{Conflict, ConflictOn, Tally};
 pub use value::ValueRef;
 
 /// The level of behaviour that this release proposes and the highest it can apply.

@@ -15,12 +15,16 @@ use crate::records;
 use crate::records::state;
 use crate::records::write::open;
 use crate::runs;
+use crate::tally::note_conflict;
 
 pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> Result<Answer, Halt> {
     Ok(match try_transact(applying, transact)? {
         Ok(outcomes) => Answer::Done { commit: applying.call.commit, outcomes },
         Err(rejection) => {
             applying.undo();
+            let (catalogue, keys) = (applying.catalogue, applying.keys);
+            let Transact { space, branch, group, .. } = *transact;
+            note_conflict(applying, &Place { catalogue, keys, space, branch, group }, &rejection)?;
             Answer::Rejected(rejection)
         }
     })

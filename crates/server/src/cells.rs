@@ -5,28 +5,38 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{any, get};
 use contract::time::iso;
-use contract::{AsOf, Expected, HistoryPage, ListPage, Moment, Swapped, Versioned};
+use contract::{AsOf, Expected, HistoryPage, ListPage, Moment, Rejection, Swapped, Value, Versioned, names};
 use serde_json::{Value as JsonValue, json};
 
 use crate::Server;
-use crate::json::{from_json, parse, to_json};
+use crate::json::{to_text, value_of};
 use crate::place::{Place, if_match};
-use crate::problem::{Answered, Problem, body, ok};
+use crate::problem::{Answered, Problem, body, no_name, ok, text_body};
 
 pub(crate) fn routes() -> Router<Server> {
-    Router::new().route("/v1/cells", get(list)).route("/v1/cells/{*name}", get(read).put(write).delete(delete))
+    Router::new()
+        .route("/v1/cells", get(list))
+        .route("/v1/cells/", any(|| no_name(names::check_cell)))
+        .route("/v1/cells/{*name}", get(read).put(write).delete(delete))
 }
 
-fn cell(name: &str, found: &Versioned) -> JsonValue {
-    json!({
+/// The names in front of a cell's value, which is JSON text already and stays as it was written.
+fn with_value(json: JsonValue, value: &Value) -> String {
+    let members = json.to_string();
+    let members = members.strip_suffix('}').expect("an object");
+    format!("{members},\"value\":{}}}", to_text(value))
+}
+
+fn cell(name: &str, found: &Versioned) -> String {
+    let members = json!({
         "name": name,
-        "value": to_json(&found.value),
         "version": found.version,
         "commit": found.commit,
         "updated_at": iso(found.updated_at),
-    })
+    });
+    with_value(members, &found.value)
 }
 
 pub(crate) fn with_etag(mut response: Response, version: u64) -> Response {
@@ -56,7 +66,7 @@ async fn read(State(server): State<Server>, Path(name): Path<String>, place: Pla
         })
     });
     match found.await? {
-        AsOf::Value(found) => Ok(with_etag(body(StatusCode::OK, cell(&name, &found)), found.version)),
+        AsOf::Value(found) => Ok(with_etag(text_body(StatusCode::OK, cell(&name, &found)), found.version)),
         AsOf::Absent => Err(Problem::not_found("cell", &name)),
         AsOf::Unavailable { oldest } => {
             Ok(body(StatusCode::GONE, json!({ "name": name, "oldest": oldest, "detail": "what it was is not kept" })))
@@ -72,16 +82,19 @@ async fn history(server: &Server, name: String, place: Place) -> Answered {
         .versions
         .iter()
         .map(|past| {
-            json!({
+            let members = json!({
                 "version": past.version,
                 "deleted": past.value.is_none(),
-                "value": past.value.as_ref().map(to_json),
                 "commit": past.commit,
                 "updated_at": iso(past.updated_at),
-            })
+            });
+            with_value(members, past.value.as_ref().unwrap_or(&Value::Null))
         })
         .collect();
-    ok(json!({ "name": name, "versions": versions, "next_before": found.next_before }))
+    let (name, next_before) = (json!(name), json!(found.next_before));
+    let versions = versions.join(",");
+    let answer = format!("{{\"name\":{name},\"versions\":[{versions}],\"next_before\":{next_before}}}");
+    Ok(text_body(StatusCode::OK, answer))
 }
 
 /// What `If-Match` and `If-None-Match` ask for.
@@ -102,7 +115,7 @@ async fn write(
     headers: HeaderMap,
     bytes: Bytes,
 ) -> Answered {
-    let value = from_json(&parse(&bytes)?)?;
+    let value = value_of(&bytes)?;
     let expected = expected(&headers)?;
     let asked = name.clone();
     let written = server.call(move |house| {
@@ -113,7 +126,7 @@ async fn write(
         }
     });
     match written.await? {
-        Swapped::Conflict { current } => Err(Problem::precondition(current)),
+        Swapped::Conflict { current } => Err(Problem::precondition(Rejection::Conflict { cell: name, current })),
         Swapped::Written(written) => {
             let answer = json!({ "name": name, "version": written.version, "commit": written.commit });
             Ok(with_etag(body(StatusCode::OK, answer), written.version))
@@ -135,5 +148,6 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
     let page = ListPage { after: place.query("after").map(str::to_owned), limit: place.limit(100)? };
     let found = server.call(move |house| place.cells(house).list(&prefix, page)).await?;
     let cells: Vec<_> = found.cells.iter().map(|(name, found)| cell(name, found)).collect();
-    ok(json!({ "cells": cells, "next_after": found.next_after }))
+    let answer = format!("{{\"cells\":[{}],\"next_after\":{}}}", cells.join(","), json!(found.next_after));
+    Ok(text_body(StatusCode::OK, answer))
 }

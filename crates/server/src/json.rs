@@ -39,6 +39,22 @@ pub(crate) fn from_json(json: &JsonValue) -> Result<Value, Problem> {
     })
 }
 
+/// The value that a body is. What is kept as JSON is kept as it was written.
+pub(crate) fn value_of(bytes: &[u8]) -> Result<Value, Problem> {
+    Ok(match from_json(&parse(bytes)?)? {
+        Value::Json(_) => Value::Json(Json::from_checked(String::from_utf8_lossy(bytes.trim_ascii()).into_owned())),
+        other => other,
+    })
+}
+
+/// A value as JSON text, JSON as it was written.
+pub(crate) fn to_text(value: &Value) -> String {
+    match value {
+        Value::Json(json) => json.as_str().to_owned(),
+        other => to_json(other).to_string(),
+    }
+}
+
 /// A body that must be JSON.
 pub(crate) fn parse(bytes: &[u8]) -> Result<JsonValue, Problem> {
     serde_json::from_slice(bytes).map_err(|error| Problem::malformed(format!("the body is not JSON: {error}")))

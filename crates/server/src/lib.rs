@@ -4,6 +4,7 @@
 //! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
 //! - `place`: in which space, branch and group a request is, and in which session. `json`: values as JSON.
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
+//! - [`machines`]: commands to machines that users bring.
 //! - [`backup`]: everything as one file. [`streamed`]: answers that are written while they are sent.
 //! - [`health`]: whether it lives, is ready, and how it is doing.
 //!
@@ -16,6 +17,9 @@ pub mod changes;
 pub mod claims;
 pub mod health;
 mod json;
+pub mod limits;
+pub mod machines;
+mod members;
 mod place;
 pub mod problem;
 pub mod records;
@@ -44,13 +48,19 @@ pub const BODY_BYTES_MAX: usize = 4 << 20;
 pub struct Server {
     house: Statehouse,
     ready: Arc<AtomicBool>,
+    machines: machines::Machines,
     backups: backup::Backups,
 }
 
 impl Server {
     /// A server over an open directory.
     pub fn new(house: Statehouse) -> Self {
-        Self { house, ready: Arc::new(AtomicBool::new(true)), backups: backup::Backups::default() }
+        Self {
+            house,
+            ready: Arc::new(AtomicBool::new(true)),
+            machines: machines::Machines::default(),
+            backups: backup::Backups::default(),
+        }
     }
 
     /// What is known of backups.
@@ -77,6 +87,7 @@ pub fn router(server: Server) -> Router {
         .merge(claims::routes())
         .merge(runs::routes())
         .merge(sessions::routes())
+        .merge(machines::routes())
         .merge(changes::routes())
         .merge(backup::routes())
         .merge(health::routes())
@@ -111,7 +122,16 @@ pub async fn serve(
     house: Statehouse,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
-    let server = Server::new(house.clone());
+    serve_all(listener, Server::new(house), stop).await
+}
+
+/// The same for a server that also hosts machines.
+pub async fn serve_all(
+    listener: TcpListener,
+    server: Server,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    let house = server.house.clone();
     let ready = server.ready.clone();
     let stop = async move {
         stop.await;

@@ -17,8 +17,8 @@ use crate::problem::Problem;
 const SPACE: &str = "statehouse-space";
 /// The session that a request is sent in, its number in it, and the lowest whose answer is waited for.
 const SESSION: &str = "statehouse-session";
-const REQUEST: &str = "statehouse-request";
-const LOWEST_PENDING: &str = "statehouse-lowest-pending";
+pub(crate) const REQUEST: &str = "statehouse-request";
+pub(crate) const LOWEST_PENDING: &str = "statehouse-lowest-pending";
 
 /// A request that follows something waits no longer than this; then the client asks again.
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -113,12 +113,12 @@ impl FromRequestParts<Server> for Place {
         let query = query.map_err(|error| Problem::malformed(error.to_string()))?.0;
         let find = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         let space = find("space").or(header(&parts.headers, SPACE)?).unwrap_or_else(|| DEFAULT_SPACE.to_owned());
-        let session = match number(&parts.headers, SESSION)? {
+        let session = match number_in(&parts.headers, SESSION)? {
             None => None,
             Some(session) => {
-                let request = number(&parts.headers, REQUEST)?;
+                let request = number_in(&parts.headers, REQUEST)?;
                 let request = request.ok_or_else(|| Problem::malformed("Statehouse-Request is missing"))?;
-                let lowest_pending = number(&parts.headers, LOWEST_PENDING)?.unwrap_or(0);
+                let lowest_pending = number_in(&parts.headers, LOWEST_PENDING)?.unwrap_or(0);
                 Some(InSession { session, request, lowest_pending })
             }
         };
@@ -131,7 +131,8 @@ fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, Problem> {
     headers.get(name).map(|value| value.to_str().map(str::to_owned).map_err(malformed)).transpose()
 }
 
-fn number(headers: &HeaderMap, name: &str) -> Result<Option<u64>, Problem> {
+/// A number in a header, if it is there.
+pub(crate) fn number_in(headers: &HeaderMap, name: &str) -> Result<Option<u64>, Problem> {
     let parse = |text: String| text.parse().map_err(|_| Problem::malformed(format!("the header {name} is no number")));
     header(headers, name)?.map(parse).transpose()
 }

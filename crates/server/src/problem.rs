@@ -5,6 +5,8 @@ use axum::response::{IntoResponse, Response};
 use contract::{Error, FailureKind, Outcome, Rejection};
 use serde_json::{Map, Value as JsonValue, json};
 
+use crate::members::members;
+
 /// A refusal.
 #[derive(Debug)]
 pub struct Problem {
@@ -35,14 +37,8 @@ impl Problem {
     }
 
     /// What `If-Match` or `If-None-Match` said is not the case.
-    pub(crate) fn precondition(current: Option<u64>) -> Self {
-        let detail = match current {
-            Some(version) => format!("it is at version {version}"),
-            None => "it does not exist".to_owned(),
-        };
-        let mut problem = Self::new(StatusCode::PRECONDITION_FAILED, "SH-1003", detail);
-        problem.more.insert("current".into(), current.into());
-        problem
+    pub(crate) fn precondition(rejection: Rejection) -> Self {
+        Self { status: StatusCode::PRECONDITION_FAILED, ..Error::from(rejection).into() }
     }
 }
 
@@ -85,13 +81,10 @@ impl From<Error> for Problem {
         problem.more.insert("retryable".into(), error.retryable().into());
         let outcome = if error.outcome() == Outcome::Unknown { "unknown" } else { "not_applied" };
         problem.more.insert("outcome".into(), outcome.into());
-        if let Error::Rejected(Rejection::Fenced { attempt, holder, state, .. }) = &error {
-            problem.more.insert("attempt".into(), (*attempt).into());
-            problem.more.insert("holder".into(), holder.clone().into());
-            problem.more.insert("state".into(), state.clone().into());
-        }
-        if let Error::Rejected(Rejection::SequenceConflict { last, .. }) = &error {
-            problem.more.insert("last".into(), (*last).into());
+        if let Error::Rejected(rejection) = &error
+            && let JsonValue::Object(mut members) = members(rejection)
+        {
+            problem.more.append(&mut members);
         }
         problem
     }
@@ -116,6 +109,14 @@ impl IntoResponse for Problem {
 
 pub(crate) async fn no_such_route() -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "SH-1032", "there is no such route; everything is under /v1")
+}
+
+/// A path that ends before the name: what is said of any other name that is not allowed.
+pub(crate) async fn no_name(check: fn(&str) -> Result<(), Rejection>) -> Problem {
+    match check("") {
+        Err(rejection) => Error::from(rejection).into(),
+        Ok(()) => no_such_route().await,
+    }
 }
 
 pub(crate) async fn no_such_method() -> Problem {

@@ -5,8 +5,8 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::routing::get;
-use contract::{Error, Value};
+use axum::routing::{any, get};
+use contract::{Error, Value, names};
 use serde_json::{Map, Value as JsonValue, json};
 use statehouse::Records;
 use statehouse::records::{Claimed, Filter, Put, Record, Retry, ScanOptions, Test, Ttl};
@@ -15,11 +15,14 @@ use crate::Server;
 use crate::cells::with_etag;
 use crate::json::{duration, fields, from_json, number, parse_object, text, to_json};
 use crate::place::Place;
-use crate::problem::{Answered, Problem, body, ok};
+use crate::problem::{Answered, Problem, body, no_name, ok};
 
 pub(crate) fn routes() -> Router<Server> {
     let one = get(read).put(put).patch(patch).delete(delete).post(act);
-    Router::new().route("/v1/records", get(scan)).route("/v1/records/{*name}", one)
+    Router::new()
+        .route("/v1/records", get(scan))
+        .route("/v1/records/", any(|| no_name(names::check_record)))
+        .route("/v1/records/{*name}", one)
 }
 
 /// A record as JSON.
@@ -34,9 +37,15 @@ pub(crate) fn record_json(name: &str, record: &Record) -> Map<String, JsonValue>
     json.insert("attempt".into(), record.attempt.into());
     json.insert("type".into(), record.record_type.clone().into());
     json.insert("ttl_ms".into(), record.ttl.map(|ttl| millis(ttl).into()).unwrap_or(JsonValue::Null));
-    let holder =
-        record.holder.as_ref().map(|holder| json!({ "worker": holder.worker, "lease_ms": millis(holder.lease_left) }));
+    let holder = record.holder.as_ref().map(
+        |holder| json!({ "worker": holder.worker, "session": holder.session, "lease_ms": millis(holder.lease_left) }),
+    );
     json.insert("holder".into(), holder.unwrap_or(JsonValue::Null));
+    json.insert("failures".into(), record.failures.into());
+    json.insert(
+        "ready_in_ms".into(),
+        record.ready_in.map(|ready_in| millis(ready_in).into()).unwrap_or(JsonValue::Null),
+    );
     json
 }
 

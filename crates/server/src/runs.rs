@@ -53,11 +53,18 @@ async fn events(server: &Server, run: String, place: Place) -> Answered {
     let limit = place.limit(FETCH_LIMIT)?;
     let wait = place.wait("follow")?;
     let fetched = server.call(move |house| place.runs(house).tail(&run, after).next(limit, wait)).await?;
-    let events: Vec<_> = fetched.events.iter().map(StoredEvent::to_json).collect();
+    let events: Vec<_> = fetched.events.iter().map(event_json).collect();
     Ok(text_body(
         StatusCode::OK,
         format!("{{\"events\":[{}],\"stable_seq\":{}}}", events.join(","), fetched.stable_seq),
     ))
+}
+
+/// An event as the contract spells it, and which commit appended it.
+fn event_json(event: &StoredEvent) -> String {
+    let json = event.to_json();
+    let members = json.strip_suffix('}').expect("an object");
+    format!("{members},\"commit\":{}}}", event.commit)
 }
 
 async fn write(

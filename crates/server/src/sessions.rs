@@ -72,8 +72,8 @@ async fn keep_alive(State(server): State<Server>, Path(id): Path<u64>) -> Answer
 }
 
 async fn close(State(server): State<Server>, Path(id): Path<u64>) -> Answered {
-    server.call(move |house| house.sessions().expire(id)).await?;
-    done()
+    let ended = server.call(move |house| house.sessions().expire(id)).await?;
+    ok(json!({ "ended": ended }))
 }
 
 /// `?wait=10s&limit=`: the pushes that are not acknowledged, from the first on; waits for one if there is none.
@@ -98,7 +98,7 @@ async fn pushes(State(server): State<Server>, Path(id): Path<u64>, place: Place)
 }
 
 /// Text as text, other bytes as bytes.
-fn payload_json(payload: Vec<u8>) -> JsonValue {
+pub(crate) fn payload_json(payload: Vec<u8>) -> JsonValue {
     match String::from_utf8(payload) {
         Ok(text) => text.into(),
         Err(error) => to_json(&contract::Value::Bytes(error.into_bytes())),

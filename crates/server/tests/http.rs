@@ -69,7 +69,7 @@ fn a_cell_is_written_read_swapped_and_deleted() {
     assert_eq!(swapped.status, 200);
     let late = served.send("PUT", path, &[("if-match", "\"1\"")], "2");
     assert_eq!(
-        (late.status, late.body["code"].clone(), late.body["current"].clone()),
+        (late.status, late.body["code"].clone(), late.body["current_version"].clone()),
         (412, json!("SH-1003"), json!(2))
     );
     assert_eq!(late.header("content-type"), Some("application/problem+json"));

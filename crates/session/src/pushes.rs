@@ -176,6 +176,20 @@ pub fn pushes_after(
     rows.map(|row| row.map_err(Halt::from).and_then(|(key, row)| decode(session, &key, &row))).collect()
 }
 
+/// How many pushes wait to be acknowledged. Looks at every session that has one.
+pub fn waiting(view: &dyn View, keys: &SessionKeys) -> Result<u64, Halt> {
+    let mut waiting = 0;
+    for row in view.scan(&keys.sent_before(u64::MAX), Order::Ascending) {
+        let session = SessionKeys::last_number(&row?.0);
+        let session = session.ok_or_else(|| Halt::Inconsistent("E5: a place without a session".into()))?;
+        let head = view.get(&keys.head(session))?;
+        let head = head.ok_or_else(|| Halt::Inconsistent(format!("E5: pushes of session {session}, not known")))?;
+        let head = Head::decode(&head)?;
+        waiting += head.last_push - head.acknowledged;
+    }
+    Ok(waiting)
+}
+
 /// Whether any session has a push that is not acknowledged. A hint: it can be otherwise when something is done about it.
 pub fn has_pending(view: &dyn View, keys: &SessionKeys) -> Result<bool, Halt> {
     has_overdue(view, keys, u64::MAX)

@@ -55,6 +55,11 @@ impl<'bytes> Reply<'bytes> {
         };
     }
 
+    /// Whether the bytes of a reply are the answer that the same request got before.
+    pub fn is_stored(bytes: &[u8]) -> bool {
+        bytes.first() == Some(&STORED)
+    }
+
     /// Reads a reply that fills `bytes`.
     pub fn decode(bytes: &'bytes [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
@@ -96,6 +101,7 @@ mod tests {
             let bytes = writer.finish();
             assert_eq!(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), hex);
             assert_eq!(Reply::decode(&bytes), Ok(reply));
+            assert_eq!(Reply::is_stored(&bytes), matches!(reply, Reply::Stored(_)));
         }
     }
 }

@@ -68,6 +68,8 @@ pub struct ChangedSessions {
     pub pushed: Vec<u64>,
     /// Sessions that did not take their pushes and are to be ended.
     pub broken: Vec<u64>,
+    /// How many pushes more wait to be acknowledged, or how many fewer.
+    pub pushes: i64,
 }
 
 impl<M: Machine> SessionMachine<M> {
@@ -197,6 +199,7 @@ impl<M: Machine> SessionMachine<M> {
                 };
                 let removed = pushes::acknowledge(state, &self.keys, (session, &mut kept.head), upto)?;
                 kept.changed |= removed > 0;
+                self.changed.pushes -= i64::try_from(removed).expect("pushes are counted from 1");
                 SessionAnswer::Done(removed)
             }
             SessionCommand::Expire { sessions } => {
@@ -253,6 +256,7 @@ impl<M: Machine> SessionMachine<M> {
         let event = SessionEvent { session, capabilities: &[], owned: head.owned, stamp, commit };
         self.machine.on_session_expired(state, &event, &mut self.pushes)?;
         pushes::remove_all(state, &self.keys, session, &head);
+        self.changed.pushes -= i64::try_from(head.last_push - head.acknowledged).expect("they are bounded");
         head.remove(state, &self.keys, session);
         state.delete(self.keys.session(session));
         self.add_to_count(state, -1)?;
@@ -293,6 +297,7 @@ impl<M: Machine> SessionMachine<M> {
             kept.changed = true;
             if pushes::add(state, keys, limits, (session, &mut kept.head), stamp.wall_us, &payload) {
                 changed.pushed.push(session);
+                changed.pushes += 1;
                 continue;
             }
             kept.head.broken = true;

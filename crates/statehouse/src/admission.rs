@@ -11,7 +11,7 @@ use kernel::{Answer, Body, BranchId, Catalogue, SpaceId};
 use kv::{View, Writer};
 use session::Envelope;
 
-use crate::pending::Pending;
+use crate::pending::{Decode, Pending};
 use crate::sessions::requests::{InSession, Request};
 use crate::shard::Shard;
 
@@ -59,6 +59,23 @@ impl Scope {
     ) -> Pending<T> {
         let (envelope, request) = self.begin(MACHINE, catalogue.revision);
         self.shard.access.propose_in(envelope, catalogue, body, decode).of_request(request)
+    }
+
+    /// [`propose`](Self::propose), for an answer that is read with the catalogue.
+    pub(crate) fn propose_read_with_catalogue<T>(
+        &self,
+        catalogue: &Catalogue,
+        body: &Body<'_>,
+        decode: fn(Answer, &Catalogue) -> Result<T, Error>,
+    ) -> Pending<T> {
+        let (envelope, request) = self.begin(MACHINE, catalogue.revision);
+        match encode(&envelope, catalogue, body) {
+            Ok(bytes) => {
+                let decode = Decode::WithCatalogue(self.shard.shared.clone(), decode);
+                self.shard.access.submit(bytes, decode).of_request(request)
+            }
+            Err(error) => Pending::refused(error),
+        }
     }
 
     /// The envelope of a command to a machine, without the body; and the request that it is, if it is sent in a session.

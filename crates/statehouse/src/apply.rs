@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use kernel::Kernel;
+use kernel::{Kernel, Tally};
 use kv::{Committed, Overlay, Store};
 use session::Halt;
 
@@ -61,7 +61,10 @@ impl ApplyLoop {
             };
             let DurableEntry { index, payload, responders } = entry;
             match self.apply(index, &payload) {
-                Ok(replies) => self.answers.give(replies, responders),
+                Ok((replies, tally)) => {
+                    self.shared.meters.applied(index, &replies, tally, self.kernel.catalogue());
+                    self.answers.give(replies, responders);
+                }
                 Err(halt) => {
                     tracing::error!(%halt, index, "applying an entry failed, the store stops");
                     self.shared.fail(from_halt(&halt));
@@ -71,8 +74,8 @@ impl ApplyLoop {
         }
     }
 
-    /// Applies one entry and makes it visible. Also used to replay.
-    pub(crate) fn apply(&mut self, index: u64, payload: &[u8]) -> Result<Vec<Vec<u8>>, Halt> {
+    /// Applies one entry and makes it visible; gives the replies and what was done. Also used to replay.
+    pub(crate) fn apply(&mut self, index: u64, payload: &[u8]) -> Result<(Vec<Vec<u8>>, Tally), Halt> {
         let revision = self.kernel.catalogue().revision;
         let effects = self.kernel.apply(self.store.view()?, index, payload)?;
         match self.store.commit(effects.batch)? {
@@ -98,7 +101,7 @@ impl ApplyLoop {
             self.store.start_flush();
             self.bytes_since_flush = 0;
         }
-        Ok(effects.replies)
+        Ok((effects.replies, effects.tally))
     }
 
     /// Gives up the entries that the store has made durable.

@@ -3,9 +3,10 @@
 //! Keeps: nobody sleeps through an entry. Whoever waits says so before looking how far the loop is, and the loop says how
 //! far it is before looking who waits, so one of the two sees the other.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 /// See the module.
@@ -86,6 +87,15 @@ impl Arrivals {
         }
         // It says that it waits before it looks; what comes now wakes it.
         look()
+    }
+
+    /// Waits, in a task, until something newer than `commit` is visible or nothing will come any more.
+    pub(crate) async fn beyond(&self, commit: u64) -> Waited {
+        poll_fn(|context| match self.poll_beyond(commit, context.waker()) {
+            Some(waited) => Poll::Ready(waited),
+            None => Poll::Pending,
+        })
+        .await
     }
 
     /// Waits until something newer than `commit` is visible.

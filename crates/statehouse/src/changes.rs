@@ -134,6 +134,28 @@ impl Changes {
     }
 }
 
+impl Changes {
+    /// The next page that has changes, or a gap, as soon as there is one; for any runtime.
+    pub async fn follow_async(&self, cursor: u64, limit: usize) -> Result<Followed, Error> {
+        let shard = &self.scope.shard;
+        let mut cursor = cursor;
+        loop {
+            match self.read(cursor, limit)? {
+                Followed::Page(page) if page.changes.is_empty() => {
+                    cursor = page.next;
+                    if page.more {
+                        continue;
+                    }
+                }
+                found => return Ok(found),
+            }
+            if shard.shared.arrivals.beyond(cursor).await == Waited::Stopped {
+                return Err(shard.why_stopped());
+            }
+        }
+    }
+}
+
 impl Statehouse {
     /// What changes in the space `default`, branch `main`.
     pub fn changes(&self) -> Changes {

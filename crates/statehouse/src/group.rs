@@ -61,7 +61,7 @@ impl Group {
 
     /// Begins a commit of several operations, of any contract, in this group.
     pub fn commit(&self) -> Commit {
-        Commit::new(self.scope.clone(), self.name.to_string())
+        Commit::new(self.scope.clone(), Some(self.name.to_string()))
     }
 
     /// Begins a transaction, serialisable, for one attempt.

@@ -16,6 +16,7 @@ use crate::error::from_halt;
 use crate::group::Group;
 use crate::options::Options;
 use crate::records::{RecordType, Records};
+use crate::sessions::requests::Numbers;
 use crate::shard::{Shard, keys};
 
 /// An open directory. Clones share it; it closes when the last handle of any kind is dropped.
@@ -205,6 +206,13 @@ impl Space {
     /// The same space at another branch. That it exists is checked when it is used.
     pub fn branch(&self, name: &str) -> Space {
         Space { scope: Scope { branch: name.into(), ..self.scope.clone() } }
+    }
+
+    /// Whether a request of a session was answered here with what an earlier sending had stored. Known once its answer is
+    /// there, of a space by [`Sessions::request_in`](crate::Sessions::request_in) or [`Session::request`](crate::Session::request).
+    pub fn was_replayed(&self) -> bool {
+        let numbers = self.scope.session.as_ref().map(|session| &session.numbers);
+        matches!(numbers, Some(Numbers::Exactly { replayed, .. }) if replayed.load(Ordering::Relaxed))
     }
 
     /// Cells of this branch, each a group of its own.

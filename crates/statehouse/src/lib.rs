@@ -26,6 +26,7 @@
 //! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
 //! - [`backup`]: everything as one file, checked, and made a store again.
 //! - [`export`], [`import`]: everything as lines of JSON, and a new store made of them.
+//! - [`counters`]: what was done and what is there, as numbers.
 //! - [`seed`]: the state primitive's commands and outputs.
 //!
 //! Every call says no by [`Error`]: a rejection is an answer, a failure is the environment.
@@ -42,6 +43,7 @@ mod cells;
 mod changes;
 mod clock;
 mod commit;
+pub mod counters;
 mod directory;
 mod error;
 pub mod export;
@@ -71,7 +73,7 @@ pub use ::session::ImagePolicy;
 pub use cells::Cells;
 pub use changes::Changes;
 pub use clock::{Clock, SystemClock};
-pub use commit::Commit;
+pub use commit::{Commit, Done};
 pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 pub use contract::cells::PastVersion;
 pub use contract::{
@@ -79,11 +81,14 @@ pub use contract::{
     History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, Outcome, Reason, Rejection,
     Retention, Subject, Swapped, Value, Versioned, Written,
 };
+pub use counters::{Counters, Overview};
 pub use group::Group;
 pub use house::{Space, Statehouse, Status};
 pub use imager::ImagePlan;
-pub use kernel::MessageCounts;
+pub use journal::{Durations, JournalMeter, durations};
+pub use kernel::records::oldest::OldestReady;
 pub use kernel::records::send::WaitingMessage;
+pub use kernel::{ConflictOn, MessageCounts};
 pub use options::Options;
 pub use pending::Pending;
 pub use records::Records;

@@ -6,15 +6,17 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::Duration;
 
 use contract::{Error, Failure, FailureKind, Rejection};
-use kernel::Answer;
+use kernel::{Answer, Catalogue};
 use session::{Halt, Reply as SessionReply, SessionAnswer};
 
 use crate::error::from_halt;
 use crate::sessions::requests::Request;
+use crate::shared::Shared;
 
 /// What the apply loop hands back: the bytes of a reply, read by whoever waits, or why there is none.
 pub(crate) type Reply = Result<Vec<u8>, Error>;
@@ -46,6 +48,8 @@ enum State<T> {
 pub(crate) enum Decode<T> {
     /// As one of the contracts.
     Contracts(fn(Answer) -> Result<T, Error>),
+    /// As one of the contracts, with the catalogue that is published when it is read.
+    WithCatalogue(Arc<Shared>, fn(Answer, &Catalogue) -> Result<T, Error>),
     /// As one of the commands of sessions.
     Sessions(fn(SessionAnswer) -> Result<T, Error>),
 }
@@ -95,7 +99,11 @@ impl<T> Decode<T> {
     fn read(&self, reply: &[u8], request: Option<&Request>) -> Result<T, Error> {
         let undecodable = |error| from_halt(&Halt::Undecodable { what: "an answer", error });
         let answer = match SessionReply::decode(reply).map_err(undecodable)? {
-            SessionReply::Answer(answer) | SessionReply::Stored(answer) => answer,
+            SessionReply::Answer(answer) => answer,
+            SessionReply::Stored(answer) => {
+                request.inspect(|request| request.was_replayed());
+                answer
+            }
             SessionReply::SessionExpired => return Err(Rejection::SessionExpired.into()),
             SessionReply::Evicted { floor } => {
                 let request = request.map_or(0, |request| request.number);
@@ -108,8 +116,39 @@ impl<T> Decode<T> {
         };
         match self {
             Decode::Contracts(decode) => Answer::decode(answer).map_err(undecodable).and_then(decode),
+            Decode::WithCatalogue(shared, decode) => {
+                let answer = Answer::decode(answer).map_err(undecodable)?;
+                decode(answer, &shared.catalogue())
+            }
             Decode::Sessions(decode) => SessionAnswer::decode(answer).map_err(undecodable).and_then(decode),
         }
+    }
+}
+
+/// Waits on this thread for something that a runtime would await. `left` says how long it may sleep at a time, for what
+/// is not woken but knows the time.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>, left: impl Fn() -> Duration) -> T {
+    let mut future = std::pin::pin!(future);
+    let waker = Waker::from(Arc::new(WakesThread(std::thread::current())));
+    loop {
+        // Before it is polled: whoever finds its time not over yet is polled again when it is.
+        let left = left();
+        if let Poll::Ready(ready) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return ready;
+        }
+        // When its time is over, an answer that is under way is still waited for.
+        match left {
+            Duration::ZERO => std::thread::park(),
+            left => std::thread::park_timeout(left),
+        }
+    }
+}
+
+struct WakesThread(Thread);
+
+impl Wake for WakesThread {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }
 

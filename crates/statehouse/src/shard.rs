@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use contract::{Error, Failure, FailureKind};
 use journal::{EngineFiles, EntryFiles, LocalJournal};
@@ -171,7 +172,10 @@ impl Shard {
             bytes_since_flush: 0,
             cut_upto: applied_at_open,
         };
-        replay(&*files, &mut apply_loop)?;
+        let began_us = options.clock.monotonic_us();
+        let replayed = replay(&*files, &mut apply_loop)?;
+        let took = Duration::from_micros(options.clock.monotonic_us().saturating_sub(began_us));
+        shared.meters.opened(apply_loop.kernel.applied().index, replayed, took);
 
         let view = store.view().map_err(|error| from_kv(&error))?;
         agenda.set(apply_loop.kernel.next_due(view).map_err(|halt| from_halt(&halt))?);
@@ -233,8 +237,13 @@ impl Shard {
 
     /// Why nothing is applied any more.
     pub(crate) fn why_stopped(&self) -> Error {
+        self.failure().unwrap_or_else(closed)
+    }
+
+    /// What made the store stop, if something did.
+    pub(crate) fn failure(&self) -> Option<Error> {
         let failure = self.shared.failure();
-        failure.or_else(|| Some(from_journal(&self.access.journal.failure()?))).unwrap_or_else(closed)
+        failure.or_else(|| Some(from_journal(&self.access.journal.failure()?)))
     }
 
     /// Flushes the store, so that nothing is left to replay.
@@ -317,11 +326,12 @@ fn fill(
     Ok((tree, files))
 }
 
-/// Applies the entries that the store does not have yet.
-fn replay(files: &dyn EntryFiles, apply_loop: &mut ApplyLoop) -> Result<(), Error> {
+/// Applies the entries that the store does not have yet. Gives how many.
+fn replay(files: &dyn EntryFiles, apply_loop: &mut ApplyLoop) -> Result<u64, Error> {
     let applied = apply_loop.kernel.applied().index;
     let Some(last) = files.last_index(SHARD) else {
-        return files.start_after(SHARD, applied).map_err(|error| from_journal(&error));
+        files.start_after(SHARD, applied).map_err(|error| from_journal(&error))?;
+        return Ok(0);
     };
     let first = files.first_index(SHARD).unwrap_or(last);
     if last < applied || first > applied + 1 {
@@ -337,7 +347,7 @@ fn replay(files: &dyn EntryFiles, apply_loop: &mut ApplyLoop) -> Result<(), Erro
             next = entry.index + 1;
         }
     }
-    Ok(())
+    Ok(last - applied)
 }
 
 fn closed() -> Error {

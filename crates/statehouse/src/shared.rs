@@ -8,6 +8,7 @@ use contract::Error;
 use kernel::Catalogue;
 
 use crate::arrivals::Arrivals;
+use crate::counters::Meters;
 use crate::runs::verifier::Findings;
 
 /// What the apply loop tells everybody else.
@@ -22,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) command_rows: AtomicU64,
     /// Bytes of the entries that were applied since the store was opened.
     pub(crate) entry_bytes: AtomicU64,
+    /// What was done since the store was opened.
+    pub(crate) meters: Meters,
     /// What the verifier of runs has found.
     pub(crate) findings: Arc<Findings>,
 }
@@ -36,6 +39,7 @@ impl Shared {
             failed: AtomicBool::new(false),
             command_rows: AtomicU64::new(0),
             entry_bytes: AtomicU64::new(0),
+            meters: Meters::default(),
             findings: Arc::default(),
         }
     }

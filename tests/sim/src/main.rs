@@ -4,6 +4,7 @@
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
 mod flips;
+mod http;
 mod kill;
 mod model;
 mod power_journal;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
+        "http-suites" => http::run_suites(&arguments),
         "kill" => kill::run(&arguments),
         "kill-child" => return kill::child(&arguments),
         "lossy" => sessions::run_lossy(&arguments),
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         "runs-model" => runs::run_model(&arguments),
         "runs-readers" => runs::run_readers(&arguments),
         "serial" => serial::run(&arguments),
+        "serve-machine" => return http::serve_machine(&arguments),
         "sessions-model" => sessions::run_model(&arguments),
         other => {
             eprintln!("sim: no test is called {other:?}");

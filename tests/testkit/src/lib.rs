@@ -2,9 +2,11 @@
 //!
 //! - [`arguments`], [`report`]: the command line and the result lines of the programs that test and measure.
 //! - [`cells`]: the contract of cells.
+//! - [`http`]: a client of the HTTP API, with the contracts' traits on top.
 //! - [`kv`]: the duties of `kv::Store` and `kv::View`.
 //! - [`random`]: the seeded random numbers that all randomised tests draw from.
 //! - [`run_store`]: the contract of runs.
+//! - [`server_process`]: a server in a process of its own.
 //! - [`session_store`]: the contract of sessions.
 //! - [`state_store`]: the portable contract of records.
 //!
@@ -12,9 +14,11 @@
 
 pub mod arguments;
 pub mod cells;
+pub mod http;
 pub mod kv;
 pub mod random;
 pub mod report;
 pub mod run_store;
+pub mod server_process;
 pub mod session_store;
 pub mod state_store;

@@ -38,6 +38,10 @@ pub struct Record {
     pub record_type: Option<String>,
     /// How often it was claimed.
     pub attempt: u64,
+    /// How many of its attempts have failed.
+    pub failures: u64,
+    /// How long it cannot be claimed yet, if it pauses after an attempt that failed.
+    pub ready_in: Option<Duration>,
     /// Who holds it, if anyone does.
     pub holder: Option<Holder>,
 }
@@ -54,6 +58,8 @@ impl Record {
             ttl: None,
             record_type: None,
             attempt: 0,
+            failures: 0,
+            ready_in: None,
             holder: None,
         }
     }
@@ -78,6 +84,8 @@ pub struct Field {
 pub struct Holder {
     /// The worker's own name, if it gave one.
     pub worker: Option<String>,
+    /// The session that it was claimed in, if it was in one.
+    pub session: Option<u64>,
     /// For how long, unless it is extended.
     pub lease_left: Duration,
 }

@@ -17,6 +17,7 @@ use kv::Staging;
 use session::{Halt, Stamp};
 
 use crate::keys::Keys;
+use crate::tally::Tally;
 use low_end::LowEnd;
 pub(crate) use low_end::{begin, begin_after};
 pub use read::{CHANGES_LOOKED_AT_MAX, Filter, InGroup, changes_after};
@@ -41,22 +42,27 @@ pub(crate) struct ChangeLog {
     row: RowWriter,
     /// None until the first row is written: whoever only reads never needs it.
     low_end: Option<LowEnd>,
+    /// How much of what was changed, for whoever watches.
+    pub(crate) tally: Tally,
 }
 
 impl ChangeLog {
     /// From here on, [`undo`](Self::undo) comes back to here.
     pub(crate) fn savepoint(&mut self) {
         self.row.savepoint();
+        self.tally.savepoint();
     }
 
     /// Forgets what was noted since the savepoint.
     pub(crate) fn undo(&mut self) {
         self.row.undo();
+        self.tally.undo();
     }
 
     /// Notes a change by the command with this number.
     pub(crate) fn note(&mut self, commit: u64, change: &Noted<'_>) {
         self.row.push(commit, change);
+        self.tally.changed(change.subject, change.reason);
     }
 
     /// Writes the entry's row, if anything changed, and gives up some that are beyond retention. `commit` is the

@@ -23,8 +23,8 @@ use crate::records::row::{NO_STATE, Row};
 use crate::records::send::Stored;
 use crate::records::{send, write};
 use crate::runs::append::write_event;
-use crate::runs::row::{EventRow, RunHead, encode_step};
 use crate::runs::index;
+use crate::runs::row::{EventRow, RunHead, encode_step};
 use crate::sessions::hosted::{Hosted, hosted_id};
 use crate::sessions::owned;
 
@@ -88,7 +88,12 @@ struct Log {
 
 impl<'store> Builder<'store> {
     /// Begins a shard in a store that holds nothing of it.
-    pub fn new(store: &'store dyn Store, keys: Keys, catalogue: Catalogue, applied: Applied) -> Result<Self, BuildError> {
+    pub fn new(
+        store: &'store dyn Store,
+        keys: Keys,
+        catalogue: Catalogue,
+        applied: Applied,
+    ) -> Result<Self, BuildError> {
         let state = Staging::new(store.view()?);
         let contracts = Contracts::new(catalogue, keys, Hosted::new());
         let sessions = BTreeSet::new();
@@ -235,7 +240,8 @@ impl<'store> Builder<'store> {
         let key = self.keys.cell_head(&id);
         self.absent(&key, "cell", &cell.name)?;
         self.next_version(cell, version, write)?;
-        let (oldest, displaced) = self.cell.take().map_or((version, None), |before| (before.oldest, before.displaced_us));
+        let (oldest, displaced) =
+            self.cell.take().map_or((version, None), |before| (before.oldest, before.displaced_us));
         let head = Head { version, oldest, oldest_displaced_us: displaced.unwrap_or(0), write: *write };
         self.staged_bytes += write.value.map_or(0, |value| value.len());
         self.state.put_encoded(key, |writer| head.encode(writer));

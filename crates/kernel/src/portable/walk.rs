@@ -43,7 +43,8 @@ struct Walk<'walk, E> {
 impl<E: From<Halt>> Walk<'_, E> {
     fn bucket(&mut self, bucket: u16) -> Result<(), E> {
         let floor = self.view.get(&self.keys.record_floor(bucket)).map_err(Halt::from)?;
-        let (version, attempt) = floor.map_or(Ok((0, 0)), |row| decode_floor(&row).map(|it| (it.version, it.attempt)))?;
+        let (version, attempt) =
+            floor.map_or(Ok((0, 0)), |row| decode_floor(&row).map(|it| (it.version, it.attempt)))?;
         (self.take)(&Item::Bucket { bucket, version, attempt })?;
         let (catalogue, only) = (self.catalogue, self.only);
         for (space, found) in catalogue.spaces().filter(|(space, _)| only.is_none_or(|only| only == *space)) {

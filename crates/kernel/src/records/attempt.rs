@@ -43,6 +43,7 @@ pub(crate) fn claim(applying: &mut Applying<'_>, record: &ThingId<'_>, worker: &
     after.numbers.state = declared.held();
     after.worker = Some(worker).filter(|worker| !worker.is_empty());
     let outcome = claimed(applying, record, &after)?;
+    applying.folded.changes.tally.claimed.push((record.space, after.numbers.record_type));
     store(applying, record, &before, after, Reason::Claimed)?;
     Ok(Ok(OpOutcome::Claimed(Box::new(outcome))))
 }

@@ -84,6 +84,35 @@ pub fn count_states(
     Ok(counts)
 }
 
+/// Whether a record of the queues whose names begin with a prefix is ready to be claimed.
+pub fn any_ready(
+    view: &dyn View,
+    keys: &Keys,
+    catalogue: &Catalogue,
+    space: u32,
+    branch: u32,
+    prefix: &str,
+) -> Result<bool, Halt> {
+    let mut last = None;
+    for row in view.scan(&keys.counts_with_prefix(space, branch, prefix), Order::Ascending) {
+        let (key, _) = row?;
+        let read = read_counts_key(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among counts".into()))?;
+        // A queue has a row for each of its types.
+        if last.as_ref() == Some(&read.0) {
+            continue;
+        }
+        let queue = last.insert(read.0);
+        for bucket in 0..catalogue.buckets.count() {
+            let entries = KeyRange::prefix(&keys.ready_prefix(bucket, space, branch, queue));
+            if let Some(entry) = view.scan(&entries, Order::Ascending).next() {
+                entry?;
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// The number in each state, by the state's number in its type; states beyond the last have none.
 pub fn decode(row: &[u8]) -> Result<Vec<u64>, Halt> {
     let read = || {

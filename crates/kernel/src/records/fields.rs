@@ -127,6 +127,9 @@ impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
             whole.fields.insert(field.name.to_owned(), Field { value, version: field.version });
         }
         whole.attempt = numbers.attempt;
+        whole.failures = numbers.failures.into();
+        let pausing = numbers.waiting && numbers.ready_us > self.stamp.wall_us;
+        whole.ready_in = pausing.then(|| Duration::from_micros(numbers.ready_us - self.stamp.wall_us));
         if numbers.expires_us != 0 {
             whole.ttl = Some(Duration::from_micros(numbers.expires_us.saturating_sub(self.stamp.wall_us)));
         }
@@ -136,7 +139,8 @@ impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
         whole.record_type = Some(declared.definition.name.clone());
         if numbers.is_held() {
             let lease_left = Duration::from_micros(numbers.lease_us.saturating_sub(self.stamp.cluster_us));
-            whole.holder = Some(Holder { worker: row.worker.map(str::to_owned), lease_left });
+            let session = Some(numbers.holder_session).filter(|session| *session != 0);
+            whole.holder = Some(Holder { worker: row.worker.map(str::to_owned), session, lease_left });
         }
         for kept in [&*declared.definition.state_field, CREATED_AT, UPDATED_AT, TIMEOUT_AT, WORKER] {
             if let Some(Some(value)) = self.kept(row, declared, kept) {

@@ -4,7 +4,7 @@
 //! - `write`: the one place that writes a record, with everything that follows from it.
 //! - `state`: which moves between states are allowed. `patch`, `attempt`: the operations. `guard`: the conditions.
 //! - [`schedule`]: what can be claimed and what is due; `window`: the low end of such an index in memory.
-//! - `tick`: what time does. [`send`]: messages. [`get`], [`scan`]: reading.
+//! - `tick`: what time does. [`send`]: messages. [`get`], [`scan`], [`oldest`]: reading.
 //!
 //! Keeps: R1 to R6 of `ARCHITECTURE.md`.
 
@@ -14,6 +14,7 @@ pub mod fields;
 pub mod get;
 pub(crate) mod guard;
 pub mod index;
+pub mod oldest;
 pub(crate) mod patch;
 pub mod row;
 pub mod scan;

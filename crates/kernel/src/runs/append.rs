@@ -36,6 +36,7 @@ pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Ap
                 return Ok(Err(Rejection::KeyReused { run: name(), seq: known.seq }));
             }
             let seq = known.seq;
+            applying.folded.changes.tally.append_repeated();
             return Ok(Ok(OpOutcome::Appended { seq, idempotent: true, payload_mismatch }));
         }
         if head.closed {

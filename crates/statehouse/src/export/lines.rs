@@ -131,8 +131,12 @@ pub(super) fn item(catalogue: &Catalogue, item: &Item<'_>) -> Result<(&'static s
         Item::CellVersion { cell, version, write } => {
             (kinds::CELL_VERSION, written(named(kinds::CELL_VERSION, cell, "name")?, *version, write))
         }
-        Item::Cell { cell, version, write } => (kinds::CELL, written(named(kinds::CELL, cell, "name")?, *version, write)),
-        Item::Record { record: id, row } => (kinds::RECORD, record(catalogue, named(kinds::RECORD, id, "name")?, id, row)),
+        Item::Cell { cell, version, write } => {
+            (kinds::CELL, written(named(kinds::CELL, cell, "name")?, *version, write))
+        }
+        Item::Record { record: id, row } => {
+            (kinds::RECORD, record(catalogue, named(kinds::RECORD, id, "name")?, id, row))
+        }
         Item::Run { run: id, head } => (kinds::RUN, run(named(kinds::RUN, id, "name")?, head)),
         Item::Event { run, seq, event: row } => (kinds::EVENT, event(named(kinds::EVENT, run, "run")?, *seq, row)),
         Item::Step { run, step } => {

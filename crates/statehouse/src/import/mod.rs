@@ -60,7 +60,8 @@ fn fill(
     input: &mut dyn BufRead,
     on_progress: OnProgress<'_>,
 ) -> Result<(Exported, Buckets), TransferError> {
-    let mut lines = LineReader { input, number: 0, bytes: 0, hash: Sha256::new(), counts: BTreeMap::new(), on_progress };
+    let mut lines =
+        LineReader { input, number: 0, bytes: 0, hash: Sha256::new(), counts: BTreeMap::new(), on_progress };
     let first = lines.next()?;
     let header = match first.kind() {
         kinds::HEADER => Header::read(first.object()?).map_err(|wrong| first.wrong(&wrong))?,
@@ -107,7 +108,8 @@ fn compare(store: &dyn Store, header: &Header, imported: &Exported) -> Result<()
     let source = Source { view: &*view, catalogue: &catalogue, release: &header.release };
     let again = source.write(header.space.as_deref(), &mut io::sink(), &mut |_| {})?;
     if again != *imported {
-        let message = "what was imported is not equal to the file: exported again it has another hash; nothing was kept";
+        let message =
+            "what was imported is not equal to the file: exported again it has another hash; nothing was kept";
         return Err(TransferError::damaged(message));
     }
     Ok(())
@@ -170,8 +172,8 @@ impl LineReader<'_, '_> {
         if bytes.last() != Some(&b'\n') {
             return Err(wrong_at(number, "the file ends before its footer: it was cut short"));
         }
-        let value: JsonValue = serde_json::from_slice(&bytes)
-            .map_err(|error| wrong_at(number, &format!("it is not JSON ({error})")))?;
+        let value: JsonValue =
+            serde_json::from_slice(&bytes).map_err(|error| wrong_at(number, &format!("it is not JSON ({error})")))?;
         let kind = value.get("kind").and_then(JsonValue::as_str).ok_or_else(|| wrong_at(number, "it has no kind"))?;
         let line = Line { number, kind: kind.to_owned(), value, bytes };
         if line.kind() != kinds::FOOTER {

@@ -80,7 +80,10 @@ impl<'line> Object<'line> {
 
     pub(super) fn texts(&self, name: &str) -> Result<Vec<String>, Wrong> {
         let text = |entry: &JsonValue| entry.as_str().map(str::to_owned);
-        self.list(name)?.iter().map(|entry| text(entry).ok_or_else(|| format!("{name:?} is no list of texts"))).collect()
+        self.list(name)?
+            .iter()
+            .map(|entry| text(entry).ok_or_else(|| format!("{name:?} is no list of texts")))
+            .collect()
     }
 
     /// A list of texts that are JSON each.

@@ -1,21 +1,26 @@
 //! Attempts: claiming records, working on them, and ending the attempt.
 
-use std::time::Duration;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use contract::limits::WORKER_BYTES_MAX;
 use contract::records::{Claimed, Retry};
 use contract::{Error, Rejection, Value, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::keys::ThingId;
+use kernel::records::counts::any_ready;
 use kernel::records::get::whole_record;
 use kernel::records::schedule::SEPARATORS;
-use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
+use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, Op, OpOutcome, RecordAct, Transact};
 
 use super::waiters::Wanted;
 use super::{Records, borrowed, owned, owned_patches};
 use crate::cells::{outcome, written};
 use crate::error::from_halt;
-use crate::pending::Pending;
+use crate::pending::{Pending, block_on};
+use crate::sessions::requests::InSession;
 use crate::shard::keys;
 
 /// How records are claimed.
@@ -56,57 +61,112 @@ impl ClaimOptions {
 impl Records {
     /// Takes a record that is ready, for one attempt.
     pub fn claim(&self, record: &str, options: &ClaimOptions) -> Result<Claimed, Error> {
-        check_worker(&options.worker)?;
+        self.claim_later(record, options).wait()
+    }
+
+    /// [`claim`](Self::claim), answered later.
+    pub fn claim_later(&self, record: &str, options: &ClaimOptions) -> Pending<Claimed> {
+        let prepared = check_worker(&options.worker).map_err(Error::from).and_then(|()| self.prepare(record));
+        let (catalogue, ids) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Pending::refused(error),
+        };
         let act = RecordAct::Claim { worker: &options.worker, lease_us: options.lease_us() };
-        let claimed = self.propose(record, [].into_iter(), None, act, |answer| match outcome(answer)? {
-            (_, OpOutcome::Claimed(claimed)) => Ok(*claimed),
-            other => unreachable!("a claim does not give {other:?}"),
-        });
-        let catalogue = self.scope.shard.shared.catalogue();
-        from_outcome(claimed.wait()?, &catalogue)
+        let transact = Transact {
+            space: ids.space,
+            branch: ids.branch,
+            group: self.group.as_deref(),
+            fence: None,
+            guards: Vec::new(),
+            ops: vec![Op::Record(record, act)],
+        };
+        self.scope.propose_read_with_catalogue(
+            &catalogue,
+            &Body::Transact(transact),
+            |answer, catalogue| match outcome(answer)? {
+                (_, OpOutcome::Claimed(claimed)) => from_outcome(*claimed, catalogue),
+                other => unreachable!("a claim does not give {other:?}"),
+            },
+        )
     }
 
     /// Takes up to `records_max` records of the queues whose names begin with `prefix`, those first that have been
     /// ready longest. A queue is what comes before the last `.`, `:` or `/` of its records' names, so a prefix ends
     /// with one of these, or is empty for all queues. Records of all groups are found.
     pub fn claim_next(&self, prefix: &str, records_max: u32, options: &ClaimOptions) -> Result<Vec<Claimed>, Error> {
-        let mut claimed = self.claim_next_later(prefix, records_max, options).wait()?;
-        if claimed.is_empty() && !options.wait.is_zero() && records_max > 0 {
-            claimed = self.wait_for_claim(prefix, records_max, options)?;
+        if options.wait.is_zero() {
+            return self.claim_next_later(prefix, records_max, options).wait();
         }
-        let catalogue = self.scope.shard.shared.catalogue();
-        claimed.into_iter().map(|claimed| from_outcome(claimed, &catalogue)).collect()
+        // How long a thread sleeps is nothing that the store's clock could say.
+        let began = Instant::now();
+        let left = || options.wait.saturating_sub(began.elapsed());
+        let time_over = poll_fn(|_| if left().is_zero() { Poll::Ready(()) } else { Poll::Pending });
+        let claimed = self.claim_next_until(prefix, records_max, options, time_over);
+        block_on(claimed, left)
     }
 
-    fn wait_for_claim(
+    /// The same without blocking, for any runtime. If no record is ready it waits for one until `time_over`, however long
+    /// `options` say; in a numbered request of a session, which is executed once, it waits before it is executed.
+    pub async fn claim_next_until(
         &self,
         prefix: &str,
         records_max: u32,
         options: &ClaimOptions,
-    ) -> Result<Vec<ClaimedOutcome>, Error> {
+        time_over: impl Future<Output = ()>,
+    ) -> Result<Vec<Claimed>, Error> {
+        let claim = || self.claim_next_later(prefix, records_max, options);
+        let request = self.scope.session.as_ref().and_then(InSession::request);
+        if request.is_none() {
+            let claimed = claim().await?;
+            if !claimed.is_empty() || records_max == 0 {
+                return Ok(claimed);
+            }
+        }
         let shard = &self.scope.shard;
         let (_, ids) = self.scope.current()?;
-        let until_us = shard.clock().monotonic_us().saturating_add(micros(options.wait));
         let now = || shard.now();
         let session = self.scope.session.as_ref().map(|session| session.session);
         let _alive = session.map(|session| shard.keeper.wait_in(session, &now));
+        let mut time_over = pin!(time_over);
         loop {
-            let wanted = Wanted { space: ids.space, branch: ids.branch, prefix: prefix.to_owned() };
-            let place = shard.waiters.join(wanted);
-            let claimed = self.claim_next_later(prefix, records_max, options).wait()?;
-            let left_us = until_us.saturating_sub(shard.clock().monotonic_us());
-            let (Some(place), true, true) = (place, claimed.is_empty(), left_us > 0) else {
-                return Ok(claimed);
+            // It joins before it looks, so that nothing becomes ready in between unseen.
+            let place = shard.waiters.join(Wanted { space: ids.space, branch: ids.branch, prefix: prefix.to_owned() });
+            match request {
+                Some((session, request)) if self.is_worth_executing(prefix, session, request)? => return claim().await,
+                Some(_) => {}
+                None => {
+                    let claimed = claim().await?;
+                    if !claimed.is_empty() {
+                        return Ok(claimed);
+                    }
+                }
+            }
+            let Some(mut place) = place else {
+                return claim().await;
             };
-            if !place.wait(Duration::from_micros(left_us)) {
+            if !place.turn(time_over.as_mut()).await {
                 // It may have been chosen just now: what is ready is not left behind for nobody.
                 drop(place);
-                return self.claim_next_later(prefix, records_max, options).wait();
+                return claim().await;
             }
         }
     }
 
-    fn claim_next_later(&self, prefix: &str, records_max: u32, options: &ClaimOptions) -> Pending<Vec<ClaimedOutcome>> {
+    /// Whether a claim that is executed once would be executed for nothing now: there is no record for it, and it was not
+    /// executed before either.
+    fn is_worth_executing(&self, prefix: &str, session: u64, request: u64) -> Result<bool, Error> {
+        let (view, catalogue, ids) = self.scope.view()?;
+        let keys = keys();
+        let read = || {
+            let status = session::status::status(&*view, &keys.sessions(), session)?;
+            let known = status.is_none_or(|status| status.last_request.is_some_and(|last| last >= request));
+            Ok(known || any_ready(&*view, &keys, &catalogue, ids.space, ids.branch, prefix)?)
+        };
+        read().map_err(|halt| from_halt(&halt))
+    }
+
+    /// [`claim_next`](Self::claim_next), answered later, without waiting for a record.
+    pub fn claim_next_later(&self, prefix: &str, records_max: u32, options: &ClaimOptions) -> Pending<Vec<Claimed>> {
         let prepare = || {
             check_queue_prefix(prefix)?;
             check_worker(&options.worker)?;
@@ -124,14 +184,14 @@ impl Records {
             worker: &options.worker,
             lease_us: options.lease_us(),
         };
-        self.scope.propose(&catalogue, &Body::ClaimNext(claim), |answer| match answer {
+        self.scope.propose_read_with_catalogue(&catalogue, &Body::ClaimNext(claim), |answer, catalogue| match answer {
             Answer::Rejected(rejection) => Err(rejection.into()),
             Answer::Done { outcomes, .. } => {
                 let claimed = outcomes.into_iter().map(|outcome| match outcome {
-                    OpOutcome::Claimed(claimed) => *claimed,
+                    OpOutcome::Claimed(claimed) => from_outcome(*claimed, catalogue),
                     other => unreachable!("a claim does not give {other:?}"),
                 });
-                Ok(claimed.collect())
+                claimed.collect()
             }
         })
     }
@@ -142,20 +202,39 @@ impl Records {
         claimed: &Claimed,
         fields: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Written, Error> {
+        self.step_later(claimed, fields).wait()
+    }
+
+    /// [`step`](Self::step), answered later.
+    pub fn step_later<N: AsRef<str>, V: Into<Value>>(
+        &self,
+        claimed: &Claimed,
+        fields: impl IntoIterator<Item = (N, V)>,
+    ) -> Pending<Written> {
         let fields = fields.into_iter().map(|(field, value)| (field, Some(value.into())));
-        self.of(claimed).patch(&claimed.name, fields, true, Some(fence(claimed))).wait()
+        self.of(claimed).patch(&claimed.name, fields, true, Some(fence(claimed)))
     }
 
     /// Holds the record for so long from now, or as long as its type says.
     pub fn extend(&self, claimed: &Claimed, lease: Option<Duration>) -> Result<Written, Error> {
+        self.extend_later(claimed, lease).wait()
+    }
+
+    /// [`extend`](Self::extend), answered later.
+    pub fn extend_later(&self, claimed: &Claimed, lease: Option<Duration>) -> Pending<Written> {
         let act = RecordAct::Extend { attempt: claimed.attempt, lease_us: lease.map(micros) };
-        self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, written).wait()
+        self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, written)
     }
 
     /// Gives the record back: it can be claimed at once, and the attempt does not count as failed.
     pub fn release(&self, claimed: &Claimed) -> Result<Written, Error> {
+        self.release_later(claimed).wait()
+    }
+
+    /// [`release`](Self::release), answered later.
+    pub fn release_later(&self, claimed: &Claimed) -> Pending<Written> {
         let act = RecordAct::Release { attempt: claimed.attempt };
-        self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, written).wait()
+        self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, written)
     }
 
     /// Finishes the record, with fields that are written in the same commit.
@@ -164,23 +243,35 @@ impl Records {
         claimed: &Claimed,
         fields: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Written, Error> {
+        self.complete_later(claimed, fields).wait()
+    }
+
+    /// [`complete`](Self::complete), answered later.
+    pub fn complete_later<N: AsRef<str>, V: Into<Value>>(
+        &self,
+        claimed: &Claimed,
+        fields: impl IntoIterator<Item = (N, V)>,
+    ) -> Pending<Written> {
         let fields: Vec<_> = owned(fields).into_iter().map(|(field, value)| (field, Some(value))).collect();
         let act = RecordAct::Complete { attempt: claimed.attempt, fields: borrowed(&fields) };
         let names = fields.iter().map(|(field, _)| field.as_str());
-        self.of(claimed).propose(&claimed.name, names, None, act, written).wait()
+        self.of(claimed).propose(&claimed.name, names, None, act, written)
     }
 
     /// Says that the attempt failed: the record will be tried again after a pause, or its budget is used up.
     pub fn fail(&self, claimed: &Claimed, error: &str) -> Result<Retry, Error> {
+        self.fail_later(claimed, error).wait()
+    }
+
+    /// [`fail`](Self::fail), answered later.
+    pub fn fail_later(&self, claimed: &Claimed, error: &str) -> Pending<Retry> {
         let fields = owned_patches([("error", Some(Value::from(error)))]);
         let act = RecordAct::Fail { attempt: claimed.attempt, fields: borrowed(&fields) };
-        let answer =
-            self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, |answer| match outcome(answer)? {
-                (_, OpOutcome::Retried { pause_us, .. }) => Ok(Retry::After(Duration::from_micros(pause_us))),
-                (_, OpOutcome::Exhausted { .. }) => Ok(Retry::Exhausted),
-                other => unreachable!("a failed attempt does not give {other:?}"),
-            });
-        answer.wait()
+        self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, |answer| match outcome(answer)? {
+            (_, OpOutcome::Retried { pause_us, .. }) => Ok(Retry::After(Duration::from_micros(pause_us))),
+            (_, OpOutcome::Exhausted { .. }) => Ok(Retry::Exhausted),
+            other => unreachable!("a failed attempt does not give {other:?}"),
+        })
     }
 
     /// The records of a claimed record's group.

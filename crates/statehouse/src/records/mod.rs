@@ -150,12 +150,16 @@ impl Records {
 
     /// Deletes the record, if it exists. Its version goes on if it is written again.
     pub fn delete(&self, record: &str) -> Result<Deleted, Error> {
+        self.delete_later(record).wait()
+    }
+
+    /// [`delete`](Self::delete), answered later.
+    pub fn delete_later(&self, record: &str) -> Pending<Deleted> {
         self.propose(record, [].into_iter(), None, RecordAct::Delete, |answer| match outcome(answer)? {
             (_, OpOutcome::Written(version)) => Ok(Deleted { version: Some(version) }),
             (_, OpOutcome::Nothing) => Ok(Deleted { version: None }),
             other => unreachable!("delete does not give {other:?}"),
         })
-        .wait()
     }
 
     /// The record will exist so long from now.

@@ -7,8 +7,10 @@
 //! that was chosen looks again before it gives up.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 
 use kernel::ReadyQueue;
 
@@ -36,15 +38,33 @@ impl Wanted {
 #[derive(Default)]
 pub(crate) struct Waiters {
     state: Mutex<State>,
-    chosen: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     /// In the order they came. One that was chosen is not here any more.
-    waiting: VecDeque<(u64, Wanted)>,
+    waiting: VecDeque<Waiting>,
     next: u64,
     closing: bool,
+}
+
+struct Waiting {
+    number: u64,
+    wanted: Wanted,
+    /// Its task, once it sleeps.
+    task: Option<Waker>,
+}
+
+impl State {
+    fn position(&self, number: u64) -> Option<usize> {
+        self.waiting.iter().position(|waiting| waiting.number == number)
+    }
+
+    /// Chooses the longest waiting one that fits, if there is one; its task is to be woken without the lock.
+    fn choose(&mut self, fits: impl Fn(&Wanted) -> bool) -> Option<Waker> {
+        let first = self.waiting.iter().position(|waiting| fits(&waiting.wanted))?;
+        self.waiting.remove(first)?.task
+    }
 }
 
 /// A place among the waiters; given up when it is dropped.
@@ -53,7 +73,7 @@ pub(crate) struct Place<'waiters> {
     number: u64,
     wanted: Wanted,
     /// Whether it knows that it was chosen, and will look for records.
-    heard: std::cell::Cell<bool>,
+    heard: bool,
 }
 
 impl Waiters {
@@ -69,9 +89,8 @@ impl Waiters {
         }
         let number = state.next;
         state.next += 1;
-        state.waiting.push_back((number, wanted.clone()));
-        let heard = std::cell::Cell::new(false);
-        Some(Place { waiters: self, number, wanted, heard })
+        state.waiting.push_back(Waiting { number, wanted: wanted.clone(), task: None });
+        Some(Place { waiters: self, number, wanted, heard: false })
     }
 
     /// Records of these queues have become ready, one for each time that a queue is named.
@@ -80,52 +99,61 @@ impl Waiters {
             return;
         }
         let mut state = self.lock();
-        let mut any = false;
-        for queue in queues {
-            let first = state.waiting.iter().position(|(_, wanted)| wanted.covers(queue));
-            any |= first.and_then(|first| state.waiting.remove(first)).is_some();
-        }
+        let tasks: Vec<_> = queues.iter().filter_map(|queue| state.choose(|wanted| wanted.covers(queue))).collect();
         drop(state);
-        if any {
-            self.chosen.notify_all();
-        }
+        tasks.into_iter().for_each(Waker::wake);
+    }
+
+    /// How many wait.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().waiting.len()
     }
 
     /// Wakes everyone: nothing will become ready any more.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closing = true;
-        state.waiting.clear();
+        let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        self.chosen.notify_all();
+        waiting.into_iter().filter_map(|waiting| waiting.task).for_each(Waker::wake);
     }
 }
 
 impl Place<'_> {
-    /// Waits to be chosen, at most so long; whether it was.
-    pub(crate) fn wait(&self, timeout: Duration) -> bool {
-        let here = |state: &mut State| state.waiting.iter().any(|(number, _)| *number == self.number);
-        let waited = self.waiters.chosen.wait_timeout_while(self.waiters.lock(), timeout, here);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        self.heard.set(!here(&mut state));
-        self.heard.get()
+    /// Waits to be chosen, or until the time is over; whether it was chosen.
+    pub(crate) async fn turn(&mut self, mut time_over: Pin<&mut impl Future<Output = ()>>) -> bool {
+        poll_fn(|context| {
+            if self.is_chosen(context.waker()) {
+                return Poll::Ready(true);
+            }
+            time_over.as_mut().poll(context).map(|()| false)
+        })
+        .await
+    }
+
+    /// Whether it was chosen; if not, the task is woken when it is.
+    fn is_chosen(&mut self, waker: &Waker) -> bool {
+        let mut state = self.waiters.lock();
+        match state.position(self.number) {
+            None => self.heard = true,
+            Some(here) => state.waiting[here].task = Some(waker.clone()),
+        }
+        self.heard
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut state = self.waiters.lock();
-        let here = state.waiting.iter().position(|(number, _)| *number == self.number);
-        match here {
+        match state.position(self.number) {
             Some(here) => drop(state.waiting.remove(here)),
-            None if self.heard.get() => {}
+            None if self.heard => {}
             // It was chosen for a record that it does not look for any more: somebody else should.
             None => {
-                let next = state.waiting.iter().position(|(_, other)| other.meets(&self.wanted));
-                let woken = next.and_then(|next| state.waiting.remove(next)).is_some();
+                let task = state.choose(|other| other.meets(&self.wanted));
                 drop(state);
-                if woken {
-                    self.waiters.chosen.notify_all();
+                if let Some(task) = task {
+                    task.wake();
                 }
             }
         }
@@ -147,22 +175,27 @@ mod tests {
         Wanted { space: 1, branch: 1, prefix: prefix.to_owned() }
     }
 
+    /// Whether it is chosen by now.
+    fn chosen(place: &mut Place<'_>) -> bool {
+        place.is_chosen(Waker::noop())
+    }
+
     #[test]
     fn the_longest_waiting_worker_whose_prefix_covers_the_queue_is_woken() {
         let waiters = Waiters::default();
-        let mail = waiters.join(wanted("jobs.mail.")).expect("open");
-        let any = waiters.join(wanted("jobs.")).expect("open");
-        let again = waiters.join(wanted("jobs.mail.")).expect("open");
+        let mut mail = waiters.join(wanted("jobs.mail.")).expect("open");
+        let mut any = waiters.join(wanted("jobs.")).expect("open");
+        let mut again = waiters.join(wanted("jobs.mail.")).expect("open");
         waiters.ready(&[queue("jobs.print."), queue("jobs.mail.")]);
-        assert!(any.wait(Duration::ZERO) && mail.wait(Duration::ZERO));
-        assert!(!again.wait(Duration::ZERO), "one record, one worker");
-        let next = waiters.join(wanted("jobs.mail.")).expect("open");
+        assert!(chosen(&mut any) && chosen(&mut mail));
+        assert!(!chosen(&mut again), "one record, one worker");
+        let mut next = waiters.join(wanted("jobs.mail.")).expect("open");
         waiters.ready(&[queue("jobs.mail.")]);
         drop(again);
-        assert!(next.wait(Duration::ZERO), "who leaves without having heard passes it on");
-        let again = waiters.join(wanted("jobs.")).expect("open");
+        assert!(chosen(&mut next), "who leaves without having heard passes it on");
+        let mut again = waiters.join(wanted("jobs.")).expect("open");
         waiters.close();
-        assert!(again.wait(Duration::ZERO));
+        assert!(chosen(&mut again));
         assert!(waiters.join(wanted("")).is_none());
     }
 }

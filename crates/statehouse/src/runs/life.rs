@@ -5,23 +5,36 @@ use kernel::{Answer, Op, OpOutcome, RunAct};
 
 use super::Runs;
 use crate::cells::outcome;
+use crate::pending::Pending;
 
 impl Runs {
     /// Lets nothing more be appended to a run. What is appended again is still answered. Gives its last sequence.
     pub fn close(&self, run: &str) -> Result<u64, Error> {
+        self.close_later(run).wait()
+    }
+
+    /// [`close`](Self::close), answered later.
+    pub fn close_later(&self, run: &str) -> Pending<u64> {
         self.act(run, RunAct::Close)
     }
 
     /// Deletes a run as a whole. Its name is not used again: what is appended late is answered `RunArchived`. Gives the
     /// last sequence that it had.
     pub fn delete(&self, run: &str) -> Result<u64, Error> {
+        self.delete_later(run).wait()
+    }
+
+    /// [`delete`](Self::delete), answered later.
+    pub fn delete_later(&self, run: &str) -> Pending<u64> {
         self.act(run, RunAct::Delete)
     }
 
-    fn act(&self, run: &str, act: RunAct<'_>) -> Result<u64, Error> {
-        let (catalogue, ids) = self.prepare(run)?;
-        let op = Op::Run(run, act);
-        self.transact(&catalogue, ids, self.group.as_deref(), vec![op], written_seq).wait()
+    fn act(&self, run: &str, act: RunAct<'_>) -> Pending<u64> {
+        let (catalogue, ids) = match self.prepare(run) {
+            Ok(prepared) => prepared,
+            Err(error) => return Pending::refused(error),
+        };
+        self.transact(&catalogue, ids, self.group.as_deref(), vec![Op::Run(run, act)], written_seq)
     }
 
     /// Makes the run `fork`, which shares the events of `run` up to the sequence `at`, without copying them, and goes on
@@ -43,11 +56,18 @@ impl Runs {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fork(&self, run: &str, at: u64, fork: &str) -> Result<u64, Error> {
-        self.prepare(run)?;
-        let (catalogue, ids) = self.prepare(fork)?;
+        self.fork_later(run, at, fork).wait()
+    }
+
+    /// [`fork`](Self::fork), answered later.
+    pub fn fork_later(&self, run: &str, at: u64, fork: &str) -> Pending<u64> {
+        let (catalogue, ids) = match self.prepare(run).and_then(|_| self.prepare(fork)) {
+            Ok(prepared) => prepared,
+            Err(error) => return Pending::refused(error),
+        };
         let group = self.group.as_deref().unwrap_or(run);
         let op = Op::Run(fork, RunAct::Fork { from: run, at });
-        self.transact(&catalogue, ids, Some(group), vec![op], written_seq).wait()
+        self.transact(&catalogue, ids, Some(group), vec![op], written_seq)
     }
 }
 

@@ -125,7 +125,17 @@ impl Runs {
         events: &[NewEvent],
         options: &AppendOptions,
     ) -> Result<Vec<AppendResult>, Error> {
-        self.propose(run, events, options, appended).wait()
+        self.append_all_later(run, events, options).wait()
+    }
+
+    /// [`append_all`](Self::append_all), answered later.
+    pub fn append_all_later(
+        &self,
+        run: &str,
+        events: &[NewEvent],
+        options: &AppendOptions,
+    ) -> Pending<Vec<AppendResult>> {
+        self.propose(run, events, options, appended)
     }
 
     fn propose<T>(

@@ -2,8 +2,6 @@
 //!
 //! Keeps: L1 for readers: a tail gives every event once, in order, from its cursor on.
 
-use std::future::poll_fn;
-use std::task::Poll;
 use std::time::Duration;
 
 use contract::runs::Fetched;
@@ -85,11 +83,7 @@ impl Tail {
             if !fetched.events.is_empty() {
                 return Ok(fetched);
             }
-            let waited = poll_fn(|context| match shard.shared.arrivals.poll_beyond(seen, context.waker()) {
-                Some(waited) => Poll::Ready(waited),
-                None => Poll::Pending,
-            });
-            if waited.await == Waited::Stopped {
+            if shard.shared.arrivals.beyond(seen).await == Waited::Stopped {
                 return Err(shard.why_stopped());
             }
         }

@@ -4,7 +4,9 @@
 //! client keeps, and each delivery says with which cursor to go on.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use ::session::PendingPush;
@@ -136,6 +138,27 @@ impl Deliveries {
             } else {
                 self.shard.shared.arrivals.wait_beyond(seen, wait);
             }
+        }
+    }
+
+    /// The next delivery, as soon as there is one; for any runtime. Pushes come in order and go before changes.
+    /// Nothing is sent again by it: see [`resend_after`](Self::resend_after).
+    pub async fn next_async(&mut self) -> Result<Delivery, Error> {
+        let shard = self.shard.clone();
+        let now = || shard.now();
+        let _alive = shard.keeper.wait_in(self.session, &now);
+        loop {
+            let seen = shard.shared.arrivals.newest();
+            if let Some(delivery) = self.ready()? {
+                return Ok(delivery);
+            }
+            let (bell, follows) = (&self.bell, !self.subscriptions.is_empty());
+            poll_fn(|context| {
+                let rung = bell.poll(context.waker());
+                let arrived = follows && shard.shared.arrivals.poll_beyond(seen, context.waker()).is_some();
+                if rung || arrived { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 use contract::Error;
@@ -45,6 +46,14 @@ impl Life {
         Self { last_contact_us: now.cluster_us, timeout_us, connections: 0, waiting: 0, seen, ending: false }
     }
 
+    fn state(&self) -> LifeState {
+        match (self.connections > 0, self.seen) {
+            (true, _) => LifeState::Connected,
+            (false, true) => LifeState::Disconnected,
+            (false, false) => LifeState::Pending,
+        }
+    }
+
     fn deadline_us(&self) -> u64 {
         // One that does not take its pushes has no time at all, whatever it waits for.
         match self.waiting > 0 && self.timeout_us > 0 {
@@ -68,26 +77,76 @@ struct Lives {
     /// Those who wait for pushes.
     listeners: BTreeMap<u64, Vec<Arc<Bell>>>,
     closing: bool,
+    ended: EndedSessions,
+    pushes_waiting: u64,
+}
+
+/// How sessions have ended since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EndedSessions {
+    /// Their clients closed them.
+    pub closed: u64,
+    /// Their clients were not heard of in time.
+    pub timed_out: u64,
+    /// They did not take their pushes.
+    pub overrun: u64,
+}
+
+/// How sessions are doing now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LivingSessions {
+    /// Created, and their clients have not been seen yet.
+    pub pending: u64,
+    /// Their clients are there.
+    pub connected: u64,
+    /// Their clients are not there.
+    pub disconnected: u64,
+    /// Pushes that wait to be acknowledged.
+    pub pushes_waiting: u64,
 }
 
 /// Rings when a session has got a push, or has ended.
 #[derive(Default)]
 pub(crate) struct Bell {
-    rung: Mutex<bool>,
+    rung: Mutex<Rung>,
     changed: Condvar,
+}
+
+#[derive(Default)]
+struct Rung {
+    /// Since the last time that it was waited for.
+    rung: bool,
+    /// The task that waits.
+    task: Option<Waker>,
 }
 
 impl Bell {
     fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        rung.rung = true;
+        let task = rung.task.take();
+        drop(rung);
         self.changed.notify_all();
+        if let Some(task) = task {
+            task.wake();
+        }
+    }
+
+    /// Whether it has rung since the last time; if not, the task is woken when it does.
+    pub(crate) fn poll(&self, waker: &Waker) -> bool {
+        let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_rung = std::mem::take(&mut rung.rung);
+        rung.task = (!has_rung).then(|| waker.clone());
+        has_rung
     }
 
     /// Waits until it has rung since the last time.
     pub(crate) fn wait(&self, timeout: Duration) {
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(rung, timeout, |rung| !*rung);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+        let waited = self.changed.wait_timeout_while(rung, timeout, |rung| !rung.rung);
+        waited.unwrap_or_else(PoisonError::into_inner).0.rung = false;
     }
 }
 
@@ -106,6 +165,9 @@ impl Keeper {
             lives.by_session.insert(session, Life::new(now, timeout_us, true));
         }
         lives.next_deadline_us = 0;
+        lives.ended = EndedSessions::default();
+        let waiting = session::pushes::waiting(view, &keys().sessions());
+        lives.pushes_waiting = waiting.map_err(|halt| from_halt(&halt))?;
         Ok(())
     }
 
@@ -127,8 +189,14 @@ impl Keeper {
             }
         }
         for session in &sessions.expired {
-            lives.by_session.remove(session);
+            let ended = lives.by_session.remove(session);
+            match ended {
+                Some(life) if life.timeout_us == 0 => lives.ended.overrun += 1,
+                Some(life) if life.ending => lives.ended.timed_out += 1,
+                _ => lives.ended.closed += 1,
+            }
         }
+        lives.pushes_waiting = lives.pushes_waiting.saturating_add_signed(sessions.pushes);
         for session in sessions.expired.iter().chain(&sessions.pushed).chain(&sessions.broken) {
             for bell in lives.listeners.get(session).into_iter().flatten() {
                 bell.ring();
@@ -169,7 +237,7 @@ impl Keeper {
     }
 
     /// A call of its client waits here until what is given is dropped.
-    pub(crate) fn wait_in<'keeper>(&'keeper self, session: u64, now: &'keeper dyn Fn() -> Stamp) -> WaitingIn<'keeper> {
+    pub(crate) fn wait_in<'keeper>(&'keeper self, session: u64, now: Now<'keeper>) -> WaitingIn<'keeper> {
         if let Some(life) = self.lock().by_session.get_mut(&session) {
             life.waiting += 1;
         }
@@ -179,10 +247,22 @@ impl Keeper {
     pub(crate) fn state(&self, session: u64) -> LifeState {
         match self.lock().by_session.get(&session) {
             None => LifeState::Expired,
-            Some(life) if life.connections > 0 => LifeState::Connected,
-            Some(life) if life.seen => LifeState::Disconnected,
-            Some(_) => LifeState::Pending,
+            Some(life) => life.state(),
         }
+    }
+
+    /// How sessions are doing, and how those that have ended did.
+    pub(crate) fn census(&self) -> (LivingSessions, EndedSessions) {
+        let lives = self.lock();
+        let mut living = LivingSessions { pushes_waiting: lives.pushes_waiting, ..LivingSessions::default() };
+        for life in lives.by_session.values() {
+            match life.state() {
+                LifeState::Connected => living.connected += 1,
+                LifeState::Disconnected => living.disconnected += 1,
+                _ => living.pending += 1,
+            }
+        }
+        (living, lives.ended)
     }
 
     /// Takes some sessions whose time is over, to be ended now. Those that are given stay so until
@@ -253,11 +333,14 @@ impl Keeper {
     }
 }
 
+/// Says what time it is.
+type Now<'keeper> = &'keeper (dyn Fn() -> Stamp + Sync);
+
 /// A call that waits; see [`Keeper::wait_in`].
 pub(crate) struct WaitingIn<'keeper> {
     keeper: &'keeper Keeper,
     session: u64,
-    now: &'keeper dyn Fn() -> Stamp,
+    now: Now<'keeper>,
 }
 
 impl Drop for WaitingIn<'_> {

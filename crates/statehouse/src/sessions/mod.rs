@@ -28,7 +28,7 @@ pub use ::session::{Command, NewSession, Pushes, Refused, UserCall, UserMachine,
 pub use contract::sessions::{PushedRequest, SessionStore};
 pub use deliveries::{Deliveries, Delivery, SubscriptionId};
 pub use hosted::{MachineGroup, MachineHandle};
-pub use keeper::LifeState;
+pub use keeper::{EndedSessions, LifeState, LivingSessions};
 pub use portable::PortableSessions;
 pub use session::Session;
 
@@ -37,6 +37,7 @@ use crate::admission::Scope;
 use crate::cells::check_page;
 use crate::error::from_halt;
 use crate::house::{Space, Statehouse};
+use crate::pending::Pending;
 use crate::shard::{Shard, keys};
 
 /// How a session is opened.
@@ -66,6 +67,15 @@ impl SessionOptions {
     pub fn capability(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
         self.capabilities.push((name.to_owned(), value.into()));
         self
+    }
+
+    fn check(&self) -> Result<(), Rejection> {
+        if !(SESSION_TIMEOUT_MIN..=SESSION_TIMEOUT_MAX).contains(&self.timeout) {
+            let what = "a session's time".to_owned();
+            return Err(Rejection::InvalidDeclaration { what, reason: "it is below 100 ms or above a day" });
+        }
+        let bytes = self.capabilities.iter().map(|(name, value)| name.len() + value.len()).sum();
+        Rejection::check_limit("capability_bytes_max", CAPABILITY_BYTES_MAX, bytes)
     }
 }
 
@@ -107,19 +117,20 @@ impl Sessions {
 
     /// Creates a session and gives its number. Nobody is connected to it yet.
     pub fn create(&self, options: SessionOptions) -> Result<u64, Error> {
-        let SessionOptions { timeout, capabilities } = options;
-        if !(SESSION_TIMEOUT_MIN..=SESSION_TIMEOUT_MAX).contains(&timeout) {
-            let what = "a session's time".to_owned();
-            return Err(Rejection::InvalidDeclaration { what, reason: "it is below 100 ms or above a day" }.into());
+        self.create_later(options).wait()
+    }
+
+    /// [`create`](Self::create), answered later.
+    pub fn create_later(&self, options: SessionOptions) -> Pending<u64> {
+        if let Err(rejection) = options.check() {
+            return Pending::refused(rejection);
         }
-        let bytes = capabilities.iter().map(|(name, value)| name.len() + value.len()).sum();
-        Rejection::check_limit("capability_bytes_max", CAPABILITY_BYTES_MAX, bytes)?;
+        let SessionOptions { timeout, capabilities } = options;
         let command = SessionCommand::Create { timeout_us: micros(timeout), capabilities };
-        let created = self.shard.access.propose_session(&command, |answer| match answer {
+        self.shard.access.propose_session(&command, |answer| match answer {
             SessionAnswer::Created(session) => Ok(session),
             other => unreachable!("a creation is not answered {other:?}"),
-        });
-        created.wait()
+        })
     }
 
     /// Connects to a session that exists. Its next request will have the number `next_request`: what its client has
@@ -134,7 +145,7 @@ impl Sessions {
     /// A space for one request of a session whose client is somewhere else, and says itself which number it has; see
     /// [`Session::request`].
     pub fn request_in(&self, session: u64, request: u64, lowest_pending: u64, space: &str) -> Space {
-        let numbers = Numbers::Exactly { request, lowest_pending };
+        let numbers = Numbers::exactly(request, lowest_pending);
         let session = Some(InSession { session, numbers });
         let (shard, branch) = (self.shard.clone(), MAIN_BRANCH.into());
         Space { scope: Scope { shard, space: space.into(), branch, session } }
@@ -175,14 +186,24 @@ impl Sessions {
 
     /// Ends a session now, whatever its client does. Gives whether there was one.
     pub fn expire(&self, session: u64) -> Result<bool, Error> {
+        self.expire_later(session).wait()
+    }
+
+    /// [`expire`](Self::expire), answered later.
+    pub fn expire_later(&self, session: u64) -> Pending<bool> {
         let command = SessionCommand::Expire { sessions: vec![session] };
-        self.shard.access.propose_session(&command, done).wait().map(|ended| ended > 0)
+        self.shard.access.propose_session(&command, |answer| done(answer).map(|ended| ended > 0))
     }
 
     /// A session's client has dealt with its pushes up to this one. Gives how many are forgotten now.
     pub fn acknowledge(&self, session: u64, upto: u64) -> Result<u64, Error> {
+        self.acknowledge_later(session, upto).wait()
+    }
+
+    /// [`acknowledge`](Self::acknowledge), answered later.
+    pub fn acknowledge_later(&self, session: u64, upto: u64) -> Pending<u64> {
         self.shard.keeper.contact(session, self.shard.now());
-        self.shard.access.propose_session(&SessionCommand::Acknowledge { session, upto }, done).wait()
+        self.shard.access.propose_session(&SessionCommand::Acknowledge { session, upto }, done)
     }
 
     /// Takes pushes that were last sent before a wall time, in µs, to be sent again; notes that they are sent now.

@@ -35,7 +35,7 @@ impl<M: UserMachine> SessionStore for PortableSessions<M> {
     }
 
     fn request(&self, session: u64, request: u64, lowest_pending: u64, command: &[u8]) -> Result<Vec<u8>, Error> {
-        let numbers = Numbers::Exactly { request, lowest_pending };
+        let numbers = Numbers::exactly(request, lowest_pending);
         let scope = Scope { session: Some(InSession { session, numbers }), ..self.scope.clone() };
         let answer =
             submit(&scope, (M::NUMBER, M::VERSION), &self.group, command, |answer| response_bytes(answer, M::NUMBER));

@@ -1,6 +1,7 @@
 //! The numbers of a session's requests: each command gets the next one and says which answers are still waited for.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use session::Envelope;
@@ -20,17 +21,33 @@ pub(crate) enum Numbers {
     /// The next one each.
     Next(Arc<Requests>),
     /// This one, as the client says.
-    Exactly { request: u64, lowest_pending: u64 },
+    Exactly { request: u64, lowest_pending: u64, replayed: Arc<AtomicBool> },
+}
+
+impl Numbers {
+    /// This one.
+    pub(crate) fn exactly(request: u64, lowest_pending: u64) -> Self {
+        Self::Exactly { request, lowest_pending, replayed: Arc::default() }
+    }
 }
 
 impl InSession {
+    /// The session and the number of the one request that commands are sent as, if its client says which.
+    pub(crate) fn request(&self) -> Option<(u64, u64)> {
+        match &self.numbers {
+            Numbers::Next(_) => None,
+            Numbers::Exactly { request, .. } => Some((self.session, *request)),
+        }
+    }
+
     /// A command is about to be sent.
     pub(crate) fn begin(&self, shard: &Shard) -> Request {
         shard.keeper.contact(self.session, shard.now());
         let session = self.session;
         match &self.numbers {
-            Numbers::Exactly { request, lowest_pending } => {
-                Request { session, number: *request, lowest_pending: *lowest_pending, of: None }
+            Numbers::Exactly { request, lowest_pending, replayed } => {
+                let of = Of::Itself(replayed.clone());
+                Request { session, number: *request, lowest_pending: *lowest_pending, of }
             }
             Numbers::Next(requests) => {
                 let mut state = requests.lock();
@@ -38,7 +55,7 @@ impl InSession {
                 state.next += 1;
                 state.waiting.insert(number);
                 let lowest_pending = state.waiting.first().copied().unwrap_or(number);
-                Request { session, number, lowest_pending, of: Some(requests.clone()) }
+                Request { session, number, lowest_pending, of: Of::Client(requests.clone()) }
             }
         }
     }
@@ -77,7 +94,15 @@ pub(crate) struct Request {
     session: u64,
     pub(crate) number: u64,
     lowest_pending: u64,
-    of: Option<Arc<Requests>>,
+    of: Of,
+}
+
+/// Who numbers it.
+enum Of {
+    /// The client that is here.
+    Client(Arc<Requests>),
+    /// A client elsewhere, who is told whether its answer was a stored one.
+    Itself(Arc<AtomicBool>),
 }
 
 impl Request {
@@ -95,9 +120,18 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Its answer was stored by an earlier sending.
+    pub(crate) fn was_replayed(&self) {
+        if let Of::Itself(replayed) = &self.of {
+            replayed.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 impl Drop for Request {
     fn drop(&mut self) {
-        if let Some(requests) = &self.of {
+        if let Of::Client(requests) = &self.of {
             requests.lock().waiting.remove(&self.number);
         }
     }

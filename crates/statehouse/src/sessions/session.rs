@@ -77,7 +77,7 @@ impl Session {
         if let Numbers::Next(requests) = &self.session.numbers {
             requests.go_on_above(request);
         }
-        let numbers = Numbers::Exactly { request, lowest_pending };
+        let numbers = Numbers::exactly(request, lowest_pending);
         self.space_with(DEFAULT_SPACE, InSession { session: self.id(), numbers })
     }
 

@@ -20,6 +20,9 @@ impl Reference {
             record.fields.insert(field.clone(), Field { value: value.clone(), version: *version });
         }
         record.attempt = kept.attempt;
+        record.failures = live.failures;
+        let pausing = live.waiting && live.ready_us > self.wall_us;
+        record.ready_in = pausing.then(|| Duration::from_micros(live.ready_us - self.wall_us));
         record.ttl = kept.expires_us.map(|at| Duration::from_micros(at - self.wall_us));
         let Some(declared) = self.declared(id, live) else {
             return Some(record);
@@ -38,7 +41,7 @@ impl Reference {
             let until = i128::from(self.wall_us) + i128::from(lease_us) - i128::from(self.cluster_us);
             keep("timeout_at", Some(ms(u64::try_from(until).unwrap_or(0))));
             let lease_left = Duration::from_micros(lease_us.saturating_sub(self.cluster_us));
-            record.holder = Some(Holder { worker: live.worker.clone(), lease_left });
+            record.holder = Some(Holder { worker: live.worker.clone(), session: None, lease_left });
         }
         Some(record)
     }

@@ -1,4 +1,9 @@
 //! One commit of several operations of any contract in a group, put together before it is sent.
+//!
+//! [`parts`]: what it is put together from. [`results`]: what each of its operations did.
+
+mod parts;
+mod results;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,15 +11,16 @@ use std::time::Duration;
 use contract::records::{Claimed, Put};
 use contract::{Error, Rejection, Value, names};
 use kernel::catalogue::types::micros;
-use kernel::{
-    Answer, Body, Catalogue, Duplicates, Fence, Guard, Op, RecordAct, Send, Target, Transact, TtlArgument, ValueRef,
-};
+use kernel::{Answer, Body, Catalogue, Fence, Transact};
 use kv::Writer;
 
+use self::parts::{OwnGuard, OwnOp};
+pub use self::results::Done;
 use crate::admission::Scope;
+use crate::cells::Cells;
 use crate::pending::Pending;
-use crate::records::{borrowed, check_fields, owned, owned_patches, ttl_argument};
-use crate::runs::{AppendOptions, NewEvent, append_act};
+use crate::records::{Records, Ttl, owned, owned_patches};
+use crate::runs::{AppendOptions, NewEvent};
 use crate::transaction::Committed;
 
 /// Operations of one commit in one group, all or nothing; made by [`Group::commit`](crate::Group::commit).
@@ -40,35 +46,15 @@ use crate::transaction::Committed;
 #[must_use = "nothing is done before `run`"]
 pub struct Commit {
     scope: Scope,
-    group: String,
+    /// None if it is about one thing that is a group of its own.
+    group: Option<String>,
     fence: Option<(String, u64)>,
     guards: Vec<OwnGuard>,
     ops: Vec<OwnOp>,
 }
 
-enum OwnGuard {
-    RecordStateIn(String, Vec<String>),
-    RecordVersionIs(String, u64),
-    CellVersionIs(String, u64),
-    CellAbsent(String),
-}
-
-enum OwnOp {
-    SetCell(String, Value),
-    DeleteCell(String),
-    PutRecord(String, Vec<(String, Value)>, Put),
-    Patch(String, Vec<(String, Option<Value>)>),
-    Increment(String, String, i64),
-    Complete(String, u64, Vec<(String, Option<Value>)>),
-    DeleteRecord(String),
-    Publish { topic: String, payload: Vec<u8>, at_us: Option<u64> },
-    Send { commit: Box<Commit>, at_us: Option<u64> },
-    Push(u64, Vec<u8>),
-    Append { run: String, event: Box<NewEvent>, options: AppendOptions },
-}
-
 impl Commit {
-    pub(crate) fn new(scope: Scope, group: String) -> Self {
+    pub(crate) fn new(scope: Scope, group: Option<String>) -> Self {
         Self { scope, group, fence: None, guards: Vec::new(), ops: Vec::new() }
     }
 
@@ -91,6 +77,18 @@ impl Commit {
         self
     }
 
+    /// Only if the record does not exist.
+    pub fn if_record_absent(mut self, record: &str) -> Self {
+        self.guards.push(OwnGuard::RecordAbsent(record.to_owned()));
+        self
+    }
+
+    /// Only if the field of the record holds this; none stands for a field that does not exist.
+    pub fn if_field(mut self, record: &str, field: &str, value: Option<Value>) -> Self {
+        self.guards.push(OwnGuard::RecordFieldIs(record.to_owned(), field.to_owned(), value));
+        self
+    }
+
     /// Only if the cell is at this version.
     pub fn if_cell_version(mut self, cell: &str, version: u64) -> Self {
         self.guards.push(OwnGuard::CellVersionIs(cell.to_owned(), version));
@@ -106,6 +104,12 @@ impl Commit {
     /// Writes a cell.
     pub fn set_cell(mut self, cell: &str, value: impl Into<Value>) -> Self {
         self.ops.push(OwnOp::SetCell(cell.to_owned(), value.into()));
+        self
+    }
+
+    /// Writes a cell if it does not exist; one that does stays as it is.
+    pub fn init_cell(mut self, cell: &str, value: impl Into<Value>) -> Self {
+        self.ops.push(OwnOp::InitCell(cell.to_owned(), value.into()));
         self
     }
 
@@ -150,6 +154,12 @@ impl Commit {
     ) -> Self {
         let fields = owned(fields).into_iter().map(|(field, value)| (field, Some(value))).collect();
         self.ops.push(OwnOp::Complete(claimed.name.clone(), claimed.attempt, fields));
+        self
+    }
+
+    /// Sets how long a record will exist.
+    pub fn set_ttl(mut self, record: &str, ttl: Ttl) -> Self {
+        self.ops.push(OwnOp::Touch(record.to_owned(), ttl));
         self
     }
 
@@ -212,15 +222,31 @@ impl Commit {
 
     /// [`run`](Self::run), answered later.
     pub fn run_later(self) -> Pending<Committed> {
+        self.propose(results::committed)
+    }
+
+    /// [`run_later`](Self::run_later), which also says what each operation did.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::Done;
+    /// let done = house.group("order-7").commit().set_cell("paid", true).increment("totals", "eur", 10).run_each_later();
+    /// let (_, each) = done.wait()?;
+    /// assert_eq!(each, [Done::Written { version: 1 }, Done::Counted { version: 1, value: 10 }]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_each_later(self) -> Pending<(Committed, Vec<Done>)> {
+        self.propose(results::each)
+    }
+
+    fn propose<T>(self, decode: fn(Answer) -> Result<T, Error>) -> Pending<T> {
         let catalogue = self.scope.shard.shared.catalogue();
         let propose = || {
             let mut messages = Vec::new();
             self.encode_messages(&catalogue, &mut messages)?;
             let body = Body::Transact(self.transact(&catalogue, &messages)?);
-            Ok::<_, Error>(self.scope.propose(&catalogue, &body, |answer| match answer {
-                Answer::Done { commit, .. } => Ok(Committed { commit }),
-                Answer::Rejected(rejection) => Err(rejection.into()),
-            }))
+            Ok::<_, Error>(self.scope.propose(&catalogue, &body, decode))
         };
         propose().unwrap_or_else(Pending::refused)
     }
@@ -248,7 +274,9 @@ impl Commit {
         catalogue: &Catalogue,
         messages: &'commit [Vec<u8>],
     ) -> Result<Transact<'commit>, Error> {
-        names::check_group(&self.group)?;
+        if let Some(group) = &self.group {
+            names::check_group(group)?;
+        }
         let ids = self.scope.resolve(catalogue)?;
         let mut messages = messages.iter();
         let mut ops = Vec::with_capacity(self.ops.len());
@@ -259,7 +287,7 @@ impl Commit {
         Ok(Transact {
             space: ids.space,
             branch: ids.branch,
-            group: Some(&self.group),
+            group: self.group.as_deref(),
             fence: self.fence.as_ref().map(|(record, attempt)| Fence { record, attempt: *attempt }),
             guards: self.guards.iter().map(OwnGuard::guard).collect(),
             ops,
@@ -267,74 +295,18 @@ impl Commit {
     }
 }
 
-impl OwnGuard {
-    fn guard(&self) -> Guard<'_> {
-        match self {
-            OwnGuard::RecordStateIn(record, states) => {
-                Guard::RecordStateIn(record, states.iter().map(String::as_str).collect())
-            }
-            OwnGuard::RecordVersionIs(record, version) => Guard::RecordVersionIs(record, *version),
-            OwnGuard::CellVersionIs(cell, version) => Guard::CellVersionIs(cell, *version),
-            OwnGuard::CellAbsent(cell) => Guard::CellAbsent(cell),
-        }
+impl Records {
+    /// Begins a commit in the group of these records. Those that are their own groups have one each, so it is about one
+    /// of them only.
+    pub fn commit(&self) -> Commit {
+        Commit::new(self.scope.clone(), self.group.as_deref().map(str::to_owned))
     }
 }
 
-impl OwnOp {
-    fn check(&self) -> Result<(), Error> {
-        match self {
-            OwnOp::SetCell(name, _) | OwnOp::DeleteCell(name) => names::check_cell(name)?,
-            OwnOp::PutRecord(name, fields, _) => {
-                names::check_record(name)?;
-                check_fields(fields.iter().map(|(field, _)| field.as_str()))?;
-            }
-            OwnOp::Patch(name, fields) | OwnOp::Complete(name, _, fields) => {
-                names::check_record(name)?;
-                check_fields(fields.iter().map(|(field, _)| field.as_str()))?;
-            }
-            OwnOp::Increment(name, field, _) => {
-                names::check_record(name)?;
-                check_fields([field.as_str()].into_iter())?;
-            }
-            OwnOp::DeleteRecord(name) => names::check_record(name)?,
-            OwnOp::Publish { topic, .. } => names::check_topic(topic)?,
-            OwnOp::Send { .. } | OwnOp::Push(..) => {}
-            OwnOp::Append { run, event, .. } => {
-                names::check_run(run)?;
-                event.check()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn op<'commit>(&'commit self, messages: &mut impl Iterator<Item = &'commit Vec<u8>>) -> Op<'commit> {
-        match self {
-            OwnOp::SetCell(cell, value) => Op::CellSet(cell, ValueRef::from(value)),
-            OwnOp::DeleteCell(cell) => Op::CellDelete(cell),
-            OwnOp::PutRecord(record, fields, put) => {
-                let fields = fields.iter().map(|(field, value)| (field.as_str(), ValueRef::from(value))).collect();
-                let ttl: TtlArgument = ttl_argument(put.ttl);
-                Op::Record(record, RecordAct::Put { record_type: put.record_type.as_deref(), ttl, fields })
-            }
-            OwnOp::Patch(record, fields) => {
-                Op::Record(record, RecordAct::Patch { must_exist: false, fields: borrowed(fields) })
-            }
-            OwnOp::Increment(record, field, by) => Op::Record(record, RecordAct::Increment { field, by: *by }),
-            OwnOp::Complete(record, attempt, fields) => {
-                Op::Record(record, RecordAct::Complete { attempt: *attempt, fields: borrowed(fields) })
-            }
-            OwnOp::DeleteRecord(record) => Op::Record(record, RecordAct::Delete),
-            OwnOp::Publish { topic, payload, at_us } => {
-                Op::Send(Send { target: Target::Topic { topic, payload }, at_us: *at_us })
-            }
-            OwnOp::Push(session, payload) => Op::Push(*session, payload),
-            OwnOp::Append { run, event, options } => {
-                Op::Run(run, append_act(event, options.expected_last, Duplicates::Refuse, &options.run_type))
-            }
-            OwnOp::Send { at_us, .. } => {
-                let body = messages.next().expect("a body for every message");
-                Op::Send(Send { target: Target::Transact(body), at_us: *at_us })
-            }
-        }
+impl Cells {
+    /// Begins a commit in the group of these cells. Those that are their own groups have one each, so it is about one of
+    /// them only.
+    pub fn commit(&self) -> Commit {
+        Commit::new(self.scope.clone(), self.group.as_deref().map(str::to_owned))
     }
 }

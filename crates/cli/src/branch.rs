@@ -1,0 +1,97 @@
+//! `branch`: branches of a space.
+
+use clap::{Args, Subcommand};
+use hyper::Method;
+use serde_json::json;
+
+use crate::connection::{Call, Connection, path};
+use crate::exit::Failure;
+use crate::output::Output;
+use crate::reach::Reach;
+use crate::rec::first;
+use crate::repeating::{Listing, Sure};
+use crate::spaces::as_rows;
+use crate::table::{Column, plain};
+
+/// Branches of a space: copies that go their own way, made at once.
+///
+/// Examples:
+///   statehouse branch create trial
+///   statehouse cell ls --branch trial
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Branch {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// List branches.
+    ///
+    /// Examples:
+    ///   statehouse branch ls
+    ///   statehouse branch ls --space shop -o raw
+    #[command(verbatim_doc_comment)]
+    Ls {
+        #[command(flatten)]
+        listing: Listing,
+    },
+    /// Make a branch of the space's main branch, or of the one that --branch names.
+    ///
+    /// Examples:
+    ///   statehouse branch create trial
+    ///   statehouse branch create second --branch trial
+    #[command(verbatim_doc_comment)]
+    Create {
+        /// Its name.
+        name: String,
+    },
+    /// Delete a branch with everything that is only in it.
+    ///
+    /// Examples:
+    ///   statehouse branch rm trial
+    ///   statehouse branch rm trial --yes
+    #[command(verbatim_doc_comment)]
+    Rm {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        sure: Sure,
+    },
+}
+
+const BRANCHES: &str = "/v1/branches";
+
+const NAMED: &[Column] = &[plain("BRANCH", "name").as_raw()];
+
+impl Branch {
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        self.reach.run(async |connection| self.verb.run(connection, &output).await)
+    }
+}
+
+impl Verb {
+    async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
+        match self {
+            Verb::Ls { listing } => {
+                let once = async || {
+                    let found = first(connection.ask(Call::get(BRANCHES)).await?, "branches", listing.limit);
+                    output.list(&as_rows(found, "branches", output), "branches", NAMED)
+                };
+                listing.run(output, once).await
+            }
+            Verb::Create { name } => {
+                connection.ask(Call::new(Method::PUT, path(BRANCHES, name)).body(json!({}))).await?;
+                output.one(&json!({ "name": name }), NAMED)
+            }
+            Verb::Rm { name, sure } => {
+                sure.or_ask(&format!("delete the branch {name:?} with everything that is only in it"))?;
+                connection.ask(Call::new(Method::DELETE, path(BRANCHES, name))).await?;
+                output.one(&json!({ "name": name, "deleted": true }), NAMED)
+            }
+        }
+    }
+}

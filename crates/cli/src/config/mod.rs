@@ -1,0 +1,218 @@
+//! The configuration of a server: defaults, then a file, then the environment, then flags; each value knows where it is from.
+//!
+//! - [`settings`]: the table of all settings.
+//! - [`file`]: a TOML file, with the line and a caret under what is wrong.
+//!
+//! Keeps: a key, variable or value that is not known is an error, never ignored.
+
+mod file;
+mod settings;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use server::limits::ServerLimits;
+
+use settings::{Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, nearest, parse_bytes, parse_duration};
+
+/// Where a value is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// A line of a file.
+    File(PathBuf, usize),
+    /// An environment variable.
+    Environment(String),
+    /// A flag of the command.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => formatter.write_str("default"),
+            Self::File(path, line) => write!(formatter, "{}:{line}", path.display()),
+            Self::Environment(variable) => write!(formatter, "environment {variable}"),
+            Self::Flag(flag) => write!(formatter, "flag {flag}"),
+        }
+    }
+}
+
+/// What is wrong with a configuration, for a person.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct ConfigError(String);
+
+/// The values that hold, one for each setting.
+#[derive(Clone, Debug)]
+pub(crate) struct Effective {
+    values: Vec<(&'static Setting, String, Origin)>,
+}
+
+/// A flag that was given: its name, the key that it sets, and the value.
+pub(crate) type Flag = (&'static str, &'static str, String);
+
+impl Effective {
+    /// Gathers a configuration: of a file if one is named, of the environment, and of flags.
+    pub(crate) fn gather(
+        path: Option<&Path>,
+        environment: impl IntoIterator<Item = (String, String)>,
+        flags: impl IntoIterator<Item = Flag>,
+    ) -> Result<Self, ConfigError> {
+        let defaults = SETTINGS.iter().map(|setting| (setting, setting.default.to_owned(), Origin::Default));
+        let mut effective = Self { values: defaults.collect() };
+        if let Some(path) = path {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| ConfigError(format!("{} cannot be read: {error}", path.display())))?;
+            for (setting, value, line) in file::read(path, &text)? {
+                effective.set(setting, value, Origin::File(path.to_owned(), line));
+            }
+        }
+        for (variable, value) in environment {
+            if let Some(setting) = setting_of_variable(&variable)? {
+                let wrong = |complaint| ConfigError(format!("{variable}: {complaint}"));
+                setting.check(&value).map_err(wrong)?;
+                effective.set(setting, value, Origin::Environment(variable));
+            }
+        }
+        for (flag, key, value) in flags {
+            let setting = settings::named(key).ok_or_else(|| ConfigError(format!("{key} is no setting")))?;
+            setting.check(&value).map_err(|complaint| ConfigError(format!("{flag}: {complaint}")))?;
+            effective.set(setting, value, Origin::Flag(flag));
+        }
+        Ok(effective)
+    }
+
+    fn set(&mut self, setting: &'static Setting, value: String, origin: Origin) {
+        for held in &mut self.values {
+            if held.0.key == setting.key {
+                (held.1, held.2) = (value, origin);
+                return;
+            }
+        }
+    }
+
+    /// Every key with its value and where that is from. A value that nobody set and that has no default is empty.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, &str, &Origin)> {
+        self.values.iter().map(|(setting, value, origin)| (setting.key, value.as_str(), origin))
+    }
+
+    fn text(&self, key: &str) -> &str {
+        self.rows().find(|(name, ..)| *name == key).map_or("", |(_, value, _)| value)
+    }
+
+    /// The directory, if one is named.
+    pub(crate) fn data(&self) -> Option<PathBuf> {
+        let text = self.text("data");
+        (!text.is_empty()).then(|| PathBuf::from(text))
+    }
+
+    /// Bytes for the whole process, if somebody said how many.
+    pub(crate) fn memory_bytes(&self) -> Option<u64> {
+        parse_bytes(self.text("memory"))
+    }
+
+    /// What is logged.
+    pub(crate) fn log(&self) -> &str {
+        self.text("log")
+    }
+
+    /// `auto`, `text` or `json`.
+    pub(crate) fn log_format(&self) -> &str {
+        self.text("log_format")
+    }
+
+    /// Where to listen.
+    pub(crate) fn listen(&self) -> SocketAddr {
+        self.text("server.listen").parse().expect("checked when it was set")
+    }
+
+    /// Below which part of the disk, and below how many bytes, writes are refused.
+    pub(crate) fn disk_low(&self) -> (u8, u64) {
+        let percent = self.text("disk.low_percent").parse().expect("checked when it was set");
+        (percent, self.bytes("disk.low_bytes"))
+    }
+
+    /// The server's limits.
+    pub(crate) fn limits(&self) -> ServerLimits {
+        let mut limits = ServerLimits::default();
+        limits.connections_max = self.count("limits.connections_max");
+        limits.requests_max = self.count("limits.requests_max");
+        limits.waits_max = self.count("limits.waits_max");
+        limits.streams_max = self.count("limits.streams_max");
+        limits.head_bytes_max = self.size("limits.head_bytes_max");
+        limits.headers_max = self.count("limits.headers_max");
+        limits.url_bytes_max = self.size("limits.url_bytes_max");
+        limits.body_bytes_max = self.size("limits.body_bytes_max");
+        limits.send_buffer_bytes_max = self.size("limits.send_buffer_bytes_max");
+        limits.head_time_max = self.duration("limits.head_time_max");
+        limits.body_time_max = self.duration("limits.body_time_max");
+        limits.request_time_max = self.duration("limits.request_time_max");
+        limits.wait_time_max = self.duration("limits.wait_time_max");
+        limits.idle_time_max = self.duration("limits.idle_time_max");
+        limits.write_stall_time_max = self.duration("limits.write_stall_time_max");
+        limits.drain_time_max = self.duration("limits.drain_time_max");
+        limits
+    }
+
+    fn count(&self, key: &str) -> usize {
+        self.text(key).parse().expect("checked when it was set")
+    }
+
+    fn bytes(&self, key: &str) -> u64 {
+        parse_bytes(self.text(key)).expect("checked when it was set")
+    }
+
+    fn size(&self, key: &str) -> usize {
+        usize::try_from(self.bytes(key)).unwrap_or(usize::MAX)
+    }
+
+    fn duration(&self, key: &str) -> Duration {
+        parse_duration(self.text(key)).expect("checked when it was set")
+    }
+}
+
+/// The setting of an environment variable; none if it is not one of ours.
+fn setting_of_variable(variable: &str) -> Result<Option<&'static Setting>, ConfigError> {
+    if !variable.starts_with(VARIABLE_PREFIX) || OTHER_VARIABLES.contains(&variable) {
+        return Ok(None);
+    }
+    let variables: Vec<_> = SETTINGS.iter().map(Setting::variable).collect();
+    if let Some(place) = variables.iter().position(|known| known == variable) {
+        return Ok(Some(&SETTINGS[place]));
+    }
+    // A table that was left out is the likeliest mistake: STATEHOUSE_LISTEN for STATEHOUSE_SERVER__LISTEN.
+    let rest = &variable[VARIABLE_PREFIX.len()..];
+    let without_table = variables.iter().map(String::as_str).find(|known| known.ends_with(&format!("__{rest}")));
+    let names = variables.iter().map(|known| &known[VARIABLE_PREFIX.len()..]);
+    let near = without_table.map(str::to_owned);
+    let near = near.or_else(|| nearest(rest, names).map(|near| format!("{VARIABLE_PREFIX}{near}")));
+    let hint =
+        near.map_or("`statehouse config init` prints all settings".to_owned(), |near| format!("did you mean {near}?"));
+    Err(ConfigError(format!("the environment variable {variable} is no setting; {hint}")))
+}
+
+/// A file with every setting, its default, its variable and what it is for, all commented out.
+pub(crate) fn template() -> String {
+    let mut text = String::from("# Settings of a Statehouse server. A line that is commented out shows the default.\n");
+    let mut table = "";
+    for setting in SETTINGS {
+        let (of, name) = setting.key.rsplit_once('.').unwrap_or(("", setting.key));
+        if of != table {
+            text += &format!("\n[{of}]\n");
+            table = of;
+        }
+        let value = match setting.kind {
+            Kind::Count | Kind::Percent => setting.default.to_owned(),
+            _ => format!("{:?}", setting.default),
+        };
+        text += &format!("\n# {}\n# Environment: {}\n# {name} = {value}\n", setting.about, setting.variable());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

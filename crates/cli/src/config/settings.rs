@@ -1,0 +1,236 @@
+//! Every setting of a server: its key, what kind of value it has, its default, and what it is for.
+//!
+//! Keeps: one table, from which the file, the environment, the commented template and the list of values all follow.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Environment variables begin with this; `.` in a key is `__` in a variable.
+pub(crate) const VARIABLE_PREFIX: &str = "STATEHOUSE_";
+
+/// Variables with our prefix that are no settings of a server: they belong to the commands that talk to one.
+pub(crate) const OTHER_VARIABLES: &[&str] = &["STATEHOUSE_CONFIG", "STATEHOUSE_CONTEXT", "STATEHOUSE_URL"];
+
+/// What a value looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An address with a port.
+    Address,
+    /// Text: a directory, or what to log.
+    Text,
+    /// A whole number.
+    Count,
+    /// A whole number up to 100.
+    Percent,
+    /// A number of bytes: `4096`, `64KiB`, `512MiB`, `2GiB`.
+    Bytes,
+    /// A time: `500ms`, `30s`, `10m`, `2h`, `7d`.
+    Duration,
+    /// `auto`, `text` or `json`.
+    LogFormat,
+}
+
+/// One setting.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// Its name in the file; the part before the dot is the table.
+    pub(crate) key: &'static str,
+    pub(crate) kind: Kind,
+    /// What holds if nobody says otherwise; empty if it is worked out or has to be given.
+    pub(crate) default: &'static str,
+    /// What it is for, in a sentence.
+    pub(crate) about: &'static str,
+}
+
+const fn setting(key: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Setting {
+    Setting { key, kind, default, about }
+}
+
+/// All of them, in the order in which they are printed.
+pub(crate) const SETTINGS: &[Setting] = &[
+    setting("data", Kind::Text, "", "The directory with the data; it is made if it does not exist."),
+    setting(
+        "memory",
+        Kind::Bytes,
+        "",
+        "Memory of the whole process; without it, 60 % of the control group's limit or of the machine.",
+    ),
+    setting(
+        "log",
+        Kind::Text,
+        "info",
+        "What is logged: error, warn, info, debug, trace, or a filter such as info,server=debug.",
+    ),
+    setting("log_format", Kind::LogFormat, "auto", "text, json, or auto: text on a terminal, JSON otherwise."),
+    setting("server.listen", Kind::Address, "127.0.0.1:7420", "Where to listen; only this machine can connect."),
+    setting(
+        "disk.low_percent",
+        Kind::Percent,
+        "10",
+        "Writes are refused while less than this part of the disk is free.",
+    ),
+    setting(
+        "disk.low_bytes",
+        Kind::Bytes,
+        "2GiB",
+        "Writes are refused while less than this is free; the larger of the two counts.",
+    ),
+    setting("limits.connections_max", Kind::Count, "4096", "Connections at a time."),
+    setting("limits.requests_max", Kind::Count, "1024", "Requests that are worked on at a time."),
+    setting(
+        "limits.waits_max",
+        Kind::Count,
+        "512",
+        "How many of these may wait: claims, and whatever is asked to wait or to follow.",
+    ),
+    setting("limits.streams_max", Kind::Count, "1024", "Streams of events at a time."),
+    setting("limits.head_bytes_max", Kind::Bytes, "16KiB", "Bytes of a request before its body."),
+    setting("limits.headers_max", Kind::Count, "64", "Headers of a request."),
+    setting("limits.url_bytes_max", Kind::Bytes, "8KiB", "Bytes of a request's path and query."),
+    setting("limits.body_bytes_max", Kind::Bytes, "4MiB", "Bytes of a request's body."),
+    setting(
+        "limits.send_buffer_bytes_max",
+        Kind::Bytes,
+        "64KiB",
+        "Bytes that the system holds for a reader that is behind, for each connection.",
+    ),
+    setting(
+        "limits.head_time_max",
+        Kind::Duration,
+        "10s",
+        "From the first byte of a request to the end of its headers.",
+    ),
+    setting("limits.body_time_max", Kind::Duration, "30s", "From the end of the headers to the end of the body."),
+    setting(
+        "limits.request_time_max",
+        Kind::Duration,
+        "10s",
+        "From the end of the body to the answer; what it is asked to wait comes on top.",
+    ),
+    setting("limits.wait_time_max", Kind::Duration, "60s", "How long a request may be asked to wait."),
+    setting("limits.idle_time_max", Kind::Duration, "60s", "How long a connection is kept without a request."),
+    setting(
+        "limits.write_stall_time_max",
+        Kind::Duration,
+        "10s",
+        "How long a client may take nothing of what is written to it.",
+    ),
+    setting(
+        "limits.drain_time_max",
+        Kind::Duration,
+        "30s",
+        "How long requests that are under way are waited for at a stop.",
+    ),
+];
+
+impl Setting {
+    /// The environment variable that sets it.
+    pub(crate) fn variable(&self) -> String {
+        format!("{VARIABLE_PREFIX}{}", self.key.replace('.', "__").to_uppercase())
+    }
+
+    /// What is wrong with a value, if something is.
+    pub(crate) fn check(&self, text: &str) -> Result<(), String> {
+        let wrong = |wanted: &str| Err(format!("{text:?} is not {wanted}"));
+        match self.kind {
+            Kind::Address if text.parse::<SocketAddr>().is_err() => wrong("an address with a port, as 127.0.0.1:7420"),
+            Kind::Text if text.is_empty() => Err("it is empty".to_owned()),
+            Kind::Count if text.parse::<usize>().is_ok_and(|count| count > 0) => Ok(()),
+            Kind::Count => wrong("a whole number above 0"),
+            Kind::Percent if text.parse::<u8>().is_ok_and(|percent| percent <= 100) => Ok(()),
+            Kind::Percent => wrong("a whole number up to 100"),
+            Kind::Bytes if parse_bytes(text).is_none() => wrong("a number of bytes, as 65536, 64KiB, 512MiB or 2GiB"),
+            Kind::Duration if parse_duration(text).is_none() => wrong("a time, as 500ms, 30s, 10m, 2h or 7d"),
+            Kind::LogFormat if !["auto", "text", "json"].contains(&text) => wrong("auto, text or json"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The setting with a key.
+pub(crate) fn named(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.key == key)
+}
+
+/// A number and its unit.
+fn split_unit(text: &str) -> Option<(u64, &str)> {
+    let unit = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    Some((text[..unit].parse().ok()?, text[unit..].trim_start()))
+}
+
+/// A number of bytes.
+pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
+    let (number, unit) = split_unit(text)?;
+    let shift = match unit {
+        "" | "B" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        "TiB" => 40,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+/// A time.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
+    let (number, unit) = split_unit(text)?;
+    let ms = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    number.checked_mul(ms).map(Duration::from_millis)
+}
+
+/// The one of `known` that is nearest to what was written, if any is near.
+pub(crate) fn nearest<'known>(written: &str, known: impl Iterator<Item = &'known str>) -> Option<&'known str> {
+    let (distance, name) = known.map(|name| (distance(written, name), name)).min()?;
+    (distance <= name.len() / 3 + 1).then_some(name)
+}
+
+/// How many letters have to be put in, left out or changed.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (line, letter) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, other) in to.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_values_of_their_kinds() {
+        for setting in SETTINGS.iter().filter(|setting| !setting.default.is_empty()) {
+            assert_eq!(setting.check(setting.default), Ok(()), "{}", setting.key);
+        }
+    }
+
+    #[test]
+    fn units_are_read() {
+        assert_eq!(parse_bytes("64KiB"), Some(65_536));
+        assert_eq!(parse_bytes("2 GiB"), Some(2 << 30));
+        assert_eq!((parse_bytes("64KB"), parse_bytes("x"), parse_bytes("99999999999TiB")), (None, None, None));
+        assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!((parse_duration("5"), parse_duration("5y")), (None, None), "a time has a unit");
+    }
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        let keys = || SETTINGS.iter().map(|setting| setting.key);
+        assert_eq!(nearest("limits.conections_max", keys()), Some("limits.connections_max"));
+        assert_eq!(nearest("listen", keys()), None, "nothing is near enough");
+    }
+}

@@ -1,0 +1,154 @@
+//! Which store a command talks to: by flags, by the environment, by a context, or the server of this machine.
+//!
+//! `--url` or `--data` go before `STATEHOUSE_URL` or `STATEHOUSE_DATA`, these before `--context`, that before the current context,
+//! and that before `http://127.0.0.1:7420`. Keeps: a command never talks to two stores, and says which when it cannot reach it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::connection::Connection;
+use crate::contexts::{Contexts, Target};
+use crate::exit::Failure;
+
+/// Where a server listens if nothing is said.
+pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:7420";
+
+/// Flags of every command that reaches a store. They have ids of their own: a verb may have an argument with the same name, and
+/// a flag that holds for all verbs is otherwise taken for it.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Where")]
+pub(crate) struct Reach {
+    /// The server; also STATEHOUSE_URL.
+    #[arg(id = "where-url", long = "url", global = true, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// A directory to open instead of asking a server; also STATEHOUSE_DATA.
+    #[arg(id = "where-data", long = "data", global = true, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// A context of `statehouse ctx`.
+    #[arg(id = "where-context", long = "context", global = true, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// The space; `default` if left out.
+    #[arg(id = "where-space", long = "space", global = true, value_name = "NAME")]
+    pub(crate) space: Option<String>,
+    /// The branch; `main` if left out.
+    #[arg(id = "where-branch", long = "branch", global = true, value_name = "NAME")]
+    pub(crate) branch: Option<String>,
+    /// The group; left out, a thing is a group of its own name.
+    #[arg(id = "where-group", long = "group", global = true, value_name = "NAME")]
+    pub(crate) group: Option<String>,
+    /// How long an answer may take.
+    #[arg(id = "where-timeout", long = "timeout", global = true, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub(crate) timeout: Duration,
+}
+
+/// `500ms`, `30s`, `10m`, `2h` or `7d`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let unit = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let per_unit = match &text[unit..] {
+        "ms" | "" => Some(1),
+        "s" => Some(1_000),
+        "m" => Some(60_000),
+        "h" => Some(3_600_000),
+        "d" => Some(86_400_000),
+        _ => None,
+    };
+    let ms = text[..unit].parse::<u64>().ok().zip(per_unit).and_then(|(number, ms)| number.checked_mul(ms));
+    ms.map(Duration::from_millis).ok_or_else(|| "write 500ms, 30s, 10m, 2h or 7d".to_owned())
+}
+
+impl Reach {
+    /// No flags.
+    pub(crate) fn new() -> Self {
+        let timeout = Duration::from_secs(10);
+        Self { url: None, data: None, context: None, space: None, branch: None, group: None, timeout }
+    }
+
+    /// Connects, does the work, and closes what was opened.
+    pub(crate) fn run<Work>(&self, work: Work) -> Result<(), Failure>
+    where
+        Work: AsyncFnOnce(&Connection) -> Result<(), Failure>,
+    {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::other(format!("no threads: {error}")))?;
+        runtime.block_on(async {
+            let connection = self.connect()?;
+            let done = work(&connection).await;
+            let closed = connection.close().await;
+            done.and(closed)
+        })
+    }
+
+    /// A connection to the store that is meant.
+    pub(crate) fn connect(&self) -> Result<Connection, Failure> {
+        let target = self.target(&|name| std::env::var(name).ok())?;
+        let connection = match &target {
+            Target::Url(url) => Connection::remote(url, self.timeout)?,
+            Target::Data(directory) => Connection::directory(directory)?,
+        };
+        Ok(connection.in_place(self.space.clone(), self.branch.clone(), self.group.clone()))
+    }
+
+    /// Which store is meant.
+    pub(crate) fn target(&self, environment: &dyn Fn(&str) -> Option<String>) -> Result<Target, Failure> {
+        let said = |name: &str| environment(name).filter(|value| !value.is_empty());
+        match (&self.url, &self.data) {
+            (Some(_), Some(_)) => return Err(Failure::usage("--url and --data are two stores; give one of them")),
+            (Some(url), None) => return Ok(Target::Url(url.clone())),
+            (None, Some(directory)) => return Ok(Target::Data(directory.clone())),
+            (None, None) => {}
+        }
+        match (said("STATEHOUSE_URL"), said("STATEHOUSE_DATA")) {
+            (Some(_), Some(_)) => {
+                return Err(Failure::usage(
+                    "STATEHOUSE_URL and STATEHOUSE_DATA are both set; unset one, or give --url",
+                ));
+            }
+            (Some(url), None) => return Ok(Target::Url(url)),
+            (None, Some(directory)) => return Ok(Target::Data(directory.into())),
+            (None, None) => {}
+        }
+        let contexts = Contexts::read(environment)?;
+        let target = match &self.context {
+            Some(name) => Some(contexts.find(name)?),
+            None => contexts.current()?,
+        };
+        Ok(target.unwrap_or_else(|| Target::Url(DEFAULT_URL.to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_go_before_the_environment_and_that_before_contexts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(folder.path().join("statehouse")).expect("made");
+        let contexts = "current = \"b\"\n[contexts.a]\nurl = \"http://a\"\n[contexts.b]\ndata = \"/b\"\n";
+        std::fs::write(folder.path().join("statehouse/contexts.toml"), contexts).expect("written");
+        let config = folder.path().to_str().expect("UTF-8").to_owned();
+        let alone = move |name: &str| (name == "XDG_CONFIG_HOME").then(|| config.clone());
+        let with_url = |name: &str| if name == "STATEHOUSE_URL" { Some("http://e".into()) } else { alone(name) };
+        let with_both = |name: &str| if name == "STATEHOUSE_DATA" { Some("/e".into()) } else { with_url(name) };
+
+        let current = Reach::new();
+        let named = Reach { context: Some("a".into()), ..Reach::new() };
+        let flag = Reach { url: Some("http://f".into()), ..Reach::new() };
+        assert_eq!(current.target(&alone).expect("a target"), Target::Data("/b".into()));
+        assert_eq!(named.target(&alone).expect("a target"), Target::Url("http://a".into()));
+        assert_eq!(named.target(&with_url).expect("a target"), Target::Url("http://e".into()));
+        assert_eq!(flag.target(&with_both).expect("a target"), Target::Url("http://f".into()));
+        assert!(current.target(&with_both).is_err());
+        assert!(Reach { data: Some("/f".into()), ..flag }.target(&alone).is_err());
+        assert_eq!(current.target(&|_| None).expect("a target"), Target::Url(DEFAULT_URL.into()));
+        assert!(Reach { context: Some("c".into()), ..Reach::new() }.target(&alone).is_err());
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7_200)));
+        assert!(duration("1y").is_err() && duration("99999999999999999999d").is_err() && duration("").is_err());
+    }
+}

@@ -1,0 +1,327 @@
+//! `rec`: records, the state of jobs. What an attempt does stands in `attempt.rs`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use hyper::Method;
+use serde_json::{Map, Value as JsonValue, json};
+
+use crate::attempt;
+use crate::connection::{Call, Connection, path};
+use crate::exit::Failure;
+use crate::expecting::Expect;
+use crate::following::Follow;
+use crate::given;
+use crate::output::{Format, Output};
+use crate::reach::{Reach, duration};
+use crate::record_type;
+use crate::repeating::{Listing, Sure};
+use crate::table::{self, Column, Style, column, plain};
+
+/// Jobs and other records: fields, TTL, claims, retries.
+///
+/// Examples:
+///   statehouse rec set jobs.email.1 to=ann@example.org --type task
+///   statehouse rec claim jobs. --worker w1 --lease 30s
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Rec {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Show a record.
+    ///
+    /// Examples:
+    ///   statehouse rec get jobs.email.1
+    ///   statehouse rec get jobs.email.1 -o json | jq .fields
+    #[command(verbatim_doc_comment)]
+    Get {
+        /// Its name.
+        name: String,
+    },
+    /// Put a record: these fields and no others.
+    ///
+    /// Examples:
+    ///   statehouse rec set jobs.email.1 to=ann@example.org --type task
+    ///   statehouse rec set users.7 @user.json --ttl 7d --expect absent
+    #[command(verbatim_doc_comment)]
+    Set {
+        /// Its name.
+        name: String,
+        /// NAME=VALUE for each field; or one JSON object, as text, @FILE or - for stdin.
+        fields: Vec<String>,
+        /// Its type; left out, the one that is declared for a prefix of its name.
+        #[arg(long = "type", value_name = "TYPE")]
+        record_type: Option<String>,
+        /// How long it will exist: a duration, or `keep` for as long as without this write.
+        #[arg(long, value_name = "DURATION")]
+        ttl: Option<String>,
+        /// Take values as text, whatever they look like.
+        #[arg(long)]
+        text: bool,
+        #[command(flatten)]
+        expect: Expect,
+    },
+    /// Change some fields of a record in one commit, if those that are named with --expect are as expected.
+    ///
+    /// Examples:
+    ///   statehouse rec patch users.7 email=ann@example.org --unset phone
+    ///   statehouse rec patch jobs.email.1 priority=1 --expect state=pending
+    #[command(verbatim_doc_comment)]
+    Patch {
+        /// Its name.
+        name: String,
+        /// NAME=VALUE for each field that is set; or one JSON object, as text, @FILE or - for stdin.
+        fields: Vec<String>,
+        /// A field that is taken away.
+        #[arg(long, value_name = "FIELD")]
+        unset: Vec<String>,
+        /// A field that has to hold a value, or `FIELD=null` that must not be there.
+        #[arg(long, value_name = "FIELD=VALUE")]
+        expect: Vec<String>,
+        /// How long it will exist.
+        #[arg(long, value_name = "DURATION")]
+        ttl: Option<String>,
+        /// Take values as text, whatever they look like.
+        #[arg(long)]
+        text: bool,
+    },
+    /// Delete a record.
+    ///
+    /// Examples:
+    ///   statehouse rec del users.7
+    ///   statehouse rec del users.7 --expect 3 --yes
+    #[command(verbatim_doc_comment)]
+    Del {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        expect: Expect,
+        #[command(flatten)]
+        sure: Sure,
+    },
+    /// Add to a number in a field, which is made if it is not there.
+    ///
+    /// Examples:
+    ///   statehouse rec incr stats.today visits
+    ///   statehouse rec incr stats.today visits -- -5
+    #[command(verbatim_doc_comment)]
+    Incr {
+        /// Its name.
+        name: String,
+        /// The field.
+        field: String,
+        /// How much is added.
+        #[arg(default_value_t = 1)]
+        by: i64,
+    },
+    /// Find records by a prefix of their names, and by tests of their fields.
+    ///
+    /// Examples:
+    ///   statehouse rec scan jobs. --where state=pending
+    ///   statehouse rec scan users. --where 'age>=18' --where 'email exists' -o jsonl
+    #[command(verbatim_doc_comment)]
+    Scan {
+        /// How their names begin.
+        #[arg(default_value = "")]
+        prefix: String,
+        /// A test that they have to pass: FIELD=VALUE, !=, <, <=, >, >=, `FIELD in A,B`, `FIELD exists`.
+        #[arg(long = "where", value_name = "TEST")]
+        tests: Vec<String>,
+        /// Their type, whose indexes are used.
+        #[arg(long = "type", value_name = "TYPE")]
+        record_type: Option<String>,
+        /// Go on where a scan before ended.
+        #[arg(long)]
+        cursor: Option<String>,
+        #[command(flatten)]
+        listing: Listing,
+    },
+    /// Follow changes of records by a prefix of their names: claims, rescues, expiry and all.
+    ///
+    /// Examples:
+    ///   statehouse rec watch jobs.
+    ///   statehouse rec watch jobs. --for 10s -o jsonl
+    #[command(verbatim_doc_comment)]
+    Watch {
+        /// How their names begin.
+        #[arg(default_value = "")]
+        prefix: String,
+        #[command(flatten)]
+        follow: Follow,
+    },
+    /// How long a record will still exist; or set it.
+    ///
+    /// Examples:
+    ///   statehouse rec ttl users.7
+    ///   statehouse rec ttl users.7 30m
+    #[command(verbatim_doc_comment)]
+    Ttl {
+        /// Its name.
+        name: String,
+        /// How long it will exist from now on.
+        #[arg(value_parser = duration)]
+        time: Option<Duration>,
+    },
+    /// How many records there are, by type and state.
+    ///
+    /// Examples:
+    ///   statehouse rec count
+    ///   statehouse rec count jobs. -o json
+    #[command(verbatim_doc_comment)]
+    Count {
+        /// How their names begin.
+        #[arg(default_value = "")]
+        prefix: String,
+        #[command(flatten)]
+        listing: Listing,
+    },
+    /// Show the types that are declared, or declare one.
+    ///
+    /// Examples:
+    ///   statehouse rec type
+    ///   statehouse rec type jobs. @task.json
+    #[command(verbatim_doc_comment)]
+    Type(record_type::Type),
+    #[command(flatten)]
+    Attempt(attempt::Verb),
+}
+
+const RECORDS: &str = "/v1/records";
+
+const RECORD: &[Column] = &[
+    plain("NAME", "name"),
+    plain("TYPE", "type"),
+    plain("VERSION", "version"),
+    plain("ATTEMPT", "attempt"),
+    plain("WORKER", "holder.worker"),
+    column("LEASE LEFT", "holder.lease_ms", Style::Millis),
+    column("TTL LEFT", "ttl_ms", Style::Millis),
+];
+
+const FIELD: &[Column] =
+    &[plain("FIELD", "field"), column("VALUE", "value", Style::Value), plain("VERSION", "version")];
+
+const SCANNED: &[Column] = &[
+    plain("NAME", "name").as_raw(),
+    plain("TYPE", "type"),
+    plain("ATTEMPT", "attempt"),
+    plain("WORKER", "holder.worker"),
+    plain("VERSION", "version"),
+    column("FIELDS", "fields", Style::Value),
+];
+
+pub(crate) const WRITTEN: &[Column] = &[plain("VERSION", "version").as_raw(), plain("COMMIT", "commit")];
+
+const COUNTED: &[Column] = &[plain("TYPE", "type"), plain("STATE", "state"), plain("COUNT", "count").as_raw()];
+
+impl Rec {
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        self.reach.run(async |connection| self.verb.run(connection, &output).await)
+    }
+}
+
+impl Verb {
+    async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
+        match self {
+            Verb::Get { name } => show(&connection.ask(Call::get(path(RECORDS, name))).await?, output),
+            Verb::Set { name, fields, record_type, ttl, text, expect } => {
+                let mut body = Map::new();
+                body.insert("fields".into(), given::fields(fields, *text)?.into());
+                insert(&mut body, "type", record_type);
+                insert(&mut body, "ttl", ttl);
+                let call = Call::new(Method::PUT, path(RECORDS, name)).body(body.into());
+                output.one(&connection.ask(expect.in_headers(call)).await?, WRITTEN)
+            }
+            Verb::Patch { name, fields, unset, expect, ttl, text } => {
+                let expected: Result<Map<_, _>, _> = expect.iter().map(|one| given::one_field(one, *text)).collect();
+                let mut body = Map::new();
+                body.insert("set".into(), given::fields(fields, *text)?.into());
+                body.insert("unset".into(), unset.clone().into());
+                body.insert("expect".into(), expected?.into());
+                insert(&mut body, "ttl", ttl);
+                let call = Call::new(Method::PATCH, path(RECORDS, name)).body(body.into());
+                output.one(&connection.ask(call).await?, WRITTEN)
+            }
+            Verb::Del { name, expect, sure } => {
+                sure.or_ask(&format!("delete the record {name:?}"))?;
+                let call = expect.in_headers(Call::new(Method::DELETE, path(RECORDS, name)));
+                output.one(&connection.ask(call).await?, &[plain("VERSION", "version").as_raw()])
+            }
+            Verb::Incr { name, field, by } => {
+                let call = Call::new(Method::PATCH, path(RECORDS, name)).body(json!({ "incr": { field: by } }));
+                let mut found = connection.ask(call).await?;
+                if output.format == Format::Table || output.format == Format::Raw {
+                    found = json!({ "field": field, "value": found["values"][field] });
+                }
+                output.one(&found, &[plain("FIELD", "field"), plain("VALUE", "value").as_raw()])
+            }
+            Verb::Scan { prefix, tests, record_type, cursor, listing } => {
+                let tests: Vec<JsonValue> = tests.iter().map(|test| given::test(test)).collect::<Result<_, _>>()?;
+                let tests = (!tests.is_empty()).then(|| JsonValue::from(tests));
+                let once = async || {
+                    let call = Call::get(RECORDS).query("prefix", Some(prefix)).query("where", tests.as_ref());
+                    let call = call.query("type", record_type.as_ref()).query("cursor", cursor.as_ref());
+                    let found = connection.ask(call.query("limit", Some(listing.limit))).await?;
+                    output.list(&found, "records", SCANNED)?;
+                    match found["cursor"].as_str() {
+                        Some(cursor) => output.note(&format!("there may be more: --cursor {cursor}")),
+                        None => Ok(()),
+                    }
+                };
+                listing.run(output, once).await
+            }
+            Verb::Watch { prefix, follow } => follow.show(connection, output, prefix, Some("record")).await,
+            Verb::Ttl { name, time: None } => {
+                let found = connection.ask(Call::get(path(RECORDS, name))).await?;
+                let found = json!({ "name": found["name"], "ttl_ms": found["ttl_ms"] });
+                output.one(&found, &[plain("NAME", "name"), column("TTL LEFT", "ttl_ms", Style::Millis).as_raw()])
+            }
+            Verb::Ttl { name, time: Some(time) } => {
+                let body = json!({ "ttl": format!("{}ms", time.as_millis()) });
+                let call = Call::new(Method::PATCH, path(RECORDS, name)).body(body);
+                output.one(&connection.ask(call).await?, WRITTEN)
+            }
+            Verb::Count { prefix, listing } => {
+                let once = async || {
+                    let found = connection.ask(Call::get("/v1/counts").query("prefix", Some(prefix))).await?;
+                    output.list(&first(found, "counts", listing.limit), "counts", COUNTED)
+                };
+                listing.run(output, once).await
+            }
+            Verb::Type(record_type) => record_type.run(connection, output).await,
+            Verb::Attempt(verb) => verb.run(connection, output).await,
+        }
+    }
+}
+
+/// A record, and its fields below.
+pub(crate) fn show(record: &JsonValue, output: &Output) -> Result<(), Failure> {
+    if output.format != Format::Table {
+        return output.one(record, RECORD);
+    }
+    let fields = record["fields"].as_object().into_iter().flatten();
+    let fields: Vec<_> = fields
+        .map(|(field, value)| json!({ "field": field, "value": value, "version": record["field_versions"][field] }))
+        .collect();
+    output.line(&format!("{}\n\n{}", table::card(record, RECORD), table::rows(&fields, FIELD)))
+}
+
+/// The first rows of a list that the API gives as a whole.
+pub(crate) fn first(mut found: JsonValue, key: &str, limit: u64) -> JsonValue {
+    if let Some(rows) = found[key].as_array_mut() {
+        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    }
+    found
+}
+
+fn insert(body: &mut Map<String, JsonValue>, name: &str, value: &Option<String>) {
+    if let Some(value) = value {
+        body.insert(name.into(), value.clone().into());
+    }
+}

@@ -1,0 +1,47 @@
+//! `rec type`: the types of records that a space declares.
+
+use clap::Args;
+use hyper::Method;
+
+use crate::connection::{Call, Connection, path};
+use crate::exit::{Exit, Failure};
+use crate::given;
+use crate::output::Output;
+use crate::table::{Column, Style, column, plain};
+
+/// See the verb.
+#[derive(Args)]
+pub(crate) struct Type {
+    /// The prefix of names that a type is declared for.
+    prefix: Option<String>,
+    /// What is declared, as JSON: as text, @FILE or - for stdin. Left out, what is declared is shown.
+    declaration: Option<String>,
+}
+
+const TYPES: &[Column] = &[
+    plain("PREFIX", "prefix").as_raw(),
+    plain("TYPE", "name"),
+    column("LEASE", "lease_ms", Style::Millis),
+    plain("ATTEMPTS", "attempts_max"),
+    plain("STATE FIELD", "state_field"),
+];
+
+impl Type {
+    pub(crate) async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
+        if let (Some(prefix), Some(declaration)) = (&self.prefix, &self.declaration) {
+            let call = Call::new(Method::PUT, path("/v1/types", prefix)).body(given::value(declaration, false)?);
+            let declared = connection.ask(call).await?;
+            return output.told(&format!("declared for {prefix:?}"), &declared);
+        }
+        let mut found = connection.ask(Call::get("/v1/types")).await?;
+        let Some(prefix) = &self.prefix else {
+            return output.list(&found, "types", TYPES);
+        };
+        let types = found["types"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        match types.into_iter().find(|declared| declared["prefix"] == prefix.as_str()) {
+            Some(declared) => output.card(&declared, TYPES),
+            None => Err(Failure::new(Exit::NotFound, format!("no type is declared for the prefix {prefix:?}"))
+                .next("see which are: `statehouse rec type`")),
+        }
+    }
+}

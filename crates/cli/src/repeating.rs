@@ -1,0 +1,80 @@
+//! Lists that are shown again and again, and questions before something is gone for good.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::exit::Failure;
+use crate::output::Output;
+use crate::reach::duration;
+
+const EVERY: Duration = Duration::from_secs(2);
+
+/// Flags of a list.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Listing {
+    /// How many, at most.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: u64,
+    /// Show the list again every two seconds.
+    #[arg(long)]
+    watch: bool,
+    /// Stop watching after so long.
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "watch")]
+    time: Option<Duration>,
+}
+
+impl Listing {
+    /// Shows the list once, or again and again.
+    pub(crate) async fn run(
+        &self,
+        output: &Output,
+        mut once: impl AsyncFnMut() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let began = Instant::now();
+        loop {
+            if self.watch && output.seen() {
+                // To the upper left, and clear: the list stays in its place.
+                output.line("\x1b[H\x1b[2J")?;
+            }
+            once().await?;
+            let left = self.time.map_or(EVERY, |time| time.saturating_sub(began.elapsed()));
+            if !self.watch || left.is_zero() {
+                return Ok(());
+            }
+            tokio::time::sleep(left.min(EVERY)).await;
+        }
+    }
+}
+
+/// The flag of what cannot be taken back.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Sure {
+    /// Do it without asking; needed when nobody can be asked.
+    #[arg(long, short = 'y')]
+    yes: bool,
+}
+
+impl Sure {
+    /// Asks on a terminal; without one, the flag is needed.
+    pub(crate) fn or_ask(&self, what: &str) -> Result<(), Failure> {
+        if self.yes {
+            return Ok(());
+        }
+        let (mut stdin, stdout) = (std::io::stdin().lock(), std::io::stdout());
+        if !stdin.is_terminal() || !stdout.is_terminal() {
+            return Err(
+                Failure::usage(format!("would {what}; this cannot be taken back")).next("say it again with --yes")
+            );
+        }
+        eprint!("{what}? This cannot be taken back. [y/N] ");
+        let _ = std::io::stderr().flush();
+        let mut answer = String::new();
+        let read = stdin.read_line(&mut answer);
+        match read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
+            true => Ok(()),
+            false => Err(Failure::other("nothing was done")),
+        }
+    }
+}

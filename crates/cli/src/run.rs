@@ -1,0 +1,364 @@
+//! `run`: append-only logs of events, each with a projection.
+
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value as JsonValue, json};
+
+use crate::connection::{Call, Connection, path};
+use crate::exit::{Exit, Failure};
+use crate::following::Follow;
+use crate::given;
+use crate::output::{Format, Output};
+use crate::reach::{Reach, duration};
+use crate::repeating::{Listing, Sure};
+use crate::table::{self, Column, Style, column, plain};
+
+/// Histories of events: append, show, tail, verify, fork.
+///
+/// Examples:
+///   statehouse run append order-7 RunStarted
+///   statehouse run tail order-7 --follow
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Append an event. Sent again with the same key, it is answered again and not appended.
+    ///
+    /// Examples:
+    ///   statehouse run append order-7 Charged '{"eur":10}' --idempotency-key charge-1
+    ///   statehouse run append order-7 StepStarted --step charge --attempt 1 --expect 4
+    #[command(verbatim_doc_comment)]
+    Append {
+        /// The run, which is made if it does not exist.
+        run: String,
+        /// What happened: RunStarted, StepCompleted, or a type of one's own.
+        event_type: String,
+        /// The event's content, as JSON or text; - is stdin, @FILE a file.
+        data: Option<String>,
+        /// Tells this event from others; left out, it is a new event.
+        #[arg(long, value_name = "KEY")]
+        idempotency_key: Option<String>,
+        /// Append only if the run is at this sequence.
+        #[arg(long, value_name = "SEQUENCE")]
+        expect: Option<u64>,
+        /// The step that it is about.
+        #[arg(long)]
+        step: Option<String>,
+        /// The step's logical attempt.
+        #[arg(long)]
+        attempt: Option<String>,
+        /// The run's type, when it is made.
+        #[arg(long = "type", value_name = "TYPE")]
+        run_type: Option<String>,
+        /// When it was emitted, in RFC 3339; left out, now.
+        #[arg(long, value_name = "TIME")]
+        emitted_at: Option<String>,
+    },
+    /// Show a run: its status, its steps and its last events.
+    ///
+    /// Examples:
+    ///   statehouse run show order-7
+    ///   statehouse run show order-7 --events 100 -o json
+    #[command(verbatim_doc_comment)]
+    Show {
+        /// The run.
+        run: String,
+        /// How many of its last events.
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        events: u64,
+    },
+    /// Show the events of a run, and follow it.
+    ///
+    /// Examples:
+    ///   statehouse run tail order-7
+    ///   statehouse run tail order-7 --after 41 --follow -o jsonl
+    #[command(verbatim_doc_comment)]
+    Tail {
+        /// The run.
+        run: String,
+        /// Begin behind this sequence.
+        #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
+        after: u64,
+        /// Go on when more is appended.
+        #[arg(long, short)]
+        follow: bool,
+        /// Stop after so many.
+        #[arg(long, value_name = "N")]
+        limit: Option<u64>,
+        /// Stop following after so long.
+        #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "follow")]
+        time: Option<Duration>,
+    },
+    /// List runs, those with the newest events first.
+    ///
+    /// Examples:
+    ///   statehouse run ls --status RUNNING
+    ///   statehouse run ls --stuck 10m --type import
+    #[command(verbatim_doc_comment)]
+    Ls {
+        /// Their status: PENDING, APPROVED, RUNNING, PAUSED, COMPLETED, FAILED or CANCELLED.
+        #[arg(long)]
+        status: Option<String>,
+        /// Their type.
+        #[arg(long = "type", value_name = "TYPE")]
+        run_type: Option<String>,
+        /// Only those that are not finished and had no event for so long.
+        #[arg(long, value_name = "DURATION", value_parser = duration)]
+        stuck: Option<Duration>,
+        #[command(flatten)]
+        listing: Listing,
+    },
+    /// Replay a run, and compare that with its projection. Exits with 7 if they differ.
+    ///
+    /// Examples:
+    ///   statehouse run verify order-7
+    ///   statehouse run verify order-7 -o json
+    #[command(verbatim_doc_comment)]
+    Verify {
+        /// The run.
+        run: String,
+    },
+    /// Make a run that begins with another's events, up to a sequence.
+    ///
+    /// Examples:
+    ///   statehouse run fork order-7 12 order-7-again
+    ///   statehouse run fork order-7 1 order-8 -o json
+    #[command(verbatim_doc_comment)]
+    Fork {
+        /// The run.
+        run: String,
+        /// The last sequence that both share.
+        at: u64,
+        /// The new run.
+        new: String,
+    },
+    /// Close a run: nothing more is appended.
+    ///
+    /// Examples:
+    ///   statehouse run close order-7
+    ///   statehouse run close order-7 -o json
+    #[command(verbatim_doc_comment)]
+    Close {
+        /// The run.
+        run: String,
+    },
+    /// Delete a run with its events. Its name is not used again.
+    ///
+    /// Examples:
+    ///   statehouse run archive order-7
+    ///   statehouse run archive order-7 --yes
+    #[command(verbatim_doc_comment)]
+    Archive {
+        /// The run.
+        run: String,
+        #[command(flatten)]
+        sure: Sure,
+    },
+}
+
+const RUNS: &str = "/v1/runs";
+
+const APPENDED: &[Column] =
+    &[plain("SEQUENCE", "runSeq").as_raw(), plain("PERSISTED", "persisted"), plain("IDEMPOTENT", "idempotent")];
+
+const EVENT: &[Column] = &[
+    plain("SEQUENCE", "runSeq").as_raw(),
+    plain("AT", "persistedAt"),
+    plain("TYPE", "eventType"),
+    plain("STEP", "stepId"),
+    column("DATA", "eventData", Style::Value),
+];
+
+const LISTED: &[Column] = &[
+    plain("RUN", "runId").as_raw(),
+    plain("STATUS", "status"),
+    plain("TYPE", "type"),
+    plain("SEQUENCE", "lastEventSeq"),
+    column("LAST EVENT", "lastEventAt", Style::Ago),
+];
+
+const SNAPSHOT: &[Column] = &[
+    plain("RUN", "runId"),
+    plain("STATUS", "status"),
+    plain("SEQUENCE", "lastEventSeq"),
+    column("STARTED", "startedAt", Style::Ago),
+    column("COMPLETED", "completedAt", Style::Ago),
+];
+
+const STEP: &[Column] = &[
+    plain("STEP", "stepId"),
+    plain("STATUS", "status"),
+    plain("ATTEMPT", "logicalAttemptId"),
+    column("STARTED", "startedAt", Style::Ago),
+    column("COMPLETED", "completedAt", Style::Ago),
+    column("ERROR", "error.message", Style::Value),
+];
+
+const LAST: &[Column] = &[plain("RUN", "runId"), plain("SEQUENCE", "lastEventSeq").as_raw()];
+
+/// Events of one page.
+const PAGE: u64 = 1_000;
+
+impl Run {
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        self.reach.run(async |connection| self.verb.run(connection, &output).await)
+    }
+}
+
+fn part(run: &str, part: &str) -> String {
+    format!("{}/{part}", path(RUNS, run))
+}
+
+impl Verb {
+    async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
+        match self {
+            Verb::Append { run, event_type, data, idempotency_key, expect, step, attempt, run_type, emitted_at } => {
+                let now = jiff::Timestamp::now();
+                let key = idempotency_key.clone().unwrap_or_else(|| own_key(now));
+                let emitted_at = emitted_at.clone().unwrap_or_else(|| now.to_string());
+                let mut event = Map::new();
+                event.insert("eventType".into(), event_type.clone().into());
+                event.insert("idempotencyKey".into(), key.into());
+                event.insert("emittedAt".into(), emitted_at.into());
+                if let Some(data) = data {
+                    event.insert("eventData".into(), given::value(data, false)?);
+                }
+                event.extend(step.clone().map(|step| ("stepId".to_owned(), step.into())));
+                event.extend(attempt.clone().map(|attempt| ("logicalAttemptId".to_owned(), attempt.into())));
+                let call = Call::post(part(run, "events"), event.into()).query("type", run_type.as_ref());
+                let call = call.header("if-match", expect.map(|sequence| format!("\"{sequence}\"")));
+                output.one(&connection.ask(call).await?, APPENDED)
+            }
+            Verb::Show { run, events } => show(connection, output, run, *events).await,
+            Verb::Tail { run, after, follow, limit, time } => {
+                let follow = follow.then(|| Follow { time: *time, ..Follow::default() });
+                tail(connection, output, run, *after, *limit, follow).await
+            }
+            Verb::Ls { status, run_type, stuck, listing } => {
+                let once = async || {
+                    let call = Call::get(RUNS).query("status", status.as_ref()).query("type", run_type.as_ref());
+                    let stuck = stuck.map(|stuck| format!("{}ms", stuck.as_millis()));
+                    let found =
+                        connection.ask(call.query("stalled", stuck).query("limit", Some(listing.limit))).await?;
+                    output.list(&found, "runs", LISTED)
+                };
+                listing.run(output, once).await
+            }
+            Verb::Verify { run } => verify(connection, output, run).await,
+            Verb::Fork { run, at, new } => {
+                let forked = connection.ask(Call::post(part(run, "fork"), json!({ "at": at, "as": new }))).await?;
+                output.one(&forked, LAST)
+            }
+            Verb::Close { run } => last(connection, output, run, "close").await,
+            Verb::Archive { run, sure } => {
+                sure.or_ask(&format!("delete the run {run:?} with all its events"))?;
+                last(connection, output, run, "archive").await
+            }
+        }
+    }
+}
+
+/// A key that no other event has: the time, and this process.
+fn own_key(now: jiff::Timestamp) -> String {
+    format!("statehouse-{}-{}", now.as_nanosecond(), std::process::id())
+}
+
+async fn last(connection: &Connection, output: &Output, run: &str, action: &str) -> Result<(), Failure> {
+    let mut found = connection.ask(Call::post(part(run, action), json!({}))).await?;
+    found["runId"] = run.into();
+    output.one(&found, LAST)
+}
+
+async fn show(connection: &Connection, output: &Output, run: &str, events: u64) -> Result<(), Failure> {
+    let snapshot = connection.ask(Call::get(part(run, "snapshot"))).await?;
+    let last = snapshot["lastEventSeq"].as_u64().unwrap_or(0);
+    let mut shown = Vec::new();
+    if events > 0 {
+        let call = Call::get(part(run, "events")).query("after", Some(last.saturating_sub(events)));
+        let found = connection.ask(call.query("limit", Some(events.min(PAGE)))).await?;
+        shown = found["events"].as_array().cloned().unwrap_or_default();
+    }
+    if output.format != Format::Table {
+        let mut found = snapshot;
+        found["lastEvents"] = shown.into();
+        return output.one(&found, &[]);
+    }
+    output.line(&table::card(&snapshot, SNAPSHOT))?;
+    let steps = snapshot["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for (rows, columns) in [(steps, STEP), (&shown[..], EVENT)] {
+        if !rows.is_empty() {
+            output.line(&format!("\n{}", table::rows(rows, columns)))?;
+        }
+    }
+    Ok(())
+}
+
+async fn tail(
+    connection: &Connection,
+    output: &Output,
+    run: &str,
+    mut after: u64,
+    limit: Option<u64>,
+    follow: Option<Follow>,
+) -> Result<(), Failure> {
+    let began = Instant::now();
+    let mut left = limit.unwrap_or(u64::MAX);
+    while left > 0 {
+        let wait = follow.as_ref().and_then(|follow| follow.next_wait(began));
+        let call = Call::get(part(run, "events")).query("after", Some(after)).query("limit", Some(left.min(PAGE)));
+        let follow_for = wait.map(|wait| format!("{}ms", wait.as_millis()));
+        let found = connection.ask(call.query("follow", follow_for).wait(wait.unwrap_or_default())).await?;
+        let events = found["events"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for event in events {
+            output.row(event, EVENT)?;
+            after = event["runSeq"].as_u64().unwrap_or(after);
+            left = left.saturating_sub(1);
+        }
+        if wait.is_none() && events.is_empty() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+async fn verify(connection: &Connection, output: &Output, run: &str) -> Result<(), Failure> {
+    // Both are read at moments of their own; a run that grows meanwhile is looked at again.
+    for _ in 0..10 {
+        let kept = connection.ask(Call::get(part(run, "snapshot"))).await?;
+        let replayed = connection.ask(Call::get(part(run, "snapshot")).query("project", Some(true))).await?;
+        if kept["lastEventSeq"] != replayed["lastEventSeq"] {
+            continue;
+        }
+        let equal = kept == replayed;
+        let found = json!({ "runId": run, "lastEventSeq": kept["lastEventSeq"], "equal": equal });
+        output.one(
+            &found,
+            &[plain("RUN", "runId"), plain("SEQUENCE", "lastEventSeq"), plain("EQUAL", "equal").as_raw()],
+        )?;
+        return match equal {
+            true => Ok(()),
+            false => Err(Failure::check(format!("the projection of run {run:?} is not what its events say"))
+                .next("keep the directory and report it: this is a defect")),
+        };
+    }
+    Err(Failure::new(Exit::Unavailable, format!("run {run:?} grows too fast to be looked at")).next("try again later"))
+}
+
+/// The last events of a run, for `why`.
+pub(crate) async fn events_after(connection: &Connection, run: &str, after: u64) -> Result<Vec<JsonValue>, Failure> {
+    let found = connection.ask(Call::get(part(run, "events")).query("after", Some(after))).await?;
+    Ok(found["events"].as_array().cloned().unwrap_or_default())
+}
+
+/// The projection of a run, for `why`.
+pub(crate) async fn snapshot(connection: &Connection, run: &str) -> Result<JsonValue, Failure> {
+    connection.ask(Call::get(part(run, "snapshot"))).await
+}

@@ -1,0 +1,112 @@
+//! `session`: the clients whose requests are executed once.
+
+use clap::{Args, Subcommand};
+use hyper::Method;
+use serde_json::json;
+
+use crate::connection::{Call, Connection};
+use crate::exit::Failure;
+use crate::output::Output;
+use crate::reach::Reach;
+use crate::repeating::{Listing, Sure};
+use crate::table::{Column, Style, column, plain};
+
+/// Clients with sessions: which there are, how they do, and ending one.
+///
+/// Examples:
+///   statehouse session ls
+///   statehouse session show 7 -o json
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Session {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// List sessions.
+    ///
+    /// Examples:
+    ///   statehouse session ls
+    ///   statehouse session ls --watch
+    #[command(verbatim_doc_comment)]
+    Ls {
+        /// Begin behind this session.
+        #[arg(long, value_name = "SESSION")]
+        after: Option<u64>,
+        #[command(flatten)]
+        listing: Listing,
+    },
+    /// Show a session.
+    ///
+    /// Examples:
+    ///   statehouse session show 7
+    ///   statehouse session show 7 -o json
+    #[command(verbatim_doc_comment)]
+    Show {
+        /// Its number.
+        session: u64,
+    },
+    /// End a session: what it holds is given back, its stored answers and pushes go.
+    ///
+    /// Examples:
+    ///   statehouse session kill 7
+    ///   statehouse session kill 7 --yes
+    #[command(verbatim_doc_comment)]
+    Kill {
+        /// Its number.
+        session: u64,
+        #[command(flatten)]
+        sure: Sure,
+    },
+}
+
+const SESSIONS: &str = "/v1/sessions";
+
+pub(crate) const SESSION: &[Column] = &[
+    plain("SESSION", "session").as_raw(),
+    plain("STATE", "state"),
+    column("TIMEOUT", "timeout_ms", Style::Millis),
+    plain("LAST REQUEST", "last_request"),
+    plain("LOWEST PENDING", "lowest_pending"),
+    plain("STORED ANSWERS", "stored_answers"),
+    plain("LAST PUSH", "last_push"),
+    plain("ACKNOWLEDGED", "acknowledged"),
+];
+
+impl Session {
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        self.reach.run(async |connection| self.verb.run(connection, &output).await)
+    }
+}
+
+impl Verb {
+    async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
+        match self {
+            Verb::Ls { after, listing } => {
+                let once = async || {
+                    let call = Call::get(SESSIONS).query("after", *after).query("limit", Some(listing.limit));
+                    let found = connection.ask(call).await?;
+                    output.list(&found, "sessions", SESSION)?;
+                    match found["next_after"].as_u64() {
+                        Some(last) => output.note(&format!("there are more: --after {last}")),
+                        None => Ok(()),
+                    }
+                };
+                listing.run(output, once).await
+            }
+            Verb::Show { session } => {
+                output.card(&connection.ask(Call::get(format!("{SESSIONS}/{session}"))).await?, SESSION)
+            }
+            Verb::Kill { session, sure } => {
+                sure.or_ask(&format!("end session {session} and give back what it holds"))?;
+                connection.ask(Call::new(Method::DELETE, format!("{SESSIONS}/{session}"))).await?;
+                let ended = json!({ "session": session, "ended": true });
+                output.one(&ended, &[plain("SESSION", "session").as_raw(), plain("ENDED", "ended")])
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `space`: spaces, and how much history they keep.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use hyper::Method;
+use serde_json::{Map, Value as JsonValue, json};
+
+use crate::connection::{Call, Connection, path};
+use crate::exit::Failure;
+use crate::output::{Format, Output};
+use crate::reach::{Reach, duration};
+use crate::rec::first;
+use crate::repeating::Listing;
+use crate::table::{Column, Style, column, plain};
+
+/// Spaces: names that have nothing to do with each other, each with its own retention.
+///
+/// Examples:
+///   statehouse space create shop
+///   statehouse cell ls --space shop
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Space {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// List spaces.
+    ///
+    /// Examples:
+    ///   statehouse space ls
+    ///   statehouse space ls -o raw
+    #[command(verbatim_doc_comment)]
+    Ls {
+        #[command(flatten)]
+        listing: Listing,
+    },
+    /// Make a space.
+    ///
+    /// Examples:
+    ///   statehouse space create shop
+    ///   statehouse space create shop -o json
+    #[command(verbatim_doc_comment)]
+    Create {
+        /// Its name.
+        name: String,
+    },
+    /// How much history of its cells a space keeps; or set it.
+    ///
+    /// Examples:
+    ///   statehouse space retention shop
+    ///   statehouse space retention shop --versions 10 --age 30d
+    #[command(verbatim_doc_comment)]
+    Retention {
+        /// Its name.
+        name: String,
+        /// How many versions of a cell are kept, the current one counted.
+        #[arg(long, value_name = "N")]
+        versions: Option<u64>,
+        /// How long ago an old version was current, at most.
+        #[arg(long, value_name = "DURATION", value_parser = duration)]
+        age: Option<Duration>,
+    },
+}
+
+const SPACES: &str = "/v1/spaces";
+
+const NAMED: &[Column] = &[plain("SPACE", "name").as_raw()];
+
+const RETENTION: &[Column] = &[plain("VERSIONS", "versions_max").as_raw(), column("AGE", "age_ms_max", Style::Millis)];
+
+impl Space {
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        self.reach.run(async |connection| self.verb.run(connection, &output).await)
+    }
+}
+
+impl Verb {
+    async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
+        match self {
+            Verb::Ls { listing } => {
+                let once = async || {
+                    let found = first(connection.ask(Call::get(SPACES)).await?, "spaces", listing.limit);
+                    output.list(&as_rows(found, "spaces", output), "spaces", NAMED)
+                };
+                listing.run(output, once).await
+            }
+            Verb::Create { name } => {
+                connection.ask(Call::new(Method::PUT, path(SPACES, name)).body(json!({}))).await?;
+                output.one(&json!({ "name": name }), NAMED)
+            }
+            Verb::Retention { name, versions, age } => {
+                let place = format!("{}/retention", path(SPACES, name));
+                let mut body = Map::new();
+                body.extend(versions.map(|versions| ("versions_max".to_owned(), versions.into())));
+                body.extend(age.map(|age| ("age_max".to_owned(), format!("{}ms", age.as_millis()).into())));
+                let call = match body.is_empty() {
+                    true => Call::get(place),
+                    false => Call::new(Method::PUT, place).body(body.into()),
+                };
+                output.one(&connection.ask(call).await?, RETENTION)
+            }
+        }
+    }
+}
+
+/// A list of bare names as rows, where a table or lines are to be made of it.
+pub(crate) fn as_rows(mut found: JsonValue, key: &str, output: &Output) -> JsonValue {
+    if output.format != Format::Json
+        && let Some(names) = found[key].as_array_mut()
+    {
+        for name in names.iter_mut().filter(|name| name.is_string()) {
+            *name = json!({ "name": name });
+        }
+    }
+    found
+}

@@ -1,0 +1,77 @@
+//! `watch`: the change feed of everything, and a command for each change.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use serde_json::Value as JsonValue;
+
+use crate::exit::Failure;
+use crate::following::{COLUMNS, Follow};
+use crate::output::Output;
+use crate::reach::Reach;
+use crate::table::value_text;
+
+/// Follow what changes by a prefix of names: cells, records, runs and messages.
+///
+/// With --exec a shell runs the command once for each change, one after the other. It gets the change as JSON on stdin, and as
+/// STATEHOUSE_CHANGE_KIND, _REASON, _NAME, _VERSION and _COMMIT. When it fails, watching ends with its failure, and the commit
+/// to go on from.
+///
+/// Examples:
+///   statehouse watch jobs.
+///   statehouse watch config/ --exec 'systemctl reload app'
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Watch {
+    #[command(flatten)]
+    reach: Reach,
+    /// How names begin.
+    #[arg(default_value = "")]
+    prefix: String,
+    /// A command for the shell.
+    #[arg(long, value_name = "COMMAND")]
+    exec: Option<String>,
+    #[command(flatten)]
+    follow: Follow,
+}
+
+impl Watch {
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        self.reach.run(async |connection| {
+            let each = |change: &JsonValue| {
+                output.row(change, COLUMNS)?;
+                self.exec.as_ref().map_or(Ok(()), |command| execute(command, change))
+            };
+            self.follow.changes(connection, &self.prefix, None, each).await
+        })
+    }
+}
+
+fn execute(command: &str, change: &JsonValue) -> Result<(), Failure> {
+    let commit = change["commit"].as_u64().unwrap_or(0);
+    let failed = |why: String| {
+        Failure::other(format!("the command for commit {commit} {why}"))
+            .next(format!("go on with it again: --from {}", commit.saturating_sub(1)))
+    };
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command).stdin(Stdio::piped());
+    for (variable, member) in [
+        ("STATEHOUSE_CHANGE_KIND", "kind"),
+        ("STATEHOUSE_CHANGE_REASON", "reason"),
+        ("STATEHOUSE_CHANGE_NAME", "name"),
+        ("STATEHOUSE_CHANGE_VERSION", "version"),
+        ("STATEHOUSE_CHANGE_COMMIT", "commit"),
+    ] {
+        if !change[member].is_null() {
+            shell.env(variable, value_text(&change[member]));
+        }
+    }
+    let mut child = shell.spawn().map_err(|error| failed(format!("cannot be started: {error}")))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command that does not read its input closes it; that is no failure.
+        let _ = writeln!(stdin, "{change}");
+    }
+    let status = child.wait().map_err(|error| failed(format!("cannot be waited for: {error}")))?;
+    if status.success() { Ok(()) } else { Err(failed(format!("failed: {status}"))) }
+}

@@ -1,0 +1,110 @@
+//! What the commands of an entry did, as numbers for whoever watches over the store.
+//!
+//! Keeps: K7 for them too: what a rejected command had counted is forgotten. Never: is stored, or decides anything.
+
+use contract::{Reason, Rejection, Subject};
+use session::Halt;
+
+use crate::cells::guard::Place;
+use crate::machine::Applying;
+use crate::records::row::decode_numbers;
+use crate::runs::append::read_head;
+
+/// Reasons are numbered from 1.
+const REASONS: usize = 12;
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    counts: Counts,
+    counts_at_savepoint: Counts,
+    /// The space and the type of every record that was claimed.
+    pub claimed: Vec<(u32, u32)>,
+    claimed_at_savepoint: usize,
+    /// Commands that were refused because something was not as they expected it.
+    pub conflicts: Vec<Conflict>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    /// Changes of records and messages, by the number of their reason.
+    reasons: [u32; REASONS],
+    repeated_appends: u32,
+}
+
+/// What a command expected to be otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConflictOn {
+    /// A cell.
+    Cells,
+    /// A record: its version, a field, or the attempt that holds it.
+    Records,
+    /// A run's last sequence.
+    Runs,
+}
+
+/// A command that was refused because something was not as it expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// What.
+    pub on: ConflictOn,
+    /// The type of the record or the kind of the run; empty if it has none.
+    pub type_name: String,
+}
+
+impl Tally {
+    /// How many changes of records or messages had this reason.
+    pub fn changes(&self, reason: Reason) -> u64 {
+        self.counts.reasons[usize::from(reason.code())].into()
+    }
+
+    /// Appends that were answered by an event that was there already.
+    pub fn repeated_appends(&self) -> u64 {
+        self.counts.repeated_appends.into()
+    }
+
+    pub(crate) fn savepoint(&mut self) {
+        self.counts_at_savepoint = self.counts;
+        self.claimed_at_savepoint = self.claimed.len();
+    }
+
+    pub(crate) fn undo(&mut self) {
+        self.counts = self.counts_at_savepoint;
+        self.claimed.truncate(self.claimed_at_savepoint);
+    }
+
+    pub(crate) fn changed(&mut self, subject: Subject, reason: Reason) {
+        if matches!(subject, Subject::Record | Subject::Message) {
+            self.counts.reasons[usize::from(reason.code())] += 1;
+        }
+    }
+
+    pub(crate) fn append_repeated(&mut self) {
+        self.counts.repeated_appends += 1;
+    }
+}
+
+/// Notes that a command was refused, if that was a conflict. Whatever it did is undone already.
+pub(crate) fn note_conflict(applying: &mut Applying<'_>, place: &Place<'_>, rejection: &Rejection) -> Result<(), Halt> {
+    let (on, name) = match rejection {
+        Rejection::Conflict { .. } => (ConflictOn::Cells, None),
+        Rejection::RecordConflict { record, .. }
+        | Rejection::FieldConflict { record, .. }
+        | Rejection::Fenced { record, .. } => (ConflictOn::Records, Some(record)),
+        Rejection::SequenceConflict { run, .. } => (ConflictOn::Runs, Some(run)),
+        _ => return Ok(()),
+    };
+    let thing = name.and_then(|name| place.thing(name).ok());
+    let type_name = match (on, thing) {
+        (ConflictOn::Records, Some(record)) => {
+            let row = applying.state.get(&applying.keys.record(&record))?;
+            let number = row.map(|row| decode_numbers(&row)).transpose()?.map_or(0, |numbers| numbers.record_type);
+            applying.catalogue.record_type(place.space, number).map(|declared| declared.definition.name.clone())
+        }
+        (ConflictOn::Runs, Some(run)) => read_head(applying, &run)?.map(|head| head.run_type),
+        _ => None,
+    };
+    let conflict = Conflict { on, type_name: type_name.unwrap_or_default() };
+    applying.folded.changes.tally.conflicts.push(conflict);
+    Ok(())
+}

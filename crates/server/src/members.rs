@@ -1,0 +1,52 @@
+//! What a rejection carries, as members of its problem: a client can tell from them which rejection it was, to the last
+//! number.
+
+use contract::Rejection;
+use serde_json::{Value as JsonValue, json};
+
+use crate::json::to_json;
+
+/// The members of a rejection. A version that is `null` belongs to what does not exist.
+pub(crate) fn members(rejection: &Rejection) -> JsonValue {
+    match rejection {
+        Rejection::InvalidName { what, reason } | Rejection::InvalidEvent { what, reason } => {
+            json!({ "what": what, "reason": reason })
+        }
+        Rejection::InvalidDeclaration { what, reason } => json!({ "what": what, "reason": reason }),
+        Rejection::LimitExceeded { limit, max, got } => json!({ "limit": limit, "max": max, "got": got }),
+        Rejection::Conflict { cell, current } => json!({ "cell": cell, "current_version": current }),
+        Rejection::RecordConflict { record, current } => json!({ "record": record, "current_version": current }),
+        Rejection::FieldConflict { record, field, current } => {
+            json!({ "record": record, "field": field, "absent": current.is_none(), "current": current.as_ref().map(to_json) })
+        }
+        Rejection::TwoGroups { group, other } => json!({ "group": group, "other": other }),
+        Rejection::NoSuchSpace { space } => json!({ "space": space }),
+        Rejection::NoSuchBranch { branch } => json!({ "branch": branch }),
+        Rejection::AlreadyExists { what, name } => json!({ "what": what, "name": name }),
+        Rejection::CatalogueBehind { needed, have } => json!({ "needed": needed, "have": have }),
+        Rejection::NoSuchRun { run } => json!({ "run": run }),
+        Rejection::SequenceConflict { run, expected, last } => {
+            json!({ "run": run, "expected": expected, "last": last })
+        }
+        Rejection::KeyReused { run, seq } => json!({ "run": run, "seq": seq }),
+        Rejection::RunClosed { run, last } | Rejection::RunArchived { run, last } => {
+            json!({ "run": run, "last": last })
+        }
+        Rejection::Evicted { request, floor } => json!({ "request": request, "floor": floor }),
+        Rejection::SessionBusy { limit, max } => json!({ "limit": limit, "max": max }),
+        Rejection::UnreadableCommand { machine } => json!({ "machine": machine }),
+        Rejection::TransactionLost { reason } | Rejection::TransactionState { reason } => json!({ "reason": reason }),
+        Rejection::NoSuchRecord { record } => json!({ "record": record }),
+        Rejection::NoSuchType { name } => json!({ "name": name }),
+        Rejection::WrongState { record, state, reason } => {
+            json!({ "record": record, "state": state, "reason": reason })
+        }
+        Rejection::WrongKind { record, field, wanted } => {
+            json!({ "record": record, "field": field, "wanted": wanted })
+        }
+        Rejection::Fenced { record, given, attempt, state, holder } => {
+            json!({ "record": record, "given": given, "attempt": attempt, "state": state, "holder": holder })
+        }
+        _ => json!({}),
+    }
+}

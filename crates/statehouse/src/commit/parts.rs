@@ -1,0 +1,112 @@
+//! What a commit is put together from: guards and operations that own their names and values.
+
+use contract::records::Put;
+use contract::{Error, Value, names};
+use kernel::{Duplicates, Guard, Op, RecordAct, Send, Target, TtlArgument, ValueRef};
+
+use super::Commit;
+use crate::records::{Ttl, borrowed, check_fields, ttl_argument};
+use crate::runs::{AppendOptions, NewEvent, append_act};
+
+pub(super) enum OwnGuard {
+    RecordStateIn(String, Vec<String>),
+    RecordVersionIs(String, u64),
+    RecordAbsent(String),
+    RecordFieldIs(String, String, Option<Value>),
+    CellVersionIs(String, u64),
+    CellAbsent(String),
+}
+
+pub(super) enum OwnOp {
+    SetCell(String, Value),
+    InitCell(String, Value),
+    DeleteCell(String),
+    PutRecord(String, Vec<(String, Value)>, Put),
+    Patch(String, Vec<(String, Option<Value>)>),
+    Increment(String, String, i64),
+    Complete(String, u64, Vec<(String, Option<Value>)>),
+    Touch(String, Ttl),
+    DeleteRecord(String),
+    Publish { topic: String, payload: Vec<u8>, at_us: Option<u64> },
+    Send { commit: Box<Commit>, at_us: Option<u64> },
+    Push(u64, Vec<u8>),
+    Append { run: String, event: Box<NewEvent>, options: AppendOptions },
+}
+
+impl OwnGuard {
+    pub(super) fn guard(&self) -> Guard<'_> {
+        match self {
+            OwnGuard::RecordStateIn(record, states) => {
+                Guard::RecordStateIn(record, states.iter().map(String::as_str).collect())
+            }
+            OwnGuard::RecordVersionIs(record, version) => Guard::RecordVersionIs(record, *version),
+            OwnGuard::RecordAbsent(record) => Guard::RecordAbsent(record),
+            OwnGuard::RecordFieldIs(record, field, value) => {
+                Guard::RecordFieldIs(record, field, value.as_ref().map(ValueRef::from))
+            }
+            OwnGuard::CellVersionIs(cell, version) => Guard::CellVersionIs(cell, *version),
+            OwnGuard::CellAbsent(cell) => Guard::CellAbsent(cell),
+        }
+    }
+}
+
+impl OwnOp {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self {
+            OwnOp::SetCell(name, _) | OwnOp::InitCell(name, _) | OwnOp::DeleteCell(name) => names::check_cell(name)?,
+            OwnOp::PutRecord(name, fields, _) => {
+                names::check_record(name)?;
+                check_fields(fields.iter().map(|(field, _)| field.as_str()))?;
+            }
+            OwnOp::Patch(name, fields) | OwnOp::Complete(name, _, fields) => {
+                names::check_record(name)?;
+                check_fields(fields.iter().map(|(field, _)| field.as_str()))?;
+            }
+            OwnOp::Increment(name, field, _) => {
+                names::check_record(name)?;
+                check_fields([field.as_str()].into_iter())?;
+            }
+            OwnOp::DeleteRecord(name) | OwnOp::Touch(name, _) => names::check_record(name)?,
+            OwnOp::Publish { topic, .. } => names::check_topic(topic)?,
+            OwnOp::Send { .. } | OwnOp::Push(..) => {}
+            OwnOp::Append { run, event, .. } => {
+                names::check_run(run)?;
+                event.check()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn op<'commit>(&'commit self, messages: &mut impl Iterator<Item = &'commit Vec<u8>>) -> Op<'commit> {
+        match self {
+            OwnOp::SetCell(cell, value) => Op::CellSet(cell, ValueRef::from(value)),
+            OwnOp::InitCell(cell, value) => Op::CellInit(cell, ValueRef::from(value)),
+            OwnOp::DeleteCell(cell) => Op::CellDelete(cell),
+            OwnOp::PutRecord(record, fields, put) => {
+                let fields = fields.iter().map(|(field, value)| (field.as_str(), ValueRef::from(value))).collect();
+                let ttl: TtlArgument = ttl_argument(put.ttl);
+                Op::Record(record, RecordAct::Put { record_type: put.record_type.as_deref(), ttl, fields })
+            }
+            OwnOp::Patch(record, fields) => {
+                Op::Record(record, RecordAct::Patch { must_exist: false, fields: borrowed(fields) })
+            }
+            OwnOp::Increment(record, field, by) => Op::Record(record, RecordAct::Increment { field, by: *by }),
+            OwnOp::Complete(record, attempt, fields) => {
+                Op::Record(record, RecordAct::Complete { attempt: *attempt, fields: borrowed(fields) })
+            }
+            OwnOp::DeleteRecord(record) => Op::Record(record, RecordAct::Delete),
+            OwnOp::Touch(record, ttl) => Op::Record(record, RecordAct::Touch { ttl: ttl_argument(*ttl) }),
+            OwnOp::Publish { topic, payload, at_us } => {
+                Op::Send(Send { target: Target::Topic { topic, payload }, at_us: *at_us })
+            }
+            OwnOp::Push(session, payload) => Op::Push(*session, payload),
+            OwnOp::Append { run, event, options } => {
+                Op::Run(run, append_act(event, options.expected_last, Duplicates::Refuse, &options.run_type))
+            }
+            OwnOp::Send { at_us, .. } => {
+                let body = messages.next().expect("a body for every message");
+                Op::Send(Send { target: Target::Transact(body), at_us: *at_us })
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What the operations of a commit did.
+
+use contract::Error;
+use contract::runs::AppendResult;
+use kernel::{Answer, OpOutcome};
+
+use crate::transaction::Committed;
+
+/// What one operation did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Done {
+    /// The cell or record was written, or deleted, and has this version.
+    Written {
+        /// The version.
+        version: u64,
+    },
+    /// The cell was there already, at this version, and was left as it is.
+    Existing {
+        /// The version.
+        version: u64,
+    },
+    /// There was nothing to delete.
+    Nothing,
+    /// The field was counted.
+    Counted {
+        /// The record's version.
+        version: u64,
+        /// What the field holds now.
+        value: i64,
+    },
+    /// The event is in the run.
+    Appended(AppendResult),
+    /// The message or the push is on its way.
+    Sent,
+}
+
+pub(super) fn committed(answer: Answer) -> Result<Committed, Error> {
+    match answer {
+        Answer::Done { commit, .. } => Ok(Committed { commit }),
+        Answer::Rejected(rejection) => Err(rejection.into()),
+    }
+}
+
+pub(super) fn each(answer: Answer) -> Result<(Committed, Vec<Done>), Error> {
+    match answer {
+        Answer::Done { commit, outcomes } => Ok((Committed { commit }, outcomes.into_iter().map(done).collect())),
+        Answer::Rejected(rejection) => Err(rejection.into()),
+    }
+}
+
+fn done(outcome: OpOutcome) -> Done {
+    match outcome {
+        OpOutcome::Written(version) => Done::Written { version },
+        OpOutcome::Existing(version) => Done::Existing { version },
+        OpOutcome::Nothing => Done::Nothing,
+        OpOutcome::Counted { version, value } => Done::Counted { version, value },
+        OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
+            Done::Appended(AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch })
+        }
+        OpOutcome::Sent => Done::Sent,
+        other => unreachable!("no operation of a commit gives {other:?}"),
+    }
+}

@@ -1,0 +1,273 @@
+//! What an open directory has done and holds, as numbers for whoever watches over it.
+//!
+//! - [`Counters`]: what was done since it was opened. Only rises.
+//! - [`Overview`]: what is there now: records and runs by type, sessions, messages, who waits.
+//!
+//! Keeps: the apply loop is the one writer of what it counts; what was replayed is not counted. Never: decides anything.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use contract::runs::RunStatus;
+use contract::{Error, Reason};
+use journal::JournalMeter;
+use kernel::records::counts::count_states;
+use kernel::records::oldest::{OldestReady, oldest_ready};
+use kernel::runs::read;
+use kernel::{Catalogue, ConflictOn, MessageCounts, Tally};
+use session::Reply;
+
+use crate::error::from_halt;
+use crate::house::Statehouse;
+use crate::sessions::keeper::{EndedSessions, LivingSessions};
+use crate::shard::keys;
+
+/// Types that claims and conflicts are counted for by name; what comes after is counted for [`OTHER_TYPES`].
+pub const TYPES_COUNTED_MAX: usize = 200;
+
+/// The name under which the types beyond [`TYPES_COUNTED_MAX`] are counted together.
+pub const OTHER_TYPES: &str = "other";
+
+/// Queues whose oldest record is looked for. Each costs as many reads as there are buckets.
+pub const QUEUES_LOOKED_AT_MAX: usize = 128;
+
+/// What was done since the directory was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Entries that were replayed when it was opened.
+    pub replayed_entries: u64,
+    /// How long that took.
+    pub replay_took: Duration,
+    /// Entries that were applied since.
+    pub entries_applied: u64,
+    /// The last entry that was applied.
+    pub applied_index: u64,
+    /// Their commands.
+    pub commands_applied: u64,
+    /// Records that were claimed, by type.
+    pub claims: BTreeMap<String, u64>,
+    /// Commands that were refused because something was not as they expected, by what and by type.
+    pub conflicts: BTreeMap<(ConflictOn, String), u64>,
+    /// Records that their workers gave back, or failed and may try again.
+    pub records_released: u64,
+    /// Records that reached a terminal state.
+    pub records_finished: u64,
+    /// Records whose workers did not come back in time.
+    pub records_rescued: u64,
+    /// Records whose attempts are used up.
+    pub records_exhausted: u64,
+    /// Records whose time was over.
+    pub records_expired: u64,
+    /// Records that were given back, or removed, because their session had ended.
+    pub records_session_ended: u64,
+    /// Messages that were applied in their groups.
+    pub messages_delivered: u64,
+    /// Messages that their groups refused.
+    pub messages_refused: u64,
+    /// Appends that were answered by an event that was there already.
+    pub repeated_appends: u64,
+    /// Requests of sessions that got the answer that they had got before.
+    pub session_replays: u64,
+    /// How sessions have ended.
+    pub sessions_ended: EndedSessions,
+    /// How the journal is doing.
+    pub journal: JournalMeter,
+}
+
+/// What is there now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Overview {
+    /// Records of each type in each state, of all spaces and branches.
+    pub records: BTreeMap<(String, String), u64>,
+    /// Runs of each kind in each status, of all spaces and branches.
+    pub runs: BTreeMap<(String, RunStatus), u64>,
+    /// The record of each queue that has been ready longest, with how long.
+    pub oldest_ready: Vec<(OldestReady, Duration)>,
+    /// Queues that were not looked at for it, because there are more than [`QUEUES_LOOKED_AT_MAX`].
+    pub queues_left_out: usize,
+    /// How many messages wait.
+    pub messages: MessageCounts,
+    /// How sessions are doing.
+    pub sessions: LivingSessions,
+    /// Workers that wait for something to claim.
+    pub claimers_waiting: usize,
+}
+
+impl Statehouse {
+    /// What was done since the directory was opened. Takes a few short locks, and reads nothing.
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.shard.shared.meters.read();
+        counters.sessions_ended = self.shard.keeper.census().1;
+        counters.journal = self.shard.access.journal.meter();
+        counters
+    }
+
+    /// What is there now. Reads a row for each queue and type, and some for each queue with something to claim.
+    pub fn overview(&self) -> Result<Overview, Error> {
+        let (view, catalogue) = self.shard.view()?;
+        let now_us = self.shard.now().wall_us;
+        let mut overview = Overview {
+            messages: kernel::records::send::waiting(&*view, &keys()).map_err(|halt| from_halt(&halt))?,
+            sessions: self.shard.keeper.census().0,
+            claimers_waiting: self.shard.waiters.count(),
+            ..Overview::default()
+        };
+        let branches: Vec<_> = catalogue
+            .spaces()
+            .flat_map(|(space, found)| {
+                let live = found.branches().filter(|(_, branch)| !branch.deleted);
+                live.map(move |(branch, _)| (space, branch)).collect::<Vec<_>>()
+            })
+            .collect();
+        for place in branches {
+            let (space, branch) = place;
+            let counts = count_states(&*view, &keys(), &catalogue, space, branch, "");
+            for (of, count) in counts.map_err(|halt| from_halt(&halt))?.by_state {
+                *overview.records.entry(of).or_default() += count;
+            }
+            for (kind, status, count) in
+                read::counts(&*view, &keys(), space, branch).map_err(|halt| from_halt(&halt))?
+            {
+                *overview.runs.entry((kind, status)).or_default() += count;
+            }
+            let queues_max = QUEUES_LOOKED_AT_MAX - overview.oldest_ready.len();
+            let oldest = oldest_ready(&*view, &keys(), &catalogue, place, queues_max);
+            let (oldest, left_out) = oldest.map_err(|halt| from_halt(&halt))?;
+            let aged = oldest.into_iter().map(|one| {
+                let age = Duration::from_micros(now_us.saturating_sub(one.ready_us));
+                (one, age)
+            });
+            overview.oldest_ready.extend(aged);
+            overview.queues_left_out += left_out;
+        }
+        Ok(overview)
+    }
+
+    /// What made the store stop, if something did: it takes no more writes then, and has to be opened again.
+    pub fn failure(&self) -> Option<Error> {
+        self.shard.failure()
+    }
+}
+
+/// What the apply loop counts.
+#[derive(Default)]
+pub(crate) struct Meters {
+    replayed_entries: AtomicU64,
+    replay_took_us: AtomicU64,
+    entries_applied: AtomicU64,
+    applied_index: AtomicU64,
+    commands_applied: AtomicU64,
+    released: AtomicU64,
+    finished: AtomicU64,
+    rescued: AtomicU64,
+    exhausted: AtomicU64,
+    expired: AtomicU64,
+    session_ended: AtomicU64,
+    delivered: AtomicU64,
+    refused: AtomicU64,
+    repeated_appends: AtomicU64,
+    session_replays: AtomicU64,
+    /// Locked once for an entry with claims or conflicts, and when somebody looks.
+    by_type: Mutex<ByType>,
+}
+
+#[derive(Default)]
+struct ByType {
+    claims: BTreeMap<String, u64>,
+    conflicts: BTreeMap<(ConflictOn, String), u64>,
+}
+
+impl Meters {
+    fn by_type(&self) -> MutexGuard<'_, ByType> {
+        self.by_type.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The directory was opened.
+    pub(crate) fn opened(&self, applied_index: u64, replayed_entries: u64, took: Duration) {
+        self.applied_index.store(applied_index, Ordering::Relaxed);
+        self.replayed_entries.store(replayed_entries, Ordering::Relaxed);
+        self.replay_took_us.store(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// An entry was applied.
+    pub(crate) fn applied(&self, index: u64, replies: &[Vec<u8>], tally: Tally, catalogue: &Catalogue) {
+        let add = |counter: &AtomicU64, by: u64| {
+            if by > 0 {
+                counter.fetch_add(by, Ordering::Relaxed);
+            }
+        };
+        self.applied_index.store(index, Ordering::Relaxed);
+        add(&self.entries_applied, 1);
+        add(&self.commands_applied, replies.len() as u64);
+        add(&self.session_replays, replies.iter().filter(|reply| Reply::is_stored(reply)).count() as u64);
+        let of_reasons = [
+            (&self.released, Reason::Released),
+            (&self.finished, Reason::Finished),
+            (&self.rescued, Reason::Rescued),
+            (&self.exhausted, Reason::Exhausted),
+            (&self.expired, Reason::Expired),
+            (&self.session_ended, Reason::SessionEnded),
+            (&self.delivered, Reason::Delivered),
+            (&self.refused, Reason::Refused),
+        ];
+        for (counter, reason) in of_reasons {
+            add(counter, tally.changes(reason));
+        }
+        add(&self.repeated_appends, tally.repeated_appends());
+        if tally.claimed.is_empty() && tally.conflicts.is_empty() {
+            return;
+        }
+        let mut by_type = self.by_type();
+        // Records that are claimed together are mostly of one type.
+        for same in tally.claimed.chunk_by(|one, other| one == other) {
+            let (space, number) = same[0];
+            let name = catalogue.record_type(space, number).map_or("", |declared| declared.definition.name.as_str());
+            add_to(&mut by_type.claims, name, same.len() as u64);
+        }
+        for conflict in tally.conflicts {
+            let known = by_type.conflicts.len() < TYPES_COUNTED_MAX
+                || by_type.conflicts.contains_key(&(conflict.on, conflict.type_name.clone()));
+            let type_name = if known { conflict.type_name } else { OTHER_TYPES.to_owned() };
+            *by_type.conflicts.entry((conflict.on, type_name)).or_default() += 1;
+        }
+    }
+
+    fn read(&self) -> Counters {
+        let by_type = self.by_type();
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counters {
+            replayed_entries: get(&self.replayed_entries),
+            replay_took: Duration::from_micros(get(&self.replay_took_us)),
+            entries_applied: get(&self.entries_applied),
+            applied_index: get(&self.applied_index),
+            commands_applied: get(&self.commands_applied),
+            claims: by_type.claims.clone(),
+            conflicts: by_type.conflicts.clone(),
+            records_released: get(&self.released),
+            records_finished: get(&self.finished),
+            records_rescued: get(&self.rescued),
+            records_exhausted: get(&self.exhausted),
+            records_expired: get(&self.expired),
+            records_session_ended: get(&self.session_ended),
+            messages_delivered: get(&self.delivered),
+            messages_refused: get(&self.refused),
+            repeated_appends: get(&self.repeated_appends),
+            session_replays: get(&self.session_replays),
+            sessions_ended: EndedSessions::default(),
+            journal: JournalMeter::default(),
+        }
+    }
+}
+
+fn add_to(counts: &mut BTreeMap<String, u64>, name: &str, by: u64) {
+    if let Some(count) = counts.get_mut(name) {
+        *count += by;
+        return;
+    }
+    let name = if counts.len() < TYPES_COUNTED_MAX { name } else { OTHER_TYPES };
+    *counts.entry(name.to_owned()).or_default() += by;
+}

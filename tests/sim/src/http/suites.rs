@@ -1,0 +1,152 @@
+//! The contracts' suites over HTTP: each check against a server process of its own, over a directory of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::records::state_store::{PortableRecord, ScanFilter, StateStore};
+use contract::runs::{AppendResult, NewEvent, RunSnapshot, RunStateStore, StoredEvent};
+use contract::sessions::{PushedRequest, SessionStore};
+use contract::{
+    AsOf, Cells, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, Swapped, Value,
+    Versioned, Written,
+};
+use statehouse::sessions::UserMachine;
+use tempfile::TempDir;
+use testkit::arguments::Arguments;
+use testkit::http::Client;
+use testkit::http::cells::HttpCells;
+use testkit::http::records::HttpRecords;
+use testkit::http::routes::Called;
+use testkit::http::runs::HttpRuns;
+use testkit::http::sessions::HttpSessions;
+use testkit::report::Report;
+use testkit::server_process::{Launch, ServerProcess, binary};
+
+use super::tally_machine::TallyMachine;
+use crate::running::fast_directory;
+
+/// `sim http-suites [--only SUITE]`. A suite that fails panics with the duty that was broken.
+pub(crate) fn run(arguments: &Arguments) -> Report {
+    let called = Arc::new(Called::default());
+    let statehouse = binary();
+    let serve = |directory: &TempDir| Launch::serve(&statehouse, directory.path().join("house"));
+    let this = std::env::current_exe().expect("the path of this program");
+    let host = |directory: &TempDir| {
+        Launch::program(&this).arguments(["serve-machine", "--data"]).argument(directory.path().join("house"))
+    };
+
+    let mut passed = Vec::new();
+    let mut suite = |name: &'static str, run: &dyn Fn()| {
+        if arguments.text("only").is_none_or(|only| only == name) {
+            run();
+            println!("{name} passes");
+            passed.push(name);
+        }
+    };
+    suite("cells", &|| testkit::cells::suite(|| Kept::start(&serve, &called, HttpCells::new)));
+    suite("cells-of-a-group", &|| {
+        // One of the suite's names is the group's own.
+        let grouped = |client: Client| HttpCells::new(client.within("group", "job/1"));
+        testkit::cells::suite(|| Kept::start(&serve, &called, grouped));
+    });
+    suite("records", &|| {
+        let sleep = |_: &Kept<HttpRecords>, by: Duration| std::thread::sleep(by);
+        testkit::state_store::suite(|| Kept::start(&serve, &called, HttpRecords::new), sleep);
+    });
+    suite("runs", &|| {
+        let back = |kept: Kept<HttpRuns>| kept.killed_and_back(HttpRuns::new);
+        testkit::run_store::suite(|| Kept::start(&serve, &called, HttpRuns::new), back);
+    });
+    suite("sessions", &|| {
+        let machine = |client: Client| HttpSessions::new(client.within("group", "g"), TallyMachine::NUMBER);
+        let back = |kept: Kept<HttpSessions>| kept.killed_and_back(machine);
+        testkit::session_store::suite(|| Kept::start(&host, &called, machine), back);
+    });
+    let mut report = Report::new("server");
+    report.add("suites", passed.join("+"), "each passes over HTTP", true);
+    report
+}
+
+/// A store behind a server process, with the directory that it serves.
+struct Kept<S> {
+    store: S,
+    server: ServerProcess,
+    launch: Launch,
+    called: Arc<Called>,
+    directory: TempDir,
+}
+
+impl<S> Kept<S> {
+    fn start(launch: &impl Fn(&TempDir) -> Launch, called: &Arc<Called>, store: impl Fn(Client) -> S) -> Self {
+        let directory = fast_directory().expect("a directory");
+        Self::open(launch(&directory), directory, called.clone(), store)
+    }
+
+    fn open(launch: Launch, directory: TempDir, called: Arc<Called>, store: impl Fn(Client) -> S) -> Self {
+        let server = launch.start().expect("a server");
+        let store = store(Client::new(server.address(), called.clone()));
+        Self { store, server, launch, called, directory }
+    }
+
+    /// The same directory after the process was killed and started again.
+    fn killed_and_back(self, store: impl Fn(Client) -> S) -> Self {
+        self.server.kill();
+        Self::open(self.launch, self.directory, self.called, store)
+    }
+}
+
+/// A trait of a contract, by the store.
+macro_rules! delegate {
+    ($contract:ident for $store:ty: $($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
+        impl $contract for Kept<$store> {
+            $(fn $name(&self, $($argument: $type),*) -> $output {
+                self.store.$name($($argument),*)
+            })*
+        }
+    };
+}
+
+delegate! {
+    Cells for HttpCells:
+    init(cell: &str, value: Value) -> Result<Initialised, Error>;
+    get(cell: &str) -> Result<Option<Value>, Error>;
+    get_versioned(cell: &str) -> Result<Option<Versioned>, Error>;
+    set(cell: &str, value: Value) -> Result<Written, Error>;
+    cas(cell: &str, expected: Expected, value: Value) -> Result<Swapped, Error>;
+    delete(cell: &str) -> Result<Deleted, Error>;
+    history(cell: &str, page: HistoryPage) -> Result<History, Error>;
+    at(cell: &str, moment: Moment) -> Result<AsOf, Error>;
+    list(prefix: &str, page: ListPage) -> Result<Listed, Error>;
+}
+
+delegate! {
+    StateStore for HttpRecords:
+    get(key: &str) -> Result<Option<PortableRecord>, Error>;
+    put(key: &str, fields: &BTreeMap<String, Vec<u8>>, ttl: Option<Duration>) -> Result<(), Error>;
+    delete(key: &str) -> Result<(), Error>;
+    get_field(key: &str, field: &str) -> Result<Option<Vec<u8>>, Error>;
+    set_fields(key: &str, fields: &BTreeMap<String, Option<Vec<u8>>>) -> Result<(), Error>;
+    compare_and_swap(key: &str, field: &str, expected: Option<&[u8]>, new: &[u8]) -> Result<bool, Error>;
+    scan(prefix: &str, filter: Option<&ScanFilter>) -> Result<Vec<(String, PortableRecord)>, Error>;
+    ping() -> bool;
+}
+
+delegate! {
+    RunStateStore for HttpRuns:
+    append_event(run: &str, event: &NewEvent) -> Result<AppendResult, Error>;
+    fetch_events(run: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error>;
+    get_snapshot(run: &str) -> Result<Option<RunSnapshot>, Error>;
+    project_snapshot(run: &str) -> Result<RunSnapshot, Error>;
+}
+
+delegate! {
+    SessionStore for HttpSessions:
+    create(timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<u64, Error>;
+    request(session: u64, request: u64, lowest_pending: u64, command: &[u8]) -> Result<Vec<u8>, Error>;
+    acknowledge(session: u64, upto: u64) -> Result<u64, Error>;
+    expire(session: u64) -> Result<bool, Error>;
+    requests_for_retry(sent_before: u64, limit: u32) -> Result<Vec<PushedRequest>, Error>;
+    has_pending() -> Result<bool, Error>;
+    has_overdue(sent_before: u64) -> Result<bool, Error>;
+}

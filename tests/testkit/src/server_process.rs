@@ -1,0 +1,289 @@
+//! A server in a process of its own: started, waited for, killed or asked to stop.
+//!
+//! Touches: child processes. Keeps: everything the child says, on both outputs; no child outlives its value. Never: kills
+//! anything but its own child, by its process id.
+//!
+//! [`binary`] gives the command `statehouse`, built by the profile of the program that asks.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long a server may take until it says where it listens. Opening replays a journal, on a machine with other work.
+const READY_MAX: Duration = Duration::from_secs(120);
+/// How often a child that was asked to stop is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// The command `statehouse` that belongs to this program: `STATEHOUSE_BINARY` if that is set, else the one in the
+/// directory this program was built into. Under cargo it is built first, by the same profile, so that it is never an old
+/// one.
+///
+/// # Panics
+/// If it cannot be built, or is not there.
+pub fn binary() -> PathBuf {
+    if let Some(given) = std::env::var_os("STATEHOUSE_BINARY") {
+        return given.into();
+    }
+    let program = std::env::current_exe().expect("the path of this program");
+    let directory = program.ancestors().skip(1).find(|directory| !directory.ends_with("deps"));
+    let directory = directory.expect("a program stands in a directory");
+    let name = directory.file_name().and_then(|name| name.to_str()).expect("a profile's directory");
+    let profile = if name == "debug" { "dev" } else { name };
+    let build = ["build", "--quiet", "--package", "statehouse-cli", "--profile", profile];
+    if let Some(cargo) = std::env::var_os("CARGO") {
+        let built = Command::new(cargo).args(build).status().expect("cargo starts");
+        assert!(built.success(), "cargo {} failed", build.join(" "));
+    }
+    let binary = directory.join("statehouse");
+    assert!(binary.is_file(), "{} is missing; run cargo {}", binary.display(), build.join(" "));
+    binary
+}
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl Launch {
+    /// Any program that prints `http://ADDRESS` once it serves.
+    pub fn program(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), arguments: Vec::new(), environment: Vec::new() }
+    }
+
+    /// `statehouse serve` over a directory, on a free port; `program` as [`binary`] gives it, or `CARGO_BIN_EXE`.
+    pub fn serve(program: impl Into<PathBuf>, data: impl AsRef<Path>) -> Self {
+        Self::program(program).arguments(["serve", "--listen", "127.0.0.1:0", "--data"]).argument(data.as_ref())
+    }
+
+    /// `statehouse dev` on a free port.
+    pub fn dev(program: impl Into<PathBuf>) -> Self {
+        Self::program(program).arguments(["dev", "--listen", "127.0.0.1:0"])
+    }
+
+    /// The same with one argument more.
+    pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// The same with arguments more.
+    pub fn arguments<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// The same with a variable of the environment.
+    pub fn environment(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Starts it and waits until it says where it listens. The error is what it said instead.
+    pub fn start(&self) -> Result<ServerProcess, String> {
+        let mut child = Command::new(&self.program)
+            .args(&self.arguments)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("{}: {error}", self.program.display()))?;
+        let (sender, address) = channel();
+        let mut sender = Some(sender);
+        let stdout = Said::listen(child.stdout.take().expect("it was asked for"), move |line| {
+            if let Some(address) = address_in(line) {
+                // A server that goes on talking is only listened to.
+                let _ = sender.take().map(|sender| sender.send(address));
+            }
+        });
+        let stderr = Said::listen(child.stderr.take().expect("it was asked for"), |_| {});
+        let process = ServerProcess { child, stdout, stderr, address: ([127, 0, 0, 1], 0).into() };
+        process.when_ready(&address)
+    }
+}
+
+/// The address in a line such as `serves on http://127.0.0.1:7420`.
+fn address_in(line: &str) -> Option<SocketAddr> {
+    let (_, after) = line.split_once("http://")?;
+    let end = after.find(|character: char| !(character.is_ascii_hexdigit() || ".:[]".contains(character)));
+    after[..end.unwrap_or(after.len())].parse().ok()
+}
+
+/// A server that is running; dropped, it is killed.
+pub struct ServerProcess {
+    child: Child,
+    address: SocketAddr,
+    stdout: Said,
+    stderr: Said,
+}
+
+impl ServerProcess {
+    fn when_ready(mut self, address: &Receiver<SocketAddr>) -> Result<Self, String> {
+        match address.recv_timeout(READY_MAX) {
+            Ok(address) => {
+                self.address = address;
+                Ok(self)
+            }
+            // It has ended, or is silent: either way it is over, and its last words say why.
+            Err(_) => {
+                let ended = self.kill();
+                Err(format!("it did not say where it listens: {}: {}{}", ended.status, ended.stdout, ended.stderr))
+            }
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("the child is ours")
+    }
+
+    /// What it has said so far on its error output.
+    pub fn stderr(&self) -> String {
+        self.stderr.so_far()
+    }
+
+    /// What it has said so far on its standard output.
+    pub fn stdout(&self) -> String {
+        self.stdout.so_far()
+    }
+
+    /// Kills it (SIGKILL), as a crash would.
+    pub fn kill(mut self) -> Ended {
+        self.child.kill().expect("a signal to a child that was not waited for");
+        self.when_ended()
+    }
+
+    /// Asks it to stop (SIGTERM) and waits. After `wait` it is killed.
+    pub fn terminate(mut self, wait: Duration) -> Ended {
+        self.signal("TERM");
+        let mut waited = Duration::ZERO;
+        while self.ended().is_none() && waited < wait {
+            std::thread::sleep(LOOK_EVERY);
+            waited += LOOK_EVERY;
+        }
+        self.kill()
+    }
+
+    /// Sends it a signal by name, such as `TERM`, `STOP`, `CONT`.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill -{name} {} failed", self.id());
+    }
+
+    fn when_ended(&mut self) -> Ended {
+        let status = self.child.wait().expect("the child is ours");
+        Ended { status, stdout: self.stdout.all(), stderr: self.stderr.all() }
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // After `kill` there is nothing left to do; both say so without harm.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a process left that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// How.
+    pub status: ExitStatus,
+    /// All it said on its standard output.
+    pub stdout: String,
+    /// All it said on its error output.
+    pub stderr: String,
+}
+
+/// One output of a child, read as it comes so that the child never waits for us.
+struct Said {
+    text: Arc<Mutex<String>>,
+    listener: Option<JoinHandle<()>>,
+}
+
+impl Said {
+    fn listen(output: impl Read + Send + 'static, mut heard: impl FnMut(&str) + Send + 'static) -> Self {
+        let text = Arc::new(Mutex::new(String::new()));
+        let kept = text.clone();
+        let listener = std::thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            let mut line = Vec::new();
+            // A read fails only when the child is gone; what it said before counts.
+            while output.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+                let said = String::from_utf8_lossy(&line);
+                heard(&said);
+                kept.lock().expect("no panic").push_str(&said);
+                line.clear();
+            }
+        });
+        Self { text, listener: Some(listener) }
+    }
+
+    fn so_far(&self) -> String {
+        self.text.lock().expect("no panic").clone()
+    }
+
+    /// All of it, when the child has ended.
+    fn all(&mut self) -> String {
+        if let Some(listener) = self.listener.take() {
+            listener.join().expect("no panic");
+        }
+        self.so_far()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Launch {
+        Launch::program("/bin/sh").arguments(["-c", script])
+    }
+
+    #[test]
+    fn the_address_is_found_in_what_it_says() {
+        let server = shell("echo hello; echo warm >&2; echo 'on http://127.0.0.1:1234/'; exec sleep 100").start();
+        let mut server = server.expect("it says where");
+        assert_eq!(server.address(), "127.0.0.1:1234".parse().expect("an address"));
+        assert!(server.ended().is_none());
+        let ended = server.kill();
+        assert!(!ended.status.success());
+        assert_eq!((ended.stdout.lines().count(), ended.stderr.as_str()), (2, "warm\n"));
+        assert_eq!(address_in("http://[::1]:80, ready"), "[::1]:80".parse().ok());
+    }
+
+    #[test]
+    fn one_that_ends_at_once_says_why() {
+        let said = shell("echo no room >&2; exit 3").start().map(|_| ()).expect_err("it ended");
+        assert!(said.contains("no room") && said.contains("exit status: 3"), "{said}");
+    }
+
+    #[test]
+    fn it_is_asked_to_stop_and_killed_if_it_does_not() {
+        let polite = "trap 'echo bye; exit 0' TERM; echo http://127.0.0.1:1; while true; do sleep 0.01; done";
+        let ended = shell(polite).start().expect("ready").terminate(Duration::from_secs(20));
+        assert!(ended.status.success() && ended.stdout.ends_with("bye\n"), "{ended:?}");
+        let deaf = "trap '' TERM; echo http://127.0.0.1:1; while true; do sleep 0.01; done";
+        let ended = shell(deaf).start().expect("ready").terminate(Duration::from_millis(50));
+        assert!(!ended.status.success(), "{ended:?}");
+    }
+}
