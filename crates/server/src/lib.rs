@@ -4,17 +4,22 @@
 //! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
 //! - `place`: in which space, branch and group a request is, and in which session. `json`: values as JSON.
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
+//! - [`transactions`]: operations of any contract in one commit. [`catalogue`]: spaces, branches, types, limits.
+//! - [`stream`]: what follows, as server-sent events.
 //! - [`machines`]: commands to machines that users bring.
-//! - [`backup`]: everything as one file. [`streamed`]: answers that are written while they are sent.
+//! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers that are written while they are sent.
 //! - [`health`]: whether it lives, is ready, and how it is doing.
 //!
-//! Keeps: nothing of its own; whatever is answered is what the contracts answer. Calls of the store run on threads that
-//! may wait, never on those that serve connections.
+//! Keeps: nothing of its own; whatever is answered is what the contracts answer. Writes are awaited and reads of one thing
+//! done at once; calls that read much run on threads that may wait.
 
+mod attempts;
 pub mod backup;
+pub mod catalogue;
 pub mod cells;
 pub mod changes;
 pub mod claims;
+pub mod export;
 pub mod health;
 mod json;
 pub mod limits;
@@ -24,8 +29,11 @@ mod place;
 pub mod problem;
 pub mod records;
 pub mod runs;
+mod scan;
 pub mod sessions;
+pub mod stream;
 pub mod streamed;
+pub mod transactions;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -37,6 +45,7 @@ use axum::extract::DefaultBodyLimit;
 use contract::Error;
 use statehouse::Statehouse;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use problem::Problem;
 
@@ -48,8 +57,11 @@ pub const BODY_BYTES_MAX: usize = 4 << 20;
 pub struct Server {
     house: Statehouse,
     ready: Arc<AtomicBool>,
+    /// Said when the server is to stop: streams end then.
+    stopping: CancellationToken,
     machines: machines::Machines,
     backups: backup::Backups,
+    exports: export::Exports,
 }
 
 impl Server {
@@ -58,8 +70,10 @@ impl Server {
         Self {
             house,
             ready: Arc::new(AtomicBool::new(true)),
+            stopping: CancellationToken::new(),
             machines: machines::Machines::default(),
             backups: backup::Backups::default(),
+            exports: export::Exports::default(),
         }
     }
 
@@ -89,7 +103,10 @@ pub fn router(server: Server) -> Router {
         .merge(sessions::routes())
         .merge(machines::routes())
         .merge(changes::routes())
+        .merge(transactions::routes())
+        .merge(catalogue::routes())
         .merge(backup::routes())
+        .merge(export::routes())
         .merge(health::routes())
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
@@ -133,9 +150,11 @@ pub async fn serve_all(
 ) -> Result<(), ServeError> {
     let house = server.house.clone();
     let ready = server.ready.clone();
+    let stopping = server.stopping.clone();
     let stop = async move {
         stop.await;
         ready.store(false, Ordering::Release);
+        stopping.cancel();
     };
     axum::serve(listener, router(server)).with_graceful_shutdown(stop).await?;
     let closed = tokio::task::spawn_blocking(move || house.close()).await;

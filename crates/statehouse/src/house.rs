@@ -234,6 +234,13 @@ impl Space {
         change(&self.scope.shard, CatalogueChange::DeclareType { space, prefix: prefix.to_owned(), record_type })
     }
 
+    /// The record types of this space, each with the prefixes of names that it is declared for.
+    pub fn types(&self) -> Result<Vec<(Vec<String>, RecordType)>, Error> {
+        let (_, catalogue) = self.scope.shard.view()?;
+        let space = catalogue.space(catalogue.space_named(&self.scope.space)?)?;
+        Ok(space.types.iter().map(|declared| (declared.prefixes.clone(), declared.definition.clone())).collect())
+    }
+
     /// A group of this branch: what is in it can change in one transaction.
     pub fn group(&self, name: impl Into<String>) -> Group {
         Group::new(self.scope.clone(), name.into())
