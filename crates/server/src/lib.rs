@@ -7,10 +7,10 @@
 //! - [`transactions`]: operations of any contract in one commit. [`catalogue`]: spaces, branches, types, limits.
 //! - [`stream`]: what follows, as server-sent events.
 //! - [`machines`]: commands to machines that users bring.
-//! - [`backup`]: everything as one file. [`streamed`]: answers that are written while they are sent.
 //! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
 //!   [`limits`]: every bound by name; [`memory`]: what the process may take. [`load`]: what is used of them. [`serving`]: from the start to the stop.
 //! - [`health`]: whether it lives and is ready. `status`: how it is doing, in one screen. [`metrics`]: the same as numbers.
+//! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers that are written while they are sent.
 //!
 //! Keeps: nothing of its own; whatever is answered is what the contracts answer. Writes are awaited and reads of one thing
 //! done at once; calls that read much run on threads that may wait.
@@ -25,6 +25,7 @@ pub mod changes;
 pub mod claims;
 mod connections;
 pub mod descriptors;
+pub mod export;
 mod guarded;
 pub mod health;
 mod json;
@@ -72,6 +73,7 @@ pub struct Server {
     limits: Arc<ServerLimits>,
     load: Arc<Load>,
     metrics: metrics::Metrics,
+    exports: export::Exports,
 }
 
 impl Server {
@@ -87,6 +89,7 @@ impl Server {
             load: Arc::new(Load::new(&limits)),
             limits: Arc::new(limits),
             metrics: metrics::Metrics::default(),
+            exports: export::Exports::default(),
         }
     }
 
@@ -132,6 +135,7 @@ pub fn router(server: Server) -> Router {
         .merge(transactions::routes())
         .merge(catalogue::routes())
         .merge(backup::routes())
+        .merge(export::routes())
         .merge(health::routes())
         .merge(status::routes())
         .merge(metrics::routes())
