@@ -1,5 +1,7 @@
 //! A server of its own for each test, and a small client over a real socket: one request, one connection, one answer.
 
+#![allow(dead_code, reason = "each file of tests uses a part of it")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
@@ -31,8 +33,6 @@ impl Drop for Served {
         assert!(std::thread::panicking() || ended.is_ok(), "the server ended well");
     }
 }
-
-#[allow(dead_code, reason = "not every test needs one")]
 pub fn served() -> Served {
     let directory = tempfile::tempdir().expect("a directory");
     let house = Statehouse::open(directory.path().join("house")).expect("a house");
@@ -100,7 +100,6 @@ impl Client {
     }
 
     /// Opens a stream of events and reads them one by one: id, kind and data.
-    #[allow(dead_code, reason = "not every test follows something")]
     pub fn events(
         &self,
         path: &str,
