@@ -108,6 +108,12 @@ impl Server {
         self
     }
 
+    /// Says what the process may take, so that it can be compared with what it takes.
+    pub fn with_budget(mut self, budget: memory::Budget) -> Self {
+        self.metrics.memory_budget = Some(budget.bytes);
+        self
+    }
+
     /// What is used of its limits.
     pub fn load(&self) -> &Load {
         &self.load

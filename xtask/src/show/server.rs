@@ -3,7 +3,15 @@
 //! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: is
 //! the only place that says what a program's arguments mean; the program does.
 
-use super::Topic;
+use super::{Item, Judge, Program, SIM, Topic, Work};
 
 /// The table.
-pub(super) const TOPIC: Topic = Topic { name: "server", items: &[] };
+pub(super) const TOPIC: Topic = Topic {
+    name: "server",
+    items: &[Item {
+        name: "metrics",
+        shows: "alert rules are checked and tested, a scrape of a server is linted, by promtool",
+        work: Work::Programs(&[Program { cargo: SIM, full: "monitoring", small: "monitoring" }]),
+        judge: Judge::Correctness,
+    }],
+};
