@@ -5,11 +5,13 @@ mod codes;
 mod hosted;
 mod kills;
 mod routes;
+mod schemathesis;
 mod suites;
 mod surface;
 mod tally_machine;
 
 pub(crate) use hosted::serve as serve_machine;
 pub(crate) use kills::run as run_kills;
+pub(crate) use schemathesis::run as run_schemathesis;
 pub(crate) use suites::run as run_suites;
 pub(crate) use surface::run as run_surface;

@@ -20,7 +20,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     (
         "SH-1009",
         "crates/kernel/tests/catalogue_behind.rs",
-        "a_command_that_was_checked_against_a_newer_catalogue_waits",
+        "a_command_that_was_checked_against_a_newer_catalogue_is_refused",
     ),
     ("SH-1011", "crates/statehouse/tests/transactions.rs", "limits_on_writes_reads_and_age_are_named"),
     ("SH-1012", "crates/statehouse/tests/seed.rs", "the_seed_commands_give_the_seed_outputs_with_and_without"),
