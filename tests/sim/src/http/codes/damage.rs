@@ -8,13 +8,26 @@ use testkit::server_process::{Launch, binary};
 use super::Found;
 use crate::running::fast_directory;
 
-/// Brings SH-2003, SH-2004 and SH-2005 about, in servers of their own.
+/// Brings SH-2003, SH-2004, SH-2005 and SH-2012 about, in servers of their own.
 pub(super) fn bring_about(found: &mut Found) {
     let directory = fast_directory().expect("a directory");
     let path = directory.path().join("house");
     a_disk_that_is_full(&path, found);
     a_directory_that_is_open(&path, found);
     bytes_that_were_damaged(&path, found);
+    more_streams_than_there_may_be(found);
+}
+
+fn more_streams_than_there_may_be(found: &mut Found) {
+    let launch = Launch::dev(binary()).environment("STATEHOUSE_LIMITS__STREAMS_MAX", "1");
+    let server = launch.start().expect("a server");
+    let client = Client::to(server.address());
+    let follow = || client.follow(Request::get("/v1/changes?follow=true")).expect("an answer");
+    let (_first, second) = (follow(), follow());
+    match (second.head().status, second.head().text()) {
+        (429, text) if text.contains("SH-2012") => drop(found.answered.insert("SH-2012".to_owned(), 429)),
+        other => found.wrong.push(format!("SH-2012 was to be answered to a second stream, not {other:?}")),
+    }
 }
 
 /// Files of this process may not grow beyond a size, which is what a full disk looks like from above.
