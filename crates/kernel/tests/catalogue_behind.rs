@@ -15,7 +15,8 @@ fn answer(kernel: &mut Kernel, store: &Arc<MemoryStore>, catalogue_revision: u64
     let (machine, identity, body) = (MACHINE, b"someone".as_slice(), bytes.as_slice());
     let (session, request, lowest_pending) = (None, 1, 1);
     Envelope { machine, session, request, lowest_pending, catalogue_revision, identity, body }.encode(&mut envelope);
-    let entry = EntryHeader::new(Stamp { wall_us: 1, cluster_us: 1 }).encode([envelope.as_slice()]);
+    let entry =
+        EntryHeader::new(Stamp { wall_us: 1, cluster_us: 1 }).encode([envelope.finish()].iter().map(Vec::as_slice));
     let index = kernel.applied().index + 1;
     let effects = kernel.apply(store.view().expect("a view"), index, &entry).expect("no halt");
     store.commit(effects.batch).expect("commit");

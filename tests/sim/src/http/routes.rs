@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::{Value as JsonValue, json};
 use statehouse::sessions::UserMachine;
 use testkit::http::routes::{Called, Route};
-use testkit::http::session::Pains;
 use testkit::http::{Client, Request, Response};
 
 use super::tally_machine::TallyMachine;
@@ -208,14 +207,21 @@ impl Tour<'_> {
     fn backup(&self) {
         let backup = self.send(Request::get("/v1/backup"));
         assert!(backup.body.len() > 1_000 && backup.header("statehouse-commit").is_some());
+        let export = self.send(Request::get("/v1/export")).text();
+        assert!(export.contains("tour.c") && export.lines().all(|line| line.starts_with('{')), "lines of JSON");
+        // A check of another store's backup is refused, and the refusal says which store this is.
+        let of = |store: &str| Request::post("/v1/backup/verified").body(json!({ "store": store }).to_string());
+        let refused = self.client.send(of("another")).expect("an answer").json();
+        let store = refused["detail"].as_str().and_then(|detail| detail.rsplit_once("this is ")).expect("it says so").1;
+        self.send(of(store));
     }
 
     fn health(&self) {
         for path in ["/livez", "/readyz", "/startupz", "/version", "/status"] {
             assert!(self.get(path).is_object(), "{path}");
         }
-        let mut pains = Pains::default();
-        let ready = testkit::http::session::until_answered(self.client, &Request::get("/readyz"), &mut pains);
-        assert_eq!(ready.json()["ready"], true);
+        assert!(self.send(Request::get("/metrics")).text().contains("statehouse_"));
+        assert!(self.send(Request::get("/v1/errors/SH-1003")).text().contains("SH-1003"));
+        assert!(self.send(Request::get("/docs")).text().contains("<html"));
     }
 }
