@@ -50,6 +50,7 @@ pub mod stream;
 pub mod streamed;
 pub mod transactions;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -64,9 +65,15 @@ use load::Load;
 use problem::Problem;
 pub use serving::{ServeError, listen, serve, serve_all};
 
-/// What every handler sees.
+/// What every handler sees. A clone is the same server, and costs next to nothing: every request makes some.
 #[derive(Clone)]
 pub struct Server {
+    shared: Arc<Shared>,
+}
+
+/// What all clones of a server share.
+#[derive(Clone)]
+pub struct Shared {
     house: Statehouse,
     ready: Arc<AtomicBool>,
     /// Said when the server is to stop: streams end then.
@@ -83,7 +90,7 @@ impl Server {
     /// A server over an open directory.
     pub fn new(house: Statehouse) -> Self {
         let limits = ServerLimits::default();
-        Self {
+        let shared = Shared {
             house,
             ready: Arc::new(AtomicBool::new(true)),
             stopping: CancellationToken::new(),
@@ -93,7 +100,8 @@ impl Server {
             limits: Arc::new(limits),
             metrics: metrics::Metrics::default(),
             exports: export::Exports::default(),
-        }
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// What is known of backups.
@@ -127,6 +135,21 @@ impl Server {
         let house = self.house.clone();
         let done = tokio::task::spawn_blocking(move || work(&house)).await;
         done.map_err(|_| Problem::internal("a call of the store did not return"))?.map_err(Problem::from)
+    }
+}
+
+impl Deref for Server {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+/// Only while a server is being made; one that has clones becomes another.
+impl DerefMut for Server {
+    fn deref_mut(&mut self) -> &mut Shared {
+        Arc::make_mut(&mut self.shared)
     }
 }
 

@@ -36,6 +36,8 @@ fn main() -> ExitCode {
         "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => http::run_kills(&arguments),
+        "http-schemathesis" => http::run_schemathesis(&arguments),
+        "http-surface" => http::run_surface(&arguments),
         "http-suites" => http::run_suites(&arguments),
         "kill" => kill::run(&arguments),
         "kill-child" => return kill::child(&arguments),
