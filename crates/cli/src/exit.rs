@@ -56,7 +56,7 @@ const NEXT: &[(&str, &str)] = &[
     ("SH-1019", "read the record again (`statehouse rec get`), then decide again"),
     ("SH-1032", "see whether the server is of another version: `statehouse version`"),
     ("SH-2001", "try again in a second"),
-    ("SH-2005", "stop the other process, or talk to it with --url"),
+    ("SH-2005", "talk to the server that has it open (--url), or look at it: `statehouse doctor DIR`"),
     ("SH-3003", "read on from there: `statehouse run tail RUN`"),
     ("SH-4002", "stop working on it; see who has it: `statehouse why job NAME`"),
     ("SH-5004", "list the sessions: `statehouse session ls`"),

@@ -58,6 +58,7 @@ impl Column {
         let found = self.find(row);
         let text = match (self.style, found) {
             (_, JsonValue::Null) => "-".to_owned(),
+            (Style::Plain, JsonValue::String(text)) if text.is_empty() => "-".to_owned(),
             (Style::Ago, JsonValue::String(time)) => ago(time),
             (Style::Millis, JsonValue::Number(ms)) => millis(ms.as_u64().unwrap_or(0)),
             (Style::Value, found) => return shortened(&one_line(&value_text(found))),
