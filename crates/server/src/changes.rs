@@ -41,7 +41,7 @@ async fn changes(State(server): State<Server>, place: Place) -> Answered {
         && page.changes.is_empty()
         && !page.more
         && !wait.is_zero()
-        && let Some(found) = server.within(wait, feed.follow_async(page.next, limit)).await
+        && let Some(found) = server.in_time(wait, feed.follow_async(page.next, limit)).await
     {
         followed = found?;
     }
