@@ -10,7 +10,7 @@ use crate::table::{millis, size};
 
 /// How far the server's clock may be from ours, ms. Its answers say whole seconds.
 const CLOCK_MS_MAX: u64 = 3_000;
-/// How much of the disk should be free, if the server does not say its own bound.
+/// How much of the disk should be free, where nothing is reserved. A server refuses writes below its reserve.
 const FREE_BYTES_MIN: u64 = 1 << 30;
 
 /// An answer.
@@ -72,10 +72,10 @@ pub(crate) async fn disk(connection: &Connection) -> Result<Vec<Checked>, Failur
     let used = status["journal_bytes"].as_u64().unwrap_or(0) + status["store_bytes"].as_u64().unwrap_or(0);
     let used_said = Checked::new("used", true, format!("journal and store have {}", size(used)));
     let mut checked = vec![used_said.measured(number(used), "bytes")];
-    if let Some(free) = status["disk_free_bytes"].as_u64() {
-        let bound = status["disk_low_bytes"].as_u64().unwrap_or(FREE_BYTES_MIN);
+    if let Some(free) = status["disk"]["free_bytes"].as_u64() {
+        let bound = status["disk"]["reserve_bytes"].as_u64().filter(|bytes| *bytes > 0).unwrap_or(FREE_BYTES_MIN);
         checked.push(
-            Checked::new("free", free > bound, format!("{} are free, writes stop at {}", size(free), size(bound)))
+            Checked::new("free", free > bound, format!("{} are free, at least {} should be", size(free), size(bound)))
                 .measured(number(free), "bytes")
                 .next("delete what is not needed, which is always let through, or make the disk larger"),
         );

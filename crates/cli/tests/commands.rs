@@ -24,7 +24,7 @@ fn tables_are_golden(store: Store) {
         std::fs::write(commands::GOLDEN_PATH, &found.transcript).expect("written");
         return;
     }
-    if let (_, Some(difference)) = commands::compare(&found.transcript) {
+    if let (_, Some(difference)) = commands::compare(store, &found.transcript) {
         panic!("{difference}");
     }
 }

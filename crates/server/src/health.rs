@@ -27,13 +27,23 @@ async fn ready(State(server): State<Server>) -> Answered {
 }
 
 async fn status(State(server): State<Server>) -> Answered {
-    let status = server.call(|house| house.status()).await?;
+    let (status, disk) = server.call(|house| Ok((house.status()?, house.disk()))).await?;
+    // Null where the system does not say.
+    let disk = disk.map(|disk| {
+        json!({
+            "free_bytes": disk.free_bytes,
+            "total_bytes": disk.total_bytes,
+            "reserve_bytes": disk.reserve_bytes,
+            "low": disk.is_low(),
+        })
+    });
     ok(json!({
         "commit": status.commit,
         "applied_index": status.applied_index,
         "journal_bytes": status.journal_bytes,
         "store_bytes": status.store_bytes,
         "memory_bytes": status.memory_bytes,
+        "disk": disk,
         "runs_verified": status.runs_verified,
         "run_differences": status.run_differences,
     }))

@@ -1,9 +1,11 @@
 //! The server as a process of its own: the contracts' suites over HTTP, every route and every code, and what a killed
 //! server leaves.
 
+mod commands;
 mod hosted;
 mod suites;
 mod tally_machine;
 
+pub(crate) use commands::run as run_commands;
 pub(crate) use hosted::serve as serve_machine;
 pub(crate) use suites::run as run_suites;

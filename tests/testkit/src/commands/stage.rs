@@ -52,7 +52,7 @@ impl Stage {
         let inside = |name: &str| folder.path().join(name);
         // A directory that nobody has open, and one that is damaged.
         for name in ["closed", "damaged"] {
-            stop(Launch::serve(statehouse, inside(name)).start().expect("a server"));
+            stop(roomy(Launch::serve(statehouse, inside(name))));
         }
         std::fs::write(inside("damaged").join("IDENTITY"), "statehouse directory\nhash 0\n").expect("written");
         for (name, text) in super::script::FILES {
@@ -62,7 +62,7 @@ impl Stage {
             Store::Server => Launch::dev(statehouse),
             Store::Directory => Launch::serve(statehouse, inside("store")),
         };
-        let server = launch.start().expect("a server");
+        let server = roomy(launch);
         let open = Request::new("POST", "/v1/sessions").body(json!({ "timeout": "1h" }).to_string());
         let opened = Client::to(server.address()).send(open).expect("an answer");
         assert!(opened.is_success(), "a session is opened");
@@ -119,6 +119,11 @@ impl Stage {
         let stderr: String = stderr.lines().map(|line| format!("! {line}\n")).collect();
         format!("$ statehouse {}\n{stdout}{stderr}[exit {}]\n\n", step.line, step.exit)
     }
+}
+
+/// Starts a server that writes however full the disk of this machine is.
+fn roomy(launch: Launch) -> ServerProcess {
+    launch.environment("STATEHOUSE_DISK__LOW_BYTES", "1MiB").start().expect("a server")
 }
 
 /// Asks a server to stop, once it serves: before that, it may not be listening for signals yet.
