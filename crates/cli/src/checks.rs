@@ -6,7 +6,7 @@ use serde_json::{Value as JsonValue, json};
 
 use crate::connection::{Call, Connection};
 use crate::exit::Failure;
-use crate::table::{millis, size};
+use crate::table::{millis, one_line, size};
 
 /// How far the server's clock may be from ours, ms. Its answers say whole seconds.
 const CLOCK_MS_MAX: u64 = 3_000;
@@ -47,22 +47,28 @@ impl Checked {
     }
 }
 
-/// It answers, it is ready, and nothing that it verified differs.
+/// It answers, it is ready, and nothing critical is wrong with it.
 pub(crate) async fn health(connection: &Connection) -> Result<Vec<Checked>, Failure> {
     let alive = connection.exchange(Call::get("/livez")).await?.status.is_success();
-    let reply = connection.exchange(Call::get("/readyz")).await?;
+    let reply = connection.exchange(Call::get("/readyz").query("verbose", Some(true))).await?;
     let ready = reply.status.is_success();
-    let why = reply.json().ok().and_then(|said| said["detail"].as_str().map(str::to_owned));
+    let reasons = String::from_utf8_lossy(&reply.body).into_owned();
+    let failed: Vec<_> = reasons.lines().filter(|line| line.contains(": FAILED: ")).map(one_line).collect();
     let status = connection.ask(Call::get("/status")).await?;
-    let differing = status["run_differences"].as_u64().unwrap_or(0);
-    let said = if ready { "it takes reads and writes".to_owned() } else { why.unwrap_or("it is not ready".to_owned()) };
+    let problems = status["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let critical: Vec<_> = problems.iter().filter(|problem| problem["severity"] == "critical").collect();
+    let said = if ready { "it takes reads and writes".to_owned() } else { failed.join("; ") };
+    let worst = critical.first().map_or(String::new(), |first| {
+        let part = |name: &str| one_line(first[name].as_str().unwrap_or("?"));
+        format!(": {}: {}", part("object"), part("text"))
+    });
     Ok(vec![
-        Checked::new("alive", alive, if alive { "it answers" } else { "it says that it cannot go on" })
+        Checked::new("alive", alive, if alive { "it answers" } else { "it says that only a restart helps" })
             .next("restart it, and look at its log"),
         Checked::new("ready", ready, said).next("wait for it; its log says what it does"),
-        Checked::new("projections", differing == 0, format!("{differing} projections differ from their events, 0 may"))
-            .measured(number(differing), "projections")
-            .next("keep the directory and report it: this is a defect"),
+        Checked::new("problems", critical.is_empty(), format!("{} critical problems, 0 may be{worst}", critical.len()))
+            .measured(number(critical.len() as u64), "problems")
+            .next("see `statehouse status`"),
     ])
 }
 

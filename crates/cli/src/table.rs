@@ -129,6 +129,11 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
+/// Lines that somebody else made, without control characters.
+pub(crate) fn screen(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", one_line(line))).collect()
+}
+
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(VALUE_CHARACTERS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),

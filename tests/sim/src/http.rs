@@ -3,9 +3,11 @@
 
 mod commands;
 mod hosted;
+mod kills;
 mod suites;
 mod tally_machine;
 
 pub(crate) use commands::run as run_commands;
 pub(crate) use hosted::serve as serve_machine;
+pub(crate) use kills::run as run_kills;
 pub(crate) use suites::run as run_suites;
