@@ -208,6 +208,27 @@ mod tests {
     }
 
     #[test]
+    fn every_page_says_the_exit_code_that_its_code_has() {
+        let mut compared = 0;
+        for code in server::errors::codes() {
+            let page = server::errors::page(code).expect("a page");
+            let row =
+                |name: &str| page.lines().find_map(|line| line.strip_prefix(&format!("| {name} |"))).unwrap_or("");
+            let numbers = |text: &str| -> Vec<u16> {
+                text.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+            };
+            let said = numbers(row("exit code of the command"));
+            let statuses = numbers(row("over HTTP")).into_iter().filter(|status| (400..600).contains(status));
+            for status in statuses {
+                let exit = exit_of(Some(code), StatusCode::from_u16(status).expect("a status"));
+                assert_eq!(said, [exit as u16], "{code} with {status}");
+                compared += 1;
+            }
+        }
+        assert!(compared >= 50, "only {compared} were compared");
+    }
+
+    #[test]
     fn a_refusal_is_named_once_with_a_next_step() {
         let problem = json!({ "code": "SH-1003", "detail": "cell \"a\" is at version 2 [SH-1003]" });
         let failure = Failure::refused(StatusCode::PRECONDITION_FAILED, problem);

@@ -258,6 +258,9 @@ pub(super) const STEPS: &[Step] = &[
     does("ctx check").alone(),
     ends("ctx check there", 5).alone(),
     does("cell get greeting --context here").alone(),
+    does("explain SH-1003").alone().not_golden(),
+    does("explain 4002").alone().not_golden(),
+    ends("explain SH-0000", 3).alone(),
     // Settings.
     does("config init").alone().not_golden(),
     does("config init --to made.toml").alone(),
