@@ -65,7 +65,7 @@ enum Verb {
 
 const BRANCHES: &str = "/v1/branches";
 
-const NAMED: &[Column] = &[plain("BRANCH", "name").as_raw()];
+const NAMED: &[Column] = &[plain("BRANCH", "name").raw()];
 
 impl Branch {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {

@@ -27,6 +27,7 @@ mod output;
 mod reach;
 mod rec;
 mod record_type;
+mod remote;
 mod repeating;
 mod run;
 mod serve;

@@ -45,7 +45,7 @@ pub(crate) const fn column(title: &'static str, path: &'static str, style: Style
 
 impl Column {
     /// The same column, as what `-o raw` gives.
-    pub(crate) const fn as_raw(mut self) -> Self {
+    pub(crate) const fn raw(mut self) -> Self {
         self.raw = true;
         self
     }
