@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         }
     };
     let report = match test.as_str() {
+        "commands" => http::run_commands(&arguments),
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
