@@ -78,13 +78,40 @@ fn write_block(out: &mut dyn Write, total: &mut Xxh3, block: &[u8]) -> Result<()
 /// Puts an image into a generation of a store that holds nothing of it, and makes it durable. What was applied is
 /// written last, so a restore that was cut short is not taken for a state. Gives the number of rows.
 pub fn restore(input: &mut dyn Read, store: &dyn Store, keys: &Keys) -> Result<u64, ImageError> {
+    let applied_key = keys.applied();
+    let mut applied = None;
+    let rows = read(input, |block| {
+        let mut batch = Batch::new();
+        for (key, value) in block {
+            let key = keys.in_generation(key);
+            if key == applied_key {
+                applied = Some(value.to_vec());
+            } else {
+                batch = batch.put(key, value);
+            }
+        }
+        store.commit(batch)?;
+        Ok(())
+    })?;
+    let applied = applied.ok_or(ImageError::Damaged("it does not say what was applied"))?;
+    store.commit(Batch::new().put(applied_key, applied))?;
+    store.persist()?;
+    Ok(rows)
+}
+
+/// One row of an image: its key without the generation, and its value.
+pub type ImageRow<'block> = (&'block [u8], &'block [u8]);
+
+/// Reads an image to its end and checks it. `take` gets the rows of each block. Gives the number of rows.
+pub fn read(
+    input: &mut dyn Read,
+    mut take: impl FnMut(Vec<ImageRow<'_>>) -> Result<(), ImageError>,
+) -> Result<u64, ImageError> {
     let mut magic = [0; 8];
     input.read_exact(&mut magic)?;
     if magic != MAGIC {
         return Err(ImageError::Damaged("it does not begin as an image does, or is of a newer format"));
     }
-    let applied_key = keys.applied();
-    let mut applied = None;
     let mut total = Xxh3::new();
     let mut rows = 0;
     loop {
@@ -104,26 +131,17 @@ pub fn restore(input: &mut dyn Read, store: &dyn Store, keys: &Keys) -> Result<u
             return Err(ImageError::Damaged("a block's hash does not match its bytes"));
         }
         total.update(&hash.to_le_bytes());
-        let mut batch = Batch::new();
+        let mut found = Vec::new();
         let mut reader = Reader::new(&block);
         while !reader.rest().is_empty() {
-            let key = keys.in_generation(reader.bytes()?);
-            let value = reader.bytes()?;
-            rows += 1;
-            if key == applied_key {
-                applied = Some(value.to_vec());
-            } else {
-                batch = batch.put(key, value);
-            }
+            found.push((reader.bytes()?, reader.bytes()?));
         }
-        store.commit(batch)?;
+        rows += found.len() as u64;
+        take(found)?;
     }
     if read_u64(input)? != rows || read_u64(input)? != total.digest() {
         return Err(ImageError::Damaged("blocks are missing or out of order"));
     }
-    let applied = applied.ok_or(ImageError::Damaged("it does not say what was applied"))?;
-    store.commit(Batch::new().put(applied_key, applied))?;
-    store.persist()?;
     Ok(rows)
 }
 

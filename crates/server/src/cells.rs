@@ -7,13 +7,14 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{any, get};
 use contract::time::iso;
-use contract::{AsOf, Expected, HistoryPage, ListPage, Moment, Rejection, Swapped, Value, Versioned, names};
+use contract::{AsOf, Error, HistoryPage, ListPage, Moment, Rejection, Swapped, Value, Versioned, names};
 use serde_json::{Value as JsonValue, json};
 
 use crate::Server;
 use crate::json::{to_text, value_of};
-use crate::place::{Place, if_match};
-use crate::problem::{Answered, Problem, body, no_name, ok, text_body};
+use crate::place::{Place, expected, if_match, refuse_idempotency_key};
+use crate::problem::{Answered, Problem, body, no_name, text_body};
+use crate::transactions::version_of;
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new()
@@ -57,27 +58,25 @@ async fn read(State(server): State<Server>, Path(name): Path<String>, place: Pla
             _ => return Err(Problem::malformed("?at= is neither a version nor a time in RFC 3339")),
         }),
     };
-    let asked = name.clone();
-    let found = server.call(move |house| {
-        let cells = place.cells(house);
-        Ok(match moment {
-            None => cells.get_versioned(&asked)?.map_or(AsOf::Absent, AsOf::Value),
-            Some(moment) => cells.at(&asked, moment)?,
-        })
-    });
-    match found.await? {
+    let cells = place.inside(&server.house).cells();
+    let found = match moment {
+        None => cells.get_versioned(&name)?.map_or(AsOf::Absent, AsOf::Value),
+        Some(moment) => {
+            let asked = name.clone();
+            server.call(move |_| cells.at(&asked, moment)).await?
+        }
+    };
+    match found {
         AsOf::Value(found) => Ok(with_etag(text_body(StatusCode::OK, cell(&name, &found)), found.version)),
         AsOf::Absent => Err(Problem::not_found("cell", &name)),
-        AsOf::Unavailable { oldest } => {
-            Ok(body(StatusCode::GONE, json!({ "name": name, "oldest": oldest, "detail": "what it was is not kept" })))
-        }
+        AsOf::Unavailable { oldest } => Err(Problem::history_gone(&name, oldest)),
     }
 }
 
 async fn history(server: &Server, name: String, place: Place) -> Answered {
     let page = HistoryPage { before: place.number("before")?, limit: place.limit(100)? };
     let asked = name.clone();
-    let found = server.call(move |house| place.cells(house).history(&asked, page)).await?;
+    let found = server.call(move |house| place.inside(house).cells().history(&asked, page)).await?;
     let versions: Vec<_> = found
         .versions
         .iter()
@@ -97,17 +96,6 @@ async fn history(server: &Server, name: String, place: Place) -> Answered {
     Ok(text_body(StatusCode::OK, answer))
 }
 
-/// What `If-Match` and `If-None-Match` ask for.
-fn expected(headers: &HeaderMap) -> Result<Option<Expected>, Problem> {
-    if let Some(none_match) = headers.get(header::IF_NONE_MATCH) {
-        return match none_match.as_bytes() {
-            b"*" => Ok(Some(Expected::Absent)),
-            _ => Err(Problem::malformed("If-None-Match is only known as *")),
-        };
-    }
-    Ok(if_match(headers)?.map(Expected::Version))
-}
-
 async fn write(
     State(server): State<Server>,
     Path(name): Path<String>,
@@ -115,30 +103,37 @@ async fn write(
     headers: HeaderMap,
     bytes: Bytes,
 ) -> Answered {
+    refuse_idempotency_key(&headers)?;
     let value = value_of(&bytes)?;
-    let expected = expected(&headers)?;
-    let asked = name.clone();
-    let written = server.call(move |house| {
-        let cells = place.cells(house);
-        match expected {
-            None => cells.set(&asked, value).map(Swapped::Written),
-            Some(expected) => cells.cas(&asked, expected, value),
-        }
-    });
-    match written.await? {
-        Swapped::Conflict { current } => Err(Problem::precondition(Rejection::Conflict { cell: name, current })),
-        Swapped::Written(written) => {
-            let answer = json!({ "name": name, "version": written.version, "commit": written.commit });
-            Ok(with_etag(body(StatusCode::OK, answer), written.version))
-        }
-    }
+    let inside = place.inside(&server.house);
+    let written = match expected(&headers)? {
+        None => inside.cells().set_later(&name, value).await?,
+        Some(expected) => match inside.cells().cas_later(&name, expected, value).await? {
+            Swapped::Written(written) => written,
+            Swapped::Conflict { current } => {
+                let conflict = Rejection::Conflict { cell: name, current };
+                return Err(Problem::from(Error::from(conflict)).of_header());
+            }
+        },
+    };
+    let status = if written.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
+    let answer = json!({ "name": name, "version": written.version, "commit": written.commit });
+    Ok(inside.answer(with_etag(body(status, answer), written.version)))
 }
 
-async fn delete(State(server): State<Server>, Path(name): Path<String>, place: Place) -> Answered {
-    let asked = name.clone();
-    let deleted = server.call(move |house| place.cells(house).delete(&asked)).await?;
-    match deleted.version {
-        Some(version) => ok(json!({ "name": name, "version": version })),
+async fn delete(State(server): State<Server>, Path(name): Path<String>, place: Place, headers: HeaderMap) -> Answered {
+    refuse_idempotency_key(&headers)?;
+    let inside = place.inside(&server.house);
+    let deleted = match if_match(&headers)? {
+        None => inside.cells().delete_later(&name).await?.version,
+        Some(version) => {
+            let commit = inside.cells().commit().if_cell_version(&name, version).delete_cell(&name);
+            let (_, done) = commit.run_each_later().await.map_err(|error| Problem::from(error).of_header())?;
+            version_of(&done)
+        }
+    };
+    match deleted {
+        Some(version) => Ok(inside.answer(body(StatusCode::OK, json!({ "name": name, "version": version })))),
         None => Err(Problem::not_found("cell", &name)),
     }
 }
@@ -146,7 +141,7 @@ async fn delete(State(server): State<Server>, Path(name): Path<String>, place: P
 async fn list(State(server): State<Server>, place: Place) -> Answered {
     let prefix = place.query("prefix").unwrap_or_default().to_owned();
     let page = ListPage { after: place.query("after").map(str::to_owned), limit: place.limit(100)? };
-    let found = server.call(move |house| place.cells(house).list(&prefix, page)).await?;
+    let found = server.call(move |house| place.inside(house).cells().list(&prefix, page)).await?;
     let cells: Vec<_> = found.cells.iter().map(|(name, found)| cell(name, found)).collect();
     let answer = format!("{{\"cells\":[{}],\"next_after\":{}}}", cells.join(","), json!(found.next_after));
     Ok(text_body(StatusCode::OK, answer))

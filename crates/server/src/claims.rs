@@ -5,15 +5,16 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use serde_json::{Value as JsonValue, json};
-use statehouse::records::ClaimOptions;
+use statehouse::records::{ClaimOptions, Claimed};
 
 use crate::Server;
 use crate::json::{duration, number, parse_object, text};
-use crate::place::Place;
-use crate::problem::{Answered, Problem, ok};
-use crate::records::record_json;
+use crate::place::{Place, refuse_idempotency_key};
+use crate::problem::{Answered, Problem, body};
+use crate::records::{millis, record_json};
 
 /// A claim waits no longer than this; then the client asks again.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -22,30 +23,43 @@ pub(crate) fn routes() -> Router<Server> {
     Router::new().route("/v1/claims", post(claim))
 }
 
-/// `{"prefix": "jobs.", "n": 1, "worker": "w1", "lease": "30s", "wait": "10s"}`.
-async fn claim(State(server): State<Server>, place: Place, bytes: Bytes) -> Answered {
+/// `{"prefix": "jobs.", "n": 1, "worker": "w1", "lease": "30s", "wait": "10s"}`, or `name` instead of `prefix` for one
+/// record.
+async fn claim(State(server): State<Server>, place: Place, headers: HeaderMap, bytes: Bytes) -> Answered {
+    refuse_idempotency_key(&headers)?;
     let object = parse_object(&bytes)?;
-    let prefix = text(&object, "prefix")?.unwrap_or_default().to_owned();
     let records_max = number(&object, "n")?.unwrap_or(1);
     let records_max = u32::try_from(records_max).map_err(|_| Problem::malformed("n is too large"))?;
     let mut options = ClaimOptions::worker(text(&object, "worker")?.unwrap_or_default());
     if let Some(lease) = duration(&object, "lease")? {
         options = options.lease(lease);
     }
-    if let Some(wait) = duration(&object, "wait")? {
-        options = options.wait(wait.min(WAIT_MAX));
-    }
-    let claimed = server.call(move |house| place.space(house).records().claim_next(&prefix, records_max, &options));
-    let claims: Vec<JsonValue> = claimed
-        .await?
-        .into_iter()
-        .map(|claimed| {
-            let mut json = record_json(&claimed.name, &claimed.record);
-            json.insert("group".into(), claimed.group.into());
-            json.insert("token".into(), claimed.token.into());
-            json.insert("lease_ms".into(), u64::try_from(claimed.lease.as_millis()).unwrap_or(u64::MAX).into());
-            json.into()
-        })
-        .collect();
-    ok(json!({ "claims": claims }))
+    let wait = duration(&object, "wait")?.unwrap_or_default().min(WAIT_MAX);
+    let inside = place.inside(&server.house);
+    let claimed = match (text(&object, "name")?, text(&object, "prefix")?.unwrap_or_default()) {
+        (Some(name), _) => vec![inside.records().claim_later(name, &options).await?],
+        (None, prefix) if wait.is_zero() => inside.records().claim_next_later(prefix, records_max, &options).await?,
+        (None, prefix) => {
+            // When the server stops, whoever waits is told to ask again, another server or this one when it is back.
+            let time_over = async {
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = server.stopping.cancelled() => {}
+                }
+            };
+            inside.records().claim_next_until(prefix, records_max, &options, time_over).await?
+        }
+    };
+    let claimed: Vec<_> = claimed.into_iter().map(claimed_json).collect();
+    Ok(inside.answer(body(StatusCode::OK, json!({ "claimed": claimed }))))
+}
+
+fn claimed_json(claimed: Claimed) -> JsonValue {
+    let mut json = record_json(&claimed.name, &claimed.record);
+    json.remove("name");
+    json.insert("record".into(), claimed.name.into());
+    json.insert("group".into(), claimed.group.into());
+    json.insert("token".into(), claimed.token.into());
+    json.insert("lease_ms".into(), millis(claimed.lease).into());
+    json.into()
 }

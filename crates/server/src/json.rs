@@ -89,6 +89,37 @@ pub(crate) fn text<'json>(object: &'json Map<String, JsonValue>, name: &str) -> 
     }
 }
 
+/// An object of an object, if it is there.
+pub(crate) fn object_in<'json>(
+    object: &'json Map<String, JsonValue>,
+    name: &str,
+) -> Result<Option<&'json Map<String, JsonValue>>, Problem> {
+    match object.get(name) {
+        None | Some(JsonValue::Null) => Ok(None),
+        Some(JsonValue::Object(found)) => Ok(Some(found)),
+        Some(_) => Err(Problem::malformed(format!("{name} is no JSON object"))),
+    }
+}
+
+/// A list of an object; one that is not there is empty.
+pub(crate) fn list<'json>(object: &'json Map<String, JsonValue>, name: &str) -> Result<&'json [JsonValue], Problem> {
+    match object.get(name) {
+        None | Some(JsonValue::Null) => Ok(&[]),
+        Some(JsonValue::Array(found)) => Ok(found),
+        Some(_) => Err(Problem::malformed(format!("{name} is no list"))),
+    }
+}
+
+/// A text that must be there.
+pub(crate) fn required<'json>(object: &'json Map<String, JsonValue>, name: &str) -> Result<&'json str, Problem> {
+    text(object, name)?.ok_or_else(|| Problem::malformed(format!("{name} is missing")))
+}
+
+/// A number that must be there.
+pub(crate) fn required_number(object: &Map<String, JsonValue>, name: &str) -> Result<u64, Problem> {
+    number(object, name)?.ok_or_else(|| Problem::malformed(format!("{name} is missing")))
+}
+
 /// A number of an object, if it is there.
 pub(crate) fn number(object: &Map<String, JsonValue>, name: &str) -> Result<Option<u64>, Problem> {
     match object.get(name) {

@@ -4,16 +4,23 @@
 //! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
 //! - `place`: in which space, branch and group a request is, and in which session. `json`: values as JSON.
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
+//! - [`transactions`]: operations of any contract in one commit. [`catalogue`]: spaces, branches, types, limits.
+//! - [`stream`]: what follows, as server-sent events.
 //! - [`machines`]: commands to machines that users bring.
+//! - [`backup`]: everything as one file. [`streamed`]: answers that are written while they are sent.
 //! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
-//!   [`limits`]: every bound by name; [`memory`]: what the process may take. [`load`]: what is used of them. [`serving`]: from the start to the stop.
+//!   [`serving`]: from the start to the stop. [`limits`]: every bound by name. [`load`]: what is used of them. [`memory`] and
+//!   [`descriptors`]: what the process may take.
 //! - [`health`]: whether it lives, is ready, and how it is doing.
 //!
-//! Keeps: nothing of its own; whatever is answered is what the contracts answer. Calls of the store run on threads that
-//! may wait, never on those that serve connections.
+//! Keeps: nothing of its own; whatever is answered is what the contracts answer. Writes are awaited and reads of one thing
+//! done at once; calls that read much run on threads that may wait.
 
 mod admission;
 mod answer;
+mod attempts;
+pub mod backup;
+pub mod catalogue;
 pub mod cells;
 pub mod changes;
 pub mod claims;
@@ -31,8 +38,12 @@ mod place;
 pub mod problem;
 pub mod records;
 pub mod runs;
+mod scan;
 pub mod serving;
 pub mod sessions;
+pub mod stream;
+pub mod streamed;
+pub mod transactions;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -41,6 +52,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use contract::Error;
 use statehouse::Statehouse;
+use tokio_util::sync::CancellationToken;
 
 use limits::ServerLimits;
 use load::Load;
@@ -52,7 +64,10 @@ pub use serving::{ServeError, listen, serve, serve_all};
 pub struct Server {
     house: Statehouse,
     ready: Arc<AtomicBool>,
+    /// Said when the server is to stop: streams end then.
+    stopping: CancellationToken,
     machines: machines::Machines,
+    backups: backup::Backups,
     limits: Arc<ServerLimits>,
     load: Arc<Load>,
 }
@@ -64,14 +79,16 @@ impl Server {
         Self {
             house,
             ready: Arc::new(AtomicBool::new(true)),
+            stopping: CancellationToken::new(),
             machines: machines::Machines::default(),
+            backups: backup::Backups::default(),
             load: Arc::new(Load::new(&limits)),
             limits: Arc::new(limits),
         }
     }
 
-    /// Serves within other limits.
-    pub fn within(mut self, limits: ServerLimits) -> Self {
+    /// The same with other limits.
+    pub fn limited(mut self, limits: ServerLimits) -> Self {
         self.load = Arc::new(Load::new(&limits));
         self.limits = Arc::new(limits);
         self
@@ -80,6 +97,11 @@ impl Server {
     /// What is used of its limits.
     pub fn load(&self) -> &Load {
         &self.load
+    }
+
+    /// What is known of backups.
+    pub fn backups(&self) -> &backup::Backups {
+        &self.backups
     }
 
     /// Runs a call of the store where it may wait.
@@ -103,6 +125,9 @@ pub fn router(server: Server) -> Router {
         .merge(sessions::routes())
         .merge(machines::routes())
         .merge(changes::routes())
+        .merge(transactions::routes())
+        .merge(catalogue::routes())
+        .merge(backup::routes())
         .merge(health::routes())
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)

@@ -63,7 +63,7 @@ async fn request(
     let lowest_pending = number_in(&headers, LOWEST_PENDING)?.unwrap_or(0);
     let answer = server.call(move |house| {
         let group = place.group.as_deref().unwrap_or(GROUP);
-        machine(&place.space(house), group).request(session, number, lowest_pending, &command)
+        machine(&place.inside(house).space, group).request(session, number, lowest_pending, &command)
     });
     let answer = answer.await?;
     Ok((StatusCode::OK, [(header::CONTENT_TYPE, "application/octet-stream")], answer).into_response())

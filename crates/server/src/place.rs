@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
-use axum::http::HeaderMap;
-use axum::http::header::IF_MATCH;
+use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
+use contract::Expected;
 use contract::catalogue::DEFAULT_SPACE;
 use statehouse::{Cells, Records, Runs, Space, Statehouse};
 
@@ -19,6 +21,8 @@ const SPACE: &str = "statehouse-space";
 const SESSION: &str = "statehouse-session";
 pub(crate) const REQUEST: &str = "statehouse-request";
 pub(crate) const LOWEST_PENDING: &str = "statehouse-lowest-pending";
+/// Says that the answer was stored by an earlier sending of the request.
+const REPLAYED: &str = "statehouse-replayed";
 
 /// A request that follows something waits no longer than this; then the client asks again.
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -31,6 +35,9 @@ pub(crate) struct Place {
     pub(crate) group: Option<String>,
     session: Option<InSession>,
     query: Vec<(String, String)>,
+    prefer_wait: Option<u64>,
+    accepts_events: bool,
+    last_event: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,40 +47,63 @@ struct InSession {
     lowest_pending: u64,
 }
 
+/// A place in a store that is open.
+pub(crate) struct Inside {
+    pub(crate) space: Space,
+    group: Option<String>,
+}
+
+impl Inside {
+    pub(crate) fn cells(&self) -> Cells {
+        match &self.group {
+            Some(group) => self.space.group(group).cells(),
+            None => self.space.cells(),
+        }
+    }
+
+    pub(crate) fn records(&self) -> Records {
+        match &self.group {
+            Some(group) => self.space.group(group).records(),
+            None => self.space.records(),
+        }
+    }
+
+    pub(crate) fn runs(&self) -> Runs {
+        match &self.group {
+            Some(group) => self.space.group(group).runs(),
+            None => self.space.runs(),
+        }
+    }
+
+    /// The answer to a write; it says if that was stored by an earlier sending of the request.
+    pub(crate) fn answer(&self, mut response: Response) -> Response {
+        if self.space.was_replayed() {
+            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        }
+        response
+    }
+}
+
 impl Place {
-    /// The space and branch, in the session if there is one.
-    pub(crate) fn space(&self, house: &Statehouse) -> Space {
+    /// Goes there, in the session if there is one.
+    pub(crate) fn inside(&self, house: &Statehouse) -> Inside {
         let space = match self.session {
             None => house.space(&self.space),
             Some(InSession { session, request, lowest_pending }) => {
                 house.sessions().request_in(session, request, lowest_pending, &self.space)
             }
         };
-        match &self.branch {
+        let space = match &self.branch {
             Some(branch) => space.branch(branch),
             None => space,
-        }
+        };
+        Inside { space, group: self.group.clone() }
     }
 
-    pub(crate) fn cells(&self, house: &Statehouse) -> Cells {
-        match &self.group {
-            Some(group) => self.space(house).group(group).cells(),
-            None => self.space(house).cells(),
-        }
-    }
-
-    pub(crate) fn records(&self, house: &Statehouse) -> Records {
-        match &self.group {
-            Some(group) => self.space(house).group(group).records(),
-            None => self.space(house).records(),
-        }
-    }
-
-    pub(crate) fn runs(&self, house: &Statehouse) -> Runs {
-        match &self.group {
-            Some(group) => self.space(house).group(group).runs(),
-            None => self.space(house).runs(),
-        }
+    /// The same in a group that the path names.
+    pub(crate) fn in_group(mut self, group: String) -> Self {
+        self.group = Some(group);
+        self
     }
 
     /// A parameter of the query.
@@ -93,9 +123,25 @@ impl Place {
         Ok(self.query(name).map(parse_duration).transpose()?.unwrap_or(Duration::ZERO))
     }
 
-    /// How long the query lets a request wait, at most [`WAIT_MAX`].
+    /// How long a request may wait for something to follow, at most [`WAIT_MAX`]: as the query says, or as
+    /// `Prefer: wait=10` does, in seconds.
     pub(crate) fn wait(&self, name: &str) -> Result<Duration, Problem> {
-        Ok(self.duration(name)?.min(WAIT_MAX))
+        let wait = match self.query(name) {
+            Some(wait) => parse_duration(wait)?,
+            None => Duration::from_secs(self.prefer_wait.unwrap_or(0)),
+        };
+        Ok(wait.min(WAIT_MAX))
+    }
+
+    /// Whether what is followed is to be sent as a stream of events.
+    pub(crate) fn wants_stream(&self) -> bool {
+        self.accepts_events || self.query("follow") == Some("true")
+    }
+
+    /// The last event of a stream that the client has had, as it says when it comes back.
+    pub(crate) fn last_event(&self) -> Result<Option<u64>, Problem> {
+        let number = |text: &String| text.parse().map_err(|_| Problem::malformed("Last-Event-ID is no id of ours"));
+        self.last_event.as_ref().map(number).transpose()
     }
 
     /// How many rows a page has.
@@ -122,7 +168,14 @@ impl FromRequestParts<Server> for Place {
                 Some(InSession { session, request, lowest_pending })
             }
         };
-        Ok(Self { space, branch: find("branch"), group: find("group"), session, query })
+        let prefer = header(&parts.headers, "prefer")?.unwrap_or_default();
+        let mut preferences = prefer.split(',').filter_map(|part| part.trim().strip_prefix("wait="));
+        let prefer_wait = preferences.next().and_then(|seconds| seconds.parse().ok());
+        let accept = header(&parts.headers, "accept")?.unwrap_or_default();
+        let accepts_events = accept.split(',').any(|kind| kind.trim().starts_with("text/event-stream"));
+        let last_event = header(&parts.headers, "last-event-id")?;
+        let (branch, group) = (find("branch"), find("group"));
+        Ok(Self { space, branch, group, session, query, prefer_wait, accepts_events, last_event })
     }
 }
 
@@ -144,4 +197,30 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     };
     let number = given.to_str().ok().and_then(|text| text.trim_matches('"').parse().ok());
     number.map(Some).ok_or_else(|| Problem::malformed("If-Match is not one of our ETags, a number in quotes"))
+}
+
+/// The idempotency key of a request; only appends to runs have one.
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    header(headers, "idempotency-key")
+}
+
+/// A key that would be ignored is refused: whoever sends it relies on it.
+pub(crate) fn refuse_idempotency_key(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.contains_key("idempotency-key") {
+        false => Ok(()),
+        true => Err(Problem::malformed(
+            "Idempotency-Key is known for appends to runs; send this in a session, by Statehouse-Session and Statehouse-Request",
+        )),
+    }
+}
+
+/// What `If-Match` and `If-None-Match` expect of a cell or a record.
+pub(crate) fn expected(headers: &HeaderMap) -> Result<Option<Expected>, Problem> {
+    if let Some(none_match) = headers.get(IF_NONE_MATCH) {
+        return match none_match.as_bytes() {
+            b"*" => Ok(Some(Expected::Absent)),
+            _ => Err(Problem::malformed("If-None-Match is only known as *")),
+        };
+    }
+    Ok(if_match(headers)?.map(Expected::Version))
 }

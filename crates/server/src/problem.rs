@@ -36,9 +36,20 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "SH-1031", format!("there is no {what} {name:?}"))
     }
 
-    /// What `If-Match` or `If-None-Match` said is not the case.
-    pub(crate) fn precondition(rejection: Rejection) -> Self {
-        Self { status: StatusCode::PRECONDITION_FAILED, ..Error::from(rejection).into() }
+    /// What a cell was then is not kept.
+    pub(crate) fn history_gone(cell: &str, oldest: u64) -> Self {
+        let detail = format!("what the cell {cell:?} was then is not kept; the oldest version that is, is {oldest}");
+        let mut problem = Self::new(StatusCode::GONE, "SH-1033", detail);
+        problem.more.insert("oldest".into(), oldest.into());
+        problem
+    }
+
+    /// The same, where `If-Match` or `If-None-Match` said what is not the case.
+    pub(crate) fn of_header(mut self) -> Self {
+        if matches!(self.code, "SH-1003" | "SH-1017") {
+            self.status = StatusCode::PRECONDITION_FAILED;
+        }
+        self
     }
 }
 

@@ -8,13 +8,18 @@ use axum::routing::get;
 use contract::Error;
 use contract::runs::{NewEvent, RunStatus, StoredEvent};
 use contract::time::iso;
-use serde_json::{Value as JsonValue, json};
-use statehouse::runs::{AppendOptions, FETCH_LIMIT, RunList};
+use serde_json::{Map, Value as JsonValue, json};
+use statehouse::runs::{AppendOptions, FETCH_LIMIT, RunList, Tail};
 
 use crate::Server;
-use crate::json::{number, parse, parse_object, text};
-use crate::place::{Place, if_match};
-use crate::problem::{Answered, Problem, ok, text_body};
+use crate::json::{parse, parse_object, required, required_number};
+use crate::place::{Place, idempotency_key, if_match, refuse_idempotency_key};
+use crate::problem::{Answered, Problem, body, ok, text_body};
+use crate::stream::{Sent, Source};
+use crate::transactions::appended_json;
+
+/// Events that a stream reads at a time.
+const EVENTS_AT_ONCE: usize = 100;
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new().route("/v1/runs", get(list)).route("/v1/runs/{*path}", get(read).post(write))
@@ -30,13 +35,14 @@ fn split(path: &str) -> Result<(String, &str), Problem> {
 async fn read(State(server): State<Server>, Path(path): Path<String>, place: Place) -> Answered {
     let (run, what) = split(&path)?;
     match what {
+        "events" if place.wants_stream() => follow(&server, &run, &place),
         "events" => events(&server, run, place).await,
         "snapshot" => {
             let project = place.query("project") == Some("true");
             let asked = run.clone();
             let snapshot = server.call(move |house| match project {
-                true => place.runs(house).project(&asked).map(Some),
-                false => place.runs(house).snapshot(&asked),
+                true => place.inside(house).runs().project(&asked).map(Some),
+                false => place.inside(house).runs().snapshot(&asked),
             });
             match snapshot.await? {
                 Some(snapshot) => Ok(text_body(StatusCode::OK, snapshot.to_json())),
@@ -52,12 +58,42 @@ async fn events(server: &Server, run: String, place: Place) -> Answered {
     let after = place.number("after")?.unwrap_or(0);
     let limit = place.limit(FETCH_LIMIT)?;
     let wait = place.wait("follow")?;
-    let fetched = server.call(move |house| place.runs(house).tail(&run, after).next(limit, wait)).await?;
+    let mut tail = place.inside(&server.house).runs().tail(&run, after);
+    let (mut fetched, mut tail) = server.call(move |_| Ok((tail.read(limit)?, tail))).await?;
+    if fetched.events.is_empty()
+        && !wait.is_zero()
+        && let Some(followed) = server.within(wait, tail.next_async(limit)).await
+    {
+        fetched = followed?;
+    }
     let events: Vec<_> = fetched.events.iter().map(event_json).collect();
     Ok(text_body(
         StatusCode::OK,
         format!("{{\"events\":[{}],\"stable_seq\":{}}}", events.join(","), fetched.stable_seq),
     ))
+}
+
+/// The events as a stream, from behind `?after=` or the `Last-Event-ID` on.
+fn follow(server: &Server, run: &str, place: &Place) -> Answered {
+    let after = place.last_event()?.or(place.number("after")?).unwrap_or(0);
+    contract::names::check_run(run).map_err(contract::Error::from)?;
+    server.stream(RunEvents { tail: place.inside(&server.house).runs().tail(run, after) })
+}
+
+/// The events of a run, for a stream.
+struct RunEvents {
+    tail: Tail,
+}
+
+impl Source for RunEvents {
+    async fn next(&mut self) -> Result<Vec<Sent>, contract::Error> {
+        let fetched = self.tail.next_async(EVENTS_AT_ONCE).await?;
+        Ok(fetched.events.iter().map(|event| Sent::new(event.run_seq, "event", event_json(event))).collect())
+    }
+
+    fn position(&mut self) -> Result<u64, contract::Error> {
+        Ok(self.tail.cursor())
+    }
 }
 
 /// An event as the contract spells it, and which commit appended it.
@@ -75,58 +111,68 @@ async fn write(
     bytes: Bytes,
 ) -> Answered {
     let (run, what) = split(&path)?;
-    match what {
-        "events" => append(&server, run, place, &headers, &bytes).await,
-        "close" => {
-            let last = server.call(move |house| place.runs(house).close(&run)).await?;
-            ok(json!({ "lastEventSeq": last }))
-        }
-        "archive" => {
-            let last = server.call(move |house| place.runs(house).delete(&run)).await?;
-            ok(json!({ "lastEventSeq": last }))
-        }
+    if what == "events" {
+        return append(&server, &run, &place, &headers, &bytes).await;
+    }
+    refuse_idempotency_key(&headers)?;
+    let inside = place.inside(&server.house);
+    let answer = match what {
+        "close" => json!({ "runId": run, "lastEventSeq": inside.runs().close_later(&run).await? }),
+        "archive" => json!({ "runId": run, "lastEventSeq": inside.runs().delete_later(&run).await? }),
         "fork" => {
             let object = parse_object(&bytes)?;
-            let fork = text(&object, "as")?.ok_or_else(|| Problem::malformed("as is missing"))?.to_owned();
-            let at = number(&object, "at")?.ok_or_else(|| Problem::malformed("at is missing"))?;
-            let answer = fork.clone();
-            server.call(move |house| place.runs(house).fork(&run, at, &fork)).await?;
-            ok(json!({ "runId": answer, "lastEventSeq": at }))
+            let (fork, at) = (required(&object, "as")?, required_number(&object, "at")?);
+            inside.runs().fork_later(&run, at, fork).await?;
+            json!({ "runId": fork, "lastEventSeq": at })
         }
-        _ => Err(Problem::not_found("part of a run", what)),
-    }
+        _ => return Err(Problem::not_found("part of a run", what)),
+    };
+    Ok(inside.answer(body(StatusCode::OK, answer)))
 }
 
-/// One event or a list of them, spelled as the contract has it; `If-Match` expects a sequence.
-async fn append(server: &Server, run: String, place: Place, headers: &HeaderMap, bytes: &[u8]) -> Answered {
-    let given = parse(bytes)?;
-    let one = !given.is_array();
-    let list = given.as_array().cloned().unwrap_or_else(|| vec![given]);
-    let mut events = Vec::with_capacity(list.len());
-    for event in &list {
-        events
-            .push(NewEvent::from_json(&event.to_string()).map_err(|rejection| Problem::from(Error::from(rejection)))?);
+/// One event or a list of them, spelled as the contract has it; `If-Match` expects a sequence. The key of one event, and
+/// when it was emitted, may be left to `Idempotency-Key` and to the server.
+async fn append(server: &Server, run: &str, place: &Place, headers: &HeaderMap, bytes: &[u8]) -> Answered {
+    let key = idempotency_key(headers)?;
+    let (one, given) = match parse(bytes)? {
+        JsonValue::Array(list) => (false, list),
+        one => (true, vec![one]),
+    };
+    if given.len() > 1 && key.is_some() {
+        return Err(Problem::malformed("several events have an idempotencyKey each; Idempotency-Key is for one"));
+    }
+    let mut events = Vec::with_capacity(given.len());
+    for event in given {
+        let JsonValue::Object(event) = event else {
+            return Err(Problem::malformed("an event is a JSON object"));
+        };
+        events.push(event_of(event, key.as_deref())?);
     }
     let mut options = AppendOptions::run_type(place.query("type").unwrap_or_default());
     if let Some(last) = if_match(headers)? {
         options = options.expecting(last);
     }
-    let results = server.call(move |house| place.runs(house).append_all(&run, &events, &options)).await?;
-    let results: Vec<_> = results
-        .iter()
-        .map(|result| {
-            json!({
-                "runSeq": result.run_seq,
-                "idempotent": result.idempotent,
-                "persisted": result.persisted,
-                "payloadMismatch": result.payload_mismatch,
-            })
-        })
-        .collect();
-    match one {
-        true => ok(results.into_iter().next().unwrap_or(JsonValue::Null)),
-        false => ok(json!({ "results": results })),
+    let inside = place.inside(&server.house);
+    let results = inside.runs().append_all_later(run, &events, &options).await?;
+    let mut results: Vec<_> = results.iter().map(appended_json).collect();
+    let answer = match (one, results.pop()) {
+        (true, Some(result)) => result,
+        (_, last) => {
+            results.extend(last);
+            json!({ "results": results })
+        }
+    };
+    Ok(inside.answer(body(StatusCode::OK, answer)))
+}
+
+/// An event as it was sent, with what may be left out.
+pub(crate) fn event_of(mut event: Map<String, JsonValue>, key: Option<&str>) -> Result<NewEvent, Problem> {
+    if let Some(key) = key {
+        event.entry("idempotencyKey").or_insert_with(|| key.into());
     }
+    event.entry("emittedAt").or_insert_with(|| jiff::Timestamp::now().to_string().into());
+    let event = JsonValue::Object(event).to_string();
+    NewEvent::from_json(&event).map_err(|rejection| Problem::from(Error::from(rejection)))
 }
 
 /// `?status=RUNNING&type=etl&stalled=10m&limit=`.
@@ -139,7 +185,7 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
     list.run_type = place.query("type").map(str::to_owned);
     list.quiet_for = place.duration("stalled")?;
     list.limit = place.limit(100)?;
-    let found = server.call(move |house| place.runs(house).list(&list)).await?;
+    let found = server.call(move |house| place.inside(house).runs().list(&list)).await?;
     let runs: Vec<_> = found
         .iter()
         .map(|run| {

@@ -161,6 +161,43 @@ impl Identity {
     }
 }
 
+/// Refuses a path where a new directory cannot be made because something is there. An empty folder is free, and so is one
+/// in which making a directory was cut short.
+pub(crate) fn check_free(path: &Path) -> Result<(), Error> {
+    if path.join(UNFINISHED_FILE).exists() && !path.join(IDENTITY_FILE).exists() {
+        return Ok(());
+    }
+    let entries = match std::fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(cannot_use(path, "look into", &error)),
+        Ok(entries) => entries,
+    };
+    match entries.count() {
+        0 => Ok(()),
+        count => Err(cannot_open(format!(
+            "{} exists already and holds {count} entries; name a folder that does not exist, nothing is ever replaced",
+            path.display()
+        ))),
+    }
+}
+
+/// Removes what is left of a directory that did not become whole, and with `folder` the folder itself. One with an
+/// identity is left alone.
+pub(crate) fn clear_unfinished(path: &Path, folder: bool) -> Result<(), Error> {
+    if path.join(IDENTITY_FILE).exists() || !path.join(UNFINISHED_FILE).exists() {
+        return Ok(());
+    }
+    let clear = || {
+        for part in ["store", "journal"].map(|part| path.join(part)).iter().filter(|part| part.exists()) {
+            std::fs::remove_dir_all(part)?;
+        }
+        std::fs::remove_file(path.join(LOCK_FILE))?;
+        std::fs::remove_file(path.join(UNFINISHED_FILE))?;
+        if folder { std::fs::remove_dir(path) } else { Ok(()) }
+    };
+    clear().map_err(|error| cannot_use(path, "clear", &error))
+}
+
 fn read_identity(path: &Path) -> Result<Identity, Error> {
     let mut text = String::new();
     let read = File::open(path).and_then(|mut file| file.read_to_string(&mut text));

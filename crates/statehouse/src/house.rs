@@ -129,6 +129,12 @@ impl Statehouse {
         change(&self.shard, CatalogueChange::SetLimits(limits))
     }
 
+    /// The identity of the directory, drawn at random when it was made. One that was restored or imported has its own: a
+    /// cursor or a commit number of one store means nothing in another.
+    pub fn id(&self) -> u64 {
+        self.shard.id()
+    }
+
     /// How it is doing.
     pub fn status(&self) -> Result<Status, Error> {
         let (view, _) = self.shard.view()?;
@@ -237,6 +243,13 @@ impl Space {
         let space = catalogue.space_named(&self.scope.space)?;
         let record_type = Box::new(record_type);
         change(&self.scope.shard, CatalogueChange::DeclareType { space, prefix: prefix.to_owned(), record_type })
+    }
+
+    /// The record types of this space, each with the prefixes of names that it is declared for.
+    pub fn types(&self) -> Result<Vec<(Vec<String>, RecordType)>, Error> {
+        let (_, catalogue) = self.scope.shard.view()?;
+        let space = catalogue.space(catalogue.space_named(&self.scope.space)?)?;
+        Ok(space.types.iter().map(|declared| (declared.prefixes.clone(), declared.definition.clone())).collect())
     }
 
     /// A group of this branch: what is in it can change in one transaction.

@@ -25,6 +25,7 @@
 //! - [`Changes`]: what every command changed, followed by a cursor; [`Watch`]: a list of cells, then what changes.
 //! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
 //! - [`counters`]: what was done and what is there, as numbers.
+//! - [`backup`]: everything as one file, checked, and made a store again.
 //! - [`seed`]: the state primitive's commands and outputs.
 //!
 //! Every call says no by [`Error`]: a rejection is an answer, a failure is the environment.
@@ -35,6 +36,7 @@ mod answers;
 mod apply;
 mod arrivals;
 mod background;
+pub mod backup;
 mod branches;
 mod cells;
 mod changes;
@@ -61,6 +63,7 @@ mod shard;
 mod shared;
 mod timer;
 mod transaction;
+mod transfer;
 mod walker;
 mod watch;
 
@@ -91,4 +94,5 @@ pub use records::Records;
 pub use runs::Runs;
 pub use sessions::{Session, Sessions};
 pub use transaction::{Committed, Isolation, Transaction};
+pub use transfer::{Progress, TransferError, hex};
 pub use watch::Watch;

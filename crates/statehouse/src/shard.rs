@@ -62,7 +62,22 @@ pub(crate) struct Shard {
     pub(crate) keeper: Arc<Keeper>,
     closed: AtomicBool,
     /// Last, so that the lock is let go after everything else.
+    directory: Directory,
+}
+
+/// The store of a directory that nobody uses.
+pub(crate) struct StoreAtRest {
+    tree: TreeStore,
+    /// Last, so that the lock is let go after the store.
     _directory: Directory,
+}
+
+impl std::ops::Deref for StoreAtRest {
+    type Target = dyn Store;
+
+    fn deref(&self) -> &(dyn Store + 'static) {
+        &self.tree
+    }
 }
 
 impl Shard {
@@ -112,6 +127,20 @@ impl Shard {
                 unfinished.set_buckets(buckets)?;
                 unfinished.finish()?;
                 Ok(())
+            }
+        }
+    }
+
+    /// The store of a whole directory, without what only the journal has: nothing runs, nothing is replayed.
+    pub(crate) fn store_at_rest(path: &Path, options: &Options) -> Result<StoreAtRest, Error> {
+        if !path.exists() {
+            return Err(cannot_open(format!("{} does not exist", path.display())));
+        }
+        match Directory::open(path, Buckets::default())? {
+            Found::New(_) => Err(cannot_open(format!("{} holds no store", path.display()))),
+            Found::Whole(directory) => {
+                let tree = TreeStore::open(&directory.store_path(), &options.storage);
+                Ok(StoreAtRest { tree: tree.map_err(|error| from_kv(&error))?, _directory: directory })
             }
         }
     }
@@ -178,7 +207,7 @@ impl Shard {
             waiters,
             keeper: keeper.clone(),
             closed: AtomicBool::new(false),
-            _directory: directory,
+            directory,
         });
         register_machines(&access, options)?;
         let background = Background::start(&access, options, agenda, outbox, keeper)?;
@@ -192,6 +221,11 @@ impl Shard {
             return Err(closed());
         }
         self.access.view()
+    }
+
+    /// The identity of the directory.
+    pub(crate) fn id(&self) -> u64 {
+        self.directory.identity().id
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {

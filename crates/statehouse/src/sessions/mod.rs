@@ -16,7 +16,7 @@ mod session;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::session::{PendingPush, SessionAnswer, SessionCommand, SessionStatus};
+use ::session::{PendingPush, SessionAnswer, SessionCommand};
 use contract::catalogue::MAIN_BRANCH;
 use contract::limits::{CAPABILITY_BYTES_MAX, SESSION_TIMEOUT_MAX, SESSION_TIMEOUT_MIN};
 use contract::{Error, Rejection};
@@ -24,7 +24,7 @@ use kernel::catalogue::types::micros;
 
 pub use ::kv::{DecodeError, KvError, Reader, Writer};
 pub use ::session::user::machine_id;
-pub use ::session::{Command, NewSession, Pushes, Refused, UserCall, UserMachine, UserState, UserView};
+pub use ::session::{Command, NewSession, Pushes, Refused, SessionStatus, UserCall, UserMachine, UserState, UserView};
 pub use contract::sessions::{PushedRequest, SessionStore};
 pub use deliveries::{Deliveries, Delivery, SubscriptionId};
 pub use hosted::{MachineGroup, MachineHandle};

@@ -1,0 +1,141 @@
+//! Server-sent events: what follows a position, as it comes, with an id that a client can come back with.
+//!
+//! - Every event has `id:`, the position behind it. `Last-Event-ID` goes on there: nothing is missed. Of a commit that
+//!   was cut in the middle all changes come again.
+//! - A `heartbeat` with the position comes every five seconds in which nothing else does, so silence means trouble.
+//! - A client that has not taken an event for [`LAGGED_AFTER`] gets `lagged`, with where to go on, and the stream ends.
+//!
+//! Keeps: nothing is read ahead of the client but one page, so a slow one costs no more than a fast one.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use axum::response::IntoResponse;
+use axum::response::sse::{Event, Sse};
+use contract::Error;
+use futures_util::stream::unfold;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::Server;
+use crate::problem::Answered;
+
+/// How long nothing comes before a heartbeat does.
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
+
+/// How long a client may leave an event where it is.
+pub const LAGGED_AFTER: Duration = Duration::from_secs(5);
+
+/// One event of a stream.
+pub(crate) struct Sent {
+    id: u64,
+    kind: &'static str,
+    data: String,
+}
+
+impl Sent {
+    /// `id` is where a client goes on that has had this one.
+    pub(crate) fn new(id: u64, kind: &'static str, data: String) -> Self {
+        Self { id, kind, data }
+    }
+
+    fn event(&self) -> Event {
+        Event::default().id(self.id.to_string()).event(self.kind).data(&self.data)
+    }
+}
+
+/// What a stream sends.
+pub(crate) trait Source: Send + 'static {
+    /// The next events, as soon as there are any. Nothing is lost if it is dropped while it waits.
+    fn next(&mut self) -> impl Future<Output = Result<Vec<Sent>, Error>> + Send;
+
+    /// Where a client goes on that has had everything so far.
+    fn position(&mut self) -> Result<u64, Error>;
+}
+
+struct State<S> {
+    source: S,
+    waiting: VecDeque<Sent>,
+    /// When the last event was given to the connection.
+    given: Option<Instant>,
+    /// Where a client goes on that has had it.
+    reached: u64,
+    stopping: CancellationToken,
+    /// Nothing comes behind a last event.
+    ended: bool,
+}
+
+impl Server {
+    /// Sends a source as a stream of events.
+    pub(crate) fn stream(&self, mut source: impl Source) -> Answered {
+        let state = State {
+            reached: source.position()?,
+            source,
+            waiting: VecDeque::new(),
+            given: None,
+            stopping: self.stopping.clone(),
+            ended: false,
+        };
+        let events = unfold(state, |mut state| async move {
+            let sent = state.next().await?;
+            state.reached = sent.id;
+            state.given = Some(Instant::now());
+            Some((Ok::<_, Infallible>(sent.event()), state))
+        });
+        Ok(Sse::new(events).into_response())
+    }
+
+    /// What a call gives that waits for something, or none if it does not come in time, or the server is to stop.
+    pub(crate) async fn within<T>(&self, wait: Duration, call: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            given = call => Some(given),
+            () = tokio::time::sleep(wait) => None,
+            () = self.stopping.cancelled() => None,
+        }
+    }
+}
+
+impl<S: Source> State<S> {
+    async fn next(&mut self) -> Option<Sent> {
+        if self.ended {
+            return None;
+        }
+        if self.given.is_some_and(|given| given.elapsed() > LAGGED_AFTER) {
+            return Some(self.last("lagged", json!({ "resume_at": self.reached })));
+        }
+        if let Some(sent) = self.waiting.pop_front() {
+            return Some(sent);
+        }
+        let heartbeat = tokio::time::sleep(HEARTBEAT_EVERY);
+        tokio::select! {
+            found = self.source.next() => match found {
+                Ok(found) => {
+                    self.waiting.extend(found);
+                    self.waiting.pop_front()
+                }
+                Err(error) => {
+                    let detail = json!({ "code": error.code(), "detail": error.to_string(), "resume_at": self.reached });
+                    Some(self.last("error", detail))
+                }
+            },
+            () = heartbeat => match self.source.position() {
+                Ok(position) => {
+                    let caught_up = json!({ "position": position, "caught_up": true });
+                    Some(Sent::new(position, "heartbeat", caught_up.to_string()))
+                }
+                Err(_) => None,
+            },
+            () = self.stopping.cancelled() => {
+                Some(self.last("stopping", json!({ "resume_at": self.reached })))
+            }
+        }
+    }
+
+    /// The last event of this stream.
+    fn last(&mut self, kind: &'static str, data: serde_json::Value) -> Sent {
+        self.ended = true;
+        Sent::new(self.reached, kind, data.to_string())
+    }
+}

@@ -1,0 +1,79 @@
+//! An answer that is written by a thread while it is sent: chunk by chunk, never more than a few ahead of the client.
+//!
+//! Keeps: a client that takes nothing for [`STALLED_MAX`] is cut, because what is written for it holds on to a view of the
+//! store. An answer that could not be finished breaks the connection, so that nobody takes it for a whole one.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+/// How long a client may take nothing.
+pub const STALLED_MAX: Duration = Duration::from_secs(60);
+
+/// Bytes that are sent at a time.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Chunks that wait for the client.
+const CHUNKS_AHEAD: usize = 4;
+
+/// Bytes of memory that an answer holds which its client does not take.
+pub(crate) const AHEAD_BYTES: usize = CHUNK_BYTES * (CHUNKS_AHEAD + 2);
+
+type Chunk = Result<Bytes, io::Error>;
+
+/// Runs `write` on a thread that may wait, with what it writes as the body of an answer.
+pub(crate) fn body(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static) -> Body {
+    let (sender, receiver) = mpsc::channel::<Chunk>(CHUNKS_AHEAD);
+    let runtime = Handle::current();
+    tokio::task::spawn_blocking(move || {
+        let mut out = ChunkWriter { runtime, sender, chunk: Vec::with_capacity(CHUNK_BYTES) };
+        let written = write(&mut out).and_then(|()| out.send());
+        if let Err(error) = written {
+            tracing::warn!(%error, "an answer was cut");
+            let _ = out.runtime.block_on(tokio::time::timeout(STALLED_MAX, out.sender.send(Err(error))));
+        }
+    });
+    Body::from_stream(ReceiverStream::new(receiver))
+}
+
+struct ChunkWriter {
+    runtime: Handle,
+    sender: mpsc::Sender<Chunk>,
+    chunk: Vec<u8>,
+}
+
+impl ChunkWriter {
+    fn send(&mut self) -> io::Result<()> {
+        if self.chunk.is_empty() {
+            return Ok(());
+        }
+        let chunk = Bytes::from(std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_BYTES)));
+        match self.runtime.block_on(tokio::time::timeout(STALLED_MAX, self.sender.send(Ok(chunk)))) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client has gone")),
+            Err(_) => {
+                let message = format!("the client took nothing for {} s", STALLED_MAX.as_secs());
+                Err(io::Error::new(io::ErrorKind::TimedOut, message))
+            }
+        }
+    }
+}
+
+impl Write for ChunkWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(CHUNK_BYTES - self.chunk.len());
+        self.chunk.extend_from_slice(&bytes[..taken]);
+        if self.chunk.len() == CHUNK_BYTES {
+            self.send()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

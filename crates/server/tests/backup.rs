@@ -1,0 +1,140 @@
+//! Backups and exports through a real socket.
+
+#![allow(clippy::disallowed_methods, reason = "tests wait by the machine's clock")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use statehouse::{Statehouse, backup};
+use tokio::sync::oneshot;
+
+/// A server over a directory of its own; it stops when this is dropped.
+struct Served {
+    address: SocketAddr,
+    house: Statehouse,
+    folder: tempfile::TempDir,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let ended = self.thread.take().expect("a thread").join();
+        assert!(std::thread::panicking() || ended.is_ok(), "the server ended well");
+    }
+}
+
+fn served() -> Served {
+    let folder = tempfile::tempdir().expect("a folder");
+    let house = Statehouse::open(folder.path().join("house")).expect("a house");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let (tell, told) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn({
+        let house = house.clone();
+        move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+            runtime.expect("a runtime").block_on(async {
+                let listener = statehouse_server::listen("127.0.0.1:0".parse().expect("an address")).await;
+                let listener = listener.expect("a listener");
+                tell.send(listener.local_addr().expect("an address")).expect("heard");
+                let stop = async {
+                    let _ = stopped.await;
+                };
+                statehouse_server::serve(listener, house, stop).await.expect("served");
+            });
+        }
+    });
+    let address = told.recv().expect("an address");
+    Served { address, house, folder, stop: Some(stop), thread: Some(thread) }
+}
+
+/// Sends a request and reads the head of the answer.
+fn begin(address: SocketAddr, request: &str, body: &str) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+    let length = body.len();
+    let head =
+        format!("{request} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+    stream.write_all((head + body).as_bytes()).expect("sent");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("a head");
+        head.push(byte[0]);
+    }
+    (stream, String::from_utf8(head).expect("text").to_lowercase())
+}
+
+fn get(address: SocketAddr, path: &str) -> (String, Vec<u8>) {
+    let (mut stream, head) = begin(address, &format!("GET {path}"), "");
+    let mut body = Vec::new();
+    stream.read_to_end(&mut body).expect("a body");
+    if head.contains("transfer-encoding: chunked") {
+        body = unchunked(&body);
+    }
+    (head, body)
+}
+
+fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    loop {
+        let end = bytes.windows(2).position(|pair| pair == b"\r\n").expect("the length of a chunk");
+        let length = std::str::from_utf8(&bytes[..end]).ok().and_then(|text| usize::from_str_radix(text, 16).ok());
+        let length = length.expect("a length");
+        if length == 0 {
+            return whole;
+        }
+        whole.extend_from_slice(&bytes[end + 2..end + 2 + length]);
+        bytes = &bytes[end + 2 + length + 2..];
+    }
+}
+
+#[test]
+fn a_backup_is_streamed_whole_and_a_check_of_it_is_heard() {
+    let served = served();
+    for number in 0..40 {
+        served.house.cells().set(&format!("cell/{number}"), "x".repeat(100_000)).expect("written");
+    }
+    let (head, body) = get(served.address, "/v1/backup");
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{head}");
+    let checked = backup::verify(&mut body.as_slice(), &mut |_| {}).expect("whole");
+    assert!(head.contains(&format!("statehouse-commit: {}\r\n", checked.manifest.commit)), "{head}");
+    let path = served.folder.path().join("restored");
+    backup::restore(&path, &mut body.as_slice(), &mut |_| {}).expect("restored");
+    assert_eq!(backup::image_of_directory(&path).expect("an image"), checked.image_sha256);
+
+    let said =
+        |store: String| begin(served.address, "POST /v1/backup/verified", &format!("{{\"store\":\"{store}\"}}")).1;
+    assert!(said(format!("{:016x}", served.house.id())).starts_with("http/1.1 200"));
+    assert!(said("0".repeat(16)).starts_with("http/1.1 400"), "of another store");
+}
+
+#[test]
+fn a_second_backup_is_refused_by_name_until_the_first_is_over() {
+    let served = served();
+    for number in 0..24 {
+        // More than the server and both sockets keep, so that the first one cannot end unseen.
+        served.house.cells().set(&format!("cell/{number}"), vec![7; 1 << 20]).expect("written");
+    }
+    let (first, head) = begin(served.address, "GET /v1/backup", "");
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    let (head, body) = get(served.address, "/v1/backup");
+    let body = String::from_utf8(body).expect("text");
+    assert!(head.starts_with("http/1.1 429") && head.contains("retry-after"), "{head}");
+    assert!(body.contains("backups_running_max") && body.contains("SH-2001"), "{body}");
+
+    drop(first);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let (head, body) = get(served.address, "/v1/backup");
+        if head.starts_with("http/1.1 200") {
+            backup::verify(&mut body.as_slice(), &mut |_| {}).expect("whole");
+            break;
+        }
+        assert!(Instant::now() < deadline, "a client that has gone holds up nobody");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,150 @@
+//! What a backup says of itself, in front of the image; `docs/formats/backup.md` is the specification.
+
+use std::io::{Read, Write};
+
+use kv::{DecodeError, Reader, Writer};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::transfer::TransferError;
+
+const MAGIC: [u8; 8] = *b"SHbackup";
+const FORMAT: u32 = 1;
+
+/// A manifest is far below this: numbers, and the name of a release.
+const MANIFEST_BYTES_MAX: usize = 4096;
+
+/// What a backup says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Manifest {
+    /// The identity of the directory that it was taken from.
+    pub store_id: u64,
+    /// The number of the last command in it.
+    pub commit: u64,
+    /// The journal's last entry in it.
+    pub applied_index: u64,
+    /// The hash over everything that was ever applied.
+    pub effects_hash: u64,
+    /// Wall time of the last entry in it, µs.
+    pub state_us: u64,
+    /// When it was made, by the clock of the machine, µs.
+    pub made_us: u64,
+    /// Rows of the image.
+    pub rows: u64,
+    /// Bytes of the image.
+    pub image_bytes: u64,
+    /// The release that made it.
+    pub release: String,
+}
+
+impl Manifest {
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.u64(self.store_id).u64(self.commit).u64(self.applied_index).u64(self.effects_hash);
+        writer.u64(self.state_us).u64(self.made_us).u64(self.rows).u64(self.image_bytes);
+        writer.bytes(self.release.as_bytes());
+        writer.finish()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let manifest = Self {
+            store_id: reader.u64()?,
+            commit: reader.u64()?,
+            applied_index: reader.u64()?,
+            effects_hash: reader.u64()?,
+            state_us: reader.u64()?,
+            made_us: reader.u64()?,
+            rows: reader.u64()?,
+            image_bytes: reader.u64()?,
+            release: reader.text()?.to_owned(),
+        };
+        reader.end().map(|()| manifest)
+    }
+
+    /// The beginning of a backup: what it is, its format, the manifest, and a hash over these.
+    pub(super) fn header(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.raw(&MAGIC).u32(FORMAT).bytes(&self.encode());
+        let hash = xxh3_64(writer.as_slice());
+        writer.u64(hash);
+        writer.finish()
+    }
+
+    pub(super) fn write(&self, out: &mut dyn Write) -> Result<(), TransferError> {
+        Ok(out.write_all(&self.header())?)
+    }
+
+    pub(super) fn read(input: &mut dyn Read) -> Result<Self, TransferError> {
+        let mut header = [0; 8 + 4 + 4];
+        take(input, &mut header)?;
+        let mut reader = Reader::new(&header);
+        let mut start = || Ok((reader.raw(MAGIC.len())? == MAGIC, reader.u32()?, reader.u32()? as usize));
+        let (is_backup, format, length) = start().map_err(|error: DecodeError| damaged(error.what))?;
+        if !is_backup {
+            return Err(damaged("it does not begin as a backup does"));
+        }
+        if format != FORMAT {
+            let message = format!("its format is {format}, this release knows {FORMAT}; use the release that made it");
+            return Err(TransferError::damaged(format!("this is no backup that can be read: {message}")));
+        }
+        if length > MANIFEST_BYTES_MAX {
+            return Err(damaged("its manifest is longer than any can be"));
+        }
+        let mut manifest = vec![0; length];
+        take(input, &mut manifest)?;
+        let mut hash = [0; 8];
+        take(input, &mut hash)?;
+        if u64::from_le_bytes(hash) != xxh3_64(&[header.as_slice(), &manifest].concat()) {
+            return Err(damaged("the hash of its manifest does not match"));
+        }
+        Self::decode(&manifest).map_err(|error| damaged(error.what))
+    }
+}
+
+fn take(input: &mut dyn Read, into: &mut [u8]) -> Result<(), TransferError> {
+    input.read_exact(into).map_err(|error| TransferError::reading("the backup", error))
+}
+
+fn damaged(reason: &str) -> TransferError {
+    TransferError::damaged(format!("the backup is damaged: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of `docs/formats/backup.md`. A change here is a change of the format.
+    #[test]
+    fn golden_header() {
+        let manifest = Manifest {
+            store_id: 1,
+            commit: 2,
+            applied_index: 3,
+            effects_hash: 4,
+            state_us: 5,
+            made_us: 6,
+            rows: 7,
+            image_bytes: 258,
+            release: "r".into(),
+        };
+        let hex: String = manifest.header().iter().map(|byte| format!("{byte:02x}")).collect();
+        let expected = "53486261636b7570".to_owned()
+            + "01000000"
+            + "45000000"
+            + "010000000000000002000000000000000300000000000000"
+            + "040000000000000005000000000000000600000000000000"
+            + "07000000000000000201000000000000"
+            + "0100000072"
+            + "3e7f5e0e9f02ca0b";
+        assert_eq!(hex, expected);
+        assert_eq!(Manifest::read(&mut manifest.header().as_slice()).expect("readable"), manifest);
+        for position in 0..manifest.header().len() {
+            let mut changed = manifest.header();
+            changed[position] ^= 1;
+            assert!(Manifest::read(&mut changed.as_slice()).is_err(), "byte {position}");
+            let cut = &manifest.header()[..position];
+            assert!(Manifest::read(&mut &*cut).is_err(), "cut at {position}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Backups: everything that a store holds at one commit, as one file that can be checked and made a store again;
+//! `docs/formats/backup.md`.
+//!
+//! - [`create`]: writes one of a store that is in use. [`Prepared`]: the same in two steps, with its size known first.
+//! - [`verify`]: reads one and checks every hash. [`verify_deep`]: restores it beside, and compares.
+//! - [`restore`]: makes a new directory of one.
+//! - [`file`]: a file that gets its name when it is whole and durable.
+//!
+//! Keeps: a backup is the state after one command, of one view, whatever is written meanwhile. What is restored is equal
+//! by hash. Never: changes the store that it is taken of, or a directory that is there already.
+
+pub mod file;
+mod manifest;
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use contract::Error;
+use kernel::{Catalogue, image};
+use kv::{Store, View};
+
+pub use manifest::Manifest;
+
+use crate::error::{from_halt, from_kv};
+use crate::house::Statehouse;
+use crate::options::Options;
+use crate::shard::{Shard, keys};
+use crate::transfer::{HashingReader, HashingWriter, OnProgress, Progress, TransferError, make_or_leave_nothing};
+
+/// What was written or read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Backup {
+    /// What it says of itself.
+    pub manifest: Manifest,
+    /// Bytes of the whole file.
+    pub bytes: u64,
+    /// SHA-256 over the image alone: two stores with the same state have the same.
+    pub image_sha256: [u8; 32],
+    /// SHA-256 over everything before it.
+    pub sha256: [u8; 32],
+}
+
+/// Bytes of the two hashes at the end.
+const TRAILER_BYTES: u64 = 64;
+
+/// Writes a backup of an open store. Commands go on meanwhile; the backup is what was committed when it began.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// use statehouse::{Statehouse, backup};
+/// let house = Statehouse::open(directory.path().join("house"))?;
+/// house.cells().set("greeting", "hello")?;
+/// let mut file = Vec::new();
+/// let made = backup::create(&house, &mut file, &mut |_| {})?;
+/// assert_eq!(backup::verify(&mut file.as_slice(), &mut |_| {})?, made);
+///
+/// let elsewhere = directory.path().join("elsewhere");
+/// backup::restore(&elsewhere, &mut file.as_slice(), &mut |_| {})?;
+/// let restored = Statehouse::open(&elsewhere)?;
+/// assert_eq!(restored.cells().get("greeting")?.as_ref().and_then(|v| v.as_text()), Some("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn create(house: &Statehouse, out: &mut dyn Write, on_progress: OnProgress<'_>) -> Result<Backup, TransferError> {
+    Prepared::new(house)?.write(out, on_progress)
+}
+
+/// A backup that is about to be written: its state is chosen, and its size known.
+pub struct Prepared {
+    view: Arc<dyn View>,
+    manifest: Manifest,
+}
+
+impl Prepared {
+    /// Chooses what is committed now, and measures it by reading it once.
+    pub fn new(house: &Statehouse) -> Result<Self, TransferError> {
+        let (view, _) = house.shard.view()?;
+        let applied = crate::image::applied(&*view)?;
+        let mut sink = io::sink();
+        let mut counted = HashingWriter::new(&mut sink);
+        let rows = image::write(&*view, &keys(), &mut counted).map_err(TransferError::from_image)?;
+        let manifest = Manifest {
+            store_id: house.id(),
+            commit: applied.commit,
+            applied_index: applied.index,
+            effects_hash: applied.hash,
+            state_us: applied.stamp.wall_us,
+            made_us: house.shard.clock().wall_us(),
+            rows,
+            image_bytes: counted.bytes,
+            release: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        Ok(Self { view, manifest })
+    }
+
+    /// What it will say of itself.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// How many bytes the file will have.
+    pub fn bytes(&self) -> u64 {
+        self.manifest.header().len() as u64 + self.manifest.image_bytes + TRAILER_BYTES
+    }
+
+    /// Writes the file. Progress is in bytes.
+    pub fn write(self, out: &mut dyn Write, on_progress: OnProgress<'_>) -> Result<Backup, TransferError> {
+        let total = self.bytes();
+        let mut out = ReportingWriter { out, done: 0, total, on_progress };
+        let mut all = HashingWriter::new(&mut out);
+        self.manifest.write(&mut all)?;
+        let mut image = HashingWriter::new(&mut all);
+        let rows = image::write(&*self.view, &keys(), &mut image).map_err(TransferError::from_image)?;
+        let (image_bytes, image_sha256) = (image.bytes, image.so_far());
+        if (rows, image_bytes) != (self.manifest.rows, self.manifest.image_bytes) {
+            return Err(TransferError::damaged(
+                "a view changed while it was read twice: keep the directory, report it",
+            ));
+        }
+        all.write_all(&image_sha256)?;
+        let sha256 = all.so_far();
+        all.write_all(&sha256)?;
+        all.flush()?;
+        let bytes = all.bytes;
+        Ok(Backup { manifest: self.manifest, bytes, image_sha256, sha256 })
+    }
+}
+
+/// Reads a backup to its end and checks every hash and every number that it says of itself. Progress is in bytes.
+pub fn verify(input: &mut dyn Read, on_progress: OnProgress<'_>) -> Result<Backup, TransferError> {
+    read(input, on_progress, |image| image::read(image, |_| Ok(())).map_err(TransferError::from_image))
+}
+
+/// The same, and restores it to a new directory at `beside`, which is removed again: reads every row there, and compares
+/// the image of what was restored.
+pub fn verify_deep(input: &mut dyn Read, beside: &Path, on_progress: OnProgress<'_>) -> Result<Backup, TransferError> {
+    let backup = restore(beside, input, on_progress)?;
+    // From here on the directory is ours: it was made by this call.
+    let checked = check_restored(beside, &backup);
+    std::fs::remove_dir_all(beside)?;
+    checked.map(|()| backup)
+}
+
+/// Makes a new directory at `path` of a backup. It is refused if there is something already; if it fails, nothing of it
+/// stays. Progress is in bytes.
+pub fn restore(path: &Path, input: &mut dyn Read, on_progress: OnProgress<'_>) -> Result<Backup, TransferError> {
+    make_or_leave_nothing(path, || {
+        let mut outcome = None;
+        let created = Shard::create(path, &Options::default(), |store: &dyn Store| {
+            let restored = read(input, on_progress, |image| {
+                image::restore(image, store, &keys()).map_err(TransferError::from_image)
+            });
+            // The directory is made whole only after this, so a backup that is damaged at its end never becomes one.
+            let buckets = match &restored {
+                Ok(backup) => check_state(store, &backup.manifest),
+                Err(_) => Err(Error::from(contract::Failure::not_applied(contract::FailureKind::Corrupt, "a backup"))),
+            };
+            outcome = Some(restored);
+            buckets
+        });
+        match (outcome, created) {
+            (Some(Err(error)), _) => Err(error),
+            (_, Err(error)) => Err(error.into()),
+            (Some(Ok(backup)), Ok(())) => Ok(backup),
+            (None, Ok(())) => unreachable!("a directory is made by filling it"),
+        }
+    })
+}
+
+/// That the state in the store is the one that the manifest speaks of.
+fn check_state(store: &dyn Store, manifest: &Manifest) -> Result<kernel::Buckets, Error> {
+    let view = store.view().map_err(|error| from_kv(&error))?;
+    let applied = crate::image::applied(&*view)?;
+    if (applied.commit, applied.index, applied.hash) != (manifest.commit, manifest.applied_index, manifest.effects_hash)
+    {
+        let message = format!("the backup says commit {}, its image {}", manifest.commit, applied.commit);
+        return Err(contract::Failure::not_applied(contract::FailureKind::Corrupt, message).into());
+    }
+    let catalogue = Catalogue::load(&*view, &keys()).map_err(|halt| from_halt(&halt))?;
+    Ok(catalogue.buckets)
+}
+
+/// That a directory holds what a backup does, row by row and by hash.
+fn check_restored(path: &Path, backup: &Backup) -> Result<(), TransferError> {
+    let found = image_of_directory(path)?;
+    if found != backup.image_sha256 {
+        return Err(TransferError::damaged("what was restored is not equal to the backup: its image differs"));
+    }
+    Ok(())
+}
+
+/// SHA-256 over the image of a directory that nobody has open, as it is: nothing is replayed and nothing expires. Only
+/// of a directory that was restored or imported, and never opened since, is that everything it holds.
+pub fn image_of_directory(path: &Path) -> Result<[u8; 32], TransferError> {
+    let store = Shard::store_at_rest(path, &Options::default())?;
+    let view = store.view().map_err(|error| from_kv(&error))?;
+    let mut sink = io::sink();
+    let mut image = HashingWriter::new(&mut sink);
+    image::write(&*view, &keys(), &mut image).map_err(TransferError::from_image)?;
+    Ok(image.so_far())
+}
+
+fn read(
+    input: &mut dyn Read,
+    on_progress: OnProgress<'_>,
+    take_image: impl FnOnce(&mut dyn Read) -> Result<u64, TransferError>,
+) -> Result<Backup, TransferError> {
+    let mut input = ReportingReader { input, done: 0, total: None, on_progress };
+    let mut all = HashingReader::new(&mut input);
+    let manifest = Manifest::read(&mut all)?;
+    // The image is read through its own end mark; if it reaches further than the manifest says, something is damaged.
+    let mut limited = Read::take(&mut all, manifest.image_bytes);
+    let mut image = HashingReader::new(&mut limited);
+    let rows = take_image(&mut image)?;
+    let (image_bytes, computed) = (image.bytes, image.so_far());
+    if (rows, image_bytes) != (manifest.rows, manifest.image_bytes) {
+        let message = format!("it says {} rows, its image holds {rows}", manifest.rows);
+        return Err(TransferError::damaged(format!("the backup is damaged: {message}")));
+    }
+    let take = |all: &mut HashingReader<'_>| {
+        let mut hash = [0; 32];
+        all.read_exact(&mut hash).map_err(|error| TransferError::reading("the backup", error))?;
+        Ok::<_, TransferError>(hash)
+    };
+    let image_sha256 = take(&mut all)?;
+    let computed_all = all.so_far();
+    let sha256 = take(&mut all)?;
+    if image_sha256 != computed || sha256 != computed_all {
+        return Err(TransferError::damaged("the backup is damaged: its hash does not match its bytes"));
+    }
+    if all.read(&mut [0])? != 0 {
+        return Err(TransferError::damaged("the backup is damaged: there are bytes behind its end"));
+    }
+    let bytes = all.bytes;
+    Ok(Backup { manifest, bytes, image_sha256, sha256 })
+}
+
+/// Tells how much was written.
+struct ReportingWriter<'out, 'caller> {
+    out: &'out mut dyn Write,
+    done: u64,
+    total: u64,
+    on_progress: OnProgress<'caller>,
+}
+
+impl Write for ReportingWriter<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.done += written as u64;
+        (self.on_progress)(Progress { done: self.done, total: Some(self.total) });
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Tells how much was read.
+struct ReportingReader<'input, 'caller> {
+    input: &'input mut dyn Read,
+    done: u64,
+    total: Option<u64>,
+    on_progress: OnProgress<'caller>,
+}
+
+impl Read for ReportingReader<'_, '_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(into)?;
+        self.done += read as u64;
+        (self.on_progress)(Progress { done: self.done, total: self.total });
+        Ok(read)
+    }
+}

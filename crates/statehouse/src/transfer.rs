@@ -1,0 +1,155 @@
+//! What backups and exports have in common: how they fail, how far they are, and bytes that are hashed on their way.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use contract::{Error, Failure, FailureKind};
+use kernel::image::ImageError;
+use session::Halt;
+use sha2::{Digest, Sha256};
+
+use crate::error::{from_halt, from_kv};
+
+/// Why a backup, an export or an import did not come to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransferError {
+    /// The store refused or failed.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// The file or the stream failed.
+    #[error("the file could not be transferred: {0}")]
+    Io(#[from] io::Error),
+    /// The bytes are not what they say they are: damaged, cut short, or of a format that this release does not know.
+    #[error("{0}")]
+    Damaged(String),
+}
+
+impl TransferError {
+    pub(crate) fn damaged(message: impl Into<String>) -> Self {
+        TransferError::Damaged(message.into())
+    }
+
+    /// An error of reading: a file that ends early is damaged, everything else is the environment.
+    pub(crate) fn reading(what: &str, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Self::damaged(format!("{what} ends before its end: it was cut short")),
+            _ => TransferError::Io(error),
+        }
+    }
+
+    pub(crate) fn from_image(error: ImageError) -> Self {
+        match error {
+            ImageError::Io(error) => Self::reading("the image", error),
+            ImageError::Store(error) => TransferError::Store(from_kv(&error)),
+            ImageError::Halt(halt) => TransferError::Store(from_halt(&halt)),
+            damaged => Self::damaged(damaged.to_string()),
+        }
+    }
+
+    /// As the error of the whole library, for whoever has to answer with one.
+    pub fn into_error(self) -> Error {
+        match self {
+            TransferError::Store(error) => error,
+            TransferError::Io(error) => Failure::not_applied(FailureKind::Stopped, error.to_string()).into(),
+            TransferError::Damaged(message) => Failure::not_applied(FailureKind::Corrupt, message).into(),
+        }
+    }
+}
+
+impl From<Halt> for TransferError {
+    fn from(halt: Halt) -> Self {
+        TransferError::Store(from_halt(&halt))
+    }
+}
+
+/// How far something is. `total` is none while nobody knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is done: bytes, or whatever the call says.
+    pub done: u64,
+    /// Of so many.
+    pub total: Option<u64>,
+}
+
+/// Whoever wants to know how far something is.
+pub type OnProgress<'caller> = &'caller mut dyn FnMut(Progress);
+
+/// SHA-256 in hexadecimal.
+pub fn hex(hash: &[u8; 32]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Hashes and counts what is written through it.
+pub(crate) struct HashingWriter<'out> {
+    out: &'out mut dyn Write,
+    hash: Sha256,
+    pub(crate) bytes: u64,
+}
+
+impl<'out> HashingWriter<'out> {
+    pub(crate) fn new(out: &'out mut dyn Write) -> Self {
+        Self { out, hash: Sha256::new(), bytes: 0 }
+    }
+
+    /// The hash over everything so far.
+    pub(crate) fn so_far(&self) -> [u8; 32] {
+        self.hash.clone().finalize().into()
+    }
+}
+
+impl Write for HashingWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Hashes and counts what is read through it.
+pub(crate) struct HashingReader<'input> {
+    input: &'input mut dyn Read,
+    hash: Sha256,
+    pub(crate) bytes: u64,
+}
+
+impl<'input> HashingReader<'input> {
+    pub(crate) fn new(input: &'input mut dyn Read) -> Self {
+        Self { input, hash: Sha256::new(), bytes: 0 }
+    }
+
+    /// The hash over everything so far.
+    pub(crate) fn so_far(&self) -> [u8; 32] {
+        self.hash.clone().finalize().into()
+    }
+}
+
+impl Read for HashingReader<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(into)?;
+        self.hash.update(&into[..read]);
+        self.bytes += read as u64;
+        Ok(read)
+    }
+}
+
+/// Runs what makes a directory at `path`; if it fails, nothing of it stays.
+///
+/// A directory that was there before stays, and a whole one is never touched: only what was being made is removed.
+pub(crate) fn make_or_leave_nothing<T>(
+    path: &Path,
+    make: impl FnOnce() -> Result<T, TransferError>,
+) -> Result<T, TransferError> {
+    crate::directory::check_free(path)?;
+    let was_there = path.exists();
+    let made = make();
+    if made.is_err() {
+        crate::directory::clear_unfinished(path, !was_there)?;
+    }
+    made
+}
