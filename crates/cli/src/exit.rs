@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use hyper::StatusCode;
 use serde_json::{Value as JsonValue, json};
 
+use crate::config::ConfigError;
 use crate::output::Format;
 
 /// The exit codes.
@@ -34,6 +35,7 @@ impl From<Exit> for ExitCode {
 /// Codes whose exit code is not the one of their HTTP status.
 const BY_CODE: &[(&str, Exit)] = &[
     ("SH-1011", Exit::Conflict),
+    ("SH-1032", Exit::Other),
     ("SH-2002", Exit::Unavailable),
     ("SH-2003", Exit::Unavailable),
     ("SH-2004", Exit::Other),
@@ -52,6 +54,7 @@ const NEXT: &[(&str, &str)] = &[
     ("SH-1015", "see why: `statehouse why job NAME`"),
     ("SH-1017", "read the record again (`statehouse rec get`), then decide again"),
     ("SH-1019", "read the record again (`statehouse rec get`), then decide again"),
+    ("SH-1032", "see whether the server is of another version: `statehouse version`"),
     ("SH-2001", "try again in a second"),
     ("SH-2005", "stop the other process, or talk to it with --url"),
     ("SH-3003", "read on from there: `statehouse run tail RUN`"),
@@ -169,9 +172,12 @@ impl fmt::Display for Failure {
 
 impl From<Box<dyn std::error::Error>> for Failure {
     fn from(error: Box<dyn std::error::Error>) -> Self {
-        match error.downcast::<statehouse::Error>() {
-            Ok(error) => Failure::from(*error),
-            Err(error) => Failure::other(error.to_string()),
+        if let Some(error) = error.downcast_ref::<statehouse::Error>() {
+            return Failure::from(error.clone());
+        }
+        match error.downcast_ref::<ConfigError>() {
+            Some(error) => Failure::usage(error.to_string()).next("see `statehouse config show --origins`"),
+            None => Failure::other(error.to_string()),
         }
     }
 }

@@ -5,13 +5,18 @@
 //! Never: asks a question unless a person is there to answer it.
 
 mod attempt;
+mod bench;
 mod branch;
 mod cell;
+mod check;
+mod checks;
 mod completions;
 pub(crate) mod config;
+mod config_command;
 mod connection;
 mod contexts;
 mod ctx;
+mod doctor;
 mod exit;
 mod expecting;
 mod following;
@@ -26,9 +31,11 @@ mod run;
 mod serve;
 mod session;
 mod spaces;
+mod status;
 mod table;
 mod txn;
 mod watch;
+mod why;
 
 use std::process::ExitCode;
 
@@ -68,6 +75,12 @@ enum Command {
     Branch(branch::Branch),
     Space(spaces::Space),
     Ctx(ctx::Ctx),
+    Why(why::Why),
+    Status(status::Status),
+    Config(config_command::Config),
+    Doctor(doctor::Doctor),
+    Check(check::Check),
+    Bench(bench::Bench),
     Completions(completions::Completions),
     Version(completions::Version),
     Info(completions::Info),
@@ -101,9 +114,74 @@ impl Command {
             Command::Branch(branch) => branch.run(output),
             Command::Space(space) => space.run(output),
             Command::Ctx(ctx) => ctx.run(output),
+            Command::Why(why) => why.run(output),
+            Command::Status(status) => status.run(output),
+            Command::Config(config) => config.run(output),
+            Command::Doctor(doctor) => doctor.run(output),
+            Command::Check(check) => check.run(output),
+            Command::Bench(bench) => bench.run(output),
             Command::Completions(completions) => completions.run(output),
             Command::Version(version) => version.run(output),
             Command::Info(info) => info.run(output),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory};
+
+    use super::Arguments;
+
+    fn each(command: &Command, path: &str, visit: &mut dyn FnMut(&Command, &str)) {
+        visit(command, path);
+        for verb in command.get_subcommands() {
+            each(verb, &format!("{path} {}", verb.get_name()), visit);
+        }
+    }
+
+    #[test]
+    fn the_tree_makes_sense() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_has_two_examples_of_its_own_command() {
+        let mut visited = 0;
+        each(&Arguments::command(), "statehouse", &mut |command, path| {
+            let help = command.clone().render_long_help().to_string();
+            let noun = path.split(' ').nth(1).unwrap_or_default();
+            let (_, after) = help.split_once("Examples:\n").unwrap_or_else(|| panic!("{path} --help has no examples"));
+            let examples: Vec<_> = after.lines().take_while(|line| line.starts_with("  ")).collect();
+            let with = |text: &str| examples.iter().filter(|line| line.contains(text)).count();
+            // The second may be of another noun: a branch is made, then used.
+            assert!(with("statehouse ") >= 2, "{path} --help has fewer than two examples");
+            assert!(with(&format!("statehouse {noun}")) >= 1, "{path} --help shows other commands only");
+            visited += 1;
+        });
+        assert!(visited > 60, "only {visited} commands were looked at");
+    }
+
+    #[test]
+    fn a_flag_for_all_verbs_shares_its_id_with_no_argument() {
+        let tree = Arguments::command();
+        let mut global = Vec::new();
+        each(&tree, "statehouse", &mut |command, _| {
+            global.extend(
+                command
+                    .get_arguments()
+                    .filter(|argument| argument.is_global_set())
+                    .map(|argument| argument.get_id().clone()),
+            );
+        });
+        each(&tree, "statehouse", &mut |command, path| {
+            for argument in command.get_arguments().filter(|argument| !argument.is_global_set()) {
+                assert!(
+                    !global.contains(argument.get_id()),
+                    "{path}: {} is also a flag for all verbs",
+                    argument.get_id()
+                );
+            }
+        });
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Reach {
     /// A directory to open instead of asking a server; also STATEHOUSE_DATA.
     #[arg(id = "where-data", long = "data", global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// A context of `statehouse ctx`.
+    /// A context of `statehouse ctx`; also STATEHOUSE_CONTEXT.
     #[arg(id = "where-context", long = "context", global = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
     /// The space; `default` if left out.
@@ -110,8 +110,8 @@ impl Reach {
             (None, None) => {}
         }
         let contexts = Contexts::read(environment)?;
-        let target = match &self.context {
-            Some(name) => Some(contexts.find(name)?),
+        let target = match self.context.clone().or_else(|| said("STATEHOUSE_CONTEXT")) {
+            Some(name) => Some(contexts.find(&name)?),
             None => contexts.current()?,
         };
         Ok(target.unwrap_or_else(|| Target::Url(DEFAULT_URL.to_owned())))

@@ -19,8 +19,8 @@ pub(crate) struct Type {
 }
 
 const TYPES: &[Column] = &[
-    plain("PREFIX", "prefix").as_raw(),
-    plain("TYPE", "name"),
+    plain("TYPE", "name").as_raw(),
+    column("PREFIXES", "prefixes", Style::Value),
     column("LEASE", "lease_ms", Style::Millis),
     plain("ATTEMPTS", "attempts_max"),
     plain("STATE FIELD", "state_field"),
@@ -38,7 +38,10 @@ impl Type {
             return output.list(&found, "types", TYPES);
         };
         let types = found["types"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        match types.into_iter().find(|declared| declared["prefix"] == prefix.as_str()) {
+        match types
+            .into_iter()
+            .find(|declared| declared["prefixes"].as_array().into_iter().flatten().any(|one| one == prefix.as_str()))
+        {
             Some(declared) => output.card(&declared, TYPES),
             None => Err(Failure::new(Exit::NotFound, format!("no type is declared for the prefix {prefix:?}"))
                 .next("see which are: `statehouse rec type`")),

@@ -97,7 +97,7 @@ enum Verb {
         #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "follow")]
         time: Option<Duration>,
     },
-    /// List runs, those with the newest events first.
+    /// List runs, those first that have been quiet longest.
     ///
     /// Examples:
     ///   statehouse run ls --status RUNNING
@@ -126,7 +126,7 @@ enum Verb {
         /// The run.
         run: String,
     },
-    /// Make a run that begins with another's events, up to a sequence.
+    /// Make a run that begins with another's events, up to a sequence. It is in the same group.
     ///
     /// Examples:
     ///   statehouse run fork order-7 12 order-7-again
@@ -202,6 +202,8 @@ const STEP: &[Column] = &[
     column("ERROR", "error.message", Style::Value),
 ];
 
+const FORKED: &[Column] = &[plain("RUN", "runId").as_raw(), plain("GROUP", "group"), plain("SEQUENCE", "lastEventSeq")];
+
 const LAST: &[Column] = &[plain("RUN", "runId"), plain("SEQUENCE", "lastEventSeq").as_raw()];
 
 /// Events of one page.
@@ -254,8 +256,10 @@ impl Verb {
             }
             Verb::Verify { run } => verify(connection, output, run).await,
             Verb::Fork { run, at, new } => {
-                let forked = connection.ask(Call::post(part(run, "fork"), json!({ "at": at, "as": new }))).await?;
-                output.one(&forked, LAST)
+                let mut forked = connection.ask(Call::post(part(run, "fork"), json!({ "at": at, "as": new }))).await?;
+                // It stands in the group of the run that it was made of.
+                forked["group"] = connection.group().unwrap_or(run).into();
+                output.one(&forked, FORKED)
             }
             Verb::Close { run } => last(connection, output, run, "close").await,
             Verb::Archive { run, sure } => {

@@ -5,7 +5,7 @@ use hyper::Method;
 use serde_json::json;
 
 use crate::connection::{Call, Connection};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::reach::Reach;
 use crate::repeating::{Listing, Sure};
@@ -103,7 +103,11 @@ impl Verb {
             }
             Verb::Kill { session, sure } => {
                 sure.or_ask(&format!("end session {session} and give back what it holds"))?;
-                connection.ask(Call::new(Method::DELETE, format!("{SESSIONS}/{session}"))).await?;
+                let ended = connection.ask(Call::new(Method::DELETE, format!("{SESSIONS}/{session}"))).await?;
+                if ended["ended"] != true {
+                    return Err(Failure::new(Exit::NotFound, format!("there is no session {session}"))
+                        .next("list the sessions: `statehouse session ls`"));
+                }
                 let ended = json!({ "session": session, "ended": true });
                 output.one(&ended, &[plain("SESSION", "session").as_raw(), plain("ENDED", "ended")])
             }

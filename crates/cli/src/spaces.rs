@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use hyper::Method;
-use serde_json::{Map, Value as JsonValue, json};
+use serde_json::{Value as JsonValue, json};
 
 use crate::connection::{Call, Connection, path};
 use crate::exit::Failure;
@@ -72,7 +72,7 @@ const SPACES: &str = "/v1/spaces";
 
 const NAMED: &[Column] = &[plain("SPACE", "name").as_raw()];
 
-const RETENTION: &[Column] = &[plain("VERSIONS", "versions_max").as_raw(), column("AGE", "age_ms_max", Style::Millis)];
+const RETENTION: &[Column] = &[plain("VERSIONS", "versions").as_raw(), column("AGE", "age_ms", Style::Millis)];
 
 impl Space {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
@@ -96,14 +96,18 @@ impl Verb {
             }
             Verb::Retention { name, versions, age } => {
                 let place = format!("{}/retention", path(SPACES, name));
-                let mut body = Map::new();
-                body.extend(versions.map(|versions| ("versions_max".to_owned(), versions.into())));
-                body.extend(age.map(|age| ("age_max".to_owned(), format!("{}ms", age.as_millis()).into())));
-                let call = match body.is_empty() {
-                    true => Call::get(place),
-                    false => Call::new(Method::PUT, place).body(body.into()),
-                };
-                output.one(&connection.ask(call).await?, RETENTION)
+                let mut kept = connection.ask(Call::get(place.clone())).await?;
+                if versions.is_some() || age.is_some() {
+                    // What is left out is meant to stay as it is; the API would take the bound away.
+                    if let Some(versions) = versions {
+                        kept["versions"] = (*versions).into();
+                    }
+                    if let Some(age) = age {
+                        kept["age_ms"] = u64::try_from(age.as_millis()).unwrap_or(u64::MAX).into();
+                    }
+                    connection.ask(Call::new(Method::PUT, place).body(kept.clone())).await?;
+                }
+                output.one(&kept, RETENTION)
             }
         }
     }

@@ -21,8 +21,6 @@ pub(crate) enum Style {
     Ago,
     /// A number of ms.
     Millis,
-    /// A number of bytes.
-    Bytes,
 }
 
 /// A column.
@@ -62,7 +60,6 @@ impl Column {
             (_, JsonValue::Null) => "-".to_owned(),
             (Style::Ago, JsonValue::String(time)) => ago(time),
             (Style::Millis, JsonValue::Number(ms)) => millis(ms.as_u64().unwrap_or(0)),
-            (Style::Bytes, JsonValue::Number(bytes)) => size(bytes.as_u64().unwrap_or(0)),
             (Style::Value, found) => return shortened(&one_line(&value_text(found))),
             (_, JsonValue::String(text)) => text.clone(),
             (_, other) => other.to_string(),

@@ -8,14 +8,14 @@ use serde_json::Value as JsonValue;
 
 use crate::exit::Failure;
 use crate::following::{COLUMNS, Follow};
-use crate::output::Output;
+use crate::output::{Format, Output};
 use crate::reach::Reach;
 use crate::table::value_text;
 
 /// Follow what changes by a prefix of names: cells, records, runs and messages.
 ///
 /// With --exec a shell runs the command once for each change, one after the other. It gets the change as JSON on stdin, and as
-/// STATEHOUSE_CHANGE_KIND, _REASON, _NAME, _VERSION and _COMMIT. When it fails, watching ends with its failure, and the commit
+/// CHANGE_KIND, CHANGE_REASON, CHANGE_NAME, CHANGE_VERSION and CHANGE_COMMIT. When it fails, watching ends with its failure, and the commit
 /// to go on from.
 ///
 /// Examples:
@@ -41,14 +41,15 @@ impl Watch {
         self.reach.run(async |connection| {
             let each = |change: &JsonValue| {
                 output.row(change, COLUMNS)?;
-                self.exec.as_ref().map_or(Ok(()), |command| execute(command, change))
+                self.exec.as_ref().map_or(Ok(()), |command| execute(command, change, output.format == Format::Table))
             };
             self.follow.changes(connection, &self.prefix, None, each).await
         })
     }
 }
 
-fn execute(command: &str, change: &JsonValue) -> Result<(), Failure> {
+/// Runs the command. What it prints goes to stderr, unless it may stand beside results.
+fn execute(command: &str, change: &JsonValue, beside_results: bool) -> Result<(), Failure> {
     let commit = change["commit"].as_u64().unwrap_or(0);
     let failed = |why: String| {
         Failure::other(format!("the command for commit {commit} {why}"))
@@ -56,12 +57,15 @@ fn execute(command: &str, change: &JsonValue) -> Result<(), Failure> {
     };
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::piped());
+    if !beside_results {
+        shell.stdout(std::io::stderr());
+    }
     for (variable, member) in [
-        ("STATEHOUSE_CHANGE_KIND", "kind"),
-        ("STATEHOUSE_CHANGE_REASON", "reason"),
-        ("STATEHOUSE_CHANGE_NAME", "name"),
-        ("STATEHOUSE_CHANGE_VERSION", "version"),
-        ("STATEHOUSE_CHANGE_COMMIT", "commit"),
+        ("CHANGE_KIND", "kind"),
+        ("CHANGE_REASON", "reason"),
+        ("CHANGE_NAME", "name"),
+        ("CHANGE_VERSION", "version"),
+        ("CHANGE_COMMIT", "commit"),
     ] {
         if !change[member].is_null() {
             shell.env(variable, value_text(&change[member]));

@@ -10,7 +10,7 @@
 //! - [`sessions`]: what ends with a session, and the machines that users bring.
 //! - [`tally`]: what was done, as numbers for whoever watches.
 //! - [`trim`]: the bounded walk over what retention has given up.
-//! - [`image`]: the whole state as a stream, and back.
+//! - [`image`]: the whole state as a stream, and back. [`portable`]: the same as things with names.
 //!
 //! Keeps: K1 to K7 of `ARCHITECTURE.md`. Never: reads a clock, draws a random number, iterates in hash order, does
 //! I/O or waits. `clippy.toml` of this crate bans the types.
@@ -32,6 +32,7 @@ pub mod kernel;
 pub mod keys;
 pub mod machine;
 pub mod place;
+pub mod portable;
 mod readable;
 pub mod records;
 pub mod runs;

@@ -26,7 +26,7 @@ use crate::{Server, json, streamed};
 pub const BACKUPS_RUNNING_MAX: usize = 1;
 
 /// Says at which commit a backup or an export is, before its first byte.
-const COMMIT_HEADER: HeaderName = HeaderName::from_static("statehouse-commit");
+pub(crate) const COMMIT_HEADER: HeaderName = HeaderName::from_static("statehouse-commit");
 
 /// What is known of backups since the server was started.
 #[derive(Clone)]

@@ -7,11 +7,11 @@
 //! - [`transactions`]: operations of any contract in one commit. [`catalogue`]: spaces, branches, types, limits.
 //! - [`stream`]: what follows, as server-sent events.
 //! - [`machines`]: commands to machines that users bring.
-//! - [`backup`]: everything as one file. [`streamed`]: answers that are written while they are sent.
+//! - [`health`]: whether it lives and is ready. `status`: how it is doing, in one screen. [`metrics`]: the same as numbers.
+//! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers that are written while they are sent.
 //! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
 //!   [`serving`]: from the start to the stop. [`limits`]: every bound by name. [`load`]: what is used of them. [`memory`] and
 //!   [`descriptors`]: what the process may take.
-//! - [`health`]: whether it lives, is ready, and how it is doing.
 //!
 //! Keeps: nothing of its own; whatever is answered is what the contracts answer. Writes are awaited and reads of one thing
 //! done at once; calls that read much run on threads that may wait.
@@ -26,6 +26,7 @@ pub mod changes;
 pub mod claims;
 mod connections;
 pub mod descriptors;
+pub mod export;
 mod guarded;
 pub mod health;
 mod json;
@@ -34,6 +35,7 @@ pub mod load;
 pub mod machines;
 mod members;
 pub mod memory;
+pub mod metrics;
 mod place;
 pub mod problem;
 pub mod records;
@@ -41,6 +43,7 @@ pub mod runs;
 mod scan;
 pub mod serving;
 pub mod sessions;
+mod status;
 pub mod stream;
 pub mod streamed;
 pub mod transactions;
@@ -70,6 +73,8 @@ pub struct Server {
     backups: backup::Backups,
     limits: Arc<ServerLimits>,
     load: Arc<Load>,
+    metrics: metrics::Metrics,
+    exports: export::Exports,
 }
 
 impl Server {
@@ -84,7 +89,14 @@ impl Server {
             backups: backup::Backups::default(),
             load: Arc::new(Load::new(&limits)),
             limits: Arc::new(limits),
+            metrics: metrics::Metrics::default(),
+            exports: export::Exports::default(),
         }
+    }
+
+    /// What is known of backups.
+    pub fn backups(&self) -> &backup::Backups {
+        &self.backups
     }
 
     /// The same with other limits.
@@ -97,11 +109,6 @@ impl Server {
     /// What is used of its limits.
     pub fn load(&self) -> &Load {
         &self.load
-    }
-
-    /// What is known of backups.
-    pub fn backups(&self) -> &backup::Backups {
-        &self.backups
     }
 
     /// Runs a call of the store where it may wait.
@@ -117,6 +124,7 @@ impl Server {
 
 /// All routes.
 pub fn router(server: Server) -> Router {
+    let counting = server.metrics.layer();
     Router::new()
         .merge(cells::routes())
         .merge(records::routes())
@@ -128,10 +136,14 @@ pub fn router(server: Server) -> Router {
         .merge(transactions::routes())
         .merge(catalogue::routes())
         .merge(backup::routes())
+        .merge(export::routes())
         .merge(health::routes())
+        .merge(status::routes())
+        .merge(metrics::routes())
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
         // Bodies come here whole, and within the limits of whoever serves; see `admission`.
         .layer(DefaultBodyLimit::disable())
+        .layer(counting)
         .with_state(server)
 }

@@ -6,6 +6,7 @@ use contract::{Error, FailureKind, Outcome, Rejection};
 use serde_json::{Map, Value as JsonValue, json};
 
 use crate::members::members;
+use crate::metrics::ProblemCode;
 
 /// A refusal.
 #[derive(Debug)]
@@ -112,6 +113,7 @@ impl IntoResponse for Problem {
         body.insert("detail".into(), self.detail.into());
         let body = JsonValue::Object(body).to_string();
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+        response.extensions_mut().insert(ProblemCode(self.code));
         if self.status == StatusCode::TOO_MANY_REQUESTS || self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
         }

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use statehouse::{Statehouse, backup};
+use statehouse::{Statehouse, backup, export, import};
 use tokio::sync::oneshot;
 
 /// A server over a directory of its own; it stops when this is dropped.
@@ -137,4 +137,24 @@ fn a_second_backup_is_refused_by_name_until_the_first_is_over() {
         assert!(Instant::now() < deadline, "a client that has gone holds up nobody");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn an_export_is_streamed_whole_for_all_spaces_or_one() {
+    let served = served();
+    served.house.cells().set("here", "x".repeat(600_000)).expect("written");
+    served.house.create_space("shop").expect("a space").cells().set("there", 1).expect("written");
+    let mut expected = Vec::new();
+    export::write(&served.house, None, &mut expected, &mut |_| {}).expect("exported");
+    let (head, body) = get(served.address, "/v1/export");
+    assert!(head.starts_with("http/1.1 200") && head.contains("content-type: application/jsonl"), "{head}");
+    assert!(body == expected, "the same lines as the library's");
+    let path = served.folder.path().join("imported");
+    import::read(&path, &mut body.as_slice(), &mut |_| {}).expect("imported");
+
+    let (_, shop) = get(served.address, "/v1/export?space=shop");
+    let shop = String::from_utf8(shop).expect("text");
+    assert!(shop.contains("\"there\"") && !shop.contains("\"here\""), "{shop}");
+    let (head, body) = get(served.address, "/v1/export?space=nowhere");
+    assert!(head.starts_with("http/1.1 404"), "{head} {}", String::from_utf8_lossy(&body));
 }

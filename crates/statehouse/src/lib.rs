@@ -24,8 +24,9 @@
 //! - [`Group`]: what is stored and committed together; [`Transaction`] on it.
 //! - [`Changes`]: what every command changed, followed by a cursor; [`Watch`]: a list of cells, then what changes.
 //! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
-//! - [`counters`]: what was done and what is there, as numbers.
 //! - [`backup`]: everything as one file, checked, and made a store again.
+//! - [`export`], [`import`]: everything as lines of JSON, and a new store made of them.
+//! - [`counters`]: what was done and what is there, as numbers.
 //! - [`seed`]: the state primitive's commands and outputs.
 //!
 //! Every call says no by [`Error`]: a rejection is an answer, a failure is the environment.
@@ -46,10 +47,12 @@ pub mod counters;
 mod directory;
 mod disk;
 mod error;
+pub mod export;
 mod group;
 mod house;
 mod image;
 mod imager;
+pub mod import;
 mod options;
 mod pending;
 mod proposer;

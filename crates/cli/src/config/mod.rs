@@ -32,6 +32,13 @@ pub(crate) enum Origin {
     Flag(&'static str),
 }
 
+impl Origin {
+    /// Whether somebody said it.
+    pub(crate) fn is_said(&self) -> bool {
+        *self != Self::Default
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

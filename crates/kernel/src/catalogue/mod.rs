@@ -3,6 +3,7 @@
 //! Touches: the catalogue rows. Keeps: K6 (numbers of spaces and branches are never given out twice) and that
 //! everything which decides what a command does is state, changed only by a [`CatalogueChange`] in the journal.
 
+pub mod assemble;
 mod change;
 mod rows;
 pub mod types;

@@ -30,6 +30,11 @@ pub(crate) fn begin(state: &mut Staging, keys: &Keys) {
     put_floor(state, keys, 0);
 }
 
+/// The feed of a shard that begins after a commit, without what changed up to it.
+pub(crate) fn begin_after(state: &mut Staging, keys: &Keys, commit: u64) {
+    put_floor(state, keys, commit);
+}
+
 /// Up to which commit changes are not kept. A shard from before there was a feed has none of what was applied.
 pub(super) fn floor(view: &dyn View, keys: &Keys, applied: &Applied) -> Result<u64, Halt> {
     match view.get(&keys.changes_floor())? {

@@ -19,7 +19,7 @@ use session::{Halt, Stamp};
 use crate::keys::Keys;
 use crate::tally::Tally;
 use low_end::LowEnd;
-pub(crate) use low_end::begin;
+pub(crate) use low_end::{begin, begin_after};
 pub use read::{CHANGES_LOOKED_AT_MAX, Filter, InGroup, changes_after};
 use row::RowWriter;
 

@@ -1,10 +1,10 @@
 //! Keys of sessions, of what they own, and of users' machines.
 
-use kv::Key;
+use kv::{Key, KeyRange};
 use session::SessionKeys;
 
 use super::records::OwnedId;
-use super::{Keys, Kind, ShardKind, ThingId, push_group, push_name, take_group_and_name, take_name};
+use super::{GENERATION_BYTES, Keys, Kind, ShardKind, ThingId, push_group, push_name, take_group_and_name, take_name};
 
 const CLAIM: u8 = 1;
 const LIFE: u8 = 2;
@@ -102,6 +102,16 @@ impl Keys {
         key
     }
 
+    /// What comes in front of everything that any session owns.
+    pub fn all_owned(&self) -> Key {
+        self.shard_row(ShardKind::Owned)
+    }
+
+    /// The state of all users' machines in a bucket.
+    pub fn hosted_of_bucket(&self, bucket: u16) -> KeyRange {
+        KeyRange::prefix(&self.bucket_prefix(Kind::Hosted, bucket))
+    }
+
     /// What comes behind the prefix of a due index for a session that has ended.
     pub fn due_session_suffix(at_us: u64, session: u64) -> Key {
         let mut key = Key::from(at_us.to_be_bytes());
@@ -109,6 +119,16 @@ impl Keys {
         key.extend_from_slice(&session.to_be_bytes());
         key
     }
+}
+
+/// Reads a key of a user's machine: the space, the machine, the group, and the machine's own key.
+pub fn read_hosted_key(key: &[u8]) -> Option<(u32, u16, String, &[u8])> {
+    // Generation, bucket, kind.
+    let rest = key.get(GENERATION_BYTES + 2 + 1..)?;
+    let (space, rest) = rest.split_first_chunk()?;
+    let (machine, rest) = rest.split_first_chunk()?;
+    let (group, own) = take_name(rest)?;
+    Some((u32::from_be_bytes(*space), u16::from_be_bytes(*machine), group, own))
 }
 
 /// Reads what comes behind [`Keys::owned_prefix`]: the bucket, and what is owned there.
@@ -159,6 +179,8 @@ mod tests {
         let found = Owned::Member { space: 1, machine: 256, group: "g".into() };
         assert_eq!(read_owned_suffix(&member[prefix.len()..]), Some((5, found)));
         assert_eq!(hex(&keys.hosted(&hosted)), "0000000100050e000000010100670000");
+        let own = [&*keys.hosted(&hosted), b"own"].concat();
+        assert_eq!(read_hosted_key(&own), Some((1, 256, "g".into(), b"own".as_slice())));
         assert_eq!(hex(&Keys::due_session_suffix(1, 258)), "0000000000000001050000000000000102");
         assert_eq!(hex(&keys.catalogue_machine(256)), "00000001ffff00000a0100");
     }

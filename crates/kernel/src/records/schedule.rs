@@ -74,6 +74,11 @@ impl Windows {
         self.noted.clear();
     }
 
+    /// Forgets everything, because the store was changed behind its back.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
     /// The command is done: what it noted holds.
     pub(crate) fn settle(&mut self) {
         for (index, entry, added) in self.noted.drain(..) {

@@ -76,19 +76,36 @@ pub(crate) fn send(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Sen
     let commit = applying.call.commit;
     let stored =
         Stored { space: source.space, branch: source.branch, source: source.group.unwrap_or(source.name), send: *send };
+    let due_us = send.at_us.unwrap_or(now_us);
+    let publish_now = matches!(send.target, Target::Topic { .. }) && due_us <= now_us;
+    let due_us = (!publish_now).then_some(due_us.max(now_us));
+    put_waiting(applying, source.bucket, due_us, commit, ordinal, &stored);
+    Ok(())
+}
+
+/// Puts a message among those that wait: for their time, or to be published.
+pub(crate) fn put_waiting(
+    applying: &mut Applying<'_>,
+    bucket: u16,
+    due_us: Option<u64>,
+    commit: u64,
+    ordinal: u32,
+    stored: &Stored<'_>,
+) {
     let mut writer = Writer::new();
     stored.encode(&mut writer);
-    let due_us = send.at_us.unwrap_or(now_us);
-    if matches!(send.target, Target::Topic { .. }) && due_us <= now_us {
-        let key = applying.keys.publish(source.bucket, commit, ordinal);
-        applying.state.put(key, writer.as_slice());
-        applying.folded.count_messages(0, 1);
-    } else {
-        applying.folded.count_messages(1, 0);
-        let suffix = Keys::due_send_suffix(due_us.max(now_us), commit, ordinal);
-        applying.change_due(DueClock::Wall, source.bucket, suffix, writer.as_slice(), true);
+    match due_us {
+        None => {
+            let key = applying.keys.publish(bucket, commit, ordinal);
+            applying.state.put(key, writer.as_slice());
+            applying.folded.count_messages(0, 1);
+        }
+        Some(due_us) => {
+            applying.folded.count_messages(1, 0);
+            let suffix = Keys::due_send_suffix(due_us, commit, ordinal);
+            applying.change_due(DueClock::Wall, bucket, suffix, writer.as_slice(), true);
+        }
     }
-    Ok(())
 }
 
 /// A message is due: applies its transaction, or lets it be published.

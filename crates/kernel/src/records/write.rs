@@ -5,7 +5,7 @@
 //! and R5 (every index says what the record says).
 
 use contract::records::types::{ReadyOrder, StateKind};
-use kv::Bytes;
+use kv::{Bytes, Writer};
 use session::Halt;
 
 use super::index;
@@ -175,9 +175,7 @@ pub(crate) fn forget(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Ro
     let numbers = row.numbers;
     let raised = Floor { version: floor.version.max(numbers.version), attempt: floor.attempt.max(numbers.attempt) };
     let key = applying.keys.record_floor(record.bucket);
-    applying.state.put_encoded(key, |writer| {
-        writer.u8(FLOOR_FORMAT).u64(raised.version).u64(raised.attempt);
-    });
+    applying.state.put_encoded(key, |writer| raised.encode(writer));
     applying.delete_due(DueClock::Wall, numbers.expires_entry_us, DueOf::Expiry, record);
     let key = applying.keys.record(record);
     applying.state.delete(key);
@@ -195,12 +193,32 @@ pub(crate) fn erase(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row
 
 const FLOOR_FORMAT: u8 = 1;
 
+impl Floor {
+    pub(crate) fn encode(self, writer: &mut Writer) {
+        writer.u8(FLOOR_FORMAT).u64(self.version).u64(self.attempt);
+    }
+}
+
+/// Puts a record that is whole, with everything that follows from its row. There is no such record yet.
+pub(crate) fn put_whole(applying: &mut Applying<'_>, record: &ThingId<'_>, row: Row<'_>) -> Result<(), Halt> {
+    count(applying, record, &row, 1);
+    // Its entries among what is due are made where they belong, wherever they stood.
+    let mut row = row;
+    (row.numbers.lease_entry_us, row.numbers.expires_entry_us) = (0, 0);
+    rewrite(applying, record, &Row::fresh(0, 0), row)
+}
+
 fn read_floor(applying: &Applying<'_>, bucket: u16) -> Result<Floor, Halt> {
-    let Some(row) = applying.state.get(&applying.keys.record_floor(bucket))? else {
-        return Ok(Floor::default());
-    };
+    match applying.state.get(&applying.keys.record_floor(bucket))? {
+        None => Ok(Floor::default()),
+        Some(row) => decode_floor(&row),
+    }
+}
+
+/// Reads the floor of a bucket.
+pub(crate) fn decode_floor(row: &[u8]) -> Result<Floor, Halt> {
     let read = || {
-        let mut reader = kv::Reader::new(&row);
+        let mut reader = kv::Reader::new(row);
         reader.format(FLOOR_FORMAT)?;
         let floor = Floor { version: reader.u64()?, attempt: reader.u64()? };
         reader.end().map(|()| floor)

@@ -59,6 +59,15 @@ pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Ap
     after.last_event_us = stamp.wall_us;
     after.commit = applying.call.commit;
     let row = EventRow { persisted_us: stamp.wall_us, commit: applying.call.commit, prev_seq: last, event: *event };
+    write_event(applying, run, seq, &row);
+    project::apply(applying, run, &mut after, event)?;
+    store_head(applying, run, before.as_ref(), after, Reason::Written);
+    Ok(Ok(OpOutcome::Appended { seq, idempotent: false, payload_mismatch: false }))
+}
+
+/// Writes an event, with the rows by which its key and its id are known.
+pub(crate) fn write_event(applying: &mut Applying<'_>, run: &ThingId<'_>, seq: u64, row: &EventRow<'_>) {
+    let event = &row.event;
     let key = applying.keys.run_event(run, seq);
     applying.state.put_encoded(key, |writer| row.encode(writer));
     let known = Known { seq, digest: digest(event) };
@@ -68,9 +77,6 @@ pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Ap
         let key = applying.keys.run_event_id(run, event_id);
         applying.state.put_encoded(key, |writer| known.encode(writer));
     }
-    project::apply(applying, run, &mut after, event)?;
-    store_head(applying, run, before.as_ref(), after, Reason::Written);
-    Ok(Ok(OpOutcome::Appended { seq, idempotent: false, payload_mismatch: false }))
 }
 
 /// The head of a run, if there is or was such a run.

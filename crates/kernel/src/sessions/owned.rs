@@ -46,9 +46,13 @@ pub(crate) fn update(applying: &mut Applying<'_>, record: &ThingId<'_>, before: 
 /// A session has ended: what it owns is to be given back from now on.
 pub(crate) fn begin_to_give_back(applying: &mut Applying<'_>, event: &SessionEvent<'_>) {
     if event.owned {
-        let suffix = Keys::due_session_suffix(event.stamp.cluster_us, event.session);
-        applying.change_due(DueClock::Cluster, FIRST_BUCKET, suffix, b"", true);
+        put_ended(applying, event.stamp.cluster_us, event.session);
     }
+}
+
+/// The ticks are to give back what a session owns that has ended then.
+pub(crate) fn put_ended(applying: &mut Applying<'_>, at_us: u64, session: u64) {
+    applying.change_due(DueClock::Cluster, FIRST_BUCKET, Keys::due_session_suffix(at_us, session), b"", true);
 }
 
 /// Where the due entry stands: a session is in no bucket.

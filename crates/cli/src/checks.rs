@@ -1,0 +1,128 @@
+//! What is looked at to say whether a store is well. `check` and `status` ask the same questions.
+//!
+//! Keeps: every answer names what was measured, the bound, and one thing that can safely be done.
+
+use serde_json::{Value as JsonValue, json};
+
+use crate::connection::{Call, Connection};
+use crate::exit::Failure;
+use crate::table::{millis, size};
+
+/// How far the server's clock may be from ours, ms. Its answers say whole seconds.
+const CLOCK_MS_MAX: u64 = 3_000;
+/// How much of the disk should be free, if the server does not say its own bound.
+const FREE_BYTES_MIN: u64 = 1 << 30;
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Checked {
+    pub(crate) name: &'static str,
+    pub(crate) ok: bool,
+    /// What was found, with its numbers.
+    pub(crate) said: String,
+    /// What was measured, for programs.
+    pub(crate) value: f64,
+    pub(crate) unit: &'static str,
+    /// What can be done.
+    pub(crate) next: Option<String>,
+}
+
+impl Checked {
+    pub(crate) fn new(name: &'static str, ok: bool, said: impl Into<String>) -> Self {
+        Self { name, ok, said: said.into(), value: if ok { 1.0 } else { 0.0 }, unit: "bool", next: None }
+    }
+
+    pub(crate) fn measured(mut self, value: f64, unit: &'static str) -> Self {
+        (self.value, self.unit) = (value, unit);
+        self
+    }
+
+    pub(crate) fn next(mut self, next: &str) -> Self {
+        self.next = (!self.ok).then(|| next.to_owned());
+        self
+    }
+
+    pub(crate) fn to_json(&self) -> JsonValue {
+        json!({ "check": self.name, "ok": self.ok, "detail": self.said, "value": self.value, "unit": self.unit, "next": self.next })
+    }
+}
+
+/// It answers, it is ready, and nothing that it verified differs.
+pub(crate) async fn health(connection: &Connection) -> Result<Vec<Checked>, Failure> {
+    let alive = connection.exchange(Call::get("/livez")).await?.status.is_success();
+    let reply = connection.exchange(Call::get("/readyz")).await?;
+    let ready = reply.status.is_success();
+    let why = reply.json().ok().and_then(|said| said["detail"].as_str().map(str::to_owned));
+    let status = connection.ask(Call::get("/status")).await?;
+    let differing = status["run_differences"].as_u64().unwrap_or(0);
+    let said = if ready { "it takes reads and writes".to_owned() } else { why.unwrap_or("it is not ready".to_owned()) };
+    Ok(vec![
+        Checked::new("alive", alive, if alive { "it answers" } else { "it says that it cannot go on" })
+            .next("restart it, and look at its log"),
+        Checked::new("ready", ready, said).next("wait for it; its log says what it does"),
+        Checked::new("projections", differing == 0, format!("{differing} projections differ from their events, 0 may"))
+            .measured(number(differing), "projections")
+            .next("keep the directory and report it: this is a defect"),
+    ])
+}
+
+/// There is room on the disk.
+pub(crate) async fn disk(connection: &Connection) -> Result<Vec<Checked>, Failure> {
+    let status = connection.ask(Call::get("/status")).await?;
+    let used = status["journal_bytes"].as_u64().unwrap_or(0) + status["store_bytes"].as_u64().unwrap_or(0);
+    let used_said = Checked::new("used", true, format!("journal and store have {}", size(used)));
+    let mut checked = vec![used_said.measured(number(used), "bytes")];
+    if let Some(free) = status["disk_free_bytes"].as_u64() {
+        let bound = status["disk_low_bytes"].as_u64().unwrap_or(FREE_BYTES_MIN);
+        checked.push(
+            Checked::new("free", free > bound, format!("{} are free, writes stop at {}", size(free), size(bound)))
+                .measured(number(free), "bytes")
+                .next("delete what is not needed, which is always let through, or make the disk larger"),
+        );
+    }
+    Ok(checked)
+}
+
+/// The server's clock agrees with ours, and no commit is from the future.
+pub(crate) async fn clock(connection: &Connection) -> Result<Vec<Checked>, Failure> {
+    let now = jiff::Timestamp::now();
+    let reply = connection.exchange(Call::get("/livez")).await?;
+    let mut checked = Vec::new();
+    let date = reply.headers.get("date").and_then(|date| date.to_str().ok());
+    if let Some(theirs) = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()) {
+        let apart = theirs.timestamp().as_millisecond().abs_diff(now.as_millisecond());
+        checked.push(
+            Checked::new(
+                "agrees",
+                apart <= CLOCK_MS_MAX,
+                format!("its clock is {} from ours, {} may be", millis(apart), millis(CLOCK_MS_MAX)),
+            )
+            .measured(number(apart) / 1_000.0, "seconds")
+            .next("set the clocks by NTP; nothing is lost meanwhile, but TTLs and pauses are off"),
+        );
+    }
+    let status = connection.ask(Call::get("/status")).await?;
+    let from = status["commit"].as_u64().unwrap_or(0).saturating_sub(1);
+    let page = connection.ask(Call::get("/v1/changes").query("from", Some(from))).await?;
+    let newest = page["changes"].as_array().and_then(|changes| changes.last()).and_then(|change| change["at"].as_str());
+    let ahead = newest
+        .and_then(|at| at.parse::<jiff::Timestamp>().ok())
+        .map_or(0, |at| at.as_millisecond() - now.as_millisecond());
+    let ahead = u64::try_from(ahead).unwrap_or(0);
+    checked.push(
+        Checked::new(
+            "commits",
+            ahead <= CLOCK_MS_MAX,
+            format!("the last commit is {} ahead of now, {} may be", millis(ahead), millis(CLOCK_MS_MAX)),
+        )
+        .measured(number(ahead) / 1_000.0, "seconds")
+        .next("a clock was set back: times go on from the last commit until it is reached"),
+    );
+    Ok(checked)
+}
+
+/// A whole number as a measured value.
+#[allow(clippy::cast_precision_loss)] // What is measured here has fewer digits than a float.
+pub(crate) fn number(whole: u64) -> f64 {
+    whole as f64
+}

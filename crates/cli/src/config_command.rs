@@ -1,0 +1,105 @@
+//! `config`: a server's settings, where each is from, and whether they make sense.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value as JsonValue, json};
+
+use crate::config::{Effective, template};
+use crate::exit::Failure;
+use crate::output::Output;
+use crate::table::{Column, plain};
+
+/// Settings of a server: a file to begin with, a check, and what holds.
+///
+/// Examples:
+///   statehouse config init > statehouse.toml
+///   statehouse config show --origins --config statehouse.toml
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Write a file with every setting, its default and what it is for, all commented out.
+    ///
+    /// Examples:
+    ///   statehouse config init > statehouse.toml
+    ///   statehouse config init --to /etc/statehouse.toml
+    #[command(verbatim_doc_comment)]
+    Init {
+        /// A new file, instead of stdout.
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+    },
+    /// See whether a file and the environment make sense. Exits with 2 if they do not.
+    ///
+    /// Examples:
+    ///   statehouse config check --config statehouse.toml
+    ///   statehouse config check -o json
+    #[command(verbatim_doc_comment)]
+    Check {
+        /// The file; left out, STATEHOUSE_CONFIG, or none.
+        #[arg(long, value_name = "FILE", env = "STATEHOUSE_CONFIG")]
+        config: Option<PathBuf>,
+    },
+    /// Show what a server would use that is started here and now.
+    ///
+    /// Examples:
+    ///   statehouse config show
+    ///   statehouse config show --origins --config statehouse.toml
+    #[command(verbatim_doc_comment)]
+    Show {
+        /// The file; left out, STATEHOUSE_CONFIG, or none.
+        #[arg(long, value_name = "FILE", env = "STATEHOUSE_CONFIG")]
+        config: Option<PathBuf>,
+        /// Also where each value is from.
+        #[arg(long)]
+        origins: bool,
+    },
+}
+
+const VALUES: &[Column] = &[plain("SETTING", "key"), plain("VALUE", "value").as_raw()];
+const ORIGINS: &[Column] = &[plain("SETTING", "key"), plain("VALUE", "value").as_raw(), plain("FROM", "origin")];
+
+impl Config {
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        match self.verb {
+            Verb::Init { to: None } => output.told(&template(), &json!({ "template": template() })),
+            Verb::Init { to: Some(path) } => {
+                let failed = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
+                // A file that is there is somebody's; it is never written over.
+                let mut file = std::fs::File::create_new(&path).map_err(failed)?;
+                file.write_all(template().as_bytes()).map_err(failed)?;
+                output.one(&json!({ "file": path }), &[plain("FILE", "file").as_raw()])
+            }
+            Verb::Check { config } => {
+                let count = gather(config.as_ref())?.rows().filter(|(.., origin)| origin.is_said()).count();
+                let found = json!({ "ok": true, "set": count });
+                output.one(&found, &[plain("OK", "ok").as_raw(), plain("SET", "set")])
+            }
+            Verb::Show { config, origins } => {
+                let effective = gather(config.as_ref())?;
+                let settings: Vec<JsonValue> = effective
+                    .rows()
+                    .map(|(key, value, origin)| json!({ "key": key, "value": value, "origin": origin.to_string() }))
+                    .collect();
+                let columns = if origins { ORIGINS } else { VALUES };
+                output.list(&json!({ "settings": settings }), "settings", columns)
+            }
+        }
+    }
+}
+
+fn gather(path: Option<&PathBuf>) -> Result<Effective, Failure> {
+    let environment = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    let environment = environment.map(|(name, value)| (name, value.to_string_lossy().into_owned()));
+    let gathered = Effective::gather(path.map(PathBuf::as_path), environment, []);
+    gathered.map_err(|error| {
+        Failure::usage(error.to_string()).next("correct it; `statehouse config init` shows all settings")
+    })
+}

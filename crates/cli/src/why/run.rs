@@ -1,0 +1,71 @@
+//! Why a run is as it is.
+
+use serde_json::{Value as JsonValue, json};
+
+use super::{Reasons, not_there, with};
+use crate::connection::Connection;
+use crate::exit::{Exit, Failure};
+use crate::run::{events_after, snapshot};
+use crate::table::{Column, Style, ago, column, one_line, plain};
+
+const EVENTS: &[Column] = &[
+    column("WHEN", "persistedAt", Style::Ago),
+    plain("SEQUENCE", "runSeq"),
+    plain("WHAT", "eventType"),
+    plain("STEP", "stepId"),
+    plain("ATTEMPT", "logicalAttemptId"),
+];
+
+pub(super) async fn reasons(connection: &Connection, name: &str) -> Result<Reasons, Failure> {
+    let snapshot = match snapshot(connection, name).await {
+        Err(failure) if failure.exit == Exit::NotFound => return Err(not_there("run", name, &[])),
+        found => found?,
+    };
+    let last = snapshot["lastEventSeq"].as_u64().unwrap_or(0);
+    let events = events_after(connection, name, last.saturating_sub(10)).await?;
+    let status = snapshot["status"].as_str().unwrap_or("?");
+    let quiet = events.last().and_then(|event| event["persistedAt"].as_str()).map_or("?".into(), ago);
+    let now = format!("{} is {status} at sequence {last}; its last event was {quiet}", one_line(name));
+    let (waits_for, next) = match status {
+        "COMPLETED" | "FAILED" | "CANCELLED" => {
+            let failed = steps(&snapshot, "FAILED").next();
+            let why = failed.map_or(String::new(), |step| format!("; {}", failure_of(step)));
+            ("nothing".to_owned(), format!("nothing: it is over{why}"))
+        }
+        "PAUSED" => ("somebody who resumes it".to_owned(), "it goes on with an event RunResumed".to_owned()),
+        _ => under_way(&snapshot),
+    };
+    let mut found = with(&snapshot, "run");
+    found["last_event"] = events.last().cloned().unwrap_or(JsonValue::Null);
+    Ok(Reasons { now, waits_for, next, found, history: events, columns: EVENTS })
+}
+
+fn steps<'json>(snapshot: &'json JsonValue, status: &str) -> impl Iterator<Item = &'json JsonValue> {
+    let steps = snapshot["steps"].as_array().into_iter().flatten();
+    steps.filter(move |step| step["status"] == status)
+}
+
+fn under_way(snapshot: &JsonValue) -> (String, String) {
+    let running: Vec<_> = steps(snapshot, "RUNNING")
+        .map(|step| {
+            let since = step["startedAt"].as_str().map_or("?".into(), ago);
+            let attempt = step["logicalAttemptId"].as_str().unwrap_or("?");
+            format!("step {} (attempt {}, began {since})", json!(step["stepId"]), one_line(attempt))
+        })
+        .collect();
+    let failed = steps(snapshot, "FAILED").next().map(failure_of);
+    match (running.is_empty(), failed) {
+        (false, _) => (running.join(", "), "a StepCompleted or StepFailed for it is appended".into()),
+        (true, Some(failed)) => {
+            (format!("what is decided after {failed}"), "another attempt is begun, or the run ends".into())
+        }
+        (true, None) => {
+            ("its next event; no step is under way".into(), "whoever drives it appends the next event".into())
+        }
+    }
+}
+
+fn failure_of(step: &JsonValue) -> String {
+    let message = step["error"]["message"].as_str().unwrap_or("no message");
+    format!("step {} failed: {}", json!(step["stepId"]), one_line(message))
+}

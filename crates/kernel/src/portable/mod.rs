@@ -1,0 +1,128 @@
+//! What a shard holds as things with names, for files that other programs read; and a new shard made of such things.
+//!
+//! - [`Item`]: one thing: a cell's version, a record, a run, an event, a message.
+//! - [`walk`]: every thing that a view holds, in the order of keys.
+//! - [`Builder`]: puts things into an empty store, with every row that follows from them: indexes, what is due, counts.
+//!
+//! Rows that follow from others are no items. Nor are sessions and the change feed: they are about the clients of one store.
+//! What a session holds names it, and is given back in the new shard as it is when a session ends.
+//!
+//! Keeps: what is walked over in a shard that was built is what was put into it, in the same order.
+
+mod build;
+mod walk;
+
+pub use build::{BuildError, Builder};
+pub use walk::walk;
+
+use contract::runs::StepSnapshot;
+
+use crate::cells::row::Old;
+use crate::keys::records::OwnedId;
+use crate::records::row::Row;
+use crate::records::send::Stored;
+use crate::runs::row::{EventRow, RunHead};
+
+/// One thing. Those of a bucket follow its [`Bucket`](Item::Bucket).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item<'row> {
+    /// A bucket begins, with the counters from which records of it go on whose rows are gone.
+    Bucket {
+        /// Its number.
+        bucket: u16,
+        /// The highest version of such a record.
+        version: u64,
+        /// The highest attempt.
+        attempt: u64,
+    },
+    /// An older version of a cell. They come in order, before the newest.
+    CellVersion {
+        /// Which cell.
+        cell: &'row OwnedId,
+        /// Which version.
+        version: u64,
+        /// What was written.
+        write: Old<'row>,
+    },
+    /// The newest version of a cell.
+    Cell {
+        /// Which cell.
+        cell: &'row OwnedId,
+        /// Which version.
+        version: u64,
+        /// What was written.
+        write: Old<'row>,
+    },
+    /// A record, or what is kept of a deleted one. Large values are in their places.
+    Record {
+        /// Which record.
+        record: &'row OwnedId,
+        /// The record.
+        row: Row<'row>,
+    },
+    /// A run. Its events and its steps follow.
+    Run {
+        /// Which run.
+        run: &'row OwnedId,
+        /// What is kept of it.
+        head: RunHead,
+    },
+    /// An event of a run, one that it has itself.
+    Event {
+        /// Which run.
+        run: &'row OwnedId,
+        /// Its sequence.
+        seq: u64,
+        /// The event.
+        event: EventRow<'row>,
+    },
+    /// A step of a run's projection.
+    Step {
+        /// Which run.
+        run: &'row OwnedId,
+        /// The step.
+        step: StepSnapshot,
+    },
+    /// The rows of a deleted run are to go.
+    RunRemoval {
+        /// Which run.
+        run: &'row OwnedId,
+        /// Since when.
+        at_us: u64,
+    },
+    /// A message that waits.
+    Message {
+        /// When it is due; none if it waits to be published.
+        due_us: Option<u64>,
+        /// The command that sent it, or that found its time had come.
+        commit: u64,
+        /// Its place among that command's messages.
+        ordinal: u32,
+        /// The message.
+        message: Stored<'row>,
+    },
+    /// A row of a user's machine.
+    MachineState {
+        /// The space.
+        space: u32,
+        /// The machine.
+        machine: u16,
+        /// The group.
+        group: &'row str,
+        /// The machine's own key.
+        key: &'row [u8],
+        /// The value.
+        value: &'row [u8],
+    },
+    /// A user's machine has met a session.
+    MachineMember {
+        /// The session.
+        session: u64,
+        /// The space.
+        space: u32,
+        /// The machine.
+        machine: u16,
+        /// The group.
+        group: &'row str,
+    },
+}

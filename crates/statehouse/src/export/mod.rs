@@ -1,0 +1,205 @@
+//! Exports: what a store holds as lines of JSON, one thing each, for other programs and for a new store;
+//! `docs/formats/export.md`.
+//!
+//! - [`write`]: an open store, or one space of it. [`write_directory`]: a directory that was never opened since it was made.
+//!
+//! Keeps: versions, commits, histories, times, attempts and idempotency keys are in the lines, and nothing else is needed to
+//! make a store that goes on from there ([`import`](crate::import)). The same state gives the same bytes.
+
+mod line;
+mod lines;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use kernel::{Applied, Catalogue, portable};
+use kv::View;
+
+pub(crate) use line::{BYTES, JSON};
+
+use crate::error::from_kv;
+use crate::house::Statehouse;
+use crate::options::Options;
+use crate::shard::{Shard, keys};
+use crate::transfer::{HashingWriter, OnProgress, Progress, TransferError, hex};
+use line::Line;
+
+/// The format that is written, and the only one that is read.
+pub(crate) const FORMAT: u32 = 1;
+
+/// What lines there are.
+pub(crate) mod kinds {
+    pub(crate) const HEADER: &str = "header";
+    pub(crate) const SPACE: &str = "space";
+    pub(crate) const TYPE: &str = "type";
+    pub(crate) const MACHINE: &str = "machine";
+    pub(crate) const BUCKET: &str = "bucket";
+    pub(crate) const CELL_VERSION: &str = "cell_version";
+    pub(crate) const CELL: &str = "cell";
+    pub(crate) const RECORD: &str = "record";
+    pub(crate) const RUN: &str = "run";
+    pub(crate) const EVENT: &str = "event";
+    pub(crate) const STEP: &str = "step";
+    pub(crate) const RUN_REMOVAL: &str = "run_removal";
+    pub(crate) const MESSAGE: &str = "message";
+    pub(crate) const MACHINE_STATE: &str = "machine_state";
+    pub(crate) const MACHINE_MEMBER: &str = "machine_member";
+    pub(crate) const FOOTER: &str = "footer";
+}
+
+/// What was exported or imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exported {
+    /// The number of the last command in it.
+    pub commit: u64,
+    /// How many lines of each kind there are, but for the last line.
+    pub counts: BTreeMap<String, u64>,
+    /// Bytes of the lines, but for the last line.
+    pub bytes: u64,
+    /// SHA-256 over these.
+    pub sha256: [u8; 32],
+}
+
+/// Exports an open store, or one space of it, as it is now. Commands go on meanwhile. Progress is in buckets.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// use statehouse::{Statehouse, export, import};
+/// let house = Statehouse::open(directory.path().join("house"))?;
+/// house.cells().set("greeting", "hello")?;
+/// house.cells().set("greeting", "hello again")?;
+/// let mut lines = Vec::new();
+/// export::write(&house, None, &mut lines, &mut |_| {})?;
+///
+/// let elsewhere = directory.path().join("elsewhere");
+/// import::read(&elsewhere, &mut lines.as_slice(), &mut |_| {})?;
+/// let imported = Statehouse::open(&elsewhere)?;
+/// assert_eq!(imported.cells().set("greeting", "again")?.version, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write(
+    house: &Statehouse,
+    space: Option<&str>,
+    out: &mut dyn Write,
+    on_progress: OnProgress<'_>,
+) -> Result<Exported, TransferError> {
+    Prepared::new(house, space)?.write(out, on_progress)
+}
+
+/// An export that is about to be written: its state is chosen.
+pub struct Prepared {
+    view: std::sync::Arc<dyn View>,
+    catalogue: std::sync::Arc<Catalogue>,
+    space: Option<String>,
+    commit: u64,
+}
+
+impl Prepared {
+    /// Chooses what is committed now, of all spaces or of one that must exist.
+    pub fn new(house: &Statehouse, space: Option<&str>) -> Result<Self, TransferError> {
+        let (view, _) = house.shard.view()?;
+        // The catalogue that belongs to this very view.
+        let catalogue = std::sync::Arc::new(Catalogue::load(&*view, &keys())?);
+        if let Some(space) = space {
+            catalogue.space_named(space).map_err(contract::Error::from)?;
+        }
+        let commit = crate::image::applied(&*view)?.commit;
+        Ok(Self { view, catalogue, space: space.map(str::to_owned), commit })
+    }
+
+    /// The number of the last command in it.
+    pub fn commit(&self) -> u64 {
+        self.commit
+    }
+
+    /// Writes the lines. Progress is in buckets.
+    pub fn write(self, out: &mut dyn Write, on_progress: OnProgress<'_>) -> Result<Exported, TransferError> {
+        let source = Source { view: &*self.view, catalogue: &self.catalogue, release: env!("CARGO_PKG_VERSION") };
+        source.write(self.space.as_deref(), out, on_progress)
+    }
+}
+
+/// Exports a directory that nobody has open, as it is: nothing is replayed and nothing expires. Only of one that was
+/// restored or imported, and never opened since, is that everything it holds.
+pub fn write_directory(
+    path: &Path,
+    out: &mut dyn Write,
+    on_progress: OnProgress<'_>,
+) -> Result<Exported, TransferError> {
+    let store = Shard::store_at_rest(path, &Options::default())?;
+    let view = store.view().map_err(|error| from_kv(&error))?;
+    let catalogue = Catalogue::load(&*view, &keys())?;
+    let source = Source { view: &*view, catalogue: &catalogue, release: env!("CARGO_PKG_VERSION") };
+    source.write(None, out, on_progress)
+}
+
+/// What an export is made of.
+pub(crate) struct Source<'view> {
+    pub(crate) view: &'view dyn View,
+    pub(crate) catalogue: &'view Catalogue,
+    /// What the header says; to write an export again it says what that one did.
+    pub(crate) release: &'view str,
+}
+
+impl Source<'_> {
+    pub(crate) fn write(
+        &self,
+        space: Option<&str>,
+        out: &mut dyn Write,
+        on_progress: OnProgress<'_>,
+    ) -> Result<Exported, TransferError> {
+        let catalogue = self.catalogue;
+        let applied: Applied = crate::image::applied(self.view)?;
+        let only = space.map(|space| catalogue.space_named(space)).transpose().map_err(contract::Error::from)?;
+        let mut written = Lines { out: HashingWriter::new(out), counts: BTreeMap::new() };
+        written.put(kinds::HEADER, lines::header(self.release, space, &applied, catalogue))?;
+        for (number, found) in catalogue.spaces().filter(|(number, _)| only.is_none_or(|only| only == *number)) {
+            written.put(kinds::SPACE, lines::space(number, found))?;
+            for declared in found.types.iter() {
+                written.put(kinds::TYPE, lines::record_type(found, declared))?;
+            }
+        }
+        for (number, version) in catalogue.machines() {
+            written.put(kinds::MACHINE, lines::machine(number, version))?;
+        }
+        let total = u64::from(catalogue.buckets.count());
+        portable::walk(self.view, &keys(), catalogue, only, &mut |item| {
+            if let portable::Item::Bucket { bucket, .. } = item {
+                on_progress(Progress { done: (*bucket).into(), total: Some(total) });
+            }
+            let (kind, line) = lines::item(catalogue, item)?;
+            written.put(kind, line)
+        })?;
+        on_progress(Progress { done: total, total: Some(total) });
+        written.finish(applied.commit)
+    }
+}
+
+struct Lines<'out> {
+    out: HashingWriter<'out>,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+impl Lines<'_> {
+    fn put(&mut self, kind: &'static str, line: Line) -> Result<(), TransferError> {
+        let mut line = line.finish();
+        line.push(b'\n');
+        self.out.write_all(&line)?;
+        *self.counts.entry(kind).or_default() += 1;
+        Ok(())
+    }
+
+    fn finish(mut self, commit: u64) -> Result<Exported, TransferError> {
+        let (bytes, sha256) = (self.out.bytes, self.out.so_far());
+        let counts = self.counts.iter().fold(Line::object(), |counts, (kind, count)| counts.number(kind, *count));
+        let footer = Line::new(kinds::FOOTER).nested("counts", counts).text("sha256", &hex(&sha256));
+        let mut footer = footer.finish();
+        footer.push(b'\n');
+        self.out.write_all(&footer)?;
+        self.out.flush()?;
+        let counts = self.counts.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect();
+        Ok(Exported { commit, counts, bytes, sha256 })
+    }
+}

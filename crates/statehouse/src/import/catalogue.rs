@@ -1,0 +1,133 @@
+//! The first lines of an export: the header, and what makes the catalogue.
+
+use std::time::Duration;
+
+use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind};
+use contract::{Limits, Retention};
+use kernel::catalogue::Declared;
+use kernel::catalogue::assemble::Numbers;
+use kernel::{Applied, Buckets, Catalogue};
+use session::Stamp;
+
+use super::object::{Object, Wrong};
+use crate::export::FORMAT;
+
+/// What the first line says.
+pub(super) struct Header {
+    pub(super) release: String,
+    pub(super) space: Option<String>,
+    /// Without the hash, which begins anew.
+    pub(super) applied: Applied,
+    numbers: Numbers,
+}
+
+impl Header {
+    pub(super) fn read(line: Object<'_>) -> Result<Self, Wrong> {
+        let format: u32 = line.number("format")?;
+        if format != FORMAT {
+            return Err(format!("its format is {format}, this release knows {FORMAT}; use the release that made it"));
+        }
+        let buckets: u16 = line.number("buckets")?;
+        let stamp = Stamp { wall_us: line.number("wall_us")?, cluster_us: line.number("cluster_us")? };
+        Ok(Self {
+            release: line.text("release")?.to_owned(),
+            space: line.string_if("space")?,
+            applied: Applied { index: line.number("applied_index")?, commit: line.number("commit")?, stamp, hash: 0 },
+            numbers: Numbers {
+                revision: line.number("revision")?,
+                level: line.number("level")?,
+                buckets: Buckets::new(buckets).ok_or_else(|| format!("{buckets} buckets are impossible"))?,
+                next_space: line.number("next_space")?,
+                next_branch: line.number("next_branch")?,
+                limits: limits(line.object("limits")?)?,
+            },
+        })
+    }
+
+    /// A catalogue without any space.
+    pub(super) fn catalogue(&self) -> Result<Catalogue, Wrong> {
+        Ok(Catalogue::begin(self.numbers)?)
+    }
+}
+
+fn limits(line: Object<'_>) -> Result<Limits, Wrong> {
+    let mut limits = Limits::default();
+    limits.value_bytes_max = line.number("value_bytes_max")?;
+    limits.transaction_ops_max = line.number("transaction_ops_max")?;
+    limits.transaction_bytes_max = line.number("transaction_bytes_max")?;
+    limits.write_trim_rows_max = line.number("write_trim_rows_max")?;
+    limits.spaces_max = line.number("spaces_max")?;
+    limits.branches_per_space_max = line.number("branches_per_space_max")?;
+    limits.changes_commits_max = line.number("changes_commits_max")?;
+    limits.changes_age_us_max = line.number("changes_age_us_max")?;
+    limits.record_fields_max = line.number("record_fields_max")?;
+    limits.record_bytes_max = line.number("record_bytes_max")?;
+    limits.claim_records_max = line.number("claim_records_max")?;
+    limits.claim_bytes_max = line.number("claim_bytes_max")?;
+    limits.tick_steps_max = line.number("tick_steps_max")?;
+    limits.tombstone_age_us = line.number("tombstone_age_us")?;
+    limits.sessions_max = line.number("sessions_max")?;
+    limits.session_answers_max = line.number("session_answers_max")?;
+    limits.session_answer_bytes_max = line.number("session_answer_bytes_max")?;
+    limits.session_pushes_max = line.number("session_pushes_max")?;
+    limits.session_push_bytes_max = line.number("session_push_bytes_max")?;
+    Ok(limits)
+}
+
+/// Adds a space with its branches.
+pub(super) fn space(catalogue: &mut Catalogue, line: Object<'_>) -> Result<(), Wrong> {
+    let (number, name) = (line.number("number")?, line.text("name")?);
+    let retention =
+        Retention { versions_max: line.number::<u64>("versions_max")?.max(1), age_us_max: line.number("age_us_max")? };
+    catalogue.put_space(number, name, retention)?;
+    for branch in line.objects("branches")? {
+        catalogue.put_branch(number, branch.number("number")?, branch.text("name")?)?;
+    }
+    Ok(())
+}
+
+/// Adds a record type.
+pub(super) fn record_type(catalogue: &mut Catalogue, line: Object<'_>) -> Result<(), Wrong> {
+    let space = catalogue.space_named(line.text("space")?).map_err(|rejection| rejection.to_string())?;
+    let mut states = Vec::new();
+    for state in line.objects("states")? {
+        let kind = match state.text("kind")? {
+            "ready" => StateKind::Ready,
+            "held" => StateKind::Held,
+            "terminal" => StateKind::Terminal,
+            other => return Err(format!("there is no kind of states called {other:?}")),
+        };
+        states.push(State { name: state.text("name")?.to_owned(), kind });
+    }
+    let mut indexes = Vec::new();
+    for index in line.objects("indexes")? {
+        let kind = match index.text("kind")? {
+            "bytes" => IndexKind::Bytes,
+            "unsigned" => IndexKind::Unsigned,
+            "signed" => IndexKind::Signed,
+            "text" => IndexKind::Text,
+            "time" => IndexKind::Time,
+            other => return Err(format!("there is no kind of indexes called {other:?}")),
+        };
+        indexes.push((index.text("field")?.to_owned(), kind));
+    }
+    let duration = |name: &str| line.number(name).map(Duration::from_micros);
+    let definition = RecordType {
+        name: line.text("name")?.to_owned(),
+        state_field: line.text("state_field")?.to_owned(),
+        states,
+        completed: line.text("completed")?.to_owned(),
+        failed: line.text("failed")?.to_owned(),
+        indexes,
+        default_ttl: line.number_if("default_ttl_us")?.map(Duration::from_micros),
+        terminal_ttl: line.number_if("terminal_ttl_us")?.map(Duration::from_micros),
+        lease: duration("lease_us")?,
+        attempts_max: line.number("attempts_max")?,
+        backoff: Backoff { first: duration("backoff_first_us")?, max: duration("backoff_max_us")? },
+        ready_order: line.string_if("ready_order")?.map_or(ReadyOrder::Oldest, ReadyOrder::Field),
+        rescued_to: line.string_if("rescued_to")?,
+        exhausted_to: line.string_if("exhausted_to")?,
+    };
+    let declared = Declared { id: line.number("number")?, definition, prefixes: line.texts("prefixes")? };
+    Ok(catalogue.put_type(space, declared)?)
+}
