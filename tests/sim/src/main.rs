@@ -4,6 +4,7 @@
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
 mod flips;
+mod hostile;
 mod http;
 mod kill;
 mod model;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => http::run_kills(&arguments),
+        "hostile" => hostile::run(&arguments),
         "http-suites" => http::run_suites(&arguments),
         "kill" => kill::run(&arguments),
         "kill-child" => return kill::child(&arguments),
