@@ -4,6 +4,7 @@
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
 mod flips;
+mod fuzz;
 mod hostile;
 mod http;
 mod kill;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => http::run_kills(&arguments),
+        "fuzz" => fuzz::run(&arguments),
         "hostile" => hostile::run(&arguments),
         "http-suites" => http::run_suites(&arguments),
         "kill" => kill::run(&arguments),
