@@ -4,6 +4,8 @@
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
 mod flips;
+mod fuzz;
+mod hostile;
 mod http;
 mod kill;
 mod model;
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
         "http-kills" => http::run_kills(&arguments),
         "http-schemathesis" => http::run_schemathesis(&arguments),
         "http-surface" => http::run_surface(&arguments),
+        "fuzz" => fuzz::run(&arguments),
+        "hostile" => hostile::run(&arguments),
         "http-suites" => http::run_suites(&arguments),
         "kill" => kill::run(&arguments),
         "kill-child" => return kill::child(&arguments),
