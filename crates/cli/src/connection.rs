@@ -4,6 +4,8 @@
 //! API. Keeps: a failure names the last cause that is known (refused, no such host, no answer, not HTTP) before anything else, and
 //! says so when a write may have happened all the same. Never: sends a write a second time.
 
+mod streaming;
+
 use std::path::Path;
 use std::time::Duration;
 
