@@ -10,6 +10,7 @@
 //! - `runs-cliff`: one run of 1,000,000 events: what an append costs at its end, and its projection.
 //! - `runs-delivery`: from an append to the tail that has its event, at 5,000 appends a second.
 //! - `runs-speed`: durable appends to 1,000 runs at 1 to 256 callers.
+//! - `http-speed`: get, claim and append over HTTP at 1 to 256 connections, beside a bare axum server.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
@@ -21,6 +22,7 @@ mod bare_map;
 mod callers;
 mod claim_wait;
 mod flat;
+mod http_speed;
 mod profile;
 mod record_work;
 mod records_due;
@@ -58,6 +60,8 @@ fn main() -> ExitCode {
         "runs-delivery" => runs_delivery::run(&arguments),
         "runs-speed" => runs_speed::run(&arguments),
         "flat" => flat::run(&arguments),
+        "http-speed" => http_speed::run(&arguments),
+        "http-echo" => return http_speed::serve_echo(&arguments),
         "profile" => return profile::run(&arguments),
         "restart-child" => return restart::child(&arguments),
         other => {

@@ -23,6 +23,7 @@ mod expecting;
 mod export;
 mod following;
 mod given;
+mod log;
 mod output;
 mod progress;
 mod reach;
@@ -108,8 +109,8 @@ fn main() -> ExitCode {
 impl Command {
     fn run(self, output: Output) -> Result<(), Failure> {
         match self {
-            Command::Dev(dev) => Ok(dev.run()?),
-            Command::Serve(serve) => Ok(serve.run()?),
+            Command::Dev(dev) => dev.run(),
+            Command::Serve(serve) => serve.run(),
             Command::Cell(cell) => cell.run(output),
             Command::Rec(rec) => rec.run(output),
             Command::Run(run) => run.run(output),

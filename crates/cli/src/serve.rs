@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use statehouse::Statehouse;
+use server::memory::Budget;
+use server::{Server, descriptors};
+use statehouse::DiskReserve;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::Failed;
 use crate::config::{Effective, Flag};
+use crate::exit::Failure;
+use crate::{Failed, log};
 
 /// A server to try things on: its data goes when it stops.
 ///
@@ -62,62 +66,100 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// What holds, with flags of one command more.
-    fn gather(&self, more: impl IntoIterator<Item = Flag>) -> Result<Effective, Failed> {
+    fn gather(&self, more: impl IntoIterator<Item = Flag>) -> Result<Effective, Failure> {
         let listen = self.listen.map(|address| ("--listen", "server.listen", address.to_string()));
         let memory = self.memory.clone().map(|memory| ("--memory", "memory", memory));
         let log = self.log.clone().map(|log| ("--log", "log", log));
         let flags = [listen, memory, log].into_iter().flatten().chain(more);
         let environment = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         let environment = environment.map(|(name, value)| (name, value.to_string_lossy().into_owned()));
-        Ok(Effective::gather(self.config.as_deref(), environment, flags)?)
+        let gathered = Effective::gather(self.config.as_deref(), environment, flags);
+        gathered.map_err(|error| Failure::usage(error.to_string()))
     }
 }
 
+/// Threads beyond one for each request: for what the server does by itself.
+const MORE_THREADS: usize = 16;
+
 impl Dev {
-    pub(crate) fn run(self) -> Result<(), Failed> {
+    pub(crate) fn run(self) -> Result<(), Failure> {
         let any_port = self.random_ports.then(|| ("--random-ports", "server.listen", "127.0.0.1:0".to_owned()));
         let effective = self.settings.gather(any_port)?;
+        let try_it = |address: SocketAddr| {
+            println!("try:");
+            println!("  curl -X PUT http://{address}/v1/cells/greeting -d '\"hello\"'");
+            println!("  curl http://{address}/v1/cells/greeting");
+            println!("  curl -X PUT http://{address}/v1/records/jobs.1 -d '{{\"type\":\"task\",\"fields\":{{}}}}'");
+        };
         match &self.keep {
-            Some(directory) => serve(directory, &effective),
+            Some(directory) => Ok(serve(directory, &effective, try_it)?),
             None => {
-                let directory = tempfile::tempdir()?;
-                serve(&directory.path().join("house"), &effective)
+                let directory = tempfile::tempdir().map_err(Failed::from)?;
+                Ok(serve(&directory.path().join("house"), &effective, try_it)?)
             }
         }
     }
 }
 
 impl Serve {
-    pub(crate) fn run(self) -> Result<(), Failed> {
+    pub(crate) fn run(self) -> Result<(), Failure> {
         let data = self.data.as_ref().map(|path| ("--data", "data", path.to_string_lossy().into_owned()));
         let effective = self.settings.gather(data)?;
-        let data = effective.data().ok_or("no directory is named; say it by --data DIR or STATEHOUSE_DATA")?;
-        serve(&data, &effective)
+        let unnamed =
+            || Failure::usage("no directory is named; say it by --data DIR, STATEHOUSE_DATA or data in a file");
+        let data = effective.data().ok_or_else(unnamed)?;
+        Ok(serve(&data, &effective, |_| {})?)
     }
 }
 
-fn serve(data: &Path, effective: &Effective) -> Result<(), Failed> {
+/// Serves a directory until it is told to stop; `say` says more when it is ready.
+fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result<(), Failed> {
     let began = Instant::now();
-    let house = Statehouse::open(data)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    log::start(effective.log(), effective.log_format())?;
+    let mut limits = effective.limits();
+    let split = Budget::find(effective.memory_bytes()).split(&limits);
+    split.lower(&mut limits);
+    descriptors::raise(&mut limits);
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %data.display(), memory = %split, "started");
+    let (percent, bytes) = effective.disk_low();
+    let house = split.options().disk_reserve(DiskReserve { percent, bytes }).open(data)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(limits.requests_max + MORE_THREADS)
+        .build()?;
     runtime.block_on(async {
         let listener = server::listen(effective.listen()).await?;
         let address = listener.local_addr()?;
         println!("statehouse {} serves {} on http://{address}", env!("CARGO_PKG_VERSION"), data.display());
         println!("ready in {} ms; stop with ctrl-c", began.elapsed().as_millis());
-        server::serve(listener, house, stop()).await
+        println!("{split}");
+        say(address);
+        server::serve_all(listener, Server::new(house).within(limits), stop()).await
     })?;
+    // What is left are threads that wait for a store which is closed; nobody waits for them.
+    runtime.shutdown_background();
     Ok(())
 }
 
-/// Waits for ctrl-c or a SIGTERM.
+/// Waits for ctrl-c or a SIGTERM. The next one after that ends the process at once: what was answered is in the journal.
 async fn stop() {
-    let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) else {
-        let _ = tokio::signal::ctrl_c().await;
-        return;
+    let signals =
+        signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
+    let Ok((mut interrupt, mut terminate)) = signals else {
+        // Without a handler the first signal ends the process.
+        return std::future::pending().await;
     };
+    signalled(&mut interrupt, &mut terminate).await;
+    tokio::spawn(async move {
+        signalled(&mut interrupt, &mut terminate).await;
+        tracing::warn!("told to stop again; the journal will be replayed at the next opening");
+        std::process::exit(1);
+    });
+}
+
+async fn signalled(interrupt: &mut Signal, terminate: &mut Signal) {
     tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
+        _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
 }

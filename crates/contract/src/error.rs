@@ -31,7 +31,7 @@ impl Error {
     pub fn retryable(&self) -> bool {
         match self {
             Error::Rejected(rejection) => rejection.retryable(),
-            Error::Failed(failure) => matches!(failure.kind, FailureKind::Busy),
+            Error::Failed(failure) => matches!(failure.kind, FailureKind::Busy | FailureKind::DiskLow),
         }
     }
 

@@ -33,6 +33,8 @@ pub enum FailureKind {
     Stopped,
     /// Stored bytes are damaged: restore from a copy.
     Corrupt,
+    /// The disk has less free than is kept free: make room. What makes room is not refused.
+    DiskLow,
     /// The directory is open in another process, or is not a store.
     CannotOpen,
 }
@@ -46,6 +48,7 @@ impl FailureKind {
             FailureKind::Stopped => "SH-2003",
             FailureKind::Corrupt => "SH-2004",
             FailureKind::CannotOpen => "SH-2005",
+            FailureKind::DiskLow => "SH-2015",
         }
     }
 }

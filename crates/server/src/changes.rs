@@ -9,6 +9,7 @@ use serde_json::{Value as JsonValue, json};
 use statehouse::Changes;
 
 use crate::Server;
+use crate::metrics::Watcher;
 use crate::place::Place;
 use crate::problem::{Answered, ok};
 use crate::stream::{Sent, Source};
@@ -32,7 +33,8 @@ async fn changes(State(server): State<Server>, place: Place) -> Answered {
     if streamed {
         // That the space and the branch exist is said before the stream begins.
         feed.read(from, 1)?;
-        return server.stream(ChangeFeed { feed, cursor: from });
+        let watcher = server.metrics.watchers.join();
+        return server.stream(ChangeFeed { feed, cursor: from, watcher });
     }
     let wait = place.wait("follow")?;
     let limit = place.limit(100)?;
@@ -41,7 +43,7 @@ async fn changes(State(server): State<Server>, place: Place) -> Answered {
         && page.changes.is_empty()
         && !page.more
         && !wait.is_zero()
-        && let Some(found) = server.within(wait, feed.follow_async(page.next, limit)).await
+        && let Some(found) = server.in_time(wait, feed.follow_async(page.next, limit)).await
     {
         followed = found?;
     }
@@ -58,11 +60,16 @@ async fn changes(State(server): State<Server>, place: Place) -> Answered {
 struct ChangeFeed {
     feed: Changes,
     cursor: u64,
+    /// So that it is seen when its client is behind.
+    watcher: Watcher,
 }
 
 impl Source for ChangeFeed {
     async fn next(&mut self) -> Result<Vec<Sent>, contract::Error> {
-        match self.feed.follow_async(self.cursor, CHANGES_AT_ONCE).await? {
+        self.watcher.waits();
+        let followed = self.feed.follow_async(self.cursor, CHANGES_AT_ONCE).await?;
+        self.watcher.has_upto(self.cursor);
+        match followed {
             Followed::Page(page) => {
                 self.cursor = page.next;
                 let last = page.changes.len().saturating_sub(1);

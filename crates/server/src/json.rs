@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use contract::{Json, Value};
 use serde_json::{Map, Value as JsonValue, json};
 
+use crate::limits::JSON_DEPTH_MAX;
 use crate::problem::Problem;
 
 const BYTES: &str = "$b64";
@@ -57,7 +58,10 @@ pub(crate) fn to_text(value: &Value) -> String {
 
 /// A body that must be JSON.
 pub(crate) fn parse(bytes: &[u8]) -> Result<JsonValue, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| Problem::malformed(format!("the body is not JSON: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| match error.to_string() {
+        deep if deep.starts_with("recursion limit exceeded") => Problem::too_deep(JSON_DEPTH_MAX),
+        other => Problem::malformed(format!("the body is not JSON: {other}")),
+    })
 }
 
 /// A body that must be a JSON object; an empty one is an empty object.

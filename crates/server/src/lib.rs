@@ -7,50 +7,59 @@
 //! - [`transactions`]: operations of any contract in one commit. [`catalogue`]: spaces, branches, types, limits.
 //! - [`stream`]: what follows, as server-sent events.
 //! - [`machines`]: commands to machines that users bring.
+//! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
+//!   [`limits`]: every bound by name; [`memory`]: what the process may take. [`load`]: what is used of them. [`serving`]: from the start to the stop.
+//! - [`health`]: whether it lives and is ready. `status`: how it is doing, in one screen. [`metrics`]: the same as numbers.
 //! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers that are written while they are sent.
-//! - [`health`]: whether it lives, is ready, and how it is doing.
 //!
 //! Keeps: nothing of its own; whatever is answered is what the contracts answer. Writes are awaited and reads of one thing
 //! done at once; calls that read much run on threads that may wait.
 
+mod admission;
+mod answer;
 mod attempts;
 pub mod backup;
 pub mod catalogue;
 pub mod cells;
 pub mod changes;
 pub mod claims;
+mod connections;
+pub mod descriptors;
 pub mod export;
+mod guarded;
 pub mod health;
 mod json;
 pub mod limits;
+pub mod load;
 pub mod machines;
 mod members;
+pub mod memory;
+pub mod metrics;
 mod place;
 pub mod problem;
 pub mod records;
 pub mod runs;
 mod scan;
+pub mod serving;
 pub mod sessions;
+mod status;
 pub mod stream;
 pub mod streamed;
 pub mod transactions;
 
-use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use contract::Error;
 use statehouse::Statehouse;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use limits::ServerLimits;
+use load::Load;
 use problem::Problem;
-
-/// Bytes of one request's body.
-pub const BODY_BYTES_MAX: usize = 4 << 20;
+pub use serving::{ServeError, listen, serve, serve_all};
 
 /// What every handler sees.
 #[derive(Clone)]
@@ -61,18 +70,25 @@ pub struct Server {
     stopping: CancellationToken,
     machines: machines::Machines,
     backups: backup::Backups,
+    limits: Arc<ServerLimits>,
+    load: Arc<Load>,
+    metrics: metrics::Metrics,
     exports: export::Exports,
 }
 
 impl Server {
     /// A server over an open directory.
     pub fn new(house: Statehouse) -> Self {
+        let limits = ServerLimits::default();
         Self {
             house,
             ready: Arc::new(AtomicBool::new(true)),
             stopping: CancellationToken::new(),
             machines: machines::Machines::default(),
             backups: backup::Backups::default(),
+            load: Arc::new(Load::new(&limits)),
+            limits: Arc::new(limits),
+            metrics: metrics::Metrics::default(),
             exports: export::Exports::default(),
         }
     }
@@ -80,6 +96,18 @@ impl Server {
     /// What is known of backups.
     pub fn backups(&self) -> &backup::Backups {
         &self.backups
+    }
+
+    /// Serves within other limits.
+    pub fn within(mut self, limits: ServerLimits) -> Self {
+        self.load = Arc::new(Load::new(&limits));
+        self.limits = Arc::new(limits);
+        self
+    }
+
+    /// What is used of its limits.
+    pub fn load(&self) -> &Load {
+        &self.load
     }
 
     /// Runs a call of the store where it may wait.
@@ -95,6 +123,7 @@ impl Server {
 
 /// All routes.
 pub fn router(server: Server) -> Router {
+    let counting = server.metrics.layer();
     Router::new()
         .merge(cells::routes())
         .merge(records::routes())
@@ -108,58 +137,12 @@ pub fn router(server: Server) -> Router {
         .merge(backup::routes())
         .merge(export::routes())
         .merge(health::routes())
+        .merge(status::routes())
+        .merge(metrics::routes())
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        // Bodies come here whole, and within the limits of whoever serves; see `admission`.
+        .layer(DefaultBodyLimit::disable())
+        .layer(counting)
         .with_state(server)
-}
-
-/// Why an address cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// There is no authentication yet, so only this machine may connect.
-    #[error("{0} is not a loopback address; without tokens and TLS only 127.0.0.1 and [::1] are served")]
-    NotLoopback(SocketAddr),
-    /// The system refused.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-}
-
-/// Listens on a loopback address.
-pub async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    if !address.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(address));
-    }
-    Ok(TcpListener::bind(address).await?)
-}
-
-/// Serves until `stop`, then takes no more requests, answers those that are under way, and closes the directory.
-pub async fn serve(
-    listener: TcpListener,
-    house: Statehouse,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), ServeError> {
-    serve_all(listener, Server::new(house), stop).await
-}
-
-/// The same for a server that also hosts machines.
-pub async fn serve_all(
-    listener: TcpListener,
-    server: Server,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), ServeError> {
-    let house = server.house.clone();
-    let ready = server.ready.clone();
-    let stopping = server.stopping.clone();
-    let stop = async move {
-        stop.await;
-        ready.store(false, Ordering::Release);
-        stopping.cancel();
-    };
-    axum::serve(listener, router(server)).with_graceful_shutdown(stop).await?;
-    let closed = tokio::task::spawn_blocking(move || house.close()).await;
-    if let Ok(Err(error)) = closed {
-        tracing::error!(%error, "closing failed; the journal will be replayed at the next opening");
-    }
-    Ok(())
 }

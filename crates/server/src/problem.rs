@@ -6,6 +6,7 @@ use contract::{Error, FailureKind, Outcome, Rejection};
 use serde_json::{Map, Value as JsonValue, json};
 
 use crate::members::members;
+use crate::metrics::ProblemCode;
 
 /// A refusal.
 #[derive(Debug)]
@@ -84,6 +85,7 @@ impl From<Error> for Problem {
         let status = match &error {
             Error::Rejected(rejection) => status_of(rejection),
             Error::Failed(failure) if failure.kind == FailureKind::Busy => StatusCode::TOO_MANY_REQUESTS,
+            Error::Failed(failure) if failure.kind == FailureKind::DiskLow => StatusCode::INSUFFICIENT_STORAGE,
             Error::Failed(failure) if failure.outcome == Outcome::Unknown => StatusCode::GATEWAY_TIMEOUT,
             Error::Failed(failure) if failure.kind == FailureKind::Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::SERVICE_UNAVAILABLE,
@@ -111,6 +113,7 @@ impl IntoResponse for Problem {
         body.insert("detail".into(), self.detail.into());
         let body = JsonValue::Object(body).to_string();
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+        response.extensions_mut().insert(ProblemCode(self.code));
         if self.status == StatusCode::TOO_MANY_REQUESTS || self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
         }
@@ -155,4 +158,136 @@ pub(crate) fn ok(found: JsonValue) -> Answered {
 /// Done, and there is nothing to say.
 pub(crate) fn done() -> Answered {
     ok(json!({}))
+}
+
+/// Refusals by the limits of the server; see [`crate::limits`].
+impl Problem {
+    /// Something is beyond a limit.
+    fn beyond(status: StatusCode, code: &'static str, limit: &'static str, max: u64, detail: String) -> Self {
+        let mut problem = Self::new(status, code, detail);
+        problem.more.insert("limit".into(), limit.into());
+        problem.more.insert("max".into(), max.into());
+        problem.more.insert("outcome".into(), "not_applied".into());
+        let later = status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE;
+        problem.more.insert("retryable".into(), later.into());
+        problem
+    }
+
+    fn got(mut self, got: u64) -> Self {
+        self.more.insert("got".into(), got.into());
+        self
+    }
+
+    /// The head of a request has too many bytes; hyper does not say how many.
+    pub(crate) fn head_too_large(max: usize, headers_max: usize) -> Self {
+        let detail = format!(
+            "the request's line and headers have more than head_bytes_max = {max} bytes, or there are more than \
+             headers_max = {headers_max} headers; send less before the body"
+        );
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        Self::beyond(status, "SH-1040", "head_bytes_max", max as u64, detail)
+    }
+
+    /// A request has too many headers.
+    pub(crate) fn too_many_headers(max: usize, got: usize) -> Self {
+        let detail = format!("the request has {got} headers, which exceeds headers_max = {max}; send fewer");
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        Self::beyond(status, "SH-1040", "headers_max", max as u64, detail).got(got as u64)
+    }
+
+    /// A request's path and query are too long.
+    pub(crate) fn url_too_long(max: usize, got: usize) -> Self {
+        let detail = format!("the path and the query have {got} bytes, which exceeds url_bytes_max = {max}");
+        Self::beyond(StatusCode::URI_TOO_LONG, "SH-1041", "url_bytes_max", max as u64, detail).got(got as u64)
+    }
+
+    /// A body is too large: `got` is what was declared, or what has come so far.
+    pub(crate) fn body_too_large(max: usize, got: u64) -> Self {
+        let detail =
+            format!("the body has {got} bytes or more, which exceeds body_bytes_max = {max}; send it in parts");
+        Self::beyond(StatusCode::PAYLOAD_TOO_LARGE, "SH-1042", "body_bytes_max", max as u64, detail).got(got)
+    }
+
+    /// The client took too long to send something.
+    pub(crate) fn too_slow(limit: &'static str, max: std::time::Duration) -> Self {
+        let ms = u64::try_from(max.as_millis()).unwrap_or(u64::MAX);
+        let detail = format!("the request did not arrive within {limit} = {ms} ms; send it again in one go");
+        Self::beyond(StatusCode::REQUEST_TIMEOUT, "SH-1043", limit, ms, detail)
+    }
+
+    /// A body is compressed.
+    pub(crate) fn encoded(encoding: &str) -> Self {
+        let detail =
+            format!("bodies are not decompressed, and this one says Content-Encoding: {encoding}; send it plain");
+        let mut problem = Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "SH-1044", detail);
+        problem.more.insert("outcome".into(), "not_applied".into());
+        problem
+    }
+
+    /// A body's lists and objects lie too deep in each other.
+    pub(crate) fn too_deep(max: usize) -> Self {
+        let detail = format!("lists and objects lie deeper in each other than json_depth_max = {max}; make it flatter");
+        Self::beyond(StatusCode::BAD_REQUEST, "SH-1045", "json_depth_max", max as u64, detail)
+    }
+
+    /// What came is no request.
+    pub(crate) fn no_request(reason: &str) -> Self {
+        let detail = format!("what was sent is no HTTP/1.1 request: {reason}");
+        Self::new(StatusCode::BAD_REQUEST, "SH-1046", detail)
+    }
+
+    /// A body ended before its end.
+    pub(crate) fn body_broken(reason: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "SH-1046", format!("the body could not be read to its end: {reason}"))
+    }
+
+    /// There are as many connections as there may be.
+    pub(crate) fn too_many_connections(max: usize) -> Self {
+        let detail = format!("there are connections_max = {max} connections; use one for many requests, or try again");
+        Self::beyond(StatusCode::SERVICE_UNAVAILABLE, "SH-2010", "connections_max", max as u64, detail)
+    }
+
+    /// As many requests are worked on, or wait, as there may be.
+    pub(crate) fn too_many_requests(limit: &'static str, max: usize) -> Self {
+        let detail = format!("{limit} = {max} are under way; it was not begun; try again");
+        Self::beyond(StatusCode::TOO_MANY_REQUESTS, "SH-2011", limit, max as u64, detail)
+    }
+
+    /// There are as many streams as there may be.
+    pub(crate) fn too_many_streams(max: usize) -> Self {
+        let detail = format!("there are streams_max = {max} streams; end one, or ask page by page");
+        Self::beyond(StatusCode::TOO_MANY_REQUESTS, "SH-2012", "streams_max", max as u64, detail)
+    }
+
+    /// The store did not answer in time. What was asked for may still be done.
+    pub(crate) fn unanswered(max: std::time::Duration) -> Self {
+        let ms = u64::try_from(max.as_millis()).unwrap_or(u64::MAX);
+        let detail =
+            format!("there was no answer within request_time_max = {ms} ms; a write may have been done or be done yet");
+        let mut problem = Self::beyond(StatusCode::GATEWAY_TIMEOUT, "SH-2013", "request_time_max", ms, detail);
+        problem.more.insert("outcome".into(), "unknown".into());
+        problem.more.insert("retryable".into(), true.into());
+        problem
+    }
+
+    /// The memory for requests is used up.
+    pub(crate) fn memory_used_up(max: usize, got: usize) -> Self {
+        let detail = format!(
+            "this needs {got} bytes, and of request_memory_bytes_max = {max} for all requests less is free; try again"
+        );
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self::beyond(status, "SH-2014", "request_memory_bytes_max", max as u64, detail).got(got as u64)
+    }
+
+    /// The server is told to stop.
+    pub(crate) fn stopping() -> Self {
+        let mut problem = Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "SH-2016",
+            "the server is stopping; it was not begun; try again",
+        );
+        problem.more.insert("retryable".into(), true.into());
+        problem.more.insert("outcome".into(), "not_applied".into());
+        problem
+    }
 }

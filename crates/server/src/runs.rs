@@ -62,7 +62,7 @@ async fn events(server: &Server, run: String, place: Place) -> Answered {
     let (mut fetched, mut tail) = server.call(move |_| Ok((tail.read(limit)?, tail))).await?;
     if fetched.events.is_empty()
         && !wait.is_zero()
-        && let Some(followed) = server.within(wait, tail.next_async(limit)).await
+        && let Some(followed) = server.in_time(wait, tail.next_async(limit)).await
     {
         fetched = followed?;
     }

@@ -122,7 +122,7 @@ async fn pushes(State(server): State<Server>, Path(id): Path<u64>, place: Place)
     let (mut pushes, mut deliveries) = read.await?;
     if pushes.is_empty()
         && !wait.is_zero()
-        && let Some(delivery) = server.within(wait, deliveries.next_async()).await
+        && let Some(delivery) = server.in_time(wait, deliveries.next_async()).await
     {
         pushes.extend(push_json(delivery?));
     }

@@ -88,7 +88,7 @@ impl Server {
     }
 
     /// What a call gives that waits for something, or none if it does not come in time, or the server is to stop.
-    pub(crate) async fn within<T>(&self, wait: Duration, call: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn in_time<T>(&self, wait: Duration, call: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             given = call => Some(given),
             () = tokio::time::sleep(wait) => None,

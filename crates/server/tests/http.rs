@@ -2,59 +2,8 @@
 
 mod client;
 
-use client::Client;
+use client::served;
 use serde_json::json;
-use statehouse::Statehouse;
-use tokio::sync::oneshot;
-
-/// A server with the directory that holds its data; it stops when this is dropped.
-struct Served {
-    client: Client,
-    house: Statehouse,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<std::thread::JoinHandle<()>>,
-    _directory: tempfile::TempDir,
-}
-
-impl std::ops::Deref for Served {
-    type Target = Client;
-
-    fn deref(&self) -> &Client {
-        &self.client
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        let ended = self.thread.take().expect("a thread").join();
-        assert!(std::thread::panicking() || ended.is_ok(), "the server ended well");
-    }
-}
-
-fn served() -> Served {
-    let directory = tempfile::tempdir().expect("a directory");
-    let house = Statehouse::open(directory.path().join("house")).expect("a house");
-    let (stop, stopped) = oneshot::channel::<()>();
-    let (tell, told) = std::sync::mpsc::channel();
-    let thread = std::thread::spawn({
-        let house = house.clone();
-        move || {
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-            runtime.expect("a runtime").block_on(async {
-                let listener =
-                    statehouse_server::listen("127.0.0.1:0".parse().expect("an address")).await.expect("a listener");
-                tell.send(listener.local_addr().expect("an address")).expect("heard");
-                let stop = async {
-                    let _ = stopped.await;
-                };
-                statehouse_server::serve(listener, house, stop).await.expect("served");
-            });
-        }
-    });
-    let client = Client { address: told.recv().expect("an address") };
-    Served { client, house, stop: Some(stop), thread: Some(thread), _directory: directory }
-}
 
 #[test]
 fn a_cell_is_written_read_swapped_and_deleted() {
@@ -62,7 +11,7 @@ fn a_cell_is_written_read_swapped_and_deleted() {
     let path = "/v1/cells/deployment/colour";
     assert_eq!(served.get(path).status, 404);
     let first = served.put(path, "\"blue\"");
-    assert_eq!((first.status, first.header("etag"), &first.body["version"]), (200, Some("\"1\""), &json!(1)));
+    assert_eq!((first.status, first.header("etag"), &first.body["version"]), (201, Some("\"1\""), &json!(1)));
     let read = served.get(path);
     assert_eq!((read.body["value"].clone(), read.header("etag")), (json!("blue"), Some("\"1\"")));
     let swapped = served.send("PUT", path, &[("if-match", "\"1\"")], "{\"a\":[1]}");
@@ -89,10 +38,10 @@ fn a_cell_is_written_read_swapped_and_deleted() {
 fn a_job_is_claimed_stepped_and_finished() {
     let served = served();
     let job = r#"{"type":"task","fields":{"to":"ann@example.org"}}"#;
-    assert_eq!(served.put("/v1/records/jobs.email.42", job).status, 200);
+    assert_eq!(served.put("/v1/records/jobs.email.42", job).status, 201);
     let claims = served.post("/v1/claims", r#"{"prefix":"jobs.","worker":"w1","lease":"30s"}"#);
-    let claim = &claims.body["claims"][0];
-    assert_eq!((&claim["name"], &claim["attempt"]), (&json!("jobs.email.42"), &json!(1)));
+    let claim = &claims.body["claimed"][0];
+    assert_eq!((&claim["record"], &claim["attempt"]), (&json!("jobs.email.42"), &json!(1)));
     assert_eq!(claim["holder"]["worker"], json!("w1"));
     let step = |attempt: u64| {
         let body = json!({ "attempt": attempt, "fields": { "state": "running" } }).to_string();
@@ -106,7 +55,7 @@ fn a_job_is_claimed_stepped_and_finished() {
     let patched = served.send("PATCH", "/v1/records/jobs.email.42", &[], r#"{"set":{"a":1},"unset":["to"]}"#);
     assert_eq!(patched.status, 200);
     let counted = served.send("PATCH", "/v1/records/jobs.email.42", &[], r#"{"incr":{"a":4}}"#);
-    assert_eq!(counted.body["value"], json!(5));
+    assert_eq!(counted.body["values"]["a"], json!(5));
     let query = "/v1/records?prefix=jobs.&where=[[%22state%22,%22eq%22,%22running%22]]";
     assert_eq!(served.get(query).body["records"][0]["fields"]["a"], json!(5));
     let done = served.post("/v1/records/jobs.email.42/complete", r#"{"attempt":1,"fields":{"result":"sent"}}"#);
@@ -114,10 +63,10 @@ fn a_job_is_claimed_stepped_and_finished() {
     let record = served.get("/v1/records/jobs.email.42");
     assert_eq!(record.body["fields"]["state"], json!("completed"));
     let put = served.put("/v1/records/jobs.email.43", job).status;
-    let failed = served.post("/v1/claims", r#"{"prefix":"jobs."}"#).body["claims"][0]["attempt"].clone();
+    let failed = served.post("/v1/claims", r#"{"prefix":"jobs."}"#).body["claimed"][0]["attempt"].clone();
     let failed =
         served.post("/v1/records/jobs.email.43/fail", &json!({ "attempt": failed, "error": "no" }).to_string());
-    assert!(put == 200 && failed.body["retry_in_ms"].is_u64(), "{failed:?}");
+    assert!(put == 201 && failed.body["retry_in_ms"].is_u64(), "{failed:?}");
     assert_eq!(served.send("DELETE", "/v1/records/jobs.email.43", &[], "").status, 200);
 }
 
@@ -171,9 +120,12 @@ fn a_request_in_a_session_is_executed_once() {
         ];
         served.send("PATCH", "/v1/records/visits", &headers, r#"{"incr":{"n":1}}"#)
     };
-    assert_eq!(count("1", "1").body["value"], json!(1));
-    assert_eq!(count("1", "1").body["value"], json!(1), "sent again, answered again");
-    assert_eq!(count("2", "2").body["value"], json!(2));
+    let first = count("1", "1");
+    assert_eq!((first.body["values"]["n"].clone(), first.header("statehouse-replayed")), (json!(1), None));
+    let again = count("1", "1");
+    assert_eq!(again.body["values"]["n"], json!(1), "sent again, answered again");
+    assert_eq!(again.header("statehouse-replayed"), Some("true"));
+    assert_eq!(count("2", "2").body["values"]["n"], json!(2));
     let evicted = count("1", "1");
     assert_eq!((evicted.status, &evicted.body["code"]), (410, &json!("SH-5003")));
     let id = created.body["session"].as_u64().expect("a number");
@@ -218,7 +170,7 @@ fn what_is_wrong_is_said_by_name() {
     assert_eq!(code(served.get("/v1/cells/a?space=none")), (404, "SH-1005".into()));
     assert_eq!(code(served.send("GET", "/v1/cells/a", &[("statehouse-session", "x")], "")), (400, "SH-1030".into()));
     let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes));
-    assert_eq!(served.put("/v1/cells/a", &text(1 << 20)).status, 200, "at the limit");
+    assert_eq!(served.put("/v1/cells/a", &text(1 << 20)).status, 201, "at the limit");
     assert_eq!(code(served.put("/v1/cells/a", &text((1 << 20) + 1))), (413, "SH-1002".into()));
     let health = ["/livez", "/readyz", "/startupz", "/version", "/status"].map(|path| served.get(path).status);
     assert_eq!(health, [200; 5]);

@@ -12,6 +12,7 @@ use session::{Envelope, SESSIONS, SessionAnswer, SessionCommand};
 
 use crate::admission::encode;
 use crate::clock::{Clock, Time};
+use crate::disk::Disk;
 use crate::error::{from_full_queue, from_journal, from_kv};
 use crate::pending::{Decode, Pending, Responder};
 use crate::proposer::Submission;
@@ -27,6 +28,7 @@ pub(crate) struct Access {
     pub(crate) journal: Arc<LocalJournal<Submission>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) time: Arc<Time>,
+    pub(crate) disk: Arc<Disk>,
 }
 
 impl Access {
@@ -75,7 +77,8 @@ impl Access {
         body: &Body<'_>,
         decode: fn(Answer) -> Result<T, Error>,
     ) -> Pending<T> {
-        match encode(&envelope, catalogue, body) {
+        let encoded = if body.grows() { self.disk.check(&*self.clock) } else { Ok(()) };
+        match encoded.and_then(|()| encode(&envelope, catalogue, body)) {
             Ok(bytes) => self.submit(bytes, Decode::Contracts(decode)),
             Err(error) => Pending::refused(error),
         }

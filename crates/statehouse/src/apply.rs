@@ -62,7 +62,7 @@ impl ApplyLoop {
             let DurableEntry { index, payload, responders } = entry;
             match self.apply(index, &payload) {
                 Ok((replies, tally)) => {
-                    self.shared.meters.applied(index, &replies, tally, self.kernel.catalogue());
+                    self.shared.meters.applied(&self.kernel, &replies, tally);
                     self.answers.give(replies, responders);
                 }
                 Err(halt) => {

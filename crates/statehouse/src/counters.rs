@@ -15,8 +15,8 @@ use contract::{Error, Reason};
 use journal::JournalMeter;
 use kernel::records::counts::count_states;
 use kernel::records::oldest::{OldestReady, oldest_ready};
-use kernel::runs::read;
-use kernel::{Catalogue, ConflictOn, MessageCounts, Tally};
+use kernel::runs::read::{self, ListedRun};
+use kernel::{ConflictOn, Kernel, MessageCounts, Tally};
 use session::Reply;
 
 use crate::error::from_halt;
@@ -30,8 +30,9 @@ pub const TYPES_COUNTED_MAX: usize = 200;
 /// The name under which the types beyond [`TYPES_COUNTED_MAX`] are counted together.
 pub const OTHER_TYPES: &str = "other";
 
-/// Queues whose oldest record is looked for. Each costs as many reads as there are buckets.
-pub const QUEUES_LOOKED_AT_MAX: usize = 128;
+/// Queues whose oldest record is looked for, and kinds of runs whose quietest is. Each costs as many reads as there are
+/// buckets.
+pub const LOOKED_AT_MAX: usize = 128;
 
 /// What was done since the directory was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub struct Counters {
     /// Their commands.
     pub commands_applied: u64,
     /// Records that were claimed, by type.
-    pub claims: BTreeMap<String, u64>,
+    pub claims: BTreeMap<String, Claims>,
     /// Commands that were refused because something was not as they expected, by what and by type.
     pub conflicts: BTreeMap<(ConflictOn, String), u64>,
     /// Records that their workers gave back, or failed and may try again.
@@ -77,6 +78,17 @@ pub struct Counters {
     pub journal: JournalMeter,
 }
 
+/// What was claimed of one type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Claims {
+    /// How many records.
+    pub count: u64,
+    /// How long ago the last one was.
+    pub last_ago: Duration,
+    last_us: u64,
+}
+
 /// What is there now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -87,8 +99,10 @@ pub struct Overview {
     pub runs: BTreeMap<(String, RunStatus), u64>,
     /// The record of each queue that has been ready longest, with how long.
     pub oldest_ready: Vec<(OldestReady, Duration)>,
-    /// Queues that were not looked at for it, because there are more than [`QUEUES_LOOKED_AT_MAX`].
-    pub queues_left_out: usize,
+    /// The run of each kind that is running and has been quiet longest, with how long.
+    pub quietest_runs: Vec<(ListedRun, Duration)>,
+    /// Queues and kinds that were not looked at for these, because there are more than [`LOOKED_AT_MAX`].
+    pub left_out: usize,
     /// How many messages wait.
     pub messages: MessageCounts,
     /// How sessions are doing.
@@ -101,6 +115,10 @@ impl Statehouse {
     /// What was done since the directory was opened. Takes a few short locks, and reads nothing.
     pub fn counters(&self) -> Counters {
         let mut counters = self.shard.shared.meters.read();
+        let now_us = self.shard.now().wall_us;
+        for claims in counters.claims.values_mut() {
+            claims.last_ago = Duration::from_micros(now_us.saturating_sub(claims.last_us));
+        }
         counters.sessions_ended = self.shard.keeper.census().1;
         counters.journal = self.shard.access.journal.meter();
         counters
@@ -132,9 +150,19 @@ impl Statehouse {
             for (kind, status, count) in
                 read::counts(&*view, &keys(), space, branch).map_err(|halt| from_halt(&halt))?
             {
+                if status == RunStatus::Running && overview.quietest_runs.len() < LOOKED_AT_MAX {
+                    let quietest = read::quietest(&*view, &keys(), &catalogue, place, &kind);
+                    let quietest = quietest.map_err(|halt| from_halt(&halt))?;
+                    overview.quietest_runs.extend(quietest.map(|run| {
+                        let quiet_for = Duration::from_micros(now_us.saturating_sub(run.last_event_us));
+                        (run, quiet_for)
+                    }));
+                } else if status == RunStatus::Running {
+                    overview.left_out += 1;
+                }
                 *overview.runs.entry((kind, status)).or_default() += count;
             }
-            let queues_max = QUEUES_LOOKED_AT_MAX - overview.oldest_ready.len();
+            let queues_max = LOOKED_AT_MAX - overview.oldest_ready.len();
             let oldest = oldest_ready(&*view, &keys(), &catalogue, place, queues_max);
             let (oldest, left_out) = oldest.map_err(|halt| from_halt(&halt))?;
             let aged = oldest.into_iter().map(|one| {
@@ -142,7 +170,7 @@ impl Statehouse {
                 (one, age)
             });
             overview.oldest_ready.extend(aged);
-            overview.queues_left_out += left_out;
+            overview.left_out += left_out;
         }
         Ok(overview)
     }
@@ -177,7 +205,7 @@ pub(crate) struct Meters {
 
 #[derive(Default)]
 struct ByType {
-    claims: BTreeMap<String, u64>,
+    claims: BTreeMap<String, Claims>,
     conflicts: BTreeMap<(ConflictOn, String), u64>,
 }
 
@@ -194,13 +222,14 @@ impl Meters {
     }
 
     /// An entry was applied.
-    pub(crate) fn applied(&self, index: u64, replies: &[Vec<u8>], tally: Tally, catalogue: &Catalogue) {
+    pub(crate) fn applied(&self, kernel: &Kernel, replies: &[Vec<u8>], tally: Tally) {
+        let (applied, catalogue) = (kernel.applied(), kernel.catalogue());
         let add = |counter: &AtomicU64, by: u64| {
             if by > 0 {
                 counter.fetch_add(by, Ordering::Relaxed);
             }
         };
-        self.applied_index.store(index, Ordering::Relaxed);
+        self.applied_index.store(applied.index, Ordering::Relaxed);
         add(&self.entries_applied, 1);
         add(&self.commands_applied, replies.len() as u64);
         add(&self.session_replays, replies.iter().filter(|reply| Reply::is_stored(reply)).count() as u64);
@@ -226,7 +255,9 @@ impl Meters {
         for same in tally.claimed.chunk_by(|one, other| one == other) {
             let (space, number) = same[0];
             let name = catalogue.record_type(space, number).map_or("", |declared| declared.definition.name.as_str());
-            add_to(&mut by_type.claims, name, same.len() as u64);
+            let claims = claims_of(&mut by_type.claims, name);
+            claims.count += same.len() as u64;
+            claims.last_us = applied.stamp.wall_us;
         }
         for conflict in tally.conflicts {
             let known = by_type.conflicts.len() < TYPES_COUNTED_MAX
@@ -263,11 +294,11 @@ impl Meters {
     }
 }
 
-fn add_to(counts: &mut BTreeMap<String, u64>, name: &str, by: u64) {
-    if let Some(count) = counts.get_mut(name) {
-        *count += by;
-        return;
+fn claims_of<'claims>(claims: &'claims mut BTreeMap<String, Claims>, name: &str) -> &'claims mut Claims {
+    let known = claims.len() < TYPES_COUNTED_MAX || claims.contains_key(name);
+    let name = if known { name } else { OTHER_TYPES };
+    if !claims.contains_key(name) {
+        claims.insert(name.to_owned(), Claims::default());
     }
-    let name = if counts.len() < TYPES_COUNTED_MAX { name } else { OTHER_TYPES };
-    *counts.entry(name.to_owned()).or_default() += by;
+    claims.get_mut(name).expect("it was put there if it was missing")
 }

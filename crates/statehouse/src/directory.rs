@@ -49,6 +49,10 @@ pub(crate) enum Found {
 pub(crate) struct Unfinished(Directory);
 
 impl Directory {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Opens the directory at `path`, or begins a new one with the given number of buckets.
     pub(crate) fn open(path: &Path, buckets: Buckets) -> Result<Found, Error> {
         let (identity_file, unfinished_file) = (path.join(IDENTITY_FILE), path.join(UNFINISHED_FILE));

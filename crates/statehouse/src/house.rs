@@ -12,6 +12,7 @@ use kernel::{Body, CatalogueChange, MessageCounts};
 
 use crate::admission::Scope;
 use crate::cells::{Cells, check_page};
+use crate::disk::{DiskReserve, DiskSpace};
 use crate::error::from_halt;
 use crate::group::Group;
 use crate::options::Options;
@@ -149,6 +150,16 @@ impl Statehouse {
             runs_verified: self.shard.shared.findings.verified.load(Ordering::Relaxed),
             run_differences: self.shard.shared.findings.differences.load(Ordering::Relaxed),
         })
+    }
+
+    /// How much of the disk is free, and how much is to be; nothing if the system does not say.
+    pub fn disk(&self) -> Option<DiskSpace> {
+        self.shard.access.disk.space(self.shard.clock())
+    }
+
+    /// Changes how much of the disk is kept free, until the directory is closed.
+    pub fn set_disk_reserve(&self, reserve: Option<DiskReserve>) {
+        self.shard.access.disk.set_reserve(reserve);
     }
 
     /// Makes everything so far durable in the store, so that nothing is left to replay. Answers are durable without

@@ -45,6 +45,7 @@ mod clock;
 mod commit;
 pub mod counters;
 mod directory;
+mod disk;
 mod error;
 pub mod export;
 mod group;
@@ -82,6 +83,7 @@ pub use contract::{
     Retention, Subject, Swapped, Value, Versioned, Written,
 };
 pub use counters::{Counters, Overview};
+pub use disk::{DiskReserve, DiskSpace};
 pub use group::Group;
 pub use house::{Space, Statehouse, Status};
 pub use imager::ImagePlan;

@@ -8,6 +8,7 @@ use kernel::Hosted;
 use session::{ImagePolicy, UserMachine};
 
 use crate::clock::{Clock, SystemClock};
+use crate::disk::DiskReserve;
 use crate::imager::ImagePlan;
 use crate::publish::Publish;
 
@@ -47,6 +48,8 @@ pub struct Options {
     pub verify_runs_every: Option<Duration>,
     /// Where and when images are written; none are without it.
     pub images: Option<ImagePlan>,
+    /// How much of the disk is kept free; nothing is without it.
+    pub disk_reserve: Option<DiskReserve>,
     machines: Hosted,
 }
 
@@ -65,6 +68,7 @@ impl Default for Options {
             session_check_every: Duration::from_millis(100),
             verify_runs_every: None,
             images: None,
+            disk_reserve: None,
             machines: Hosted::new(),
         }
     }
@@ -111,6 +115,13 @@ impl Options {
     /// Writes images into a folder whenever the policy says so, and keeps the newest `kept`.
     pub fn images(mut self, folder: impl Into<PathBuf>, policy: ImagePolicy, kept: usize) -> Self {
         self.images = Some(ImagePlan { folder: folder.into(), policy, kept });
+        self
+    }
+
+    /// Keeps some of the disk free: while less is, whatever makes the store larger is refused with
+    /// [`DiskLow`](crate::FailureKind::DiskLow).
+    pub fn disk_reserve(mut self, reserve: DiskReserve) -> Self {
+        self.disk_reserve = Some(reserve);
         self
     }
 

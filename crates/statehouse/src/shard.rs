@@ -23,6 +23,7 @@ use crate::apply::ApplyLoop;
 use crate::background::Background;
 use crate::clock::{Clock, Time};
 use crate::directory::{Directory, Found, Unfinished};
+use crate::disk::Disk;
 use crate::error::{cannot_open, from_halt, from_journal, from_kv};
 use crate::options::Options;
 use crate::proposer::{DurableEntry, Proposer};
@@ -194,7 +195,8 @@ impl Shard {
                 move || apply_loop.run(&entries, cut)
             })
             .map_err(|error| cannot_open(format!("could not start the apply thread: {error}")))?;
-        let access = Access { shared: shared.clone(), store, journal, clock: options.clock.clone(), time };
+        let disk = Arc::new(Disk::new(directory.path().to_owned(), options.disk_reserve));
+        let access = Access { shared: shared.clone(), store, journal, clock: options.clock.clone(), time, disk };
         let shard = Arc::new(Self {
             shared,
             access: access.clone(),

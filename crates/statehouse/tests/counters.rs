@@ -29,7 +29,7 @@ fn what_happens_to_records_is_counted() {
         put(&house, name);
     }
     let claimed = records.claim_next("jobs.", 3, &options).expect("claims");
-    assert_eq!(house.counters().claims.get("task"), Some(&3));
+    assert_eq!(house.counters().claims["task"].count, 3);
     records.complete(&claimed[0], NO_FIELDS).expect("complete");
     records.release(&claimed[1]).expect("release");
     let counters = house.counters();
@@ -47,8 +47,8 @@ fn what_happens_to_records_is_counted() {
     let only = records.claim("once.1", &options).expect("claim");
     records.fail(&only, "broken").expect("fail");
     let counters = house.counters();
-    assert_eq!((counters.records_exhausted, counters.claims.get("once")), (1, Some(&1)));
-    assert_eq!(counters.claims.get("task"), Some(&3), "a claim counts once");
+    assert_eq!((counters.records_exhausted, counters.claims["once"].count), (1, 1));
+    assert_eq!(counters.claims["task"].count, 3, "a claim counts once");
 }
 
 #[test]
@@ -115,26 +115,32 @@ fn what_is_there_is_counted_without_a_scan_and_the_oldest_ready_record_is_known(
     put(&house, "jobs.print.1");
     let other = house.create_space("other").expect("space");
     other.records().put("jobs.3", [("n", 1)], Put::typed("task")).expect("put");
-    house.runs().append("run-1", &event("k1")).expect("append");
+    for run in ["run-1", "run-2"] {
+        house.runs().append(run, &event("k1")).expect("append");
+        clock.advance(Duration::from_secs(120));
+    }
     let overview = house.overview().expect("overview");
+    let quiet: Vec<_> =
+        overview.quietest_runs.iter().map(|(run, age)| (run.name.as_str(), age.as_secs_f64().round())).collect();
+    assert_eq!((quiet, overview.left_out), (vec![("run-1", 240.0)], 0));
     assert_eq!(overview.records, [(("task".to_owned(), "pending".to_owned()), 4)].into());
     assert_eq!(
         overview.runs.iter().map(|((_, status), count)| (*status, *count)).collect::<Vec<_>>(),
-        [(RunStatus::Running, 1)]
+        [(RunStatus::Running, 2)]
     );
     let oldest: Vec<_> = overview
         .oldest_ready
         .iter()
         .map(|(oldest, age)| {
-            (oldest.queue.as_str(), oldest.record.as_str(), oldest.record_type.as_str(), age.as_secs())
+            (oldest.queue.as_str(), oldest.record.as_str(), oldest.record_type.as_str(), age.as_secs_f64().round())
         })
         .collect();
     assert_eq!(
         oldest,
         [
-            ("jobs.mail.", "jobs.mail.1", "task", 40),
-            ("jobs.print.", "jobs.print.1", "task", 0),
-            ("jobs.", "jobs.3", "task", 0)
+            ("jobs.mail.", "jobs.mail.1", "task", 280.0),
+            ("jobs.print.", "jobs.print.1", "task", 240.0),
+            ("jobs.", "jobs.3", "task", 240.0)
         ]
     );
     house.records().claim_next("jobs.mail.", 2, &ClaimOptions::worker("w")).expect("claims");

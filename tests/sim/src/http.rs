@@ -2,8 +2,10 @@
 //! server leaves.
 
 mod hosted;
+mod kills;
 mod suites;
 mod tally_machine;
 
 pub(crate) use hosted::serve as serve_machine;
+pub(crate) use kills::run as run_kills;
 pub(crate) use suites::run as run_suites;

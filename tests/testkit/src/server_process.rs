@@ -20,14 +20,14 @@ const READY_MAX: Duration = Duration::from_secs(120);
 /// How often a child that was asked to stop is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// The command `statehouse` that belongs to this program: `STATEHOUSE_BINARY` if that is set, else the one in the
+/// The command `statehouse` that belongs to this program: `TESTKIT_STATEHOUSE` if that is set, else the one in the
 /// directory this program was built into. Under cargo it is built first, by the same profile, so that it is never an old
 /// one.
 ///
 /// # Panics
 /// If it cannot be built, or is not there.
 pub fn binary() -> PathBuf {
-    if let Some(given) = std::env::var_os("STATEHOUSE_BINARY") {
+    if let Some(given) = std::env::var_os("TESTKIT_STATEHOUSE") {
         return given.into();
     }
     let program = std::env::current_exe().expect("the path of this program");
@@ -87,8 +87,20 @@ impl Launch {
         self
     }
 
+    /// Starts it and kills it after a while, wherever it is by then: it may not have said yet that it is ready.
+    pub fn crash_after(&self, after: Duration) -> Result<Ended, String> {
+        let (process, _) = self.spawn()?;
+        std::thread::sleep(after);
+        Ok(process.kill())
+    }
+
     /// Starts it and waits until it says where it listens. The error is what it said instead.
     pub fn start(&self) -> Result<ServerProcess, String> {
+        let (process, address) = self.spawn()?;
+        process.when_ready(&address)
+    }
+
+    fn spawn(&self) -> Result<(ServerProcess, Receiver<SocketAddr>), String> {
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -106,8 +118,7 @@ impl Launch {
             }
         });
         let stderr = Said::listen(child.stderr.take().expect("it was asked for"), |_| {});
-        let process = ServerProcess { child, stdout, stderr, address: ([127, 0, 0, 1], 0).into() };
-        process.when_ready(&address)
+        Ok((ServerProcess { child, stdout, stderr, address: ([127, 0, 0, 1], 0).into() }, address))
     }
 }
 

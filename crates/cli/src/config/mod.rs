@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use server::limits::ServerLimits;
 
-use settings::{Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, nearest, parse_bytes, parse_duration};
+use settings::{
+    CHANGE_PREFIX, Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, nearest, parse_bytes, parse_duration,
+};
 
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,7 +186,8 @@ impl Effective {
 
 /// The setting of an environment variable; none if it is not one of ours.
 fn setting_of_variable(variable: &str) -> Result<Option<&'static Setting>, ConfigError> {
-    if !variable.starts_with(VARIABLE_PREFIX) || OTHER_VARIABLES.contains(&variable) {
+    let other = OTHER_VARIABLES.contains(&variable) || variable.starts_with(CHANGE_PREFIX);
+    if other || !variable.starts_with(VARIABLE_PREFIX) {
         return Ok(None);
     }
     let variables: Vec<_> = SETTINGS.iter().map(Setting::variable).collect();

@@ -8,8 +8,12 @@ use std::time::Duration;
 /// Environment variables begin with this; `.` in a key is `__` in a variable.
 pub(crate) const VARIABLE_PREFIX: &str = "STATEHOUSE_";
 
-/// Variables with our prefix that are no settings of a server: they belong to the commands that talk to one.
-pub(crate) const OTHER_VARIABLES: &[&str] = &["STATEHOUSE_CONFIG", "STATEHOUSE_CONTEXT", "STATEHOUSE_URL"];
+/// Variables with our prefix that are no settings of a server: they belong to the commands that talk to one, and to tests.
+pub(crate) const OTHER_VARIABLES: &[&str] =
+    &["STATEHOUSE_BINARY", "STATEHOUSE_CONFIG", "STATEHOUSE_CONTEXT", "STATEHOUSE_URL"];
+
+/// What `watch --exec` tells the commands that it runs.
+pub(crate) const CHANGE_PREFIX: &str = "STATEHOUSE_CHANGE_";
 
 /// What a value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,14 +71,9 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "disk.low_percent",
         Kind::Percent,
         "10",
-        "Writes are refused while less than this part of the disk is free.",
+        "Writes are refused while less than this part of the disk is free, or less than low_bytes if that is less.",
     ),
-    setting(
-        "disk.low_bytes",
-        Kind::Bytes,
-        "2GiB",
-        "Writes are refused while less than this is free; the larger of the two counts.",
-    ),
+    setting("disk.low_bytes", Kind::Bytes, "2GiB", "The most that is kept free, however large the disk is."),
     setting("limits.connections_max", Kind::Count, "4096", "Connections at a time."),
     setting("limits.requests_max", Kind::Count, "1024", "Requests that are worked on at a time."),
     setting(

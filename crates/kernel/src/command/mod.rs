@@ -138,6 +138,19 @@ impl<'bytes> Body<'bytes> {
         }
     }
 
+    /// Whether it makes the store larger. What makes room, takes jobs or finishes them does not.
+    pub fn grows(&self) -> bool {
+        match self {
+            Body::Transact(transact) => transact.ops.iter().any(Op::grows),
+            Body::Catalogue(_)
+            | Body::Trim(_)
+            | Body::Level(_)
+            | Body::Tick
+            | Body::ClaimNext(_)
+            | Body::Published(_) => false,
+        }
+    }
+
     /// Reads a body that fills `bytes`.
     pub fn decode(bytes: &'bytes [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
@@ -236,6 +249,16 @@ impl<'bytes> Op<'bytes> {
             | Op::Record(name, _)
             | Op::Run(name, _) => Some(name),
             Op::Send(_) | Op::Push(..) => None,
+        }
+    }
+
+    /// See [`Body::grows`].
+    pub fn grows(&self) -> bool {
+        match self {
+            Op::CellInit(..) | Op::CellSet(..) | Op::CellCas(..) | Op::Send(_) | Op::Push(..) => true,
+            Op::CellDelete(_) => false,
+            Op::Record(_, act) => act.grows(),
+            Op::Run(_, act) => matches!(act, RunAct::Append(_) | RunAct::Fork { .. }),
         }
     }
 

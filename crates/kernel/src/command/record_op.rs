@@ -114,6 +114,22 @@ const COMPLETE: u8 = 10;
 const FAIL: u8 = 11;
 
 impl<'bytes> RecordAct<'bytes> {
+    /// Whether it makes the store larger.
+    pub fn grows(&self) -> bool {
+        match self {
+            RecordAct::Put { .. } | RecordAct::Increment { .. } => true,
+            RecordAct::Patch { fields, .. } => fields.iter().any(|(_, value)| value.is_some()),
+            RecordAct::Swap { new, .. } => new.is_some(),
+            RecordAct::Delete
+            | RecordAct::Touch { .. }
+            | RecordAct::Claim { .. }
+            | RecordAct::Extend { .. }
+            | RecordAct::Release { .. }
+            | RecordAct::Complete { .. }
+            | RecordAct::Fail { .. } => false,
+        }
+    }
+
     /// The values that it writes.
     pub fn values(&self) -> impl Iterator<Item = ValueRef<'bytes>> {
         let (put, patch, new): (&[FieldValue<'_>], &[FieldPatch<'_>], Option<ValueRef<'_>>) = match self {

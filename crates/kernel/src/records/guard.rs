@@ -40,11 +40,16 @@ pub(crate) fn check(
         None => Ok(None),
         Some(row) => applying.fields().value(&record, row, declared, field),
     };
+    if let Guard::RecordFieldIs(_, field, wanted) = guard {
+        let current = value(field)?;
+        let (record, field) = ((*name).to_owned(), (*field).to_owned());
+        let holds = current == wanted.map(crate::ValueRef::to_value);
+        return Ok(Some(if holds { Ok(()) } else { Err(Rejection::FieldConflict { record, field, current }) }));
+    }
     let holds = match guard {
         Guard::RecordAbsent(_) => live.is_none(),
         Guard::RecordExists(_) => live.is_some(),
         Guard::RecordVersionIs(_, version) => live.is_some_and(|row| row.numbers.version == *version),
-        Guard::RecordFieldIs(_, field, wanted) => value(field)? == wanted.map(crate::ValueRef::to_value),
         Guard::RecordStateIn(_, states) => match (live, declared) {
             (Some(row), Some(declared)) => states.contains(&declared.state_name(row.numbers.state)),
             _ => false,

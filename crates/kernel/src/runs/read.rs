@@ -181,6 +181,38 @@ pub fn list(
     Ok(found)
 }
 
+/// The run of a kind that is running and has been quiet longest, to within the minute that its place in the index may be
+/// behind it.
+pub fn quietest(
+    view: &dyn View,
+    keys: &Keys,
+    catalogue: &Catalogue,
+    (space, branch): (u32, u32),
+    run_type: &str,
+) -> Result<Option<ListedRun>, Halt> {
+    let status = RunStatus::Running;
+    let mut quietest: Option<ListedRun> = None;
+    for bucket in 0..catalogue.buckets.count() {
+        let prefix = keys.run_status_prefix(bucket, space, branch, status as u8);
+        let range = KeyRange::prefix(&keys.run_index_prefix(bucket, space, branch, status as u8, run_type));
+        let Some(row) = view.rows(&range).next() else {
+            continue;
+        };
+        let (key, _) = row?;
+        let read = read_run_index(&key[prefix.len()..], space, branch);
+        let (run_type, _, id) = read.ok_or_else(|| Halt::Inconsistent("L4: a foreign entry".into()))?;
+        let Ok(head) = head(view, keys, &id.in_bucket(bucket))? else {
+            return Err(Halt::Inconsistent(format!("L4: run {:?} is listed and does not exist", id.name)));
+        };
+        if quietest.as_ref().is_none_or(|best| head.last_event_us < best.last_event_us) {
+            let (last_seq, last_event_us) = (head.last_seq, head.last_event_us);
+            let (name, group) = (id.name, id.group);
+            quietest = Some(ListedRun { name, group, run_type, status, last_seq, last_event_us });
+        }
+    }
+    Ok(quietest)
+}
+
 /// Runs after a key, in the order of keys, at most `limit` of them, with the key to go on after; none at the end.
 pub fn all(
     view: &dyn View,

@@ -1,9 +1,61 @@
-//! A small client over a real socket: one request, one connection, one answer.
+//! A server of its own for each test, and a small client over a real socket: one request, one connection, one answer.
 
-use std::io::{Read, Write};
+#![allow(dead_code, reason = "each file of tests uses a part of it")]
+
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value as JsonValue;
+use statehouse::Statehouse;
+use tokio::sync::oneshot;
+
+/// A server with the directory that holds its data; it stops when this is dropped.
+pub struct Served {
+    client: Client,
+    pub house: Statehouse,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    _directory: tempfile::TempDir,
+}
+
+impl std::ops::Deref for Served {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let ended = self.thread.take().expect("a thread").join();
+        assert!(std::thread::panicking() || ended.is_ok(), "the server ended well");
+    }
+}
+pub fn served() -> Served {
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = Statehouse::open(directory.path().join("house")).expect("a house");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let (tell, told) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn({
+        let house = house.clone();
+        move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+            runtime.expect("a runtime").block_on(async {
+                let listener =
+                    statehouse_server::listen("127.0.0.1:0".parse().expect("an address")).await.expect("a listener");
+                tell.send(listener.local_addr().expect("an address")).expect("heard");
+                let stop = async {
+                    let _ = stopped.await;
+                };
+                statehouse_server::serve(listener, house, stop).await.expect("served");
+            });
+        }
+    });
+    let client = Client { address: told.recv().expect("an address") };
+    Served { client, house, stop: Some(stop), thread: Some(thread), _directory: directory }
+}
 
 /// An answer.
 #[derive(Debug)]
@@ -45,6 +97,41 @@ impl Client {
         let headers = headers.collect();
         let body = if body.is_empty() { JsonValue::Null } else { serde_json::from_str(body).expect("JSON") };
         Answer { status: status.expect("a status"), headers, body }
+    }
+
+    /// Opens a stream of events and reads them one by one: id, kind and data.
+    pub fn events(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> impl Iterator<Item = (String, String, JsonValue)> + use<> {
+        let mut stream = TcpStream::connect(self.address).expect("a connection");
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).expect("a timeout");
+        let mut request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n");
+        for (name, value) in headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        stream.write_all((request + "\r\n").as_bytes()).expect("sent");
+        let mut lines = BufReader::new(stream).lines().map(|line| line.expect("a line"));
+        let status = lines.next().expect("a status");
+        assert!(status.starts_with("HTTP/1.1 200"), "{status}");
+        std::iter::from_fn(move || {
+            let (mut id, mut kind) = (String::new(), String::new());
+            // Sizes of chunks and empty lines lie in between.
+            for line in lines.by_ref() {
+                // The last chunk: the connection stays, the stream is over.
+                if line == "0" {
+                    return None;
+                }
+                match line.split_once(": ") {
+                    Some(("id", value)) => id = value.to_owned(),
+                    Some(("event", value)) => kind = value.to_owned(),
+                    Some(("data", value)) => return Some((id, kind, serde_json::from_str(value).expect("JSON"))),
+                    _ => {}
+                }
+            }
+            None
+        })
     }
 
     pub fn get(&self, path: &str) -> Answer {

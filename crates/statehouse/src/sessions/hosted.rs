@@ -110,6 +110,8 @@ pub(super) fn submit<T>(
         let (catalogue, ids) = scope.current()?;
         let max = catalogue.limits.transaction_bytes_max as usize;
         Rejection::check_limit("transaction_bytes_max", max, body.len())?;
+        // What a machine's command does is not known here, so it counts as one that makes the store larger.
+        scope.shard.access.disk.check(scope.shard.clock())?;
         let machine = machine_id(number, version);
         let (envelope, request) = scope.begin(machine, catalogue.revision);
         let mut writer = Writer::with_capacity(ENVELOPE_BYTES + group.len() + body.len());

@@ -86,6 +86,15 @@ impl Client {
         self.send_plain(&self.placed(request))
     }
 
+    /// Sends a request and hangs up without an answer. Whether it arrives, nobody knows.
+    pub fn abandon(&self, request: Request) {
+        let request = self.placed(request);
+        if let Ok(mut connection) = Connection::open(self.address()) {
+            // There is nothing to do about it.
+            let _ = connection.write(&request);
+        }
+    }
+
     /// Sends a request; a refusal is the error that it stands for.
     pub fn call(&self, request: Request) -> Result<Response, Error> {
         let response = self.send(request).map_err(unreachable)?;

@@ -37,6 +37,11 @@ impl Connection {
         self.reusable
     }
 
+    /// Sends a request without reading anything.
+    pub fn write(&mut self, request: &Request) -> io::Result<()> {
+        self.reader.get_mut().write_all(&request.to_bytes())
+    }
+
     /// Sends a request and reads the whole response.
     pub fn send(&mut self, request: &Request) -> io::Result<Response> {
         let (mut response, length) = self.begin(request)?;
@@ -95,7 +100,7 @@ impl Connection {
     }
 
     fn begin(&mut self, request: &Request) -> io::Result<(Response, Length)> {
-        self.reader.get_mut().write_all(&request.to_bytes())?;
+        self.write(request)?;
         let mut response = self.head()?;
         while response.status < 200 {
             response = self.head()?;

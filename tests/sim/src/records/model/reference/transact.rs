@@ -156,7 +156,12 @@ impl Reference {
             Guard::RecordAbsent(_) => live.is_none(),
             Guard::RecordExists(_) => live.is_some(),
             Guard::RecordVersionIs(_, version) => current == Some(*version),
-            Guard::RecordFieldIs(_, field, wanted) => self.field(id, field) == wanted.map(ValueRef::to_value),
+            Guard::RecordFieldIs(_, field, wanted) => {
+                let current = self.field(id, field);
+                let (record, field) = (id.name.clone(), (*field).to_owned());
+                let holds = current == wanted.map(ValueRef::to_value);
+                return if holds { Ok(()) } else { Err(Rejection::FieldConflict { record, field, current }) };
+            }
             Guard::RecordStateIn(_, states) => {
                 let state = live.and_then(|kept| kept.live.as_ref()).filter(|live| live.record_type.is_some());
                 state.is_some_and(|live| states.contains(&live.state.as_str()))

@@ -1,0 +1,138 @@
+//! Get, claim and append over HTTP, at 1 to 256 connections that are kept alive, beside a bare axum server that takes and
+//! gives as many bytes.
+//!
+//! The two servers are processes of their own with the same runtime; one load generator, in this process, measures them
+//! in turns, a second each, so that what else the machine does meets both. The figure is the ratio of the medians.
+//! Claims and appends are durable when they are answered, and the bare server's answers cost nothing: at one connection
+//! their ratio is mostly the time of a sync.
+
+mod echo;
+mod load;
+mod requests;
+
+use std::time::Duration;
+
+use statehouse::{Options, Statehouse};
+use testkit::arguments::Arguments;
+use testkit::http::Client;
+use testkit::report::Report;
+use testkit::server_process::{Launch, ServerProcess, binary};
+
+pub use echo::serve as serve_echo;
+use load::{Load, Measured};
+use requests::{Operation, Requests};
+
+use crate::record_work::Work;
+
+const CONNECTIONS: [usize; 4] = [1, 16, 64, 256];
+/// Cells that gets are spread over.
+const CELLS: u64 = 10_000;
+/// Claims a second at most; the queue is filled for as long as is measured.
+const CLAIMS_PER_SECOND_MAX: u64 = 25_000;
+
+pub fn run(arguments: &Arguments) -> Report {
+    let small = arguments.flag("small");
+    let rounds = arguments.number("rounds", if small { 2 } else { 5 });
+    let round = Duration::from_millis(arguments.number("milliseconds", if small { 100 } else { 1_000 }));
+    let only = arguments.text("only");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("house");
+    let milliseconds = u64::try_from(round.as_millis()).expect("a short time") * (rounds + 1);
+    let claims = CONNECTIONS.len() as u64 * CLAIMS_PER_SECOND_MAX * milliseconds / 1_000;
+    fill(&path, if only.is_none_or(|only| only == "claim") { claims } else { 1_000 });
+    let house = Launch::serve(binary(), &path).start().expect("a server");
+    let mut report = Report::new("server");
+    for operation in [Operation::Get, Operation::Claim, Operation::Append] {
+        if only.is_some_and(|only| only != operation.name()) {
+            continue;
+        }
+        let echo = start_echo(operation, &house);
+        for connections in CONNECTIONS {
+            let compared = compare(operation, connections, rounds, round, &house, &echo);
+            print_row(operation, connections, &compared);
+            let (ours, theirs) = (median(&compared.house), median(&compared.echo));
+            let ratio = ours / theirs;
+            let item = format!("speed.{}-{connections}", operation.name());
+            let figure = format!("{ratio:.2} {ours:.0}/s of {theirs:.0}/s");
+            match operation.goal() {
+                Some(goal) => report.add(&item, figure, &format!(">={goal} of a bare axum echo"), ratio >= goal),
+                None => report.add(&item, figure, "-", true),
+            };
+        }
+    }
+    report
+}
+
+/// Cells to get and tasks to claim, written by the library, which is faster.
+fn fill(path: &std::path::Path, tasks: u64) {
+    let house: Statehouse = Options::default().open(path).expect("a house");
+    let cells = house.cells();
+    let written: Vec<_> = (0..CELLS).map(|number| cells.set_later(&requests::cell(number), requests::VALUE)).collect();
+    for pending in written {
+        pending.wait().expect("set");
+    }
+    Work::new(&house, "jobs.email.").fill_and_settle(&house, tasks);
+    house.close().expect("closed");
+}
+
+/// A bare server that answers with as many bytes as the real one does.
+fn start_echo(operation: Operation, house: &ServerProcess) -> ServerProcess {
+    let requests = Requests::new(operation, usize::MAX);
+    let sample = Client::to(house.address()).send(requests.sample()).expect("an answer");
+    assert!(sample.is_success(), "{}", sample.text());
+    // Headers that only one of them has count as bytes of the body.
+    let of_body = |(name, value): &(String, String)| match name.as_str() {
+        "content-length" | "content-type" | "date" => 0,
+        _ => name.len() + value.len() + 4,
+    };
+    let bytes = sample.body.len() + sample.headers.iter().map(of_body).sum::<usize>();
+    let this = std::env::current_exe().expect("the path of this program");
+    let launch = Launch::program(this).arguments(["http-echo", "--bytes", &bytes.to_string()]);
+    launch.start().expect("an echo server")
+}
+
+/// Requests a second of both, one for each round, and the latencies of all.
+struct Compared {
+    house: Vec<Measured>,
+    echo: Vec<Measured>,
+}
+
+fn compare(
+    operation: Operation,
+    connections: usize,
+    rounds: u64,
+    round: Duration,
+    house: &ServerProcess,
+    echo: &ServerProcess,
+) -> Compared {
+    let mut house = Load::connect(house.address(), operation, connections);
+    let mut echo = Load::connect(echo.address(), operation, connections);
+    house.run(round / 2);
+    echo.run(round / 2);
+    let mut compared = Compared { house: Vec::new(), echo: Vec::new() };
+    for _ in 0..rounds {
+        compared.echo.push(echo.run(round));
+        compared.house.push(house.run(round));
+    }
+    compared
+}
+
+fn median(measured: &[Measured]) -> f64 {
+    let mut rates: Vec<f64> = measured.iter().map(|measured| measured.per_second).collect();
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+fn print_row(operation: Operation, connections: usize, compared: &Compared) {
+    for (what, rounds) in [("statehouse", &compared.house), ("echo", &compared.echo)] {
+        let mut latency = crate::callers::histogram();
+        rounds.iter().for_each(|round| latency.add(&round.latency_ns).expect("the same bounds"));
+        println!(
+            "{:<6} {connections:>3} connections {what:<10} {:>8.0}/s, p50 {:>6.0} us, p99 {:>6.0} us",
+            operation.name(),
+            median(rounds),
+            latency.value_at_quantile(0.5) as f64 / 1000.0,
+            latency.value_at_quantile(0.99) as f64 / 1000.0,
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! The bytes of requests, made before they are sent.
+
+use testkit::http::Request;
+use testkit::random::Random;
+
+use super::CELLS;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Get,
+    Claim,
+    Append,
+}
+
+impl Operation {
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Get => "get",
+            Operation::Claim => "claim",
+            Operation::Append => "append",
+        }
+    }
+
+    /// What the ratio to the bare server should be.
+    pub fn goal(self) -> Option<f64> {
+        match self {
+            Operation::Get => Some(0.6),
+            Operation::Claim => Some(0.35),
+            Operation::Append => None,
+        }
+    }
+}
+
+/// What every cell holds.
+pub const VALUE: &str =
+    "a value of about a hundred bytes, as a setting or a small piece of state would be, and no more";
+/// Where the digits stand that make a key unlike all others.
+const DIGITS: &str = "0000000000000000";
+
+pub fn cell(number: u64) -> String {
+    format!("cell.{number}")
+}
+
+/// The requests of one connection, over and over.
+pub struct Requests {
+    prepared: Vec<Vec<u8>>,
+    random: Random,
+    /// Where a number is written that rises with every request.
+    digits_at: Option<usize>,
+    number: u64,
+    operation: Operation,
+}
+
+impl Requests {
+    /// Of a connection, by its number.
+    pub fn new(operation: Operation, connection: usize) -> Self {
+        let mut random = Random::new(connection as u64 + 1);
+        let requests: Vec<Request> = match operation {
+            Operation::Get => {
+                (0..256).map(|_| Request::get(format!("/v1/cells/{}", cell(random.below(CELLS))))).collect()
+            }
+            Operation::Claim => {
+                vec![Request::post("/v1/claims").body(r#"{"prefix":"jobs.","n":1,"worker":"w1","lease":"10m"}"#)]
+            }
+            Operation::Append => {
+                let event = format!(
+                    r#"{{"eventType":"Progress","idempotencyKey":"{connection}-{DIGITS}","emittedAt":"2026-02-11T10:00:00Z","eventData":{{"rows":7}}}}"#
+                );
+                vec![Request::post(format!("/v1/runs/run.{connection}/events")).body(event)]
+            }
+        };
+        let prepared: Vec<Vec<u8>> = requests.iter().map(Request::to_bytes).collect();
+        let digits_at = prepared[0].windows(DIGITS.len()).position(|bytes| bytes == DIGITS.as_bytes());
+        // Keys of one run of this program are never those of another load.
+        Self { prepared, random, digits_at, number: 1, operation }
+    }
+
+    /// One of them, to see how it is answered.
+    pub fn sample(&self) -> Request {
+        match self.operation {
+            Operation::Get => Request::get(format!("/v1/cells/{}", cell(CELLS / 2))),
+            Operation::Claim => Request::post("/v1/claims").body(r#"{"prefix":"jobs.","worker":"w1","lease":"10m"}"#),
+            Operation::Append => Request::post("/v1/runs/sample/events").body(
+                r#"{"eventType":"Progress","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z","eventData":{}}"#,
+            ),
+        }
+    }
+
+    /// The next.
+    pub fn next(&mut self) -> &[u8] {
+        let place = usize::try_from(self.random.below(self.prepared.len() as u64)).expect("few");
+        let bytes = &mut self.prepared[place];
+        if let Some(at) = self.digits_at {
+            self.number += 1;
+            let mut rest = self.number;
+            for digit in bytes[at..at + DIGITS.len()].iter_mut().rev() {
+                *digit = b'0' + u8::try_from(rest % 10).expect("a digit");
+                rest /= 10;
+            }
+        }
+        bytes
+    }
+
+    /// Whether an answer did what was measured: a claim that finds nothing is none.
+    pub fn is_done(&self, body_bytes: usize) -> bool {
+        self.operation != Operation::Claim || body_bytes > 64
+    }
+}

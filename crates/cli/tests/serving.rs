@@ -1,0 +1,187 @@
+//! The real binary: its settings, what it logs, and how it stops.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value as JsonValue;
+use testkit::server_process::{Ended, Launch, ServerProcess};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_statehouse");
+/// Longer than any of these stops takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream
+}
+
+fn send(address: SocketAddr, request: &str) -> String {
+    let mut stream = connect(address);
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+fn get(address: SocketAddr, path: &str) -> String {
+    send(address, &format!("GET {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n"))
+}
+
+/// A request whose body is not complete, so that it is under way.
+fn half_a_request(address: SocketAddr) -> TcpStream {
+    let mut stream = connect(address);
+    stream
+        .write_all(b"PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 3\r\n\r\n\"a")
+        .expect("sent");
+    std::thread::sleep(Duration::from_millis(200));
+    stream
+}
+
+/// Waits until it has ended by itself; says how, and after how long.
+fn wait_for_end(mut server: ServerProcess) -> (Ended, Duration) {
+    let began = Instant::now();
+    while server.ended().is_none() {
+        assert!(began.elapsed() < PATIENCE, "it does not end: {}", server.stderr());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let took = began.elapsed();
+    (server.kill(), took)
+}
+
+fn refused(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } =
+        Command::new(BINARY).args(arguments).envs(environment.iter().copied()).output().expect("started");
+    (status.code(), String::from_utf8(stderr).expect("text"))
+}
+
+#[test]
+fn a_stop_answers_what_is_under_way_and_ends_with_0() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Launch::serve(BINARY, directory.path().join("house")).start().expect("ready");
+    let address = server.address();
+    let mut under_way = half_a_request(address);
+    server.signal("TERM");
+    std::thread::sleep(Duration::from_millis(200));
+    let ready = get(address, "/readyz");
+    assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("false"), "{ready}");
+    assert!(get(address, "/v1/cells/c").contains("SH-2016"), "new requests are refused by name");
+    under_way.write_all(b"\"").expect("sent");
+    let mut answer = String::new();
+    under_way.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 2"), "{answer}");
+    let (ended, _) = wait_for_end(server);
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+
+    let lines: Vec<JsonValue> = ended
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("JSON: {line}")))
+        .collect();
+    let messages: Vec<_> = lines.iter().filter_map(|line| line["message"].as_str()).collect();
+    assert_eq!(messages, ["started", "ready", "draining", "stopped"], "one line for each change of state");
+    assert!(lines[0]["memory"].as_str().expect("text").starts_with("memory "), "{}", lines[0]);
+
+    let again = Launch::serve(BINARY, directory.path().join("house")).start().expect("ready");
+    assert!(get(again.address(), "/v1/cells/c").contains("\"a\""), "what was answered is there");
+    assert!(again.terminate(PATIENCE).status.success());
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Launch::serve(BINARY, directory.path().join("house")).start().expect("ready");
+    let _under_way = half_a_request(server.address());
+    server.signal("TERM");
+    std::thread::sleep(Duration::from_millis(300));
+    server.signal("INT");
+    let (ended, took) = wait_for_end(server);
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn the_drain_has_a_limit() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Launch::serve(BINARY, directory.path().join("house"))
+        .environment("STATEHOUSE_LIMITS__DRAIN_TIME_MAX", "500ms")
+        .start()
+        .expect("ready");
+    let _under_way = half_a_request(server.address());
+    server.signal("TERM");
+    let (ended, took) = wait_for_end(server);
+    assert_eq!(ended.status.code(), Some(0));
+    assert!(took > Duration::from_millis(400) && took < Duration::from_secs(10), "{took:?}");
+}
+
+#[test]
+fn settings_come_from_a_file_the_environment_and_flags() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("s.toml");
+    let data = directory.path().join("house");
+    let text = format!("data = {:?}\nlog = \"warn\"\nmemory = \"300MiB\"\n[limits]\nurl_bytes_max = 100\n", data);
+    std::fs::write(&file, text).expect("written");
+    let server = Launch::program(BINARY)
+        .arguments(["serve", "--listen", "127.0.0.1:0", "--config"])
+        .argument(&file)
+        .environment("STATEHOUSE_LIMITS__HEADERS_MAX", "2")
+        .start()
+        .expect("ready");
+    let long = get(server.address(), &format!("/livez?{}", "x".repeat(100)));
+    assert!(long.contains("url_bytes_max = 100"), "{long}");
+    let many = send(server.address(), "GET /livez HTTP/1.1\r\na: 1\r\nb: 2\r\nconnection: close\r\n\r\n");
+    assert!(many.contains("headers_max = 2"), "{many}");
+    let ended = server.terminate(PATIENCE);
+    assert!(ended.stdout.contains("memory 300 MiB (as was said)"), "{}", ended.stdout);
+    assert_eq!(ended.stderr, "", "nothing below a warning");
+}
+
+#[test]
+fn mistakes_are_usage_errors_and_name_the_place() {
+    let (code, said) = refused(&["serve", "--data", "/nowhere"], &[("STATEHOUSE_LISTEN", "127.0.0.1:0")]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("did you mean STATEHOUSE_SERVER__LISTEN?"), "{said}");
+    let (code, said) = refused(&["serve"], &[]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("--data DIR"), "{said}");
+    let (code, said) = refused(&["dev", "--memory", "much"], &[]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("--memory: \"much\" is not a number of bytes"), "{said}");
+}
+
+#[test]
+fn dev_keeps_what_it_is_told_to_and_says_what_to_try() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let kept = directory.path().join("kept");
+    let launch = Launch::program(BINARY).arguments(["dev", "--random-ports", "--keep"]).argument(&kept);
+    let server = launch.start().expect("ready");
+    let body = "\"hello\"";
+    let put =
+        format!("PUT /v1/cells/greeting HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 7\r\n\r\n{body}");
+    assert!(send(server.address(), &put).starts_with("HTTP/1.1 2"));
+    let ended = server.terminate(PATIENCE);
+    assert_eq!(ended.stdout.lines().filter(|line| line.starts_with("  curl ")).count(), 3, "{}", ended.stdout);
+    let server = launch.start().expect("ready");
+    assert!(get(server.address(), "/v1/cells/greeting").contains("hello"));
+}
+
+#[test]
+fn a_disk_that_is_low_refuses_writes_with_507() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Launch::serve(BINARY, directory.path().join("house"))
+        .environment("STATEHOUSE_DISK__LOW_PERCENT", "100")
+        .environment("STATEHOUSE_DISK__LOW_BYTES", "1000TiB")
+        .start()
+        .expect("ready");
+    let address = server.address();
+    let put = "PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 1\r\n\r\n1";
+    let refused = send(address, put);
+    assert!(refused.starts_with("HTTP/1.1 507") && refused.contains("SH-2015"), "{refused}");
+    let delete = send(address, "DELETE /v1/cells/c HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
+    assert!(!delete.contains("SH-2015"), "{delete}");
+    assert!(get(address, "/readyz").starts_with("HTTP/1.1 200"), "it is ready: reads and deletes go on");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(server.stderr().contains("disk low"), "{}", server.stderr());
+}

@@ -1,0 +1,234 @@
+//! Connections: accepted up to a bound, served, and ended so that a client can read why.
+//!
+//! Keeps: what hyper cannot parse is refused as a problem with a code, like everything else. A connection that the server ends is
+//! read for a moment longer, since closing it with bytes unread would take the answer away from the client.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::IntoResponse;
+use http_body_util::BodyExt;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::admission::Admission;
+use crate::guarded::{Guarded, Watch};
+use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX, REFUSALS_MAX, ServerLimits};
+use crate::load::{Load, Permit};
+use crate::problem::Problem;
+
+/// How long accepting pauses when the system has no more descriptors or memory for a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How much is read at a time of a connection that ends.
+const LINGER_READ_BYTES: usize = 16 << 10;
+
+/// The smallest buffer that hyper takes.
+const HYPER_BUFFER_BYTES_MIN: usize = 8 << 10;
+
+/// See the module.
+pub(crate) struct Connections {
+    pub(crate) limits: Arc<ServerLimits>,
+    pub(crate) load: Arc<Load>,
+    pub(crate) admission: Arc<Admission>,
+    /// Told when the server stops: connections then end after the request that is under way.
+    pub(crate) stopping: CancellationToken,
+    pub(crate) tracker: TaskTracker,
+    pub(crate) refusals: Arc<Semaphore>,
+}
+
+impl Connections {
+    pub(crate) fn new(
+        limits: Arc<ServerLimits>,
+        load: Arc<Load>,
+        admission: Arc<Admission>,
+        stopping: CancellationToken,
+    ) -> Self {
+        let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
+        Self { limits, load, admission, stopping, tracker: TaskTracker::new(), refusals }
+    }
+
+    /// Accepts until `until`. Connections that come while the server stops are served too, one request each: they are told so.
+    pub(crate) async fn accept(&self, listener: &TcpListener, until: impl Future<Output = ()>) {
+        let mut until = pin!(until);
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = &mut until => return,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => self.begin(stream),
+                Err(error) if is_of_one_connection(&error) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "no connection can be accepted");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn begin(&self, stream: TcpStream) {
+        let prepared = stream.set_nodelay(true);
+        let Some(permit) = self.load.connections.enter() else {
+            return self.refuse(stream);
+        };
+        if prepared.is_err() {
+            return;
+        }
+        let connection = Connection {
+            limits: self.limits.clone(),
+            admission: self.admission.clone(),
+            stopping: self.stopping.clone(),
+            permit,
+        };
+        if self.stopping.is_cancelled() {
+            // Nobody waits for these when the server stops.
+            tokio::spawn(connection.serve(stream, false));
+        } else {
+            self.tracker.spawn(connection.serve(stream, true));
+        }
+    }
+
+    /// Tells a client that there are too many connections, unless too many are being told.
+    fn refuse(&self, stream: TcpStream) {
+        let Ok(permit) = self.refusals.clone().try_acquire_owned() else {
+            return;
+        };
+        let problem = Problem::too_many_connections(self.limits.connections_max);
+        tokio::spawn(async move {
+            end(stream, Some(problem)).await;
+            drop(permit);
+        });
+    }
+}
+
+/// A connection that ended before it was accepted says nothing of the next one.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+struct Connection {
+    limits: Arc<ServerLimits>,
+    admission: Arc<Admission>,
+    stopping: CancellationToken,
+    permit: Permit,
+}
+
+impl Connection {
+    async fn serve(self, stream: TcpStream, keep_alive: bool) {
+        let watch = Arc::new(Watch::default());
+        let ended = {
+            let io = TokioIo::new(Guarded::new(stream, watch.clone(), self.limits.clone()));
+            let service = service_fn(|request| {
+                let in_request = watch.begin_request();
+                let admission = self.admission.clone();
+                async move { Ok::<_, Infallible>(admission.answer(request, in_request).await) }
+            });
+            let mut connection = pin!(self.http(keep_alive).serve_connection(io, service));
+            tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = self.stopping.cancelled(), if keep_alive => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            }
+        };
+        let Some(stream) = watch.take_stream() else {
+            return;
+        };
+        if watch.stalled() {
+            // What the system still holds for this client is given up at once.
+            let _ = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+            tracing::debug!("a client took nothing of what was written to it");
+            return;
+        }
+        let refusal = match &ended {
+            Err(_) if watch.head_was_slow() => Some(Problem::too_slow("head_time_max", self.limits.head_time_max)),
+            Err(error) if error.is_parse_too_large() => {
+                Some(Problem::head_too_large(self.limits.head_bytes_max, self.limits.headers_max))
+            }
+            Err(error) if error.is_parse() => Some(Problem::no_request(&error.to_string())),
+            _ => None,
+        };
+        end(stream, refusal).await;
+        drop(self.permit);
+    }
+
+    fn http(&self, keep_alive: bool) -> http1::Builder {
+        let mut builder = http1::Builder::new();
+        builder
+            .keep_alive(keep_alive)
+            .timer(TokioTimer::new())
+            // The clock runs from the end of one request to the end of the next one's head, so it bounds both; how
+            // long a head takes once it has begun is watched by the stream.
+            .header_read_timeout(self.limits.idle_time_max)
+            .max_header_size(self.limits.head_bytes_max)
+            .max_buf_size((self.limits.head_bytes_max + 1).max(HYPER_BUFFER_BYTES_MIN))
+            // One buffer and one write for a head and its body; see `guarded` for who looks into it.
+            .writev(false);
+        builder
+    }
+}
+
+/// Ends a connection: says what is to be said, says that nothing follows, and reads what is still under way.
+async fn end(mut stream: TcpStream, refusal: Option<Problem>) {
+    let ending = async {
+        if let Some(problem) = refusal {
+            stream.write_all(&problem_bytes(problem).await).await?;
+        }
+        stream.shutdown().await?;
+        // On the heap, since every connection is as large as the largest thing that it may do.
+        let mut scratch = vec![0; LINGER_READ_BYTES];
+        let mut left = LINGER_BYTES_MAX;
+        while left > 0 {
+            match stream.read(&mut scratch).await? {
+                0 => break,
+                read => left = left.saturating_sub(read),
+            }
+        }
+        Ok::<_, io::Error>(())
+    };
+    let _ = timeout(LINGER_TIME_MAX, ending).await;
+}
+
+/// A whole answer, for a request that never reached a handler.
+async fn problem_bytes(problem: Problem) -> Vec<u8> {
+    let (parts, body) = problem.into_response().into_parts();
+    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let reason = parts.status.canonical_reason().unwrap_or_default();
+    let mut bytes = format!("HTTP/1.1 {} {reason}\r\n", parts.status.as_u16()).into_bytes();
+    for (name, value) in &parts.headers {
+        bytes.extend_from_slice(name.as_str().as_bytes());
+        bytes.extend_from_slice(b": ");
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(format!("content-length: {}\r\nconnection: close\r\n\r\n", body.len()).as_bytes());
+    bytes.extend_from_slice(&body);
+    bytes
+}
+
+/// Waits until only requests that wait for something are under way, at most until `deadline`. Says how many connections are left.
+pub(crate) async fn drained(tracker: &TaskTracker, load: &Load, deadline: Instant) -> usize {
+    const LOOK_EVERY: Duration = Duration::from_millis(5);
+    loop {
+        let left = tracker.len();
+        if left <= load.waits.used() || Instant::now() >= deadline {
+            return left;
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}

@@ -1,0 +1,209 @@
+//! The stream of one connection, guarded: against clients that send a request's head too slowly, and against those that do
+//! not take what is written to them.
+//!
+//! Keeps: a head that has begun ends within `head_time_max`, and a write makes progress within `write_stall_time_max`, or
+//! the connection ends. The answers that hyper gives by itself to what it cannot parse have no body; they are held back here, and
+//! whoever serves the connection says the same as a problem.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::limits::ServerLimits;
+
+/// What the stream, the requests on it and the task that serves it know of each other.
+#[derive(Default)]
+pub(crate) struct Watch {
+    /// Requests whose head is complete.
+    requests: AtomicU64,
+    /// Whether one of them is not answered to the end.
+    in_request: AtomicBool,
+    slow_head: AtomicBool,
+    stalled: AtomicBool,
+    /// The stream, when whoever used it has ended.
+    left: Mutex<Option<TcpStream>>,
+}
+
+impl Watch {
+    /// A request's head is complete.
+    pub(crate) fn begin_request(self: &Arc<Self>) -> InRequest {
+        self.requests.fetch_add(1, Ordering::AcqRel);
+        self.in_request.store(true, Ordering::Release);
+        InRequest(self.clone())
+    }
+
+    /// Whether the connection ended because a head took too long.
+    pub(crate) fn head_was_slow(&self) -> bool {
+        self.slow_head.load(Ordering::Acquire)
+    }
+
+    /// Whether the connection ended because the client took nothing.
+    pub(crate) fn stalled(&self) -> bool {
+        self.stalled.load(Ordering::Acquire)
+    }
+
+    /// The stream, once.
+    pub(crate) fn take_stream(&self) -> Option<TcpStream> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Held from a request's head to the end of its answer.
+pub(crate) struct InRequest(Arc<Watch>);
+
+impl Drop for InRequest {
+    fn drop(&mut self) {
+        self.0.in_request.store(false, Ordering::Release);
+    }
+}
+
+/// See the module.
+pub(crate) struct Guarded {
+    stream: Option<TcpStream>,
+    watch: Arc<Watch>,
+    limits: Arc<ServerLimits>,
+    /// When the head began that is being read, and how many were complete before it.
+    head: Option<(Instant, u64)>,
+    head_timer: Option<Pin<Box<Sleep>>>,
+    stall_timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Guarded {
+    pub(crate) fn new(stream: TcpStream, watch: Arc<Watch>, limits: Arc<ServerLimits>) -> Self {
+        Self { stream: Some(stream), watch, limits, head: None, head_timer: None, stall_timer: None }
+    }
+
+    fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {
+        self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// Bytes came: a head begins, unless they belong to a request or to a head that has begun.
+    fn note_read(&mut self) {
+        let requests = self.watch.requests.load(Ordering::Acquire);
+        let known = self.head.is_some_and(|(_, before)| before == requests);
+        if !known {
+            let begins = !self.watch.in_request.load(Ordering::Acquire);
+            self.head = begins.then(|| (Instant::now(), requests));
+            self.head_timer = None;
+        }
+    }
+
+    /// Nothing came: ready with an error if a head that has begun takes too long.
+    fn poll_head_timer(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let Some((began, before)) = self.head else {
+            return Poll::Pending;
+        };
+        if self.watch.requests.load(Ordering::Acquire) != before {
+            (self.head, self.head_timer) = (None, None);
+            return Poll::Pending;
+        }
+        let until = began + self.limits.head_time_max;
+        let timer = self.head_timer.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        ready!(timer.as_mut().poll(context));
+        self.watch.slow_head.store(true, Ordering::Release);
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the head of the request took too long"))
+    }
+
+    fn poll_stall_timer(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let stall_time_max = self.limits.write_stall_time_max;
+        let timer = self.stall_timer.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + stall_time_max)));
+        ready!(timer.as_mut().poll(context));
+        self.watch.stalled.store(true, Ordering::Release);
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of what is written to it"))
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let mut left = self.watch.left.lock().unwrap_or_else(PoisonError::into_inner);
+        *left = self.stream.take();
+    }
+}
+
+impl AsyncRead for Guarded {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        match self.stream()?.poll_read(context, buffer) {
+            Poll::Ready(read) => {
+                if buffer.filled().len() > before {
+                    self.note_read();
+                }
+                Poll::Ready(read)
+            }
+            Poll::Pending => self.poll_head_timer(context).map(Err),
+        }
+    }
+}
+
+impl AsyncWrite for Guarded {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut ours = bytes;
+        if !self.watch.in_request.load(Ordering::Acquire) {
+            match automatic_answer(bytes) {
+                Some(0) => return Poll::Ready(Ok(bytes.len())),
+                Some(begin) => ours = &bytes[..begin],
+                None => {}
+            }
+        }
+        match self.stream()?.poll_write(context, ours) {
+            Poll::Ready(written) => {
+                self.stall_timer = None;
+                Poll::Ready(written)
+            }
+            Poll::Pending => self.poll_stall_timer(context).map(Err),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream()?.poll_flush(context)
+    }
+
+    /// Whoever serves the connection ends it, and may have something to say before.
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Where in what is to be written the answer begins that hyper gives by itself to a request that it cannot parse. It is the last
+/// thing that is written, and has no body; ours always have one.
+fn automatic_answer(bytes: &[u8]) -> Option<usize> {
+    const LENGTH_MAX: usize = 256;
+    if !bytes.ends_with(b"\r\n\r\n") {
+        return None;
+    }
+    let tail = bytes.len().saturating_sub(LENGTH_MAX);
+    let begin = tail + bytes[tail..].windows(7).rposition(|window| window == b"HTTP/1.")?;
+    let text = std::str::from_utf8(&bytes[begin..]).ok()?;
+    let status = text.split(' ').nth(1)?;
+    let automatic = ["400", "414", "431"].contains(&status)
+        && text.contains("\r\nconnection: close\r\n")
+        && text.contains("\r\ncontent-length: 0\r\n");
+    automatic.then_some(begin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_answers_of_hyper_itself_are_held_back() {
+        let automatic = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\
+                         date: Sun, 15 Nov 2026 10:00:00 GMT\r\n\r\n";
+        let ours = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\ncontent-length: 2\r\n\r\n{}";
+        assert_eq!(automatic_answer(automatic.as_bytes()), Some(0));
+        assert_eq!(automatic_answer(format!("{ours}{automatic}").as_bytes()), Some(ours.len()));
+        assert_eq!(automatic_answer(ours.as_bytes()), None);
+        assert_eq!(automatic_answer(automatic.replace("431", "304").as_bytes()), None);
+        assert_eq!(automatic_answer(b"\r\n\r\n"), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! `/metrics`: what the server and its store do, as OpenMetrics text.
+//!
+//! - `list`: every metric there is. `requests`: counts each request, as a layer around all routes.
+//! - `store`: what the store says of itself. `process`: what the system says. `watchers`: streams of changes.
+//! - `labels`: how many values a label that users name can have. `text`: the formats.
+//!
+//! Keeps: everything but the requests is read when somebody scrapes; nothing is gathered by a thread of its own.
+
+mod labels;
+pub mod list;
+mod process;
+pub mod requests;
+mod store;
+mod text;
+mod watchers;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+
+pub use labels::TYPE_VALUES_MAX;
+pub use requests::{CountRequests, ProblemCode};
+
+use crate::Server;
+use crate::problem::{Answered, Problem};
+use labels::TypeLabels;
+use requests::Requests;
+use text::Scrape;
+pub(crate) use watchers::Watcher;
+use watchers::Watchers;
+
+/// What is counted of one server.
+#[derive(Clone)]
+pub(crate) struct Metrics {
+    requests: Arc<Requests>,
+    types: Arc<TypeLabels>,
+    pub(crate) watchers: Arc<Watchers>,
+    started: SystemTime,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self { requests: Arc::default(), types: Arc::default(), watchers: Arc::default(), started: wall_now() }
+    }
+}
+
+impl Metrics {
+    /// The layer that counts requests.
+    pub(crate) fn layer(&self) -> CountRequests {
+        CountRequests(self.requests.clone())
+    }
+
+    /// How long the server has been there.
+    pub(crate) fn uptime(&self) -> Duration {
+        wall_now().duration_since(self.started).unwrap_or_default()
+    }
+}
+
+pub(crate) fn routes() -> Router<Server> {
+    Router::new().route("/metrics", get(metrics))
+}
+
+async fn metrics(State(server): State<Server>, headers: HeaderMap) -> Answered {
+    let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let open = accepted.is_some_and(|accept| accept.contains("application/openmetrics-text"));
+    let scraped = tokio::task::spawn_blocking(move || {
+        let scrape = gather(&server);
+        if open { scrape.open_metrics() } else { scrape.older() }
+    });
+    let written = scraped.await.map_err(|_| Problem::internal("the metrics could not be gathered"))?;
+    let written = written.map_err(|_| Problem::internal("the metrics could not be written"))?;
+    let content_type = if open { text::OPEN_METRICS } else { text::OLDER };
+    Ok(([(header::CONTENT_TYPE, content_type)], written).into_response())
+}
+
+fn gather(server: &Server) -> Scrape {
+    let mut scrape = Scrape::default();
+    scrape.whole(&list::BUILD_INFO, &[env!("CARGO_PKG_VERSION")], 1);
+    scrape.whole(&list::READY, &[], crate::health::is_ready(server).into());
+    let started = server.metrics.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    scrape.real(&list::START_TIME, &[], started.as_secs_f64());
+    server.metrics.requests.write(&mut scrape);
+    let backups = server.backups().times();
+    scrape.real(&list::BACKUP_SUCCESS, &[], seconds(backups.last_success_us()));
+    scrape.real(&list::BACKUP_VERIFIED, &[], seconds(backups.last_verified_us()));
+    store::write(&server.metrics, &server.house, &mut scrape);
+    process::write(&mut scrape);
+    scrape
+}
+
+/// A time, or 0 for never.
+fn seconds(at_us: Option<u64>) -> f64 {
+    Duration::from_micros(at_us.unwrap_or(0)).as_secs_f64()
+}
+
+/// When the server started is shown, and decides nothing.
+#[allow(clippy::disallowed_methods)]
+fn wall_now() -> SystemTime {
+    SystemTime::now()
+}

@@ -1,0 +1,139 @@
+//! From the start of a server to its stop.
+//!
+//! Keeps: a stop refuses what is new by name, answers what is under way, and closes the directory. Log lines are about changes of
+//! state, never about a request.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use statehouse::Statehouse;
+use tokio::net::TcpListener;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use crate::admission::Admission;
+use crate::connections::{Connections, drained};
+use crate::load::Load;
+use crate::{Server, router};
+
+/// How long requests that wait for something have to be answered when the directory was closed under them.
+const WAITS_END_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether the disk is low, and whether anything was refused for want of room.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// An overload is over when for this many looks nothing was refused.
+const QUIET_LOOKS: u32 = 5;
+
+/// Why an address cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// There is no authentication yet, so only this machine may connect.
+    #[error("{0} is not a loopback address; without tokens and TLS only 127.0.0.1 and [::1] are served")]
+    NotLoopback(SocketAddr),
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// Listens on a loopback address.
+pub async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    if !address.ip().is_loopback() {
+        return Err(ServeError::NotLoopback(address));
+    }
+    Ok(TcpListener::bind(address).await?)
+}
+
+/// Serves until `stop`, then takes no more requests, answers those that are under way, and closes the directory.
+pub async fn serve(
+    listener: TcpListener,
+    house: Statehouse,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    serve_all(listener, Server::new(house), stop).await
+}
+
+/// The same for a server that hosts machines, or has other limits.
+pub async fn serve_all(
+    listener: TcpListener,
+    server: Server,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    let (house, ready) = (server.house.clone(), server.ready.clone());
+    let (limits, load) = (server.limits.clone(), server.load.clone());
+    // Connections inherit it.
+    socket2::SockRef::from(&listener).set_send_buffer_size(limits.send_buffer_bytes_max)?;
+    let stopping = server.stopping.clone();
+    let admission = Admission::new(router(server), limits.clone(), load.clone(), stopping.clone());
+    let connections = Connections::new(limits.clone(), load.clone(), Arc::new(admission), stopping.clone());
+    tracing::info!(address = %listener.local_addr()?, "ready");
+    tokio::select! {
+        () = connections.accept(&listener, stop) => {}
+        () = look(&house, &load) => {}
+    }
+
+    ready.store(false, Ordering::Release);
+    stopping.cancel();
+    tracing::info!(connections = load.connections.used(), requests = load.requests.used(), "draining");
+    let tracker = connections.tracker.clone();
+    tracker.close();
+    let deadline = Instant::now() + limits.drain_time_max;
+    let ended = async {
+        drained(&tracker, &load, deadline).await;
+        // This also ends the waits of requests that wait for something.
+        let closed = tokio::task::spawn_blocking(move || house.close()).await;
+        let unanswered = timeout(WAITS_END_TIME_MAX, tracker.wait()).await.is_err();
+        (closed, unanswered)
+    };
+    // Who asks meanwhile is told that the server stops.
+    let (closed, unanswered) = tokio::select! {
+        ended = ended => ended,
+        () = connections.accept(&listener, std::future::pending()) => return Ok(()),
+    };
+    if unanswered {
+        tracing::warn!(connections = tracker.len(), "not everything was answered within drain_time_max");
+    }
+    if let Ok(Err(error)) = closed {
+        tracing::error!(%error, "closing failed; the journal will be replayed at the next opening");
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Says when the disk gets low or clear, and when an overload begins and ends.
+async fn look(house: &Statehouse, load: &Load) {
+    let mut ticks = interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut disk_was_low = false;
+    let (mut refused_before, mut refused_at_begin, mut quiet_looks) = (load.refused(), None, 0);
+    loop {
+        ticks.tick().await;
+        if let Some(space) = house.disk()
+            && space.is_low() != disk_was_low
+        {
+            disk_was_low = space.is_low();
+            let (free_bytes, reserve_bytes) = (space.free_bytes, space.reserve_bytes);
+            match disk_was_low {
+                true => tracing::warn!(free_bytes, reserve_bytes, "disk low: writes are refused, deletes are not"),
+                false => tracing::info!(free_bytes, reserve_bytes, "disk clear: writes go on"),
+            }
+        }
+        let refused = load.refused();
+        quiet_looks = if refused == refused_before { quiet_looks + 1 } else { 0 };
+        match refused_at_begin {
+            None if refused > refused_before => {
+                refused_at_begin = Some(refused_before);
+                let (connections, requests) = (load.connections.used(), load.requests.used());
+                tracing::warn!(connections, requests, streams = load.streams.used(), "overload begins");
+            }
+            Some(at_begin) if quiet_looks >= QUIET_LOOKS => {
+                tracing::info!(refused = refused - at_begin, "overload ended");
+                refused_at_begin = None;
+            }
+            _ => {}
+        }
+        refused_before = refused;
+    }
+}

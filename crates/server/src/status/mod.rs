@@ -1,0 +1,118 @@
+//! `/status`: how the server is doing, in one screen. JSON, or text for `Accept: text/plain`.
+//!
+//! - `problems`: what is wrong, each with the object, the number, the threshold and one safe command.
+//! - `screen`: the same as text.
+//!
+//! Keeps: the fields that `docs/operations.md` lists; what is added is added beside them.
+
+mod problems;
+mod screen;
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use serde_json::{Value as JsonValue, json};
+use statehouse::{Counters, Overview, Statehouse};
+
+use crate::Server;
+use crate::health::is_ready;
+use crate::problem::{Answered, Problem, ok};
+use problems::Trouble;
+
+pub(crate) fn routes() -> Router<Server> {
+    Router::new().route("/status", get(status))
+}
+
+/// Everything that the page says.
+struct Now {
+    uptime: Duration,
+    ready: bool,
+    counters: Counters,
+    /// None once the store is closed.
+    status: Option<statehouse::Status>,
+    overview: Overview,
+    troubles: Vec<Trouble>,
+}
+
+impl Now {
+    fn read(uptime: Duration, ready: bool, house: &Statehouse) -> Self {
+        let counters = house.counters();
+        let status = house.status().ok();
+        let overview = house.overview().unwrap_or_default();
+        let troubles = problems::find(house.failure().as_ref(), &counters, status.as_ref(), &overview);
+        Self { uptime, ready, counters, status, overview, troubles }
+    }
+
+    fn word(&self) -> &'static str {
+        let stopped = self.troubles.iter().any(|trouble| trouble.problem == "store_stopped");
+        match (stopped, self.troubles.is_empty()) {
+            (true, _) => "stopped",
+            (false, false) => "degraded",
+            (false, true) => "ok",
+        }
+    }
+}
+
+async fn status(State(server): State<Server>, headers: HeaderMap) -> Answered {
+    let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let as_text = accepted.is_some_and(|accept| accept.contains("text/plain"));
+    let (uptime, ready) = (server.metrics.uptime(), is_ready(&server));
+    let read = tokio::task::spawn_blocking(move || Now::read(uptime, ready, &server.house));
+    let now = read.await.map_err(|_| Problem::internal("the status could not be read"))?;
+    if as_text {
+        let content_type = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+        return Ok((StatusCode::OK, content_type, screen::write(&now)).into_response());
+    }
+    ok(json(&now))
+}
+
+fn json(now: &Now) -> JsonValue {
+    let Now { counters, overview, status, .. } = now;
+    let records: Vec<_> = overview
+        .records
+        .iter()
+        .map(|((record_type, state), count)| json!({ "type": record_type, "state": state, "count": count }))
+        .collect();
+    let runs: Vec<_> = overview
+        .runs
+        .iter()
+        .map(|((run_type, status), count)| json!({ "type": run_type, "status": status.name(), "count": count }))
+        .collect();
+    let sessions = overview.sessions;
+    json!({
+        "status": now.word(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "uptime_ms": millis(now.uptime),
+        "ready": now.ready,
+        "problems": now.troubles.iter().map(Trouble::json).collect::<Vec<_>>(),
+        "commit": status.map(|status| status.commit),
+        "applied_index": counters.applied_index,
+        "durable_index": counters.journal.durable_index,
+        "apply_lag_entries": counters.journal.durable_index.saturating_sub(counters.applied_index),
+        "journal_bytes": status.map(|status| status.journal_bytes),
+        "journal_queue_bytes": counters.journal.queue_bytes,
+        "journal_slowest_sync_ms": counters.journal.slowest_recent_sync.as_secs_f64() * 1e3,
+        "store_bytes": status.map(|status| status.store_bytes),
+        "memory_bytes": status.map(|status| status.memory_bytes),
+        "runs_verified": status.map(|status| status.runs_verified),
+        "run_differences": status.map(|status| status.run_differences),
+        "records": records,
+        "runs": runs,
+        "sessions": {
+            "pending": sessions.pending,
+            "connected": sessions.connected,
+            "disconnected": sessions.disconnected,
+            "push_backlog": sessions.pushes_waiting,
+        },
+        "claimers_waiting": overview.claimers_waiting,
+        "messages_waiting": { "group": overview.messages.due, "publish": overview.messages.publish },
+    })
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,198 @@
+//! What is wrong now: each problem names the object, the number that was measured, the threshold and one safe command.
+//!
+//! The alerts of `monitoring/alerts.yml` say the same over time, with the same thresholds where both can.
+
+use std::time::Duration;
+
+use contract::Error;
+use serde_json::{Value as JsonValue, json};
+use statehouse::{Counters, OldestReady, Overview, Status};
+
+/// A sync that takes longer is slow.
+pub(crate) const SYNC_SLOW: Duration = Duration::from_millis(100);
+
+/// Nobody claims a queue if a record is ready for so long and none of its type was claimed meanwhile.
+pub(crate) const UNCLAIMED: Duration = Duration::from_secs(10);
+
+/// A record that is ready for so long waits too long, whoever claims others.
+pub(crate) const READY_LONG: Duration = Duration::from_secs(300);
+
+/// The journal's queue is long when it is so full, in percent of its bound.
+pub(crate) const QUEUE_PERCENT: usize = 50;
+
+/// Queues that are named; the rest is counted.
+const QUEUES_NAMED_MAX: usize = 5;
+
+/// Something that is wrong.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Trouble {
+    /// Which problem, for programs.
+    pub(crate) problem: &'static str,
+    /// Whether something is broken, or will be.
+    pub(crate) critical: bool,
+    /// What it is about.
+    pub(crate) object: String,
+    /// What was found, in a sentence.
+    pub(crate) text: String,
+    /// What was measured.
+    pub(crate) number: f64,
+    /// From where on it is a problem.
+    pub(crate) threshold: f64,
+    /// What both are.
+    pub(crate) unit: &'static str,
+    /// What to look with. It changes nothing.
+    pub(crate) command: String,
+}
+
+impl Trouble {
+    pub(crate) fn json(&self) -> JsonValue {
+        json!({
+            "problem": self.problem,
+            "severity": if self.critical { "critical" } else { "warning" },
+            "object": self.object,
+            "text": self.text,
+            "number": self.number,
+            "threshold": self.threshold,
+            "unit": self.unit,
+            "command": self.command,
+        })
+    }
+}
+
+/// Everything that is wrong, what is critical first.
+pub(crate) fn find(
+    failure: Option<&Error>,
+    counters: &Counters,
+    status: Option<&Status>,
+    overview: &Overview,
+) -> Vec<Trouble> {
+    let mut found: Vec<Trouble> = Vec::new();
+    found.extend(failure.map(stopped));
+    found.extend(status.and_then(differences));
+    found.extend(full_journal(counters));
+    found.extend(slow_syncs(counters));
+    found.extend(long_queue(counters));
+    found.extend(unclaimed(counters, overview));
+    found.sort_by_key(|trouble| !trouble.critical);
+    found
+}
+
+fn stopped(error: &Error) -> Trouble {
+    Trouble {
+        problem: "store_stopped",
+        critical: true,
+        object: "store".into(),
+        text: format!("it stopped and takes no writes until the server is started again: {error}"),
+        number: 1.0,
+        threshold: 0.0,
+        unit: "failures",
+        command: "dmesg --level=err,warn | tail".into(),
+    }
+}
+
+fn differences(status: &Status) -> Option<Trouble> {
+    let count = status.run_differences;
+    (count > 0).then(|| Trouble {
+        problem: "run_differences",
+        critical: true,
+        object: "runs".into(),
+        text: format!("{count} projections differ from their events, of {} looked at: a defect", status.runs_verified),
+        number: number(count),
+        threshold: 0.0,
+        unit: "runs",
+        command: "statehouse backup create differing.backup".into(),
+    })
+}
+
+fn full_journal(counters: &Counters) -> Option<Trouble> {
+    counters.journal.files_full.then(|| Trouble {
+        problem: "journal_full",
+        critical: true,
+        object: "journal".into(),
+        text: "its files are at their bound, commands are refused until the store has caught up".into(),
+        number: 1.0,
+        threshold: 0.0,
+        unit: "bounds",
+        command: "iostat -x 1 5".into(),
+    })
+}
+
+fn slow_syncs(counters: &Counters) -> Option<Trouble> {
+    let slowest = counters.journal.slowest_recent_sync;
+    (slowest > SYNC_SLOW).then(|| Trouble {
+        problem: "journal_sync_slow",
+        critical: false,
+        object: "journal".into(),
+        text: format!("its slowest sync of the last seconds took {} ms", slowest.as_millis()),
+        number: slowest.as_secs_f64() * 1e3,
+        threshold: SYNC_SLOW.as_secs_f64() * 1e3,
+        unit: "ms",
+        command: "iostat -x 1 5".into(),
+    })
+}
+
+fn long_queue(counters: &Counters) -> Option<Trouble> {
+    let (bytes, max) = (counters.journal.queue_bytes, counters.journal.queue_bytes_max.max(1));
+    let threshold = max / 100 * QUEUE_PERCENT;
+    (bytes > threshold).then(|| Trouble {
+        problem: "journal_queue_long",
+        critical: false,
+        object: "journal".into(),
+        text: format!("{bytes} bytes of commands wait for it, {} % of its bound", bytes.saturating_mul(100) / max),
+        number: number(bytes as u64),
+        threshold: number(threshold as u64),
+        unit: "bytes",
+        command: "iostat -x 1 5".into(),
+    })
+}
+
+/// Queues with records that wait to be claimed, those that have waited longest first.
+fn unclaimed(counters: &Counters, overview: &Overview) -> Vec<Trouble> {
+    let mut waiting: Vec<_> = overview.oldest_ready.iter().filter(|(_, age)| *age > UNCLAIMED).collect();
+    waiting.sort_by_key(|(_, age)| std::cmp::Reverse(*age));
+    let troubles = waiting.into_iter().filter_map(|(oldest, age)| {
+        let claims = counters.claims.get(&oldest.record_type);
+        match claims {
+            Some(claims) if claims.last_ago <= UNCLAIMED => (*age > READY_LONG).then(|| waits_long(oldest, *age)),
+            _ => Some(nobody_claims(oldest, *age, claims.map(|claims| claims.last_ago))),
+        }
+    });
+    troubles.take(QUEUES_NAMED_MAX).collect()
+}
+
+fn nobody_claims(oldest: &OldestReady, age: Duration, last_ago: Option<Duration>) -> Trouble {
+    let OldestReady { queue, record, record_type, .. } = oldest;
+    let last = match last_ago {
+        Some(ago) => format!("the last {record_type} was claimed {} s ago", ago.as_secs()),
+        None => format!("no {record_type} was claimed since the server started"),
+    };
+    Trouble {
+        problem: "nobody_claims",
+        critical: false,
+        object: format!("queue {queue}"),
+        text: format!("{record} has been ready for {} s and nobody claims it; {last}", age.as_secs()),
+        number: age.as_secs_f64(),
+        threshold: UNCLAIMED.as_secs_f64(),
+        unit: "s",
+        command: format!("statehouse why job {record}"),
+    }
+}
+
+fn waits_long(oldest: &OldestReady, age: Duration) -> Trouble {
+    let OldestReady { queue, record, .. } = oldest;
+    Trouble {
+        problem: "ready_long",
+        critical: false,
+        object: format!("queue {queue}"),
+        text: format!("{record} has been ready for {} s while others are claimed", age.as_secs()),
+        number: age.as_secs_f64(),
+        threshold: READY_LONG.as_secs_f64(),
+        unit: "s",
+        command: format!("statehouse why job {record}"),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "it is shown")]
+fn number(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,77 @@
+//! The status as text: the word, the problems with what to do, then what is there.
+
+use std::fmt::Write;
+
+use super::Now;
+
+/// Lines of types that are shown.
+const TYPES_SHOWN_MAX: usize = 8;
+
+pub(super) fn write(now: &Now) -> String {
+    let mut screen = String::new();
+    // Writing to a string does not fail.
+    let _ = put(&mut screen, now);
+    screen
+}
+
+fn put(screen: &mut String, now: &Now) -> std::fmt::Result {
+    let Now { counters, overview, .. } = now;
+    let problems = match now.troubles.len() {
+        0 => "no problems".to_owned(),
+        1 => "1 problem".to_owned(),
+        count => format!("{count} problems"),
+    };
+    let ready = if now.ready { "ready" } else { "not ready" };
+    writeln!(screen, "statehouse {}  {}  {ready}  {problems}", env!("CARGO_PKG_VERSION"), now.word().to_uppercase())?;
+    for trouble in &now.troubles {
+        let mark = if trouble.critical { "x" } else { "!" };
+        writeln!(screen, " {mark} {:<14} {}", trouble.object, trouble.text)?;
+        let (number, threshold, unit) = (trouble.number, trouble.threshold, trouble.unit);
+        writeln!(
+            screen,
+            "   {:<14} {number:.0} {unit}, threshold {threshold:.0} {unit}; look:  {}",
+            "", trouble.command
+        )?;
+    }
+    let mut line = |name: &str, text: String| writeln!(screen, "   {name:<14} {text}");
+    line("up", format!("{} s", now.uptime.as_secs()))?;
+    if let Some(status) = &now.status {
+        line("commit", format!("{}, entry {}", status.commit, counters.applied_index))?;
+        line("disk", format!("journal {}, store {}", bytes(status.journal_bytes), bytes(status.store_bytes)))?;
+        line("memory", format!("{} wait for the store", bytes(status.memory_bytes as u64)))?;
+    }
+    let journal = &counters.journal;
+    let slowest_ms = journal.slowest_recent_sync.as_secs_f64() * 1e3;
+    line("journal", format!("{} wait, slowest sync lately {slowest_ms:.1} ms", bytes(journal.queue_bytes as u64)))?;
+    for ((record_type, state), count) in overview.records.iter().take(TYPES_SHOWN_MAX) {
+        line("records", format!("{count} {record_type} {state}"))?;
+    }
+    for ((run_type, status), count) in overview.runs.iter().take(TYPES_SHOWN_MAX) {
+        let run_type = if run_type.is_empty() { "runs" } else { run_type };
+        line("runs", format!("{count} {run_type} {}", status.name()))?;
+    }
+    line("claimers", format!("{} wait for work", overview.claimers_waiting))?;
+    let sessions = overview.sessions;
+    let count = sessions.pending + sessions.connected + sessions.disconnected;
+    line("sessions", format!("{count}, {} pushes wait", sessions.pushes_waiting))?;
+    line("messages", format!("{} for groups, {} to publish", overview.messages.due, overview.messages.publish))
+}
+
+fn bytes(count: u64) -> String {
+    const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let unit = UNITS.iter().find(|(_, shift)| count >> shift > 0);
+    match unit {
+        Some((unit, shift)) => format!("{}.{} {unit}", count >> shift, ((count >> (shift - 10)) % 1024) * 10 / 1024),
+        None => format!("{count} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn bytes_are_shown_in_the_unit_that_fits() {
+        let shown: Vec<_> =
+            [0, 1023, 1024, 1536, 5 << 20, (3 << 30) + (1 << 29)].into_iter().map(super::bytes).collect();
+        assert_eq!(shown, ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 MiB", "3.5 GiB"]);
+    }
+}

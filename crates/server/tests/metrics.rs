@@ -1,0 +1,380 @@
+//! `/metrics` over a real socket: each number moves by exactly what was done, and nothing else does.
+
+mod served;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use served::{Served, eventually, served};
+use statehouse::Options;
+use statehouse::records::{ClaimOptions, Put, RecordType};
+use statehouse_server::metrics::list::{Kind, METRICS};
+
+/// What one step moves: the sample, and by how much.
+type Moved = BTreeMap<String, f64>;
+
+/// Metrics that move with the clock, the disk or the process, whatever is done.
+const RESTLESS: [&str; 10] = [
+    "process_",
+    "statehouse_journal_bytes",
+    "statehouse_store_bytes",
+    "statehouse_disk_used_bytes",
+    "statehouse_disk_free_bytes",
+    "statehouse_memory_bytes",
+    "statehouse_oldest_ready_seconds",
+    "statehouse_run_oldest_stalled_seconds",
+    "statehouse_label_values",
+    "statehouse_journal_queue",
+];
+
+fn restless(sample: &str) -> bool {
+    let timed = sample.contains("_bucket{") || sample.contains("_seconds_sum");
+    timed || RESTLESS.iter().any(|prefix| sample.starts_with(prefix))
+}
+
+/// What a step moves, without the scrapes themselves.
+fn moved(served: &Served, step: impl FnOnce()) -> Moved {
+    let before = served.scrape();
+    step();
+    let after = served.scrape();
+    let samples: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    let difference =
+        |sample: &str| after.get(sample).copied().unwrap_or_default() - before.get(sample).copied().unwrap_or_default();
+    let kept = samples.into_iter().filter(|sample| !restless(sample) && !sample.contains(r#"op="metrics""#));
+    kept.map(|sample| (sample.clone(), difference(sample))).filter(|(_, by)| *by != 0.0).collect()
+}
+
+/// What every command moves.
+fn entries(count: f64) -> Moved {
+    let of_each = [
+        "statehouse_commit_index",
+        "statehouse_applied_index",
+        "statehouse_durable_index",
+        "statehouse_entries_applied_total",
+        "statehouse_commands_applied_total",
+        "statehouse_journal_sync_duration_seconds_count",
+    ];
+    of_each.into_iter().map(|name| (name.to_owned(), count)).collect()
+}
+
+/// What every request moves.
+fn request(contract: &str, op: &str, code: &str) -> Moved {
+    let labels = format!(r#"contract="{contract}",op="{op}""#);
+    let requests = format!(r#"statehouse_requests_total{{{labels},code="{code}"}}"#);
+    let durations = format!("statehouse_request_duration_seconds_count{{{labels}}}");
+    [(requests, 1.0), (durations, 1.0)].into()
+}
+
+fn and(mut moved: Moved, more: &[(&str, f64)]) -> Moved {
+    moved.extend(more.iter().map(|(name, by)| ((*name).to_owned(), *by)));
+    moved
+}
+
+fn together(moves: impl IntoIterator<Item = Moved>) -> Moved {
+    let mut all = Moved::new();
+    for (name, by) in moves.into_iter().flatten() {
+        *all.entry(name).or_default() += by;
+    }
+    all
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn requests_commits_and_conflicts_move_by_what_was_done() {
+    let served = served(&Options::default());
+    let put = moved(&served, || drop(served.done("PUT", "/v1/cells/a/b", "1")));
+    assert_eq!(put, together([request("cells", "put", "ok"), entries(1.0)]));
+    let read = moved(&served, || drop(served.done("GET", "/v1/cells/a/b", "")));
+    assert_eq!(read, request("cells", "get", "ok"), "a read writes nothing");
+    let missing = moved(&served, || drop(served.expect(404, "GET", "/v1/cells/none", "")));
+    assert_eq!(missing, request("cells", "get", "SH-1031"));
+    let stale = moved(&served, || {
+        assert_eq!(served.send("PUT", "/v1/cells/a/b", &[("if-match", "\"9\"")], "2").status, 412);
+    });
+    let conflict = [(r#"statehouse_conflicts_total{contract="cells",type="none"}"#, 1.0)];
+    assert_eq!(stale, and(together([request("cells", "put", "SH-1003"), entries(1.0)]), &conflict));
+    let nowhere = moved(&served, || drop(served.expect(404, "GET", "/secret-name", "")));
+    assert_eq!(nowhere, request("other", "none", "SH-1032"), "no label is what a client made up");
+    let malformed = moved(&served, || drop(served.expect(400, "PUT", "/v1/cells/a", "{")));
+    assert_eq!(malformed, request("cells", "put", "SH-1030"));
+}
+
+#[test]
+fn work_on_records_moves_claims_counts_and_reasons() {
+    let served = served(&Options::default());
+    let put = moved(&served, || drop(served.done("PUT", "/v1/records/jobs.1", r#"{"type":"task","fields":{}}"#)));
+    let pending = r#"statehouse_records{type="task",state="pending"}"#;
+    assert_eq!(put, and(together([request("records", "put", "ok"), entries(1.0)]), &[(pending, 1.0)]));
+    assert!(served.scrape().contains_key(r#"statehouse_oldest_ready_seconds{type="task"}"#));
+
+    let claim = moved(&served, || drop(served.done("POST", "/v1/claims", r#"{"prefix":"jobs.","lease":"10m"}"#)));
+    let held = r#"statehouse_records{type="task",state="claimed"}"#;
+    let claims = r#"statehouse_claims_total{type="task"}"#;
+    let expected =
+        and(together([request("claims", "claim", "ok"), entries(1.0)]), &[(pending, -1.0), (held, 1.0), (claims, 1.0)]);
+    assert_eq!(claim, expected);
+    assert!(!served.scrape().contains_key(r#"statehouse_oldest_ready_seconds{type="task"}"#), "nothing is ready");
+
+    let complete = moved(&served, || drop(served.done("POST", "/v1/records/jobs.1/complete", r#"{"attempt":1}"#)));
+    let finished = [
+        (held, -1.0),
+        (r#"statehouse_records{type="task",state="completed"}"#, 1.0),
+        (r#"statehouse_record_changes_total{reason="finished"}"#, 1.0),
+    ];
+    assert_eq!(complete, and(together([request("records", "complete", "ok"), entries(1.0)]), &finished));
+    let late = moved(&served, || drop(served.expect(409, "POST", "/v1/records/jobs.1/complete", r#"{"attempt":1}"#)));
+    let fenced = [(r#"statehouse_conflicts_total{contract="records",type="task"}"#, 1.0)];
+    assert_eq!(late, and(together([request("records", "complete", "SH-4002"), entries(1.0)]), &fenced));
+}
+
+#[test]
+fn ends_of_attempts_and_records_are_told_apart() {
+    let served = served(&Options::default());
+    let records = served.house.records();
+    let once = RecordType { attempts_max: 1, ..RecordType::task().named("once") };
+    served.house.space("default").declare_type("once.", once).expect("declare");
+    let reason = |reason: &str| format!(r#"statehouse_record_changes_total{{reason="{reason}"}}"#);
+    let until = |sample: String| eventually(&sample, || served.scrape()[&sample] == 1.0);
+    let all = moved(&served, || {
+        records.put("jobs.1", [("n", 1)], Put::typed("task")).expect("put");
+        let claimed = records.claim("jobs.1", &ClaimOptions::worker("w")).expect("claim");
+        records.release(&claimed).expect("release");
+        records.claim("jobs.1", &ClaimOptions::worker("w").lease(Duration::from_millis(20))).expect("claim");
+        until(reason("rescued"));
+        records.put("once.1", [("n", 1)], Put::default()).expect("put");
+        let claimed = records.claim("once.1", &ClaimOptions::worker("w")).expect("claim");
+        records.fail(&claimed, "no").expect("fail");
+        served.done("PUT", "/v1/records/short", r#"{"fields":{},"ttl":"20ms"}"#);
+        until(reason("expired"));
+        let session = served.house.sessions().open().expect("session");
+        records.put("jobs.2", [("n", 1)], Put::typed("task")).expect("put");
+        session.records().claim("jobs.2", &ClaimOptions::worker("w")).expect("claim");
+        session.close().expect("close");
+        until(reason("session_ended"));
+    });
+    for (what, count) in
+        [("released", 1.0), ("rescued", 1.0), ("exhausted", 1.0), ("expired", 1.0), ("session_ended", 1.0)]
+    {
+        assert_eq!(all.get(&reason(what)), Some(&count), "{what}: {all:?}");
+    }
+    assert_eq!(all.get(&reason("finished")), None, "{all:?}");
+    assert_eq!(all[r#"statehouse_claims_total{type="task"}"#], 3.0);
+    assert_eq!(all[r#"statehouse_claims_total{type="once"}"#], 1.0);
+}
+
+#[test]
+fn sessions_replays_and_pushes_are_counted() {
+    let served = served(&Options::default());
+    let house = &served.house;
+    let mut id = 0;
+    let created = moved(&served, || {
+        let answer = served.done("POST", "/v1/sessions", r#"{"timeout":"10m"}"#);
+        id = json(&answer.body)["session"].as_u64().expect("a number");
+    });
+    let pending = r#"statehouse_sessions{state="pending"}"#;
+    assert_eq!(created, and(together([request("sessions", "create", "ok"), entries(1.0)]), &[(pending, 1.0)]));
+    let number = id.to_string();
+    let headers =
+        [("statehouse-session", number.as_str()), ("statehouse-request", "1"), ("statehouse-lowest-pending", "1")];
+    let first = moved(&served, || assert!(served.send("PUT", "/v1/cells/x", &headers, "1").status < 300));
+    let seen = [(pending, -1.0), (r#"statehouse_sessions{state="disconnected"}"#, 1.0)];
+    assert_eq!(first, and(together([request("cells", "put", "ok"), entries(1.0)]), &seen));
+    let again = moved(&served, || assert!(served.send("PUT", "/v1/cells/x", &headers, "1").status < 300));
+    let replayed = [("statehouse_session_replays_total", 1.0)];
+    assert_eq!(again, and(together([request("cells", "put", "ok"), entries(1.0)]), &replayed));
+    let pushed = moved(&served, || {
+        house.group("g").commit().set_cell("c", 1).push(id, "a").run().expect("push");
+    });
+    assert_eq!(pushed, and(entries(1.0), &[("statehouse_push_backlog", 1.0)]));
+
+    let ended = |reason: &str| format!(r#"statehouse_session_expired_total{{reason="{reason}"}}"#);
+    let closed = moved(&served, || drop(served.send("DELETE", &format!("/v1/sessions/{id}"), &[], "")));
+    assert_eq!((closed[&ended("closed")], closed["statehouse_push_backlog"]), (1.0, -1.0), "{closed:?}");
+    let timed_out = moved(&served, || {
+        served.done("POST", "/v1/sessions", r#"{"timeout":"100ms"}"#);
+        eventually("its time is over", || served.scrape()[&ended("timeout")] == 1.0);
+    });
+    assert_eq!((timed_out[&ended("timeout")], timed_out.get(&ended("closed"))), (1.0, None));
+    let overrun = moved(&served, || {
+        let mut limits = house.limits().expect("limits");
+        limits.session_pushes_max = 2;
+        house.set_limits(limits).expect("set");
+        let session = house.sessions().open().expect("session");
+        for _ in 0..3 {
+            house.group("g").commit().set_cell("c", 1).push(session.id(), "a").run().expect("push");
+        }
+        eventually("it is ended", || served.scrape()[&ended("overrun")] == 1.0);
+    });
+    assert_eq!((overrun[&ended("overrun")], overrun.get(&ended("timeout"))), (1.0, None));
+    assert_eq!(overrun.get("statehouse_push_backlog"), None, "what it did not take is gone with it");
+}
+
+#[test]
+fn runs_messages_and_waiting_workers_are_counted() {
+    let served = served(&Options::default().verify_runs_every(Duration::from_millis(20)));
+    let event = |key: &str| {
+        format!(
+            r#"{{"eventType":"RunStarted","idempotencyKey":"{key}","emittedAt":"2026-02-11T10:00:00Z","eventData":{{}}}}"#
+        )
+    };
+    // The verifier of runs goes on behind this.
+    let without_verifier = |mut moved: Moved| {
+        moved.remove("statehouse_runs_verified_total");
+        moved
+    };
+    let append = || {
+        let answer = served.send("POST", "/v1/runs/r1/events?type=import", &[], &event("k1"));
+        assert!(answer.status < 300, "{}", answer.body);
+    };
+    let first = without_verifier(moved(&served, append));
+    let running = r#"statehouse_runs{type="import",status="RUNNING"}"#;
+    assert_eq!(first, and(together([request("runs", "append", "ok"), entries(1.0)]), &[(running, 1.0)]));
+    let again = without_verifier(moved(&served, append));
+    let hit = [("statehouse_idempotency_hits_total", 1.0)];
+    assert_eq!(again, and(together([request("runs", "append", "ok"), entries(1.0)]), &hit));
+    eventually("it was verified", || served.scrape()["statehouse_runs_verified_total"] > 0.0);
+    assert_eq!(served.scrape()["statehouse_run_differences_total"], 0.0);
+    assert!(served.scrape().contains_key(r#"statehouse_run_oldest_stalled_seconds{type="import"}"#));
+
+    let house = &served.house;
+    let sent = without_verifier(moved(&served, || {
+        let target = || house.group("b").commit().set_cell("c", 1);
+        house.group("a").commit().set_cell("x", 1).send(target()).run().expect("send");
+        house.group("a").commit().set_cell("x", 2).send(target().if_cell_absent("c")).run().expect("send");
+        let refused = r#"statehouse_messages_total{result="refused"}"#;
+        eventually("both were tried", || served.scrape()[refused] == 1.0);
+        house.group("a").commit().set_cell("x", 3).publish("mail", "hello").run().expect("publish");
+        let later = house.group("b").commit().set_cell("late", 1);
+        house.group("a").commit().set_cell("x", 4).send_after(Duration::from_secs(600), later).run().expect("send");
+    }));
+    for (sample, by) in [
+        (r#"statehouse_messages_total{result="delivered"}"#, 1.0),
+        (r#"statehouse_messages_total{result="refused"}"#, 1.0),
+        (r#"statehouse_messages_waiting{waits_for="publish"}"#, 1.0),
+        (r#"statehouse_messages_waiting{waits_for="group"}"#, 1.0),
+    ] {
+        assert_eq!(sent.get(sample), Some(&by), "{sample}: {sent:?}");
+    }
+    std::thread::scope(|scope| {
+        let waiting = || served.scrape()["statehouse_claimers_waiting"];
+        let claim = r#"{"prefix":"jobs.","wait":"20s"}"#;
+        let worker = scope.spawn(|| served.done("POST", "/v1/claims", claim));
+        eventually("the worker waits", || waiting() == 1.0);
+        served.done("PUT", "/v1/records/jobs.1", r#"{"type":"task","fields":{}}"#);
+        worker.join().expect("claimed");
+        assert_eq!(waiting(), 0.0);
+    });
+}
+
+#[test]
+fn a_stream_whose_client_does_not_read_is_behind_until_it_goes() {
+    use std::io::{Read, Write};
+    let served = served(&Options::default());
+    let mut stream = std::net::TcpStream::connect(served.address).expect("a connection");
+    let request = "GET /v1/changes?follow=true HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).expect("an answer");
+    assert_eq!(&head, b"HTTP/1.1 200");
+    let samples = served.scrape();
+    assert_eq!((samples["statehouse_watchers"], samples["statehouse_watch_lag_revisions"]), (1.0, 0.0));
+    // More than the sockets on both sides hold.
+    let cells = served.house.cells();
+    let long = "x".repeat(900);
+    let behind = || served.scrape()["statehouse_watch_lag_revisions"] > 1_000.0;
+    eventually("it is behind", || {
+        let writes: Vec<_> = (0..2_000).map(|_| cells.set_later(&long, 1)).collect();
+        writes.into_iter().for_each(|write| assert!(write.wait().is_ok()));
+        behind()
+    });
+    drop(stream);
+    eventually("it has gone", || served.scrape()["statehouse_watchers"] == 0.0);
+    assert_eq!(served.scrape()["statehouse_watch_lag_revisions"], 0.0);
+}
+
+#[test]
+fn backups_are_dated() {
+    let served = served(&Options::default());
+    let (taken, verified) =
+        ("statehouse_backup_last_success_timestamp_seconds", "statehouse_backup_last_verified_timestamp_seconds");
+    let before = served.scrape();
+    assert_eq!((before[taken], before[verified]), (0.0, 0.0));
+    let mut stream = std::net::TcpStream::connect(served.address).expect("a connection");
+    let request = "GET /v1/backup HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    std::io::Write::write_all(&mut stream, request.as_bytes()).expect("sent");
+    let bytes = std::io::copy(&mut stream, &mut std::io::sink()).expect("read");
+    assert!(bytes > 500, "{bytes}");
+    eventually("it is dated", || served.scrape()[taken] > before["process_start_time_seconds"] - 1.0);
+    assert_eq!(served.scrape()[verified], 0.0, "nobody has looked at it");
+}
+
+#[test]
+fn a_client_that_goes_away_is_counted_as_cancelled() {
+    let served = served(&Options::default());
+    let cancelled = r#"statehouse_requests_total{contract="claims",op="claim",code="cancelled"}"#;
+    {
+        use std::io::Write;
+        let mut stream = std::net::TcpStream::connect(served.address).expect("a connection");
+        let body = r#"{"prefix":"jobs.","wait":"2s"}"#;
+        let head = format!("POST /v1/claims HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.write_all(format!("{head}{body}").as_bytes()).expect("sent");
+        eventually("it waits", || served.scrape()["statehouse_claimers_waiting"] == 1.0);
+    }
+    eventually("it is counted", || served.scrape().get(cancelled) == Some(&1.0));
+}
+
+#[test]
+fn every_metric_is_there_with_its_labels_and_both_formats_say_the_same() {
+    let served = served(&Options::default());
+    served.done("PUT", "/v1/cells/a", "1");
+    assert_eq!(served.send("PUT", "/v1/cells/a", &[("if-match", "\"9\"")], "2").status, 412);
+    served
+        .house
+        .runs()
+        .append(
+            "r",
+            &statehouse::runs::NewEvent::new(
+                "RunStarted",
+                "k",
+                "2026-02-11T10:00:00Z",
+                statehouse::Json::new("{}").expect("JSON"),
+            ),
+        )
+        .expect("append");
+    for name in ["jobs.1", "jobs.2"] {
+        served.house.records().put(name, [("n", 1)], Put::typed("task")).expect("put");
+    }
+    served.house.records().claim("jobs.1", &ClaimOptions::worker("w")).expect("claim");
+    let older = served.get("/metrics");
+    assert!(older.head.contains("content-type: text/plain; version=0.0.4; charset=utf-8"), "{}", older.head);
+    let accept = [("accept", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5")];
+    let open = served.send("GET", "/metrics", &accept, "");
+    assert!(open.head.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"));
+    assert!(open.body.ends_with("# EOF\n") && !older.body.contains("# EOF"));
+    let samples = served.scrape();
+    for metric in METRICS {
+        let stem = metric.name.strip_suffix("_total").unwrap_or(metric.name);
+        let kind = match metric.kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        assert!(open.body.contains(&format!("# TYPE {stem} {kind}\n")), "{} as OpenMetrics", metric.name);
+        assert!(older.body.contains(&format!("# TYPE {} {kind}\n", metric.name)), "{} as text", metric.name);
+        assert!(older.body.contains(&format!("# HELP {} {}\n", metric.name, metric.help)), "{}", metric.name);
+        let name = if metric.kind == Kind::Histogram { format!("{}_count", metric.name) } else { metric.name.into() };
+        let found = samples.keys().find(|sample| sample.split('{').next() == Some(&name));
+        let found = found.unwrap_or_else(|| panic!("no sample of {name}"));
+        for label in metric.labels {
+            assert!(found.contains(&format!("{label}=\"")), "{found} has the label {label}");
+        }
+    }
+    let known: BTreeSet<_> = METRICS.iter().map(|metric| metric.name).collect();
+    for line in older.body.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let name = line.split(' ').next().expect("a name");
+        assert!(known.contains(name), "{name} is in the list");
+    }
+}

@@ -1,0 +1,136 @@
+//! Transactions, records with conditions, and what a store is told once, through a real socket.
+
+mod client;
+
+use client::served;
+use serde_json::json;
+
+#[test]
+fn a_transaction_is_all_or_nothing() {
+    let served = served();
+    let path = "/v1/groups/order-7/txn";
+    served.put("/v1/records/charge?group=order-7", r#"{"type":"task","fields":{"eur":10}}"#);
+    let claimed = served.post("/v1/claims", r#"{"name":"charge","worker":"w1"}"#);
+    assert_eq!(claimed.status, 404, "a claim by name is in the group that it names: {claimed:?}");
+    let claimed = served.post("/v1/claims?group=order-7", r#"{"name":"charge","worker":"w1"}"#);
+    assert_eq!(claimed.body["claimed"][0]["token"], json!("order-7#charge#1"), "{claimed:?}");
+    let session = served.post("/v1/sessions", "").body["session"].clone();
+    let body = |attempt: u64| {
+        json!({
+            "if": [{ "cell": "paid", "absent": true }, { "record": "charge", "state_in": ["claimed"] }],
+            "fence": { "record": "charge", "attempt": attempt },
+            "do": [
+                { "op": "cell.set", "name": "paid", "value": true },
+                { "op": "cell.init", "name": "seen", "value": 1 },
+                { "op": "record.incr", "name": "totals", "field": "eur", "by": 10 },
+                { "op": "record.patch", "name": "totals", "set": { "last": "charge" } },
+                { "op": "record.complete", "name": "charge", "attempt": attempt, "fields": { "result": "ok" } },
+                { "op": "run.append", "run": "history", "event": { "eventType": "Paid", "idempotencyKey": "k" } },
+                { "op": "push", "session": session, "payload": { "paid": true } },
+                { "op": "publish", "topic": "mails", "payload": "paid", "after": "10m" },
+                { "op": "send", "group": "totals", "do": [{ "op": "record.incr", "name": "all", "field": "eur", "by": 10 }] },
+            ],
+        })
+        .to_string()
+    };
+    let fenced = served.post(path, &body(2));
+    assert_eq!((fenced.status, &fenced.body["code"]), (409, &json!("SH-4002")));
+    assert_eq!(served.get("/v1/cells/paid?group=order-7").status, 404, "nothing was done");
+    let done = served.post(path, &body(1));
+    assert_eq!(done.status, 200, "{done:?}");
+    assert_eq!(done.body["done"][2], json!({ "version": 1, "value": 10 }));
+    assert_eq!(done.body["done"][5]["runSeq"], json!(1));
+    assert_eq!(served.get("/v1/cells/paid?group=order-7").body["value"], json!(true));
+    assert_eq!(served.get("/v1/records/charge?group=order-7").body["fields"]["state"], json!("completed"));
+    let pushes = served.get(&format!("/v1/sessions/{session}/pushes?wait=5s"));
+    assert_eq!(pushes.body["pushes"][0]["payload"], json!("{\"paid\":true}"));
+    let again = served.post(path, &body(1));
+    assert_eq!(again.status, 409, "{again:?}");
+    let sent = |_| served.get("/v1/records/all?group=totals").body["fields"]["eur"] == json!(10);
+    assert!((0..200).any(|n| sent(n) || {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        false
+    }));
+    for wrong in [
+        r#"{"do":[]}"#,
+        r#"{"do":[{"op":"cell.fly","name":"a"}]}"#,
+        r#"{"do":[{"op":"cell.set","name":"a"}]}"#,
+        r#"{"if":[{"cell":"a"}],"do":[{"op":"cell.delete","name":"a"}]}"#,
+        r#"{"if":[{}],"do":[{"op":"cell.delete","name":"a"}]}"#,
+    ] {
+        assert_eq!(served.post(path, wrong).status, 400, "{wrong}");
+    }
+    let deep = (0..10).fold(
+        json!({ "op": "cell.delete", "name": "a" }),
+        |inner, _| json!({ "op": "send", "group": "g", "do": [inner] }),
+    );
+    assert_eq!(served.post(path, &json!({ "do": [deep] }).to_string()).status, 400);
+    let two = served.send("POST", path, &[("idempotency-key", "k")], &body(1));
+    assert_eq!((two.status, &two.body["code"]), (400, &json!("SH-1030")), "a key is never ignored");
+}
+
+#[test]
+fn a_record_is_patched_in_one_commit_with_what_it_expects() {
+    let served = served();
+    let path = "/v1/records/order-7";
+    let absent = [("if-none-match", "*")];
+    assert_eq!(served.send("PUT", path, &absent, r#"{"fields":{"state":"new","n":1}}"#).status, 201);
+    let taken = served.send("PUT", path, &absent, r#"{"fields":{}}"#);
+    assert_eq!(
+        (taken.status, &taken.body["code"], &taken.body["current_version"]),
+        (412, &json!("SH-1017"), &json!(1))
+    );
+    let patch = |body: &str| served.send("PATCH", path, &[], body);
+    let patched = patch(
+        r#"{"expect":{"state":"new","gone":null},"set":{"state":"paid"},"unset":["x"],"incr":{"n":2,"m":5},"ttl":"1h"}"#,
+    );
+    assert_eq!((patched.status, &patched.body["values"]), (200, &json!({ "m": 5, "n": 3 })));
+    let record = served.get(path).body;
+    assert!(record["ttl_ms"].as_u64().is_some_and(|ms| ms > 3_500_000 && ms <= 3_600_000), "{record}");
+    let refused = patch(r#"{"expect":{"state":"new"},"incr":{"n":1}}"#);
+    assert_eq!((refused.status, &refused.body["code"]), (409, &json!("SH-1019")));
+    assert_eq!((&refused.body["field"], &refused.body["current"]), (&json!("state"), &json!("paid")));
+    assert_eq!(served.get(path).body["fields"]["n"], json!(3), "nothing was done");
+    assert_eq!(patch("{}").status, 400);
+    assert_eq!(patch(r#"{"incr":{"state":1}}"#).body["code"], json!("SH-1016"));
+    let version = record["version"].to_string();
+    let stale = [("if-match", "\"1\"")];
+    assert_eq!(served.send("DELETE", path, &stale, "").status, 412);
+    assert_eq!(served.send("DELETE", path, &[("if-match", &format!("\"{version}\""))], "").status, 200);
+    served.put("/v1/cells/a", "1");
+    assert_eq!(served.send("DELETE", "/v1/cells/a", &[("if-match", "\"7\"")], "").body["current_version"], json!(1));
+    assert_eq!(served.send("DELETE", "/v1/cells/a", &[("if-match", "\"1\"")], "").status, 200);
+}
+
+#[test]
+fn spaces_branches_and_types_are_declared_and_shown() {
+    let served = served();
+    assert_eq!(served.put("/v1/spaces/shop", "").status, 201);
+    assert_eq!(served.put("/v1/spaces/shop", "").body["code"], json!("SH-1007"));
+    assert_eq!(served.get("/v1/spaces").body["spaces"], json!(["default", "shop"]));
+    assert_eq!(served.put("/v1/spaces/shop/retention", r#"{"versions":2,"age":"1h"}"#).status, 200);
+    assert_eq!(served.get("/v1/spaces/shop/retention").body, json!({ "versions": 2, "age_ms": 3_600_000 }));
+    assert_eq!(served.put("/v1/spaces/shop/retention", r#"{"versions":5}"#).status, 200);
+    assert_eq!(served.get("/v1/spaces/shop/retention").body, json!({ "versions": 5, "age_ms": null }));
+    assert_eq!(served.put("/v1/branches/draft?space=shop", "").status, 201);
+    assert_eq!(served.get("/v1/branches?space=shop").body["branches"], json!(["main", "draft"]));
+    assert_eq!(served.send("DELETE", "/v1/branches/draft?space=shop", &[], "").status, 200);
+    assert_eq!(served.send("DELETE", "/v1/branches/main?space=shop", &[], "").body["code"], json!("SH-1008"));
+    let mail = r#"{"name":"mail","lease":"5s","attempts_max":2,"backoff":{"first":"1s"},"indexes":{"to":"text"}}"#;
+    let declared = served.put("/v1/types/mails.?space=shop", mail);
+    assert_eq!((declared.status, &declared.body["lease_ms"]), (200, &json!(5_000)));
+    let types = served.get("/v1/types?space=shop").body;
+    let shown = types["types"].as_array().and_then(|types| types.iter().find(|one| one["name"] == json!("mail")));
+    assert_eq!(
+        shown.map(|shown| (&shown["prefixes"], &shown["backoff"]["first_ms"])),
+        Some((&json!(["mails."]), &json!(1_000)))
+    );
+    let shown = shown.expect("the type").to_string();
+    assert_eq!(served.put("/v1/types/letters.?space=shop", &shown).status, 200, "what is shown can be declared");
+    assert_eq!(served.put("/v1/types/x.", r#"{"name":"x","attempts_max":0}"#).body["code"], json!("SH-1018"));
+    assert_eq!(served.put("/v1/types/x.", r#"{"name":"x","states":[{"name":"a","kind":"b"}]}"#).status, 400);
+    served.put("/v1/records/mails.1?space=shop", r#"{"fields":{"to":"ann"}}"#);
+    let counts = served.get("/v1/counts?prefix=mails.&space=shop");
+    assert_eq!(counts.body["counts"], json!([{ "type": "mail", "state": "pending", "count": 1 }]));
+    assert_eq!(served.get("/v1/limits").body["value_bytes_max"], json!(1 << 20));
+}

@@ -1,0 +1,103 @@
+//! A disk that is low: what makes the store larger is refused by name, what makes room passes, and it clears itself.
+
+use std::time::Duration;
+
+use statehouse::records::{ClaimOptions, Put};
+use statehouse::{DiskReserve, Error, FailureKind, Options, Outcome, Statehouse};
+
+fn refused<T: std::fmt::Debug>(done: Result<T, Error>) -> String {
+    match done {
+        Err(Error::Failed(failure)) if failure.kind == FailureKind::DiskLow => {
+            assert_eq!(failure.outcome, Outcome::NotApplied);
+            failure.to_string()
+        }
+        other => panic!("the disk is low, and this was done: {other:?}"),
+    }
+}
+
+/// More than there is: every disk is low.
+const EVERYTHING: DiskReserve = DiskReserve { percent: 100, bytes: u64::MAX };
+
+fn house(reserve: DiskReserve) -> (tempfile::TempDir, Statehouse) {
+    // In memory if the system has such a disk: fewer others write to it.
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+    let house = Options::default().disk_reserve(reserve).open(directory.path().join("house")).expect("a house");
+    (directory, house)
+}
+
+#[test]
+fn below_the_reserve_only_what_makes_room_passes() {
+    let (_directory, house) = house(DiskReserve { percent: 0, bytes: 0 });
+    let (cells, records, runs) = (house.cells(), house.records(), house.runs());
+    cells.set("cell", "value").expect("written");
+    for name in ["jobs.1", "jobs.2", "jobs.3"] {
+        records.put(name, [("n", "1")], Put::typed("task")).expect("put");
+    }
+    assert!(!house.disk().expect("known").is_low());
+
+    house.set_disk_reserve(Some(EVERYTHING));
+    let space = house.disk().expect("known");
+    assert!(space.is_low() && space.free_bytes > 0 && space.total_bytes > space.free_bytes, "{space:?}");
+    let said = refused(cells.set("cell", "another"));
+    assert!(said.contains("are kept free") && said.ends_with("[SH-2015]"), "{said}");
+    refused(records.put("jobs.4", [("n", "1")], Put::typed("task")));
+    refused(records.increment("jobs.3", "count", 1));
+
+    assert_eq!(cells.get("cell").expect("read").as_ref().and_then(|value| value.as_text()), Some("value"));
+    let claimed = records.claim_next("jobs.", 2, &ClaimOptions::worker("w")).expect("claims pass");
+    assert_eq!(claimed.len(), 2);
+    refused(records.step(&claimed[0], [("state", "running")]));
+    records.complete(&claimed[0], [("result", "done")]).expect("completions pass");
+    records.release(&claimed[1]).expect("releases pass");
+    records.delete("jobs.3").expect("deletes pass");
+    cells.delete("cell").expect("deletes pass");
+    assert!(runs.list(&Default::default()).expect("read").is_empty());
+
+    house.set_disk_reserve(None);
+    cells.set("cell", "again").expect("it clears itself");
+    house.close().expect("closed");
+}
+
+#[test]
+fn a_transaction_passes_if_all_of_it_makes_room() {
+    let (_directory, house) = house(DiskReserve { percent: 0, bytes: 0 });
+    let group = house.group("g");
+    let cells = group.cells();
+    cells.set("a", "1").expect("written");
+    cells.set("b", "1").expect("written");
+    house.set_disk_reserve(Some(EVERYTHING));
+    let mixed = group.transact(|transaction| {
+        transaction.delete("a")?;
+        transaction.set("c", "1")
+    });
+    assert!(refused(mixed).contains("are kept free"));
+    assert!(cells.get("a").expect("read").is_some(), "nothing of it was done");
+    let deletes = group.transact(|transaction| transaction.delete("a"));
+    deletes.expect("a transaction that only deletes");
+    assert!(cells.get("a").expect("read").is_none());
+}
+
+#[test]
+fn it_is_looked_again_after_a_second() {
+    // A reserve a little below what is free: a large file uses it up, and its removal clears it.
+    let (directory, house) = house(DiskReserve { percent: 0, bytes: 0 });
+    let free = house.disk().expect("known").free_bytes;
+    let ballast = directory.path().join("ballast");
+    house.set_disk_reserve(Some(DiskReserve { percent: 100, bytes: free - (64 << 20) }));
+    house.cells().set("cell", "1").expect("there is room");
+    std::fs::write(&ballast, vec![1; 128 << 20]).expect("written");
+    let wait_until = |low: bool| {
+        for _ in 0..100 {
+            if house.disk().expect("known").is_low() == low {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("the disk is not seen as {}", if low { "low" } else { "clear" });
+    };
+    wait_until(true);
+    refused(house.cells().set("cell", "2"));
+    std::fs::remove_file(&ballast).expect("removed");
+    wait_until(false);
+    house.cells().set("cell", "3").expect("it clears itself");
+}

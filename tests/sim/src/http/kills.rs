@@ -1,0 +1,185 @@
+//! `sim http-kills --times N --clients N [--seed S]`: the server is killed over and over while clients work.
+//!
+//! Each client has a session and sends every request until it is answered, by the same number; one in ten is first sent
+//! over a connection that is closed before the answer. They add to shared counters, write cells of their own and read
+//! them back, put jobs, claim and complete them, and append events by idempotency keys. Some kills meet the server while
+//! it opens its directory. Afterwards every counter is exact and each increment was answered another value, every cell
+//! has the version that counts its writes, every job was claimed once and completed once, every event is there once.
+//! Would see broken: E2, J1, H1, and whatever the server does between a commit and its answer.
+//! Then a short run in which increments are sent without a session: there the sum must be wrong, or this would not find
+//! it anywhere.
+
+mod afterwards;
+mod client;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use testkit::arguments::Arguments;
+use testkit::http::Client;
+use testkit::http::session::Pains;
+use testkit::random::Random;
+use testkit::report::Report;
+use testkit::server_process::{Launch, ServerProcess, binary};
+
+/// Counters, runs and queues that all clients share.
+const SHARED: u64 = 8;
+/// How long the server may take until it has answered something after a start.
+const FIRST_ANSWER_MAX: Duration = Duration::from_secs(60);
+
+/// Whether increments are sent by numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    InSessions,
+    Plain,
+}
+
+/// What clients were answered.
+#[derive(Default)]
+struct Answered {
+    /// Counters, with the values that were answered.
+    counted: BTreeMap<String, Vec<i64>>,
+    /// Cells, with the last value written, which is also how often.
+    cells: BTreeMap<String, u64>,
+    jobs_put: BTreeSet<String>,
+    jobs_claimed: Vec<String>,
+    jobs_completed: Vec<String>,
+    /// Runs, with the keys of events and the sequences that were answered.
+    appended: BTreeMap<String, BTreeMap<String, u64>>,
+    pains: Pains,
+    wrong: Vec<String>,
+}
+
+impl Answered {
+    fn add(&mut self, other: Self) {
+        for (counter, values) in other.counted {
+            self.counted.entry(counter).or_default().extend(values);
+        }
+        for (run, keys) in other.appended {
+            self.appended.entry(run).or_default().extend(keys);
+        }
+        self.cells.extend(other.cells);
+        self.jobs_put.extend(other.jobs_put);
+        self.jobs_claimed.extend(other.jobs_claimed);
+        self.jobs_completed.extend(other.jobs_completed);
+        self.pains.repeats += other.pains.repeats;
+        self.pains.abandoned += other.pains.abandoned;
+        self.pains.replayed += other.pains.replayed;
+        self.wrong.extend(other.wrong);
+    }
+}
+
+/// What clients and the one who kills share.
+struct Scene {
+    client: Client,
+    answers: AtomicU64,
+    over: AtomicBool,
+}
+
+/// See the module.
+pub(crate) fn run(arguments: &Arguments) -> Report {
+    let seed = arguments.seed();
+    let (times, clients) = (arguments.number("times", 100), arguments.number("clients", 32));
+    println!("http-kills: seed {seed}, {times} kills, {clients} clients");
+    let mut report = Report::new("server");
+    let began = Instant::now();
+    let found = phase(Way::InSessions, seed, times, clients);
+    let counted: usize = found.counted.values().map(Vec::len).sum();
+    let appended: usize = found.appended.values().map(BTreeMap::len).sum();
+    println!(
+        "http-kills: {counted} increments, {} cells, {} jobs, {appended} events, {:?}, {:.1} s",
+        found.cells.len(),
+        found.jobs_put.len(),
+        found.pains,
+        began.elapsed().as_secs_f64()
+    );
+    found.wrong.iter().take(20).for_each(|wrong| println!("http-kills: {wrong}"));
+    let ok = found.wrong.is_empty() && found.pains.repeats > 0 && found.pains.abandoned > 0;
+    if !ok {
+        println!(
+            "replay: cargo run --profile stress -p sim -- http-kills --times {times} --clients {clients} --seed {seed}"
+        );
+    }
+    let wrong = found.wrong.len();
+    let writes = counted + appended + found.jobs_put.len() * 3;
+    let figure = format!("{times}-kills {writes}-writes {}-repeats {wrong}-wrong", found.pains.repeats);
+    report.add("kills", figure, "counters exact, nothing lost, nothing doubled", ok);
+    let plain = phase(Way::Plain, seed, 1, clients);
+    let doubled = plain.wrong.iter().any(|wrong| wrong.starts_with("counter"));
+    let figure = if doubled { "found" } else { "not-found" };
+    report.add("kills-canary", figure, "a wrong sum without sessions", doubled);
+    report
+}
+
+fn phase(way: Way, seed: u64, times: u64, clients: u64) -> Answered {
+    let directory = tempfile::tempdir().expect("a directory");
+    let launch = Launch::serve(binary(), directory.path().join("house"));
+    let mut random = Random::new(seed);
+    let first = launch.start().expect("a server");
+    let scene = Scene { client: Client::to(first.address()), answers: AtomicU64::new(0), over: AtomicBool::new(false) };
+    let mut answered = Answered::default();
+    let server = std::thread::scope(|scope| {
+        let mut server = first;
+        let seeds: Vec<u64> = (0..clients).map(|_| random.next()).collect();
+        let scene = &scene;
+        let threads = (0..).zip(seeds);
+        let threads = threads.map(|(number, seed)| scope.spawn(move || client::work(scene, way, number, seed)));
+        let threads: Vec<_> = threads.collect();
+        for _ in 0..times {
+            server = kill_and_start(scene, server, &launch, &mut random).unwrap_or_else(|error| give_up(seed, &error));
+        }
+        scene.await_answers(1).unwrap_or_else(|error| give_up(seed, &error));
+        scene.over.store(true, Ordering::Release);
+        threads.into_iter().for_each(|thread| answered.add(thread.join().expect("a client panicked")));
+        server
+    });
+    afterwards::check(&scene.client, &mut answered);
+    let ended = server.terminate(Duration::from_secs(60));
+    if !ended.status.success() {
+        answered.wrong.push(format!("the server stopped badly: {} {}", ended.status, ended.stderr));
+    }
+    answered
+}
+
+impl Scene {
+    /// Waits until clients were answered so many times more.
+    fn await_answers(&self, count: u64) -> Result<(), String> {
+        let from = self.answers.load(Ordering::Acquire);
+        let began = Instant::now();
+        while self.answers.load(Ordering::Acquire) < from + count {
+            if began.elapsed() > FIRST_ANSWER_MAX {
+                return Err("nobody was answered anything".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+/// Kills the server at a random moment of its work, sometimes also its successor while it opens, and starts another.
+fn kill_and_start(
+    scene: &Scene,
+    server: ServerProcess,
+    launch: &Launch,
+    random: &mut Random,
+) -> Result<ServerProcess, String> {
+    scene.await_answers(1 + random.below(400))?;
+    std::thread::sleep(Duration::from_micros(random.below(20_000)));
+    let ended = server.kill();
+    if ended.stderr.contains("panicked") {
+        return Err(format!("the server panicked: {}", ended.stderr));
+    }
+    while random.one_in(5) {
+        launch.crash_after(Duration::from_micros(random.below(30_000)))?;
+    }
+    let server = launch.start()?;
+    scene.client.moved_to(server.address());
+    Ok(server)
+}
+
+/// Clients would go on asking for ever. The directory is left where it is, for a look at it.
+fn give_up(seed: u64, error: &str) -> ! {
+    println!("http-kills: {error}, seed {seed}");
+    std::process::exit(1)
+}
