@@ -130,7 +130,10 @@ fn restore(file: &Path, directory: &Path, output: &Output) -> Result<(), Failure
     let mut found = shown(file, &restored);
     found["directory"] = directory.display().to_string().into();
     output.card(&found, SHOWN)?;
-    output.note(&format!("restored; serve it: statehouse serve --data {}", directory.display()))
+    match output.seen() {
+        true => output.note(&format!("restored; serve it: statehouse serve --data {}", directory.display())),
+        false => Ok(()),
+    }
 }
 
 /// Reads a file with a bar.

@@ -154,7 +154,10 @@ impl Import {
         let mut found = shown(&self.file, &imported);
         found["directory"] = self.data.display().to_string().into();
         output.card(&found, SHOWN)?;
-        output.note(&format!("imported; serve it: statehouse serve --data {}", self.data.display()))
+        match output.seen() {
+            true => output.note(&format!("imported; serve it: statehouse serve --data {}", self.data.display())),
+            false => Ok(()),
+        }
     }
 }
 
