@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use kernel::Keys;
@@ -18,11 +19,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(super) struct Scene {
     program: PathBuf,
     folder: PathBuf,
+    /// How many terminals there were.
+    terminals: AtomicU32,
 }
 
 impl Scene {
     pub(super) fn new(program: PathBuf, folder: &Path) -> Self {
-        Self { program, folder: folder.to_owned() }
+        Self { program, folder: folder.to_owned(), terminals: AtomicU32::new(0) }
     }
 
     pub(super) fn program(&self) -> &Path {
@@ -67,7 +70,9 @@ impl Scene {
 
     /// What stands on the screen of a real terminal when the command has ended there.
     fn in_a_terminal(&self, arguments: &str) -> String {
-        let socket = self.path("tmux.socket");
+        // A server of its own each time: one that was told to end may still be there.
+        let number = self.terminals.fetch_add(1, Ordering::Relaxed);
+        let socket = self.path(format!("tmux-{number}"));
         let tmux = |words: &[&str]| {
             let output = Command::new("tmux").arg("-S").arg(&socket).args(words).output();
             output.expect("tmux is installed (Debian: tmux)")
