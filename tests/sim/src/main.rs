@@ -3,6 +3,7 @@
 //! Each test prints the seed it ran with, a command that replays it when it fails, and as its result one or more
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
+mod backups;
 mod flips;
 mod fuzz;
 mod hostile;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     };
     let report = match test.as_str() {
         "commands" => http::run_commands(&arguments),
+        "backups" => backups::run(&arguments),
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
