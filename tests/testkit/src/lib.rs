@@ -4,6 +4,7 @@
 //! - [`cells`]: the contract of cells.
 //! - [`http`]: a client of the HTTP API, with the contracts' traits on top.
 //! - [`kv`]: the duties of `kv::Store` and `kv::View`.
+//! - [`pages`]: the documentation, run as a reader would.
 //! - [`random`]: the seeded random numbers that all randomised tests draw from.
 //! - [`run_store`]: the contract of runs.
 //! - [`server_process`]: a server in a process of its own.
@@ -16,6 +17,7 @@ pub mod arguments;
 pub mod cells;
 pub mod http;
 pub mod kv;
+pub mod pages;
 pub mod random;
 pub mod report;
 pub mod run_store;
