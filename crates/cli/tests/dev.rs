@@ -21,7 +21,7 @@ fn dev_serves_and_stops() {
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"version\":1"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("\"version\":1"), "{answer}");
     let stopped = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
     assert!(stopped.success());
     assert!(child.wait().expect("ended").success(), "exit 0");

@@ -2,7 +2,7 @@
 //! memory they may take, and how long they may last.
 //!
 //! Keeps: a request that is begun counts until its work is over, also when its client has gone: what it does in the store
-//! cannot be called back, and holds a thread until then.
+//! cannot be called back, and may hold a thread until then.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -81,7 +81,8 @@ impl Admission {
         }
         permits.push(enter(&self.load.requests, "requests_max")?);
         let time_max = self.limits.request_time_max + wait.unwrap_or_default();
-        let work = self.begin(Request::from_parts(parts, Body::from(bytes)), permits);
+        let mut work = self.begin(Request::from_parts(parts, Body::from(bytes)), permits);
+        work.ends_with_client = wait.is_some();
         timeout(time_max, work).await.map_err(|_| Problem::unanswered(time_max))
     }
 
@@ -169,7 +170,7 @@ impl Admission {
             let answered = router.call(request).await;
             answered.unwrap_or_else(|never| match never {})
         };
-        Work { answered: Some(Box::pin(answered)), permits, runtime: Handle::current() }
+        Work { ends_with_client: false, answered: Some(Box::pin(answered)), permits, runtime: Handle::current() }
     }
 
     /// Counts what is still to be written of an answer.
@@ -212,8 +213,10 @@ fn close_after(problem: Problem) -> Response<Body> {
     response
 }
 
-/// A request that is worked on. If nobody waits for it any more, its work goes on by itself, and counts as long.
+/// A request that is worked on. If nobody waits for it any more, its work goes on by itself, and counts as long. One that
+/// waits for something ends with its client: what it would claim then, nobody would get.
 struct Work {
+    ends_with_client: bool,
     answered: Option<Pin<Box<dyn Future<Output = Response<Body>> + Send>>>,
     permits: Vec<Permit>,
     runtime: Handle,
@@ -235,7 +238,7 @@ impl Future for Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        if let Some(answered) = self.answered.take() {
+        if let Some(answered) = self.answered.take().filter(|_| !self.ends_with_client) {
             let permits = std::mem::take(&mut self.permits);
             self.runtime.spawn(async move {
                 answered.await;

@@ -110,6 +110,10 @@ impl<S: Source> State<S> {
         }
         let heartbeat = tokio::time::sleep(HEARTBEAT_EVERY);
         tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => {
+                Some(self.last("stopping", json!({ "resume_at": self.reached })))
+            }
             found = self.source.next() => match found {
                 Ok(found) => {
                     self.waiting.extend(found);
@@ -127,9 +131,6 @@ impl<S: Source> State<S> {
                 }
                 Err(_) => None,
             },
-            () = self.stopping.cancelled() => {
-                Some(self.last("stopping", json!({ "resume_at": self.reached })))
-            }
         }
     }
 

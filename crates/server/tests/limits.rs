@@ -280,6 +280,12 @@ fn connections_have_a_limit() {
 }
 
 /// Claims that wait, so that requests are under way; each is on a connection of its own.
+/// A pause between two looks; never what is looked for.
+fn sleep_a_little() -> bool {
+    std::thread::sleep(Duration::from_millis(10));
+    false
+}
+
 fn waiting(served: &Served, count: usize) -> Vec<TcpStream> {
     let body = r#"{"prefix":"nothing.","wait":"30s"}"#;
     let claim = format!("POST /v1/claims HTTP/1.1\r\nhost: h\r\ncontent-length: {}\r\n\r\n{body}", body.len());
@@ -302,8 +308,8 @@ fn requests_have_a_limit() {
     assert!(refused.head.contains("retry-after"), "{}", refused.head);
     assert_eq!(served.get("/livez").status, 200, "whether it lives is said whatever the load is");
     drop(held);
-    std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(served.put("3").status, 429, "who goes away does not make room: the work goes on");
+    let made_room = || (0..500).any(|_| served.put("3").status / 100 == 2 || sleep_a_little());
+    assert!(made_room(), "what waits ends with its client");
 }
 
 #[test]
@@ -403,7 +409,7 @@ fn who_takes_nothing_is_cut() {
     let served = served(|limits| {
         limits.connections_max = 1;
         limits.send_buffer_bytes_max = 16 << 10;
-        limits.write_stall_time_max = Duration::from_millis(500);
+        limits.write_stall_time_max = Duration::from_secs(2);
     });
     let value = json!("x".repeat(1_000_000)).to_string();
     for name in 0..8 {
@@ -414,8 +420,8 @@ fn who_takes_nothing_is_cut() {
     slow.write_all(b"GET /v1/cells?prefix=c&limit=100 HTTP/1.1\r\nhost: h\r\n\r\n").expect("sent");
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(served.get("/livez").code(), "SH-2010", "it is served until then");
-    std::thread::sleep(Duration::from_millis(700));
-    assert_eq!(served.get_soon("/livez").status, 200, "and holds nothing then");
+    let freed = (0..1_000).any(|_| served.get("/livez").status == 200 || sleep_a_little());
+    assert!(freed, "and holds nothing then");
     let mut taken = Vec::new();
     let end = slow.read_to_end(&mut taken);
     assert!(end.is_err() || taken.len() < 8_000_000, "it did not get all of it");
@@ -462,7 +468,7 @@ fn a_stop_answers_what_is_under_way_and_refuses_the_rest_by_name() {
     slow.write_all(b"\"").expect("sent");
     assert_eq!(read_one(&mut slow).status / 100, 2, "what is under way is answered");
     let told = read_one(&mut held[0]);
-    assert_eq!((told.status, told.code()), (503, "SH-2002"), "the wait ends with the directory");
+    assert_eq!(told.status, 200, "a wait ends, with nothing");
     served.thread.take().expect("a thread").join().expect("the server ended well");
     assert!(TcpStream::connect(served.address).is_err(), "nobody listens");
 }
