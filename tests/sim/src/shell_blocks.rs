@@ -34,8 +34,9 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         }
     }
     let Tally { pages, commands, shown, not_run, failed } = tally;
-    let figure =
-        format!("{pages} pages, {commands} blocks and commands, {shown} outputs, {not_run} not run, {failed} pages failed");
+    let figure = format!(
+        "{pages} pages, {commands} blocks and commands, {shown} outputs, {not_run} not run, {failed} pages failed"
+    );
     let mut report = Report::new("server");
     let goal = "every shell block runs and prints what its page shows";
     report.add("shell-blocks", figure, goal, failed == 0 && commands > 0);

@@ -26,8 +26,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Lines of an output that are shown when a step failed.
 const OUTPUT_LINES_MAX: usize = 30;
 
-/// What a refusal of HTTP is to a reader: a command that failed. And no meter, as on a terminal.
-const CURL_SETTINGS: &str = "fail-with-body\nno-progress-meter\n";
+/// As on a terminal, where no meter is shown.
+const CURL_SHOWN: &str = "no-progress-meter\n";
+/// Where nothing is shown, a refusal of HTTP is a command that failed.
+const CURL_JUDGED: &str = "no-progress-meter\nfail-with-body\n";
 
 /// Runs before the first step. What a page starts is ended by its group, which is the shell's own.
 const BEGIN: &str = r#"
@@ -79,7 +81,10 @@ fn prepare(blocks: &Blocks, statehouse: &Path, directory: &Path, port: &str) -> 
         fs::create_dir(directory)?;
     }
     std::os::unix::fs::symlink(fs::canonicalize(statehouse)?, bin.join("statehouse"))?;
-    fs::write(home.join(".curlrc"), CURL_SETTINGS)?;
+    for (name, settings) in [("shown", CURL_SHOWN), ("judged", CURL_JUDGED)] {
+        fs::create_dir(home.join(name))?;
+        fs::write(home.join(name).join(".curlrc"), settings)?;
+    }
     fs::write(steps.join("page.sh"), page_script(&blocks.steps))?;
     for (index, step) in blocks.steps.iter().enumerate() {
         fs::write(steps.join(format!("{index}.sh")), step.commands.replace(PORT_IN_PAGES, port))?;
@@ -93,7 +98,8 @@ fn prepare(blocks: &Blocks, statehouse: &Path, directory: &Path, port: &str) -> 
         .current_dir(here)
         .env_clear()
         .env("PATH", path.map_err(std::io::Error::other)?)
-        .env("HOME", home)
+        .env("HOME", &home)
+        .env("CURL_HOME", home.join("judged"))
         .env("LANG", "C.UTF-8")
         .env("READER_PORT", port)
         .env("READER_STEPS", &steps)
@@ -126,7 +132,9 @@ fn page_script(steps: &[Step]) -> String {
         script += &match step.prints {
             None => read_in,
             // What is shown is compared; how such a command ends is in what it shows.
-            Some(_) => format!("set +eE; trap - ERR\n{read_in}set -eE; {TRAP}\n"),
+            Some(_) => {
+                format!("set +eE; trap - ERR; CURL_HOME=~/shown\n{read_in}set -eE; {TRAP}; CURL_HOME=~/judged\n")
+            }
         };
         if starts_server(&step.commands) {
             script += "reader_await_server\n";
