@@ -13,7 +13,7 @@ pub(super) const TOPIC: Topic = Topic {
             name: "new-user",
             shows: "README's commands from a clean folder, each contract by curl; start, idle memory, size",
             work: Work::Programs(&[Program { cargo: BENCH, full: "new-user", small: "new-user --small" }]),
-            judge: Judge::Speed,
+            judge: Judge::Correctness,
         },
         Item {
             name: "shell-blocks",
