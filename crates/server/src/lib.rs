@@ -2,6 +2,7 @@
 //!
 //! - [`serve`]: listens until it is told to stop. [`router`]: the routes, for tests and for other servers.
 //! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
+//!   [`errors`]: a page for every code.
 //! - `place`: in which space, branch and group a request is, and in which session. `json`: values as JSON.
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
 //! - [`transactions`]: operations of any contract in one commit. [`catalogue`]: spaces, branches, types, limits.
@@ -25,6 +26,7 @@ pub mod changes;
 pub mod claims;
 mod connections;
 pub mod descriptors;
+pub mod errors;
 pub mod export;
 mod guarded;
 pub mod health;
@@ -136,6 +138,7 @@ pub fn router(server: Server) -> Router {
         .merge(catalogue::routes())
         .merge(backup::routes())
         .merge(export::routes())
+        .merge(errors::routes())
         .merge(health::routes())
         .merge(status::routes())
         .merge(metrics::routes())

@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use contract::{Error, FailureKind, Outcome, Rejection};
 use serde_json::{Map, Value as JsonValue, json};
 
+use crate::errors::title;
 use crate::members::members;
 use crate::metrics::ProblemCode;
 
@@ -106,10 +107,10 @@ impl From<Error> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut body = self.more;
-        body.insert("type".into(), format!("urn:statehouse:{}", self.code).into());
+        body.insert("type".into(), format!("/v1/errors/{}", self.code).into());
         body.insert("code".into(), self.code.into());
         body.insert("status".into(), self.status.as_u16().into());
-        body.insert("title".into(), self.status.canonical_reason().unwrap_or_default().into());
+        body.insert("title".into(), title(self.code).unwrap_or_default().into());
         body.insert("detail".into(), self.detail.into());
         let body = JsonValue::Object(body).to_string();
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();

@@ -1,0 +1,154 @@
+//! Every code with its title and its page: `GET /v1/errors` lists them, `GET /v1/errors/{code}` gives a page.
+//!
+//! Keeps: a code that is said anywhere is in the table; a test looks.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use serde_json::json;
+
+use crate::Server;
+use crate::problem::{Answered, Problem, ok};
+
+/// Code, title, page.
+const PAGES: &[(&str, &str, &str)] = &[
+    ("SH-1001", "a name is not allowed", include_str!("../../../docs/errors/SH-1001.md")),
+    ("SH-1002", "something is larger than a limit", include_str!("../../../docs/errors/SH-1002.md")),
+    ("SH-1003", "a cell is not as expected", include_str!("../../../docs/errors/SH-1003.md")),
+    ("SH-1004", "a transaction names two groups", include_str!("../../../docs/errors/SH-1004.md")),
+    ("SH-1005", "there is no such space", include_str!("../../../docs/errors/SH-1005.md")),
+    ("SH-1006", "there is no such branch", include_str!("../../../docs/errors/SH-1006.md")),
+    ("SH-1007", "it exists already", include_str!("../../../docs/errors/SH-1007.md")),
+    ("SH-1008", "the branch main cannot be deleted", include_str!("../../../docs/errors/SH-1008.md")),
+    ("SH-1009", "the catalogue is behind", include_str!("../../../docs/errors/SH-1009.md")),
+    ("SH-1011", "a transaction was lost", include_str!("../../../docs/errors/SH-1011.md")),
+    ("SH-1012", "a transaction cannot do this", include_str!("../../../docs/errors/SH-1012.md")),
+    ("SH-1013", "there is no such record", include_str!("../../../docs/errors/SH-1013.md")),
+    ("SH-1014", "there is no such record type", include_str!("../../../docs/errors/SH-1014.md")),
+    ("SH-1015", "the record's state does not allow this", include_str!("../../../docs/errors/SH-1015.md")),
+    ("SH-1016", "a field holds another kind of value", include_str!("../../../docs/errors/SH-1016.md")),
+    ("SH-1017", "a record is not as expected", include_str!("../../../docs/errors/SH-1017.md")),
+    ("SH-1018", "what was declared makes no sense", include_str!("../../../docs/errors/SH-1018.md")),
+    ("SH-1019", "a field is not as expected", include_str!("../../../docs/errors/SH-1019.md")),
+    ("SH-1030", "the request is not well formed", include_str!("../../../docs/errors/SH-1030.md")),
+    ("SH-1031", "it was not found", include_str!("../../../docs/errors/SH-1031.md")),
+    ("SH-1032", "there is no such route", include_str!("../../../docs/errors/SH-1032.md")),
+    ("SH-1033", "that history is not kept", include_str!("../../../docs/errors/SH-1033.md")),
+    ("SH-1040", "the head of the request is too large", include_str!("../../../docs/errors/SH-1040.md")),
+    ("SH-1041", "the URL is too long", include_str!("../../../docs/errors/SH-1041.md")),
+    ("SH-1042", "the body is too large", include_str!("../../../docs/errors/SH-1042.md")),
+    ("SH-1043", "the request came too slowly", include_str!("../../../docs/errors/SH-1043.md")),
+    ("SH-1044", "the body is compressed", include_str!("../../../docs/errors/SH-1044.md")),
+    ("SH-1045", "the JSON is too deep", include_str!("../../../docs/errors/SH-1045.md")),
+    ("SH-1046", "this is no request", include_str!("../../../docs/errors/SH-1046.md")),
+    ("SH-2001", "the store is busy", include_str!("../../../docs/errors/SH-2001.md")),
+    ("SH-2002", "the store is closed", include_str!("../../../docs/errors/SH-2002.md")),
+    ("SH-2003", "the store has stopped", include_str!("../../../docs/errors/SH-2003.md")),
+    ("SH-2004", "stored bytes are damaged", include_str!("../../../docs/errors/SH-2004.md")),
+    ("SH-2005", "the directory cannot be opened", include_str!("../../../docs/errors/SH-2005.md")),
+    ("SH-2006", "a defect of the server", include_str!("../../../docs/errors/SH-2006.md")),
+    ("SH-2010", "there are too many connections", include_str!("../../../docs/errors/SH-2010.md")),
+    ("SH-2011", "too many requests are under way", include_str!("../../../docs/errors/SH-2011.md")),
+    ("SH-2012", "there are too many streams", include_str!("../../../docs/errors/SH-2012.md")),
+    ("SH-2013", "there was no answer in time", include_str!("../../../docs/errors/SH-2013.md")),
+    ("SH-2014", "the memory for requests is used up", include_str!("../../../docs/errors/SH-2014.md")),
+    ("SH-2015", "the disk is low", include_str!("../../../docs/errors/SH-2015.md")),
+    ("SH-2016", "the server is stopping", include_str!("../../../docs/errors/SH-2016.md")),
+    ("SH-3001", "the event is not valid", include_str!("../../../docs/errors/SH-3001.md")),
+    ("SH-3002", "there is no such run", include_str!("../../../docs/errors/SH-3002.md")),
+    ("SH-3003", "the run is at another sequence", include_str!("../../../docs/errors/SH-3003.md")),
+    ("SH-3004", "the idempotency key was used before", include_str!("../../../docs/errors/SH-3004.md")),
+    ("SH-3005", "the run is closed", include_str!("../../../docs/errors/SH-3005.md")),
+    ("SH-3006", "the run was deleted", include_str!("../../../docs/errors/SH-3006.md")),
+    ("SH-4002", "the attempt is over", include_str!("../../../docs/errors/SH-4002.md")),
+    ("SH-5001", "the session has reached a limit", include_str!("../../../docs/errors/SH-5001.md")),
+    ("SH-5003", "the answer was given up", include_str!("../../../docs/errors/SH-5003.md")),
+    ("SH-5004", "the session has expired", include_str!("../../../docs/errors/SH-5004.md")),
+    ("SH-5005", "the machine cannot read the command", include_str!("../../../docs/errors/SH-5005.md")),
+];
+
+/// Every code, in order.
+pub fn codes() -> impl Iterator<Item = &'static str> {
+    PAGES.iter().map(|(code, _, _)| *code)
+}
+
+/// What a code means, in a few words.
+pub fn title(code: &str) -> Option<&'static str> {
+    PAGES.iter().find(|(known, _, _)| *known == code).map(|(_, title, _)| *title)
+}
+
+/// The page of a code, as Markdown.
+///
+/// ```
+/// assert!(statehouse_server::errors::page("SH-4002").unwrap().starts_with("# SH-4002: the attempt is over"));
+/// assert_eq!(statehouse_server::errors::page("SH-9999"), None);
+/// ```
+pub fn page(code: &str) -> Option<&'static str> {
+    PAGES.iter().find(|(known, _, _)| *known == code).map(|(_, _, page)| *page)
+}
+
+pub(crate) fn routes() -> Router<Server> {
+    Router::new().route("/v1/errors", get(list)).route("/v1/errors/{code}", get(show))
+}
+
+async fn list() -> Answered {
+    let errors: Vec<_> = PAGES.iter().map(|(code, title, _)| json!({ "code": code, "title": title })).collect();
+    ok(json!({ "errors": errors }))
+}
+
+async fn show(Path(code): Path<String>) -> Answered {
+    let page = page(&code).ok_or_else(|| Problem::not_found("error code", &code))?;
+    Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    fn codes_in(text: &str) -> BTreeSet<String> {
+        let places = text.match_indices("SH-").map(|(place, _)| &text[place..]);
+        let codes =
+            places.filter_map(|rest| rest.get(..7)).filter(|code| code[3..].bytes().all(|b| b.is_ascii_digit()));
+        codes.map(str::to_owned).collect()
+    }
+
+    fn visit(folder: &Path, found: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                visit(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && path.file_stem() != Some("tests".as_ref())
+            {
+                let text = std::fs::read_to_string(&path).expect("text");
+                let shipped = text.split("#[cfg(test)]").next().unwrap_or_default();
+                found.extend(codes_in(shipped));
+            }
+        }
+    }
+
+    #[test]
+    fn every_code_that_is_said_has_a_page_and_every_page_is_in_the_table() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut said = BTreeSet::new();
+        for name in ["contract", "statehouse", "server"] {
+            visit(&root.join("crates").join(name).join("src"), &mut said);
+        }
+        // An example of a code that does not exist.
+        said.remove("SH-9999");
+        let known: BTreeSet<_> = codes().map(str::to_owned).collect();
+        assert_eq!(said, known);
+        let files = std::fs::read_dir(root.join("docs/errors")).expect("a folder");
+        let files = files.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+        let files: BTreeSet<_> = files.filter_map(|name| name.strip_suffix(".md").map(str::to_owned)).collect();
+        assert_eq!(files.iter().filter(|name| *name != "README").cloned().collect::<BTreeSet<_>>(), known);
+        for (code, title, page) in PAGES {
+            assert!(page.starts_with(&format!("# {code}: {title}\n")), "{code}");
+            assert!(page.contains("**What to do.**"), "{code}");
+        }
+    }
+}
