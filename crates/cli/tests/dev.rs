@@ -27,6 +27,28 @@ fn dev_serves_and_stops() {
     assert!(child.wait().expect("ended").success(), "exit 0");
 }
 
+/// As a person starts it: on a terminal, which `script` makes, and stopped with ctrl-c.
+#[test]
+fn dev_serves_a_person_at_a_terminal() {
+    let command = format!("{} dev --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_statehouse"));
+    let mut child = Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script, of util-linux, is there");
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    while !said.contains("curl http://") {
+        let line = lines.next().unwrap_or_else(|| panic!("it ended: {said}")).expect("text");
+        said += &format!("{}\n", line.trim_end());
+    }
+    assert!(said.contains("INFO started") && !said.contains('{'), "people get no JSON: {said}");
+    child.stdin.take().expect("its input").write_all(b"\x03").expect("ctrl-c");
+    said.extend(lines.map_while(Result::ok));
+    assert!(child.wait().expect("ended").success(), "exit 0: {said}");
+}
+
 #[test]
 fn other_addresses_are_refused() {
     let output = Command::new(env!("CARGO_BIN_EXE_statehouse"))
