@@ -22,6 +22,11 @@ fn dev_serves_and_stops() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("\"version\":1"), "{answer}");
+    assert!(answer.ends_with("}\n"), "the next prompt begins a line: {answer:?}");
+    let second =
+        Command::new(env!("CARGO_BIN_EXE_statehouse")).args(["dev", "--listen", &address]).output().expect("started");
+    let said = String::from_utf8(second.stderr).expect("text");
+    assert!(said.contains(&format!("another program listens on {address}")), "{said}");
     let stopped = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
     assert!(stopped.success());
     assert!(child.wait().expect("ended").success(), "exit 0");
