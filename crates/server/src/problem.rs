@@ -117,7 +117,7 @@ impl IntoResponse for Problem {
         body.insert("status".into(), self.status.as_u16().into());
         body.insert("title".into(), title(self.code).unwrap_or_default().into());
         body.insert("detail".into(), self.detail.into());
-        let body = JsonValue::Object(body).to_string();
+        let body = JsonValue::Object(body).to_string() + "\n";
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         response.extensions_mut().insert(ProblemCode(self.code));
         if self.status == StatusCode::TOO_MANY_REQUESTS || self.status == StatusCode::SERVICE_UNAVAILABLE {
@@ -151,8 +151,9 @@ pub(crate) fn body(status: StatusCode, body: JsonValue) -> Response {
     text_body(status, body.to_string())
 }
 
-/// A body that is JSON already.
-pub(crate) fn text_body(status: StatusCode, json: String) -> Response {
+/// A body that is JSON already. It ends its line, so that a terminal's next prompt is not behind it.
+pub(crate) fn text_body(status: StatusCode, mut json: String) -> Response {
+    json.push('\n');
     (status, [(header::CONTENT_TYPE, "application/json")], json).into_response()
 }
 

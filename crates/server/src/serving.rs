@@ -30,6 +30,9 @@ pub enum ServeError {
     /// There is no authentication yet, so only this machine may connect.
     #[error("{0} is not a loopback address; without tokens and TLS only 127.0.0.1 and [::1] are served")]
     NotLoopback(SocketAddr),
+    /// Somebody else listens there.
+    #[error("another program listens on {0}; stop it, or choose another address by --listen")]
+    InUse(SocketAddr),
     /// The system refused.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -40,7 +43,10 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     if !address.ip().is_loopback() {
         return Err(ServeError::NotLoopback(address));
     }
-    Ok(TcpListener::bind(address).await?)
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => ServeError::InUse(address),
+        _ => error.into(),
+    })
 }
 
 /// Serves until `stop`, then takes no more requests, answers those that are under way, and closes the directory.

@@ -18,6 +18,7 @@ mod running;
 mod runs;
 mod serial;
 mod sessions;
+mod shell_blocks;
 mod sizes;
 mod stretches;
 mod tally;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         "serial" => serial::run(&arguments),
         "serve-machine" => return http::serve_machine(&arguments),
         "sessions-model" => sessions::run_model(&arguments),
+        "shell-blocks" => shell_blocks::run(&arguments),
         other => {
             eprintln!("sim: no test is called {other:?}");
             return ExitCode::from(2);
