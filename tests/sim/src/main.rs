@@ -3,6 +3,7 @@
 //! Each test prints the seed it ran with, a command that replays it when it fails, and as its result one or more
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
+mod backups;
 mod flips;
 mod http;
 mod kill;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         }
     };
     let report = match test.as_str() {
+        "backups" => backups::run(&arguments),
         "commands" => http::run_commands(&arguments),
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
