@@ -2,7 +2,7 @@
 //!
 //! - [`serve`]: listens until it is told to stop. [`router`]: the routes, for tests and for other servers.
 //! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
-//!   [`errors`]: a page for every code.
+//!   [`errors`]: a page for every code. [`openapi`]: every call, for tools and for people.
 //! - `place`: in which space, branch and group a request is, and in which session. `json`: values as JSON.
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
 //! - [`transactions`]: operations of any contract in one commit. [`catalogue`]: spaces, branches, types, limits.
@@ -37,6 +37,7 @@ pub mod machines;
 mod members;
 pub mod memory;
 pub mod metrics;
+pub mod openapi;
 mod place;
 pub mod problem;
 pub mod records;
@@ -115,6 +116,12 @@ impl Server {
         self
     }
 
+    /// Says what the process may take, so that it can be compared with what it takes.
+    pub fn with_budget(mut self, budget: memory::Budget) -> Self {
+        self.metrics.memory_budget = Some(budget.bytes);
+        self
+    }
+
     /// What is used of its limits.
     pub fn load(&self) -> &Load {
         &self.load
@@ -162,6 +169,7 @@ pub fn router(server: Server) -> Router {
         .merge(backup::routes())
         .merge(export::routes())
         .merge(errors::routes())
+        .merge(openapi::routes())
         .merge(health::routes())
         .merge(status::routes())
         .merge(metrics::routes())

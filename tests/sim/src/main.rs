@@ -7,6 +7,7 @@ mod flips;
 mod http;
 mod kill;
 mod model;
+mod monitoring;
 mod power_journal;
 mod power_store;
 mod records;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         "kill-child" => return kill::child(&arguments),
         "lossy" => sessions::run_lossy(&arguments),
         "model" => model::run(&arguments),
+        "monitoring" => monitoring::run(&arguments),
         "power-journal" => power_journal::run(&arguments),
         "power-store" => power_store::run(&arguments),
         "power-store-child" => return power_store::child(&arguments),
