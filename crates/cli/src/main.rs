@@ -5,6 +5,7 @@
 //! Never: asks a question unless a person is there to answer it.
 
 mod attempt;
+mod backup;
 mod bench;
 mod branch;
 mod cell;
@@ -19,13 +20,17 @@ mod ctx;
 mod doctor;
 mod exit;
 mod expecting;
+mod explain;
+mod export;
 mod following;
 mod given;
 mod log;
 mod output;
+mod progress;
 mod reach;
 mod rec;
 mod record_type;
+mod remote;
 mod repeating;
 mod run;
 mod serve;
@@ -76,11 +81,15 @@ enum Command {
     Space(spaces::Space),
     Ctx(ctx::Ctx),
     Why(why::Why),
+    Explain(explain::Explain),
     Status(status::Status),
     Config(config_command::Config),
     Doctor(doctor::Doctor),
     Check(check::Check),
     Bench(bench::Bench),
+    Backup(backup::Backup),
+    Export(export::Export),
+    Import(export::Import),
     Completions(completions::Completions),
     Version(completions::Version),
     Info(completions::Info),
@@ -115,11 +124,15 @@ impl Command {
             Command::Space(space) => space.run(output),
             Command::Ctx(ctx) => ctx.run(output),
             Command::Why(why) => why.run(output),
+            Command::Explain(explain) => explain.run(output),
             Command::Status(status) => status.run(output),
             Command::Config(config) => config.run(output),
             Command::Doctor(doctor) => doctor.run(output),
             Command::Check(check) => check.run(output),
             Command::Bench(bench) => bench.run(output),
+            Command::Backup(backup) => backup.run(output),
+            Command::Export(export) => export.run(output),
+            Command::Import(import) => import.run(output),
             Command::Completions(completions) => completions.run(output),
             Command::Version(version) => version.run(output),
             Command::Info(info) => info.run(output),

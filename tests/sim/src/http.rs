@@ -2,6 +2,7 @@
 //! server leaves.
 
 mod codes;
+mod commands;
 mod hosted;
 mod kills;
 mod routes;
@@ -10,6 +11,7 @@ mod suites;
 mod surface;
 mod tally_machine;
 
+pub(crate) use commands::run as run_commands;
 pub(crate) use hosted::serve as serve_machine;
 pub(crate) use kills::run as run_kills;
 pub(crate) use schemathesis::run as run_schemathesis;

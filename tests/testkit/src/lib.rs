@@ -2,8 +2,10 @@
 //!
 //! - [`arguments`], [`report`]: the command line and the result lines of the programs that test and measure.
 //! - [`cells`]: the contract of cells.
+//! - [`commands`]: every command of `statehouse`, with exit codes and golden tables.
 //! - [`http`]: a client of the HTTP API, with the contracts' traits on top.
 //! - [`kv`]: the duties of `kv::Store` and `kv::View`.
+//! - [`pages`]: the documentation, run as a reader would.
 //! - [`random`]: the seeded random numbers that all randomised tests draw from.
 //! - [`run_store`]: the contract of runs.
 //! - [`server_process`]: a server in a process of its own.
@@ -14,8 +16,10 @@
 
 pub mod arguments;
 pub mod cells;
+pub mod commands;
 pub mod http;
 pub mod kv;
+pub mod pages;
 pub mod random;
 pub mod report;
 pub mod run_store;
