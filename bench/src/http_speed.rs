@@ -20,7 +20,7 @@ use testkit::server_process::{Launch, ServerProcess, binary};
 
 pub use echo::serve as serve_echo;
 use load::{Load, Measured};
-use requests::{Operation, Requests};
+use requests::Operation;
 
 use crate::record_work::Work;
 
@@ -77,8 +77,7 @@ fn fill(path: &std::path::Path, tasks: u64) {
 
 /// A bare server that answers with as many bytes as the real one does.
 fn start_echo(operation: Operation, house: &ServerProcess) -> ServerProcess {
-    let requests = Requests::new(operation, usize::MAX);
-    let sample = Client::to(house.address()).send(requests.sample()).expect("an answer");
+    let sample = Client::to(house.address()).send(operation.sample()).expect("an answer");
     assert!(sample.is_success(), "{}", sample.text());
     // Headers that only one of them has count as bytes of the body.
     let of_body = |(name, value): &(String, String)| match name.as_str() {

@@ -22,6 +22,17 @@ impl Operation {
         }
     }
 
+    /// One request, to see how it is answered.
+    pub fn sample(self) -> Request {
+        match self {
+            Operation::Get => Request::get(format!("/v1/cells/{}", cell(CELLS / 2))),
+            Operation::Claim => Request::post("/v1/claims").body(r#"{"prefix":"jobs.","worker":"w1","lease":"10m"}"#),
+            Operation::Append => Request::post("/v1/runs/sample/events").body(
+                r#"{"eventType":"Progress","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z","eventData":{}}"#,
+            ),
+        }
+    }
+
     /// What the ratio to the bare server should be.
     pub fn goal(self) -> Option<f64> {
         match self {
@@ -74,17 +85,6 @@ impl Requests {
         let digits_at = prepared[0].windows(DIGITS.len()).position(|bytes| bytes == DIGITS.as_bytes());
         // Keys of one run of this program are never those of another load.
         Self { prepared, random, digits_at, number: 1, operation }
-    }
-
-    /// One of them, to see how it is answered.
-    pub fn sample(&self) -> Request {
-        match self.operation {
-            Operation::Get => Request::get(format!("/v1/cells/{}", cell(CELLS / 2))),
-            Operation::Claim => Request::post("/v1/claims").body(r#"{"prefix":"jobs.","worker":"w1","lease":"10m"}"#),
-            Operation::Append => Request::post("/v1/runs/sample/events").body(
-                r#"{"eventType":"Progress","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z","eventData":{}}"#,
-            ),
-        }
     }
 
     /// The next.

@@ -115,15 +115,14 @@ pub(crate) enum Verb {
 }
 
 const CLAIMED: &[Column] = &[
-    plain("RECORD", "record").as_raw(),
+    plain("RECORD", "record").raw(),
     plain("ATTEMPT", "attempt"),
     column("LEASE", "lease_ms", Style::Millis),
     plain("TOKEN", "token"),
     column("FIELDS", "fields", Style::Value),
 ];
 
-const FAILED: &[Column] =
-    &[column("NEXT TRY IN", "retry_in_ms", Style::Millis).as_raw(), plain("EXHAUSTED", "exhausted")];
+const FAILED: &[Column] = &[column("NEXT TRY IN", "retry_in_ms", Style::Millis).raw(), plain("EXHAUSTED", "exhausted")];
 
 impl Verb {
     pub(crate) async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {

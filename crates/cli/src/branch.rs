@@ -13,7 +13,7 @@ use crate::repeating::{Listing, Sure};
 use crate::spaces::as_rows;
 use crate::table::{Column, plain};
 
-/// Branches of a space: copies that go their own way, made at once.
+/// Branches of a space: lines of data that have nothing to do with each other.
 ///
 /// Examples:
 ///   statehouse branch create trial
@@ -39,17 +39,17 @@ enum Verb {
         #[command(flatten)]
         listing: Listing,
     },
-    /// Make a branch of the space's main branch, or of the one that --branch names.
+    /// Make a branch. It is empty.
     ///
     /// Examples:
     ///   statehouse branch create trial
-    ///   statehouse branch create second --branch trial
+    ///   statehouse branch create trial --space shop
     #[command(verbatim_doc_comment)]
     Create {
         /// Its name.
         name: String,
     },
-    /// Delete a branch with everything that is only in it.
+    /// Delete a branch with everything in it.
     ///
     /// Examples:
     ///   statehouse branch rm trial
@@ -65,7 +65,7 @@ enum Verb {
 
 const BRANCHES: &str = "/v1/branches";
 
-const NAMED: &[Column] = &[plain("BRANCH", "name").as_raw()];
+const NAMED: &[Column] = &[plain("BRANCH", "name").raw()];
 
 impl Branch {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
@@ -88,7 +88,7 @@ impl Verb {
                 output.one(&json!({ "name": name }), NAMED)
             }
             Verb::Rm { name, sure } => {
-                sure.or_ask(&format!("delete the branch {name:?} with everything that is only in it"))?;
+                sure.or_ask(&format!("delete the branch {name:?} with everything in it"))?;
                 connection.ask(Call::new(Method::DELETE, path(BRANCHES, name))).await?;
                 output.one(&json!({ "name": name, "deleted": true }), NAMED)
             }

@@ -145,24 +145,24 @@ enum Verb {
 
 const CELL: &[Column] = &[
     plain("NAME", "name"),
-    column("VALUE", "value", Style::Value).as_raw(),
+    column("VALUE", "value", Style::Value).raw(),
     plain("VERSION", "version"),
     column("UPDATED", "updated_at", Style::Ago),
 ];
 
 const LISTED: &[Column] = &[
-    plain("NAME", "name").as_raw(),
+    plain("NAME", "name").raw(),
     column("VALUE", "value", Style::Value),
     plain("VERSION", "version"),
     column("UPDATED", "updated_at", Style::Ago),
 ];
 
-const WRITTEN: &[Column] = &[plain("NAME", "name"), plain("VERSION", "version").as_raw(), plain("COMMIT", "commit")];
+const WRITTEN: &[Column] = &[plain("NAME", "name"), plain("VERSION", "version").raw(), plain("COMMIT", "commit")];
 
-const DELETED: &[Column] = &[plain("NAME", "name"), plain("VERSION", "version").as_raw()];
+const DELETED: &[Column] = &[plain("NAME", "name"), plain("VERSION", "version").raw()];
 
 const PAST: &[Column] = &[
-    plain("VERSION", "version").as_raw(),
+    plain("VERSION", "version").raw(),
     column("VALUE", "value", Style::Value),
     plain("DELETED", "deleted"),
     plain("COMMIT", "commit"),

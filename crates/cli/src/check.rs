@@ -36,7 +36,7 @@ enum Verdicts {
 
 #[derive(Subcommand)]
 enum What {
-    /// It answers, is ready, and nothing that it verified differs.
+    /// It answers, is ready, and nothing critical is wrong with it.
     ///
     /// Examples:
     ///   statehouse check health

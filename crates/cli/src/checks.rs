@@ -6,11 +6,11 @@ use serde_json::{Value as JsonValue, json};
 
 use crate::connection::{Call, Connection};
 use crate::exit::Failure;
-use crate::table::{millis, size};
+use crate::table::{millis, one_line, size};
 
 /// How far the server's clock may be from ours, ms. Its answers say whole seconds.
 const CLOCK_MS_MAX: u64 = 3_000;
-/// How much of the disk should be free, if the server does not say its own bound.
+/// How much of the disk should be free, where nothing is reserved. A server refuses writes below its reserve.
 const FREE_BYTES_MIN: u64 = 1 << 30;
 
 /// An answer.
@@ -47,22 +47,28 @@ impl Checked {
     }
 }
 
-/// It answers, it is ready, and nothing that it verified differs.
+/// It answers, it is ready, and nothing critical is wrong with it.
 pub(crate) async fn health(connection: &Connection) -> Result<Vec<Checked>, Failure> {
     let alive = connection.exchange(Call::get("/livez")).await?.status.is_success();
-    let reply = connection.exchange(Call::get("/readyz")).await?;
+    let reply = connection.exchange(Call::get("/readyz").query("verbose", Some(true))).await?;
     let ready = reply.status.is_success();
-    let why = reply.json().ok().and_then(|said| said["detail"].as_str().map(str::to_owned));
+    let reasons = String::from_utf8_lossy(&reply.body).into_owned();
+    let failed: Vec<_> = reasons.lines().filter(|line| line.contains(": FAILED: ")).map(one_line).collect();
     let status = connection.ask(Call::get("/status")).await?;
-    let differing = status["run_differences"].as_u64().unwrap_or(0);
-    let said = if ready { "it takes reads and writes".to_owned() } else { why.unwrap_or("it is not ready".to_owned()) };
+    let problems = status["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let critical: Vec<_> = problems.iter().filter(|problem| problem["severity"] == "critical").collect();
+    let said = if ready { "it takes reads and writes".to_owned() } else { failed.join("; ") };
+    let worst = critical.first().map_or(String::new(), |first| {
+        let part = |name: &str| one_line(first[name].as_str().unwrap_or("?"));
+        format!(": {}: {}", part("object"), part("text"))
+    });
     Ok(vec![
-        Checked::new("alive", alive, if alive { "it answers" } else { "it says that it cannot go on" })
+        Checked::new("alive", alive, if alive { "it answers" } else { "it says that only a restart helps" })
             .next("restart it, and look at its log"),
         Checked::new("ready", ready, said).next("wait for it; its log says what it does"),
-        Checked::new("projections", differing == 0, format!("{differing} projections differ from their events, 0 may"))
-            .measured(number(differing), "projections")
-            .next("keep the directory and report it: this is a defect"),
+        Checked::new("problems", critical.is_empty(), format!("{} critical problems, 0 may be{worst}", critical.len()))
+            .measured(number(critical.len() as u64), "problems")
+            .next("see `statehouse status`"),
     ])
 }
 
@@ -72,10 +78,10 @@ pub(crate) async fn disk(connection: &Connection) -> Result<Vec<Checked>, Failur
     let used = status["journal_bytes"].as_u64().unwrap_or(0) + status["store_bytes"].as_u64().unwrap_or(0);
     let used_said = Checked::new("used", true, format!("journal and store have {}", size(used)));
     let mut checked = vec![used_said.measured(number(used), "bytes")];
-    if let Some(free) = status["disk_free_bytes"].as_u64() {
-        let bound = status["disk_low_bytes"].as_u64().unwrap_or(FREE_BYTES_MIN);
+    if let Some(free) = status["disk"]["free_bytes"].as_u64() {
+        let bound = status["disk"]["reserve_bytes"].as_u64().filter(|bytes| *bytes > 0).unwrap_or(FREE_BYTES_MIN);
         checked.push(
-            Checked::new("free", free > bound, format!("{} are free, writes stop at {}", size(free), size(bound)))
+            Checked::new("free", free > bound, format!("{} are free, at least {} should be", size(free), size(bound)))
                 .measured(number(free), "bytes")
                 .next("delete what is not needed, which is always let through, or make the disk larger"),
         );

@@ -44,7 +44,7 @@ pub(crate) struct Version {
     reach: Reach,
 }
 
-const VERSION: &[Column] = &[plain("COMMAND", "command").as_raw(), plain("SERVER", "server"), plain("AT", "url")];
+const VERSION: &[Column] = &[plain("COMMAND", "command").raw(), plain("SERVER", "server"), plain("AT", "url")];
 
 impl Version {
     pub(crate) fn run(mut self, output: Output) -> Result<(), Failure> {

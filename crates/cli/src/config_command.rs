@@ -63,8 +63,8 @@ enum Verb {
     },
 }
 
-const VALUES: &[Column] = &[plain("SETTING", "key"), plain("VALUE", "value").as_raw()];
-const ORIGINS: &[Column] = &[plain("SETTING", "key"), plain("VALUE", "value").as_raw(), plain("FROM", "origin")];
+const VALUES: &[Column] = &[plain("SETTING", "key"), plain("VALUE", "value").raw()];
+const ORIGINS: &[Column] = &[plain("SETTING", "key"), plain("VALUE", "value").raw(), plain("FROM", "origin")];
 
 impl Config {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
@@ -75,12 +75,12 @@ impl Config {
                 // A file that is there is somebody's; it is never written over.
                 let mut file = std::fs::File::create_new(&path).map_err(failed)?;
                 file.write_all(template().as_bytes()).map_err(failed)?;
-                output.one(&json!({ "file": path }), &[plain("FILE", "file").as_raw()])
+                output.one(&json!({ "file": path }), &[plain("FILE", "file").raw()])
             }
             Verb::Check { config } => {
                 let count = gather(config.as_ref())?.rows().filter(|(.., origin)| origin.is_said()).count();
                 let found = json!({ "ok": true, "set": count });
-                output.one(&found, &[plain("OK", "ok").as_raw(), plain("SET", "set")])
+                output.one(&found, &[plain("OK", "ok").raw(), plain("SET", "set")])
             }
             Verb::Show { config, origins } => {
                 let effective = gather(config.as_ref())?;

@@ -72,7 +72,7 @@ enum Verb {
     },
 }
 
-const LISTED: &[Column] = &[plain("NAME", "name").as_raw(), plain("TARGET", "target"), plain("CURRENT", "current")];
+const LISTED: &[Column] = &[plain("NAME", "name").raw(), plain("TARGET", "target"), plain("CURRENT", "current")];
 
 impl Ctx {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
@@ -134,8 +134,7 @@ fn check(reach: Reach, output: &Output) -> Result<(), Failure> {
             "version": version["statehouse"],
             "ready": ready.status.is_success(),
         });
-        output
-            .one(&found, &[plain("TARGET", "target").as_raw(), plain("VERSION", "version"), plain("READY", "ready")])?;
+        output.one(&found, &[plain("TARGET", "target").raw(), plain("VERSION", "version"), plain("READY", "ready")])?;
         match ready.status.is_success() {
             true => Ok(()),
             false => Err(Failure::check(format!("{target} answers, but is not ready")).next("see `statehouse status`")),

@@ -62,6 +62,11 @@ impl Doctor {
         let mut checked = vec![read.measured(number(bytes), "bytes")];
         let mut found = json!({ "directory": directory.display().to_string() });
         examine(&copy, &mut checked, &mut found);
+        // What was wrong with the copy is wrong with the directory, and that is the name that people know.
+        let (copied, own) = (copy.display().to_string(), directory.display().to_string());
+        for one in &mut checked {
+            one.said = one.said.replace(&copied, &own);
+        }
         found["ok"] = checked.iter().all(|checked| checked.ok).into();
         found["checks"] = checked.iter().map(Checked::to_json).collect();
         output.told(&check::text(&checked), &found)?;

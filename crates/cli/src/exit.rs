@@ -56,7 +56,7 @@ const NEXT: &[(&str, &str)] = &[
     ("SH-1019", "read the record again (`statehouse rec get`), then decide again"),
     ("SH-1032", "see whether the server is of another version: `statehouse version`"),
     ("SH-2001", "try again in a second"),
-    ("SH-2005", "stop the other process, or talk to it with --url"),
+    ("SH-2005", "talk to the server that has it open (--url), or look at it: `statehouse doctor DIR`"),
     ("SH-3003", "read on from there: `statehouse run tail RUN`"),
     ("SH-4002", "stop working on it; see who has it: `statehouse why job NAME`"),
     ("SH-5004", "list the sessions: `statehouse session ls`"),
@@ -205,6 +205,27 @@ mod tests {
         assert_eq!(exit(Some("SH-2001"), 429), Exit::Unavailable);
         assert_eq!(exit(None, 401), Exit::Denied);
         assert_eq!(exit(None, 410), Exit::Other);
+    }
+
+    #[test]
+    fn every_page_says_the_exit_code_that_its_code_has() {
+        let mut compared = 0;
+        for code in server::errors::codes() {
+            let page = server::errors::page(code).expect("a page");
+            let row =
+                |name: &str| page.lines().find_map(|line| line.strip_prefix(&format!("| {name} |"))).unwrap_or("");
+            let numbers = |text: &str| -> Vec<u16> {
+                text.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+            };
+            let said = numbers(row("exit code of the command"));
+            let statuses = numbers(row("over HTTP")).into_iter().filter(|status| (400..600).contains(status));
+            for status in statuses {
+                let exit = exit_of(Some(code), StatusCode::from_u16(status).expect("a status"));
+                assert_eq!(said, [exit as u16], "{code} with {status}");
+                compared += 1;
+            }
+        }
+        assert!(compared >= 50, "only {compared} were compared");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     plain("AT", "at"),
     plain("KIND", "kind"),
     plain("REASON", "reason"),
-    plain("NAME", "name").as_raw(),
+    plain("NAME", "name").raw(),
     plain("VERSION", "version"),
 ];
 

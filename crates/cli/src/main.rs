@@ -19,6 +19,7 @@ mod ctx;
 mod doctor;
 mod exit;
 mod expecting;
+mod explain;
 mod following;
 mod given;
 mod log;
@@ -26,6 +27,7 @@ mod output;
 mod reach;
 mod rec;
 mod record_type;
+mod remote;
 mod repeating;
 mod run;
 mod serve;
@@ -76,6 +78,7 @@ enum Command {
     Space(spaces::Space),
     Ctx(ctx::Ctx),
     Why(why::Why),
+    Explain(explain::Explain),
     Status(status::Status),
     Config(config_command::Config),
     Doctor(doctor::Doctor),
@@ -115,6 +118,7 @@ impl Command {
             Command::Space(space) => space.run(output),
             Command::Ctx(ctx) => ctx.run(output),
             Command::Why(why) => why.run(output),
+            Command::Explain(explain) => explain.run(output),
             Command::Status(status) => status.run(output),
             Command::Config(config) => config.run(output),
             Command::Doctor(doctor) => doctor.run(output),

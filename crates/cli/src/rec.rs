@@ -208,7 +208,7 @@ const FIELD: &[Column] =
     &[plain("FIELD", "field"), column("VALUE", "value", Style::Value), plain("VERSION", "version")];
 
 const SCANNED: &[Column] = &[
-    plain("NAME", "name").as_raw(),
+    plain("NAME", "name").raw(),
     plain("TYPE", "type"),
     plain("ATTEMPT", "attempt"),
     plain("WORKER", "holder.worker"),
@@ -216,9 +216,9 @@ const SCANNED: &[Column] = &[
     column("FIELDS", "fields", Style::Value),
 ];
 
-pub(crate) const WRITTEN: &[Column] = &[plain("VERSION", "version").as_raw(), plain("COMMIT", "commit")];
+pub(crate) const WRITTEN: &[Column] = &[plain("VERSION", "version").raw(), plain("COMMIT", "commit")];
 
-const COUNTED: &[Column] = &[plain("TYPE", "type"), plain("STATE", "state"), plain("COUNT", "count").as_raw()];
+const COUNTED: &[Column] = &[plain("TYPE", "type"), plain("STATE", "state"), plain("COUNT", "count").raw()];
 
 impl Rec {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
@@ -251,7 +251,7 @@ impl Verb {
             Verb::Del { name, expect, sure } => {
                 sure.or_ask(&format!("delete the record {name:?}"))?;
                 let call = expect.in_headers(Call::new(Method::DELETE, path(RECORDS, name)));
-                output.one(&connection.ask(call).await?, &[plain("VERSION", "version").as_raw()])
+                output.one(&connection.ask(call).await?, &[plain("VERSION", "version").raw()])
             }
             Verb::Incr { name, field, by } => {
                 let call = Call::new(Method::PATCH, path(RECORDS, name)).body(json!({ "incr": { field: by } }));
@@ -259,7 +259,7 @@ impl Verb {
                 if output.format == Format::Table || output.format == Format::Raw {
                     found = json!({ "field": field, "value": found["values"][field] });
                 }
-                output.one(&found, &[plain("FIELD", "field"), plain("VALUE", "value").as_raw()])
+                output.one(&found, &[plain("FIELD", "field"), plain("VALUE", "value").raw()])
             }
             Verb::Scan { prefix, tests, record_type, cursor, listing } => {
                 let tests: Vec<JsonValue> = tests.iter().map(|test| given::test(test)).collect::<Result<_, _>>()?;
@@ -280,7 +280,7 @@ impl Verb {
             Verb::Ttl { name, time: None } => {
                 let found = connection.ask(Call::get(path(RECORDS, name))).await?;
                 let found = json!({ "name": found["name"], "ttl_ms": found["ttl_ms"] });
-                output.one(&found, &[plain("NAME", "name"), column("TTL LEFT", "ttl_ms", Style::Millis).as_raw()])
+                output.one(&found, &[plain("NAME", "name"), column("TTL LEFT", "ttl_ms", Style::Millis).raw()])
             }
             Verb::Ttl { name, time: Some(time) } => {
                 let body = json!({ "ttl": format!("{}ms", time.as_millis()) });

@@ -19,7 +19,7 @@ pub(crate) struct Type {
 }
 
 const TYPES: &[Column] = &[
-    plain("TYPE", "name").as_raw(),
+    plain("TYPE", "name").raw(),
     column("PREFIXES", "prefixes", Style::Value),
     column("LEASE", "lease_ms", Style::Millis),
     plain("ATTEMPTS", "attempts_max"),

@@ -167,10 +167,10 @@ enum Verb {
 const RUNS: &str = "/v1/runs";
 
 const APPENDED: &[Column] =
-    &[plain("SEQUENCE", "runSeq").as_raw(), plain("PERSISTED", "persisted"), plain("IDEMPOTENT", "idempotent")];
+    &[plain("SEQUENCE", "runSeq").raw(), plain("PERSISTED", "persisted"), plain("IDEMPOTENT", "idempotent")];
 
 const EVENT: &[Column] = &[
-    plain("SEQUENCE", "runSeq").as_raw(),
+    plain("SEQUENCE", "runSeq").raw(),
     plain("AT", "persistedAt"),
     plain("TYPE", "eventType"),
     plain("STEP", "stepId"),
@@ -178,7 +178,7 @@ const EVENT: &[Column] = &[
 ];
 
 const LISTED: &[Column] = &[
-    plain("RUN", "runId").as_raw(),
+    plain("RUN", "runId").raw(),
     plain("STATUS", "status"),
     plain("TYPE", "type"),
     plain("SEQUENCE", "lastEventSeq"),
@@ -202,9 +202,9 @@ const STEP: &[Column] = &[
     column("ERROR", "error.message", Style::Value),
 ];
 
-const FORKED: &[Column] = &[plain("RUN", "runId").as_raw(), plain("GROUP", "group"), plain("SEQUENCE", "lastEventSeq")];
+const FORKED: &[Column] = &[plain("RUN", "runId").raw(), plain("GROUP", "group"), plain("SEQUENCE", "lastEventSeq")];
 
-const LAST: &[Column] = &[plain("RUN", "runId"), plain("SEQUENCE", "lastEventSeq").as_raw()];
+const LAST: &[Column] = &[plain("RUN", "runId"), plain("SEQUENCE", "lastEventSeq").raw()];
 
 /// Events of one page.
 const PAGE: u64 = 1_000;
@@ -343,10 +343,8 @@ async fn verify(connection: &Connection, output: &Output, run: &str) -> Result<(
         }
         let equal = kept == replayed;
         let found = json!({ "runId": run, "lastEventSeq": kept["lastEventSeq"], "equal": equal });
-        output.one(
-            &found,
-            &[plain("RUN", "runId"), plain("SEQUENCE", "lastEventSeq"), plain("EQUAL", "equal").as_raw()],
-        )?;
+        output
+            .one(&found, &[plain("RUN", "runId"), plain("SEQUENCE", "lastEventSeq"), plain("EQUAL", "equal").raw()])?;
         return match equal {
             true => Ok(()),
             false => Err(Failure::check(format!("the projection of run {run:?} is not what its events say"))

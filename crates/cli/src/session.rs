@@ -67,7 +67,7 @@ enum Verb {
 const SESSIONS: &str = "/v1/sessions";
 
 pub(crate) const SESSION: &[Column] = &[
-    plain("SESSION", "session").as_raw(),
+    plain("SESSION", "session").raw(),
     plain("STATE", "state"),
     column("TIMEOUT", "timeout_ms", Style::Millis),
     plain("LAST REQUEST", "last_request"),
@@ -109,7 +109,7 @@ impl Verb {
                         .next("list the sessions: `statehouse session ls`"));
                 }
                 let ended = json!({ "session": session, "ended": true });
-                output.one(&ended, &[plain("SESSION", "session").as_raw(), plain("ENDED", "ended")])
+                output.one(&ended, &[plain("SESSION", "session").raw(), plain("ENDED", "ended")])
             }
         }
     }

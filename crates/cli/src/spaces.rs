@@ -70,9 +70,9 @@ enum Verb {
 
 const SPACES: &str = "/v1/spaces";
 
-const NAMED: &[Column] = &[plain("SPACE", "name").as_raw()];
+const NAMED: &[Column] = &[plain("SPACE", "name").raw()];
 
-const RETENTION: &[Column] = &[plain("VERSIONS", "versions").as_raw(), column("AGE", "age_ms", Style::Millis)];
+const RETENTION: &[Column] = &[plain("VERSIONS", "versions").raw(), column("AGE", "age_ms", Style::Millis)];
 
 impl Space {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {

@@ -45,7 +45,7 @@ pub(crate) const fn column(title: &'static str, path: &'static str, style: Style
 
 impl Column {
     /// The same column, as what `-o raw` gives.
-    pub(crate) const fn as_raw(mut self) -> Self {
+    pub(crate) const fn raw(mut self) -> Self {
         self.raw = true;
         self
     }
@@ -58,6 +58,7 @@ impl Column {
         let found = self.find(row);
         let text = match (self.style, found) {
             (_, JsonValue::Null) => "-".to_owned(),
+            (Style::Plain, JsonValue::String(text)) if text.is_empty() => "-".to_owned(),
             (Style::Ago, JsonValue::String(time)) => ago(time),
             (Style::Millis, JsonValue::Number(ms)) => millis(ms.as_u64().unwrap_or(0)),
             (Style::Value, found) => return shortened(&one_line(&value_text(found))),
@@ -126,6 +127,11 @@ pub(crate) fn one_line(text: &str) -> String {
         }
     }
     line
+}
+
+/// Lines that somebody else made, without control characters.
+pub(crate) fn screen(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", one_line(line))).collect()
 }
 
 fn shortened(text: &str) -> String {

@@ -44,7 +44,7 @@ impl Txn {
         let body = JsonValue::Object(transaction);
         reach.run(async |connection| {
             let call = Call::post(format!("{}/txn", path("/v1/groups", &group)), body);
-            output.one(&connection.ask(call).await?, &[plain("COMMIT", "commit").as_raw()])
+            output.one(&connection.ask(call).await?, &[plain("COMMIT", "commit").raw()])
         })
     }
 }

@@ -28,7 +28,9 @@ use crate::guarded::InRequest;
 use crate::json::parse_duration;
 use crate::limits::{JSON_MEMORY_FACTOR, ServerLimits};
 use crate::load::{Load, Permit};
+use crate::metrics::Metrics;
 use crate::problem::Problem;
+use crate::{Server, router};
 
 /// These are answered whatever the load is, and while the server stops.
 const ALWAYS: &[&str] = &["/livez", "/readyz", "/startupz", "/metrics", "/version"];
@@ -42,11 +44,14 @@ pub(crate) struct Admission {
     limits: Arc<ServerLimits>,
     load: Arc<Load>,
     stopping: CancellationToken,
+    metrics: Metrics,
 }
 
 impl Admission {
-    pub(crate) fn new(router: Router, limits: Arc<ServerLimits>, load: Arc<Load>, stopping: CancellationToken) -> Self {
-        Self { router, limits, load, stopping }
+    pub(crate) fn new(server: Server) -> Self {
+        let (limits, load) = (server.limits.clone(), server.load.clone());
+        let (stopping, metrics) = (server.stopping.clone(), server.metrics.clone());
+        Self { router: router(server), limits, load, stopping, metrics }
     }
 
     /// Answers a request.
@@ -55,7 +60,10 @@ impl Admission {
         let safe = parts.method.is_safe();
         match self.admit(parts, body).await {
             Ok(response) => self.finish(response, safe, in_request),
-            Err(problem) => problem.into_response().map(|body| Answer::new(body, in_request, None)),
+            Err(problem) => {
+                self.metrics.refused(problem.code());
+                problem.into_response().map(|body| Answer::new(body, in_request, None))
+            }
         }
     }
 
@@ -70,7 +78,10 @@ impl Admission {
         // What is refused because of its body is not read to the end, so the connection cannot be used again.
         let (bytes, memory) = match self.read(&parts.headers, body).await {
             Ok(read) => read,
-            Err(problem) => return Ok(close_after(problem)),
+            Err(problem) => {
+                self.metrics.refused(problem.code());
+                return Ok(close_after(problem));
+            }
         };
         let wait = self.wait_of(&parts);
         let mut permits: Vec<Permit> = memory.into_iter().collect();

@@ -8,10 +8,10 @@ use axum::response::Response;
 use axum::routing::{any, get};
 use contract::time::iso;
 use contract::{AsOf, Error, HistoryPage, ListPage, Moment, Rejection, Swapped, Value, Versioned, names};
-use serde_json::{Value as JsonValue, json};
+use serde_json::json;
 
 use crate::Server;
-use crate::json::{to_text, value_of};
+use crate::json::{text_json, to_text, value_of};
 use crate::place::{Place, expected, if_match, refuse_idempotency_key};
 use crate::problem::{Answered, Problem, body, no_name, text_body};
 use crate::transactions::version_of;
@@ -23,21 +23,16 @@ pub(crate) fn routes() -> Router<Server> {
         .route("/v1/cells/{*name}", get(read).put(write).delete(delete))
 }
 
-/// The names in front of a cell's value, which is JSON text already and stays as it was written.
-fn with_value(json: JsonValue, value: &Value) -> String {
-    let members = json.to_string();
-    let members = members.strip_suffix('}').expect("an object");
-    format!("{members},\"value\":{}}}", to_text(value))
-}
-
+/// A cell as JSON. It is written as text at once: reading one cell is what is asked for most.
 fn cell(name: &str, found: &Versioned) -> String {
-    let members = json!({
-        "name": name,
-        "version": found.version,
-        "commit": found.commit,
-        "updated_at": iso(found.updated_at),
-    });
-    with_value(members, &found.value)
+    format!(
+        "{{\"name\":{},\"version\":{},\"commit\":{},\"updated_at\":\"{}\",\"value\":{}}}",
+        text_json(name),
+        found.version,
+        found.commit,
+        iso(found.updated_at),
+        to_text(&found.value),
+    )
 }
 
 pub(crate) fn with_etag(mut response: Response, version: u64) -> Response {
@@ -81,13 +76,14 @@ async fn history(server: &Server, name: String, place: Place) -> Answered {
         .versions
         .iter()
         .map(|past| {
-            let members = json!({
-                "version": past.version,
-                "deleted": past.value.is_none(),
-                "commit": past.commit,
-                "updated_at": iso(past.updated_at),
-            });
-            with_value(members, past.value.as_ref().unwrap_or(&Value::Null))
+            format!(
+                "{{\"version\":{},\"deleted\":{},\"commit\":{},\"updated_at\":\"{}\",\"value\":{}}}",
+                past.version,
+                past.value.is_none(),
+                past.commit,
+                iso(past.updated_at),
+                to_text(past.value.as_ref().unwrap_or(&Value::Null)),
+            )
         })
         .collect();
     let (name, next_before) = (json!(name), json!(found.next_before));

@@ -81,7 +81,10 @@ fn answer(what: &str, checks: &[Check], query: Option<&str>) -> Response {
     let status = if holds { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let verbose = query.unwrap_or_default().split('&').any(|part| part == "verbose" || part.starts_with("verbose="));
     if !verbose {
-        return body(status, json!({ what: holds }));
+        let failed: Vec<_> = checks.iter().filter(|check| !check.holds).collect();
+        let why = failed.iter().map(|check| format!("{}: {}", check.name, check.reason)).collect::<Vec<_>>().join("; ");
+        let said = if holds { json!({ what: true }) } else { json!({ what: false, "detail": why }) };
+        return body(status, said);
     }
     let mut lines = String::new();
     for Check { name, holds, reason } in checks {

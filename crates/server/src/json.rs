@@ -48,10 +48,17 @@ pub(crate) fn value_of(bytes: &[u8]) -> Result<Value, Problem> {
     })
 }
 
+/// Text as JSON text.
+pub(crate) fn text_json(text: &str) -> String {
+    serde_json::to_string(text).expect("text is JSON")
+}
+
 /// A value as JSON text, JSON as it was written.
 pub(crate) fn to_text(value: &Value) -> String {
     match value {
         Value::Json(json) => json.as_str().to_owned(),
+        Value::Text(text) => text_json(text),
+        Value::Integer(integer) => integer.to_string(),
         other => to_json(other).to_string(),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - [`serve`]: listens until it is told to stop. [`router`]: the routes, for tests and for other servers.
 //! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
-//!   [`errors`]: a page for every code.
+//!   [`errors`]: a page for every code. [`openapi`]: every call, for tools and for people.
 //! - `place`: in which space, branch and group a request is, and in which session. `json`: values as JSON.
 //! - [`cells`], [`records`], [`claims`], [`runs`], [`sessions`], [`changes`]: one file for each contract.
 //! - [`transactions`]: operations of any contract in one commit. [`catalogue`]: spaces, branches, types, limits.
@@ -37,6 +37,7 @@ pub mod machines;
 mod members;
 pub mod memory;
 pub mod metrics;
+pub mod openapi;
 mod place;
 pub mod problem;
 pub mod records;
@@ -49,6 +50,7 @@ pub mod stream;
 pub mod streamed;
 pub mod transactions;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -63,9 +65,15 @@ use load::Load;
 use problem::Problem;
 pub use serving::{ServeError, listen, serve, serve_all};
 
-/// What every handler sees.
+/// What every handler sees. A clone is the same server, and costs next to nothing: every request makes some.
 #[derive(Clone)]
 pub struct Server {
+    shared: Arc<Shared>,
+}
+
+/// What all clones of a server share.
+#[derive(Clone)]
+pub struct Shared {
     house: Statehouse,
     ready: Arc<AtomicBool>,
     /// Said when the server is to stop: streams end then.
@@ -82,7 +90,7 @@ impl Server {
     /// A server over an open directory.
     pub fn new(house: Statehouse) -> Self {
         let limits = ServerLimits::default();
-        Self {
+        let shared = Shared {
             house,
             ready: Arc::new(AtomicBool::new(true)),
             stopping: CancellationToken::new(),
@@ -92,7 +100,8 @@ impl Server {
             limits: Arc::new(limits),
             metrics: metrics::Metrics::default(),
             exports: export::Exports::default(),
-        }
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// What is known of backups.
@@ -104,6 +113,12 @@ impl Server {
     pub fn within(mut self, limits: ServerLimits) -> Self {
         self.load = Arc::new(Load::new(&limits));
         self.limits = Arc::new(limits);
+        self
+    }
+
+    /// Says what the process may take, so that it can be compared with what it takes.
+    pub fn with_budget(mut self, budget: memory::Budget) -> Self {
+        self.metrics.memory_budget = Some(budget.bytes);
         self
     }
 
@@ -123,6 +138,21 @@ impl Server {
     }
 }
 
+impl Deref for Server {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+/// Only while a server is being made; one that has clones becomes another.
+impl DerefMut for Server {
+    fn deref_mut(&mut self) -> &mut Shared {
+        Arc::make_mut(&mut self.shared)
+    }
+}
+
 /// All routes.
 pub fn router(server: Server) -> Router {
     let counting = server.metrics.layer();
@@ -139,6 +169,7 @@ pub fn router(server: Server) -> Router {
         .merge(backup::routes())
         .merge(export::routes())
         .merge(errors::routes())
+        .merge(openapi::routes())
         .merge(health::routes())
         .merge(status::routes())
         .merge(metrics::routes())

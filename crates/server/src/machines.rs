@@ -58,9 +58,9 @@ async fn request(
     command: Bytes,
 ) -> Answered {
     let machine = machine(&server, place.number("machine")?)?;
-    let number = number_in(&headers, REQUEST)?;
+    let number = number_in(&headers, &REQUEST)?;
     let number = number.ok_or_else(|| Problem::malformed("Statehouse-Request is missing"))?;
-    let lowest_pending = number_in(&headers, LOWEST_PENDING)?.unwrap_or(0);
+    let lowest_pending = number_in(&headers, &LOWEST_PENDING)?.unwrap_or(0);
     let answer = server.call(move |house| {
         let group = place.group.as_deref().unwrap_or(GROUP);
         machine(&place.inside(house).space, group).request(session, number, lowest_pending, &command)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
-use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
+use axum::http::header::{ACCEPT, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
@@ -16,13 +16,17 @@ use crate::json::parse_duration;
 use crate::problem::Problem;
 
 /// Names the space, unless `?space=` does.
-const SPACE: &str = "statehouse-space";
+static SPACE: HeaderName = HeaderName::from_static("statehouse-space");
 /// The session that a request is sent in, its number in it, and the lowest whose answer is waited for.
-const SESSION: &str = "statehouse-session";
-pub(crate) const REQUEST: &str = "statehouse-request";
-pub(crate) const LOWEST_PENDING: &str = "statehouse-lowest-pending";
+static SESSION: HeaderName = HeaderName::from_static("statehouse-session");
+pub(crate) static REQUEST: HeaderName = HeaderName::from_static("statehouse-request");
+pub(crate) static LOWEST_PENDING: HeaderName = HeaderName::from_static("statehouse-lowest-pending");
 /// Says that the answer was stored by an earlier sending of the request.
-const REPLAYED: &str = "statehouse-replayed";
+static REPLAYED: HeaderName = HeaderName::from_static("statehouse-replayed");
+
+static PREFER: HeaderName = HeaderName::from_static("prefer");
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request that follows something waits no longer than this; then the client asks again.
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -78,7 +82,7 @@ impl Inside {
     /// The answer to a write; it says if that was stored by an earlier sending of the request.
     pub(crate) fn answer(&self, mut response: Response) -> Response {
         if self.space.was_replayed() {
-            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+            response.headers_mut().insert(&REPLAYED, HeaderValue::from_static("true"));
         }
         response
     }
@@ -155,38 +159,44 @@ impl FromRequestParts<Server> for Place {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Problem> {
-        let query = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, server).await;
-        let query = query.map_err(|error| Problem::malformed(error.to_string()))?.0;
+        let query = match parts.uri.query() {
+            None => Vec::new(),
+            Some(_) => {
+                let query = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, server).await;
+                query.map_err(|error| Problem::malformed(error.to_string()))?.0
+            }
+        };
         let find = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-        let space = find("space").or(header(&parts.headers, SPACE)?).unwrap_or_else(|| DEFAULT_SPACE.to_owned());
-        let session = match number_in(&parts.headers, SESSION)? {
+        let space = find("space").or(header(&parts.headers, &SPACE)?.map(str::to_owned));
+        let space = space.unwrap_or_else(|| DEFAULT_SPACE.to_owned());
+        let session = match number_in(&parts.headers, &SESSION)? {
             None => None,
             Some(session) => {
-                let request = number_in(&parts.headers, REQUEST)?;
+                let request = number_in(&parts.headers, &REQUEST)?;
                 let request = request.ok_or_else(|| Problem::malformed("Statehouse-Request is missing"))?;
-                let lowest_pending = number_in(&parts.headers, LOWEST_PENDING)?.unwrap_or(0);
+                let lowest_pending = number_in(&parts.headers, &LOWEST_PENDING)?.unwrap_or(0);
                 Some(InSession { session, request, lowest_pending })
             }
         };
-        let prefer = header(&parts.headers, "prefer")?.unwrap_or_default();
+        let prefer = header(&parts.headers, &PREFER)?.unwrap_or_default();
         let mut preferences = prefer.split(',').filter_map(|part| part.trim().strip_prefix("wait="));
         let prefer_wait = preferences.next().and_then(|seconds| seconds.parse().ok());
-        let accept = header(&parts.headers, "accept")?.unwrap_or_default();
+        let accept = header(&parts.headers, &ACCEPT)?.unwrap_or_default();
         let accepts_events = accept.split(',').any(|kind| kind.trim().starts_with("text/event-stream"));
-        let last_event = header(&parts.headers, "last-event-id")?;
+        let last_event = header(&parts.headers, &LAST_EVENT_ID)?.map(str::to_owned);
         let (branch, group) = (find("branch"), find("group"));
         Ok(Self { space, branch, group, session, query, prefer_wait, accepts_events, last_event })
     }
 }
 
-fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, Problem> {
+fn header<'headers>(headers: &'headers HeaderMap, name: &HeaderName) -> Result<Option<&'headers str>, Problem> {
     let malformed = |_| Problem::malformed(format!("the header {name} is not text"));
-    headers.get(name).map(|value| value.to_str().map(str::to_owned).map_err(malformed)).transpose()
+    headers.get(name).map(|value| value.to_str().map_err(malformed)).transpose()
 }
 
 /// A number in a header, if it is there.
-pub(crate) fn number_in(headers: &HeaderMap, name: &str) -> Result<Option<u64>, Problem> {
-    let parse = |text: String| text.parse().map_err(|_| Problem::malformed(format!("the header {name} is no number")));
+pub(crate) fn number_in(headers: &HeaderMap, name: &HeaderName) -> Result<Option<u64>, Problem> {
+    let parse = |text: &str| text.parse().map_err(|_| Problem::malformed(format!("the header {name} is no number")));
     header(headers, name)?.map(parse).transpose()
 }
 
@@ -201,12 +211,12 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
 
 /// The idempotency key of a request; only appends to runs have one.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    header(headers, "idempotency-key")
+    Ok(header(headers, &IDEMPOTENCY_KEY)?.map(str::to_owned))
 }
 
 /// A key that would be ignored is refused: whoever sends it relies on it.
 pub(crate) fn refuse_idempotency_key(headers: &HeaderMap) -> Result<(), Problem> {
-    match headers.contains_key("idempotency-key") {
+    match headers.contains_key(&IDEMPOTENCY_KEY) {
         false => Ok(()),
         true => Err(Problem::malformed(
             "Idempotency-Key is known for appends to runs; send this in a session, by Statehouse-Session and Statehouse-Request",

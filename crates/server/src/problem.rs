@@ -23,6 +23,11 @@ impl Problem {
         Self { status, code, detail: detail.into(), more: Map::new() }
     }
 
+    /// Its code.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
     /// The request is not well formed.
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "SH-1030", detail)

@@ -7,10 +7,10 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{any, get};
 use contract::time::iso;
-use contract::{Expected, Value, names};
+use contract::{Error, Expected, Rejection, Value, Written, names};
 use serde_json::{Map, Value as JsonValue, json};
 use statehouse::Done;
-use statehouse::records::{Put, Record, Ttl};
+use statehouse::records::{FieldSwapped, Put, Record, Ttl};
 
 use crate::Server;
 use crate::attempts::act;
@@ -126,6 +126,25 @@ async fn put(
     Ok(inside.answer(with_etag(body(status, answer), version)))
 }
 
+/// The one field that is to be swapped, if that is all there is to do: what it must hold, and what it gets. By a swap of
+/// its state a record can also be claimed.
+fn swap_of<'body>(
+    object: &'body Map<String, JsonValue>,
+) -> Result<Option<(&'body str, Option<Value>, Value)>, Problem> {
+    let alone = object.keys().all(|name| ["set", "expect"].contains(&name.as_str()));
+    let (set, expect) = (object_in(object, "set")?, object_in(object, "expect")?);
+    let one = |fields: Option<&'body Map<String, JsonValue>>| {
+        fields.filter(|fields| fields.len() == 1).and_then(|fields| fields.iter().next())
+    };
+    Ok(match (one(set), one(expect)) {
+        (Some((field, new)), Some((expected_of, expected))) if alone && field == expected_of => {
+            let expected = if expected.is_null() { None } else { Some(from_json(expected)?) };
+            Some((field, expected, from_json(new)?))
+        }
+        _ => None,
+    })
+}
+
 /// `{"set": {...}, "unset": [...], "incr": {"field": 1}, "expect": {"field": 7}, "ttl": "10m"}`: all of it in one commit.
 async fn patch(
     State(server): State<Server>,
@@ -137,8 +156,23 @@ async fn patch(
     refuse_idempotency_key(&headers)?;
     let object = parse_object(&bytes)?;
     let inside = place.inside(&server.house);
+    let version_expected = if_match(&headers)?;
+    if version_expected.is_none()
+        && let Some((field, expected, new)) = swap_of(&object)?
+    {
+        return match inside.records().compare_and_swap_later(&name, field, expected, Some(new)).await? {
+            FieldSwapped::Written(Written { version, commit }) => {
+                let answer = json!({ "name": name, "version": version, "commit": commit });
+                Ok(inside.answer(with_etag(body(StatusCode::OK, answer), version)))
+            }
+            FieldSwapped::Conflict { current } => {
+                let conflict = Rejection::FieldConflict { record: name, field: field.to_owned(), current };
+                Err(Error::from(conflict).into())
+            }
+        };
+    }
     let mut commit = inside.records().commit();
-    if let Some(version) = if_match(&headers)? {
+    if let Some(version) = version_expected {
         commit = commit.if_record_version(&name, version);
     }
     for (field, value) in object_in(&object, "expect")?.into_iter().flatten() {

@@ -13,10 +13,10 @@ use statehouse::Statehouse;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
+use crate::Server;
 use crate::admission::Admission;
 use crate::connections::{Connections, drained};
 use crate::load::Load;
-use crate::{Server, router};
 
 /// How long requests that wait for something have to be answered when the directory was closed under them.
 const WAITS_END_TIME_MAX: Duration = Duration::from_secs(1);
@@ -72,7 +72,7 @@ pub async fn serve_all(
     // Connections inherit it.
     socket2::SockRef::from(&listener).set_send_buffer_size(limits.send_buffer_bytes_max)?;
     let stopping = server.stopping.clone();
-    let admission = Admission::new(router(server), limits.clone(), load.clone(), stopping.clone());
+    let admission = Admission::new(server);
     let connections = Connections::new(limits.clone(), load.clone(), Arc::new(admission), stopping.clone());
     tracing::info!(address = %listener.local_addr()?, "ready");
     tokio::select! {

@@ -14,12 +14,14 @@ use statehouse_server::metrics::list::{Kind, METRICS};
 type Moved = BTreeMap<String, f64>;
 
 /// Metrics that move with the clock, the disk or the process, whatever is done.
-const RESTLESS: [&str; 10] = [
+const RESTLESS: [&str; 12] = [
     "process_",
     "statehouse_journal_bytes",
     "statehouse_store_bytes",
     "statehouse_disk_used_bytes",
     "statehouse_disk_free_bytes",
+    "statehouse_disk_limit_bytes",
+    "statehouse_limit_used",
     "statehouse_memory_bytes",
     "statehouse_oldest_ready_seconds",
     "statehouse_run_oldest_stalled_seconds",
@@ -296,6 +298,29 @@ fn a_stream_whose_client_does_not_read_is_behind_until_it_goes() {
 }
 
 #[test]
+fn what_is_refused_before_a_route_is_counted_and_so_is_what_the_disk_and_the_limits_allow() {
+    let served = served(&Options::default());
+    let large = "x".repeat(5 << 20);
+    let refused = moved(&served, || assert_eq!(served.send("PUT", "/v1/cells/a", &[], &large).status, 413));
+    let (sample, by) = refused.iter().next().expect("one");
+    assert!(sample.starts_with(r#"statehouse_requests_total{contract="other",op="refused",code="SH-"#), "{refused:?}");
+    assert_eq!((refused.len(), *by), (1, 1.0));
+
+    let samples = served.scrape();
+    let used = samples["statehouse_journal_bytes"] + samples["statehouse_store_bytes"];
+    assert_eq!(samples["statehouse_disk_used_bytes"], used);
+    assert!(samples["statehouse_disk_free_bytes"] > 0.0 && samples["statehouse_disk_limit_bytes"] > used);
+    assert_eq!(samples["statehouse_disk_reserve_bytes"], 0.0, "nobody said one");
+    assert_eq!(samples[r#"statehouse_limit_used{limit="connections_max"}"#], 1.0, "the scrape's own");
+    assert_eq!(samples[r#"statehouse_limit_refused_total{limit="connections_max"}"#], 0.0);
+    assert_eq!(samples["statehouse_memory_budget_bytes"], f64::from(256 << 20));
+    let reserve = statehouse::DiskReserve { percent: 100, bytes: u64::MAX };
+    served.house.set_disk_reserve(Some(reserve));
+    let status = served.get("/status").body;
+    assert_eq!(json(&status)["problems"][0]["problem"], "disk_low", "{status}");
+}
+
+#[test]
 fn backups_are_dated() {
     let served = served(&Options::default());
     let (taken, verified) =
@@ -312,9 +337,9 @@ fn backups_are_dated() {
 }
 
 #[test]
-fn a_client_that_goes_away_is_counted_as_cancelled() {
+fn a_request_whose_client_has_gone_is_counted_when_its_work_is_over() {
     let served = served(&Options::default());
-    let cancelled = r#"statehouse_requests_total{contract="claims",op="claim",code="cancelled"}"#;
+    let claimed = r#"statehouse_requests_total{contract="claims",op="claim",code="ok"}"#;
     {
         use std::io::Write;
         let mut stream = std::net::TcpStream::connect(served.address).expect("a connection");
@@ -323,7 +348,7 @@ fn a_client_that_goes_away_is_counted_as_cancelled() {
         stream.write_all(format!("{head}{body}").as_bytes()).expect("sent");
         eventually("it waits", || served.scrape()["statehouse_claimers_waiting"] == 1.0);
     }
-    eventually("it is counted", || served.scrape().get(cancelled) == Some(&1.0));
+    eventually("it is counted", || served.scrape().get(claimed) == Some(&1.0));
 }
 
 #[test]

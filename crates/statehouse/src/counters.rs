@@ -21,7 +21,7 @@ use session::Reply;
 
 use crate::error::from_halt;
 use crate::house::Statehouse;
-use crate::sessions::keeper::{EndedSessions, LivingSessions};
+use crate::sessions::census::{EndedSessions, LivingSessions};
 use crate::shard::keys;
 
 /// Types that claims and conflicts are counted for by name; what comes after is counted for [`OTHER_TYPES`].

@@ -1,11 +1,19 @@
 //! The server as a process of its own: the contracts' suites over HTTP, every route and every code, and what a killed
 //! server leaves.
 
+mod codes;
+mod commands;
 mod hosted;
 mod kills;
+mod routes;
+mod schemathesis;
 mod suites;
+mod surface;
 mod tally_machine;
 
+pub(crate) use commands::run as run_commands;
 pub(crate) use hosted::serve as serve_machine;
 pub(crate) use kills::run as run_kills;
+pub(crate) use schemathesis::run as run_schemathesis;
 pub(crate) use suites::run as run_suites;
+pub(crate) use surface::run as run_surface;

@@ -7,6 +7,7 @@ mod flips;
 mod http;
 mod kill;
 mod model;
+mod monitoring;
 mod power_journal;
 mod power_store;
 mod records;
@@ -32,15 +33,19 @@ fn main() -> ExitCode {
         }
     };
     let report = match test.as_str() {
+        "commands" => http::run_commands(&arguments),
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => http::run_kills(&arguments),
+        "http-schemathesis" => http::run_schemathesis(&arguments),
+        "http-surface" => http::run_surface(&arguments),
         "http-suites" => http::run_suites(&arguments),
         "kill" => kill::run(&arguments),
         "kill-child" => return kill::child(&arguments),
         "lossy" => sessions::run_lossy(&arguments),
         "model" => model::run(&arguments),
+        "monitoring" => monitoring::run(&arguments),
         "power-journal" => power_journal::run(&arguments),
         "power-store" => power_store::run(&arguments),
         "power-store-child" => return power_store::child(&arguments),

@@ -53,7 +53,7 @@ metrics! {
     READY = gauge("statehouse_ready", &[], "1 while requests are taken, 0 while the server drains or its store has stopped.");
     STORE_STOPPED = gauge("statehouse_store_stopped", &[], "1 once the store has stopped at a failure and has to be opened again.");
 
-    REQUESTS = counter("statehouse_requests_total", &["contract", "op", "code"], "Requests that were answered; code is ok, an error's code, or cancelled.");
+    REQUESTS = counter("statehouse_requests_total", &["contract", "op", "code"], "Requests that were answered; code is ok or the code of the error.");
     REQUEST_DURATION = histogram("statehouse_request_duration_seconds", &["contract", "op"], "From a request's head to its answer's head, with what it was asked to wait.");
     CONFLICTS = counter("statehouse_conflicts_total", &["contract", "type"], "Commands that were refused because something was not as they expected.");
     LABEL_VALUES = gauge("statehouse_label_values", &["label"], "Values of a label that users name.");
@@ -74,6 +74,13 @@ metrics! {
     JOURNAL_BYTES = gauge("statehouse_journal_bytes", &[], "Bytes of the journal's files.");
     STORE_BYTES = gauge("statehouse_store_bytes", &[], "Bytes of the store's tables.");
     DISK_USED = gauge("statehouse_disk_used_bytes", &[], "Bytes of the journal and the store together.");
+    DISK_FREE = gauge("statehouse_disk_free_bytes", &[], "Bytes that are free on the disk of the directory.");
+    DISK_RESERVE = gauge("statehouse_disk_reserve_bytes", &[], "Bytes that are to stay free there; below, what makes the store larger is refused.");
+    DISK_LIMIT = gauge("statehouse_disk_limit_bytes", &[], "How many bytes the journal and the store can have before that: what they have, and what is free above the reserve.");
+    MEMORY_BUDGET = gauge("statehouse_memory_budget_bytes", &[], "What the process may take, if it was started with a budget.");
+    LIMIT_USED = gauge("statehouse_limit_used", &["limit"], "How much of a limit of the server is used now.");
+    LIMIT_MAX = gauge("statehouse_limit_max", &["limit"], "The limit.");
+    LIMIT_REFUSED = counter("statehouse_limit_refused_total", &["limit"], "How often more was refused.");
     MEMORY = gauge("statehouse_memory_bytes", &["component"], "Bytes of memory that a part of the server holds.");
 
     RECORDS = gauge("statehouse_records", &["type", "state"], "Records that have a type, of all spaces and branches.");

@@ -41,11 +41,14 @@ pub(crate) struct Metrics {
     types: Arc<TypeLabels>,
     pub(crate) watchers: Arc<Watchers>,
     started: SystemTime,
+    /// What the process may take, if it has a budget.
+    pub(crate) memory_budget: Option<u64>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self { requests: Arc::default(), types: Arc::default(), watchers: Arc::default(), started: wall_now() }
+        let (requests, types, watchers) = (Arc::default(), Arc::default(), Arc::default());
+        Self { requests, types, watchers, started: wall_now(), memory_budget: None }
     }
 }
 
@@ -53,6 +56,11 @@ impl Metrics {
     /// The layer that counts requests.
     pub(crate) fn layer(&self) -> CountRequests {
         CountRequests(self.requests.clone())
+    }
+
+    /// Counts a request that was refused before it reached a route.
+    pub(crate) fn refused(&self, code: &'static str) {
+        self.requests.refused(code);
     }
 
     /// How long the server has been there.
@@ -88,9 +96,30 @@ fn gather(server: &Server) -> Scrape {
     let backups = server.backups().times();
     scrape.real(&list::BACKUP_SUCCESS, &[], seconds(backups.last_success_us()));
     scrape.real(&list::BACKUP_VERIFIED, &[], seconds(backups.last_verified_us()));
+    limits(server, &mut scrape);
     store::write(&server.metrics, &server.house, &mut scrape);
     process::write(&mut scrape);
     scrape
+}
+
+/// What is used of the server's limits.
+fn limits(server: &Server, scrape: &mut Scrape) {
+    let load = server.load();
+    let gates = [
+        ("connections_max", &load.connections),
+        ("requests_max", &load.requests),
+        ("waits_max", &load.waits),
+        ("streams_max", &load.streams),
+    ];
+    for (limit, gate) in gates {
+        scrape.whole(&list::LIMIT_USED, &[limit], gate.used() as u64);
+        scrape.whole(&list::LIMIT_MAX, &[limit], gate.max() as u64);
+        scrape.whole(&list::LIMIT_REFUSED, &[limit], gate.refused());
+    }
+    scrape.whole(&list::MEMORY, &["requests"], load.memory_bytes() as u64);
+    if let Some(bytes) = server.metrics.memory_budget {
+        scrape.whole(&list::MEMORY_BUDGET, &[], bytes);
+    }
 }
 
 /// A time, or 0 for never.

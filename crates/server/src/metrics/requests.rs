@@ -3,8 +3,8 @@
 //! It stands in the way of every request, so it takes no lock and allocates nothing once an operation was seen: the
 //! operation is found from the route by a few comparisons, its counters are plain atomics.
 //!
-//! Keeps: labels come from routes and codes, never from what users name. A request whose client goes away before its
-//! answer is counted as `cancelled`.
+//! Keeps: labels come from routes and codes, never from what users name. A request whose client has gone is counted when
+//! its work is over; one that is refused before it reaches a route, by the code that it is refused with.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -47,8 +47,9 @@ const SECTIONS: [(&str, &str); 13] = [
 ];
 
 /// What a request does, if not by its last word, then by its method.
-const OPS: [&str; 46] = [
+const OPS: [&str; 47] = [
     "none",
+    "refused",
     "get",
     "list",
     "put",
@@ -97,6 +98,9 @@ const OPS: [&str; 46] = [
     "retry",
 ];
 
+/// The place of requests that were refused before they reached a route: the first contract, the second operation.
+const REFUSED: usize = 1;
+
 /// Operations that are in the last word of a path, behind a name that may hold `/` too.
 const BEHIND_NAMES: [&str; 10] =
     ["events", "snapshot", "close", "archive", "fork", "step", "extend", "release", "complete", "fail"];
@@ -118,6 +122,12 @@ struct Operation {
     codes: [AtomicU64; CODES_MAX],
 }
 
+impl Operation {
+    fn new() -> Box<Self> {
+        Box::new(Self { took: Durations::default(), codes: [const { AtomicU64::new(0) }; CODES_MAX] })
+    }
+}
+
 impl Default for Requests {
     fn default() -> Self {
         let codes = [const { OnceLock::new() }; CODES_MAX];
@@ -129,11 +139,15 @@ impl Default for Requests {
 
 impl Requests {
     fn count(&self, operation: usize, code: &'static str, began: Instant) {
-        let new =
-            || Box::new(Operation { took: Durations::default(), codes: [const { AtomicU64::new(0) }; CODES_MAX] });
-        let operation = self.operations[operation].get_or_init(new);
+        let operation = self.operations[operation].get_or_init(Operation::new);
         operation.codes[self.code_place(code)].fetch_add(1, Ordering::Relaxed);
         operation.took.count(began.elapsed());
+    }
+
+    /// Counts a request that was refused before it reached a route.
+    pub(crate) fn refused(&self, code: &'static str) {
+        let operation = self.operations[REFUSED].get_or_init(Operation::new);
+        operation.codes[self.code_place(code)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Where a code is counted. There are fewer codes than places; were there more, the last place would be of several.
@@ -154,7 +168,9 @@ impl Requests {
                     scrape.whole(&REQUESTS, &[contract, op, code], count);
                 }
             }
-            scrape.durations(&REQUEST_DURATION, &[contract, op], operation.took.counted());
+            if number != REFUSED {
+                scrape.durations(&REQUEST_DURATION, &[contract, op], operation.took.counted());
+            }
         }
     }
 }
@@ -273,14 +289,6 @@ impl<F: Future<Output = Result<Response, E>> + Unpin, E> Future for CountedAnswe
     }
 }
 
-impl<F> Drop for CountedAnswer<F> {
-    fn drop(&mut self) {
-        if let Some(UnderWay { requests, operation, began }) = self.under_way.take() {
-            requests.count(operation, "cancelled", began);
-        }
-    }
-}
-
 fn code_of(response: &Response) -> &'static str {
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
@@ -341,9 +349,9 @@ mod tests {
     fn a_request_is_counted_once_with_its_code() {
         let requests = Requests::default();
         for code in [OK, "SH-1003", OK] {
-            requests.count(1, code, now());
+            requests.count(2, code, now());
         }
-        let counted = requests.operations[1].get().expect("used");
+        let counted = requests.operations[2].get().expect("used");
         let of = |code| counted.codes[requests.code_place(code)].load(Ordering::Relaxed);
         assert_eq!((of(OK), of("SH-1003"), of("SH-2001"), counted.took.counted().count()), (2, 1, 0, 3));
     }

@@ -12,12 +12,12 @@ use statehouse::{ConflictOn, Counters, Overview, Statehouse, Status};
 use super::Metrics;
 use super::labels::TYPE_VALUES_MAX;
 use super::list::{
-    APPLIED_INDEX, APPLY_LAG, CLAIMERS_WAITING, CLAIMS, COMMANDS_APPLIED, COMMIT_INDEX, CONFLICTS, DISK_USED,
-    DURABLE_INDEX, ENTRIES_APPLIED, IDEMPOTENCY_HITS, JOURNAL_BYTES, JOURNAL_QUEUE_BYTES, JOURNAL_QUEUE_COMMANDS,
-    JOURNAL_QUEUE_LIMIT, JOURNAL_SYNC, LABEL_VALUES, LABEL_VALUES_LIMIT, LEFT_OUT, MEMORY, MESSAGES, MESSAGES_WAITING,
-    OLDEST_READY, OLDEST_STALLED, PUSH_BACKLOG, RECORD_CHANGES, RECORDS, REPLAY_SECONDS, REPLAYED_ENTRIES,
-    RUN_DIFFERENCES, RUNS, RUNS_VERIFIED, SESSION_EXPIRED, SESSION_REPLAYS, SESSIONS, STORE_BYTES, STORE_STOPPED,
-    WATCH_LAG, WATCHERS,
+    APPLIED_INDEX, APPLY_LAG, CLAIMERS_WAITING, CLAIMS, COMMANDS_APPLIED, COMMIT_INDEX, CONFLICTS, DISK_FREE,
+    DISK_LIMIT, DISK_RESERVE, DISK_USED, DURABLE_INDEX, ENTRIES_APPLIED, IDEMPOTENCY_HITS, JOURNAL_BYTES,
+    JOURNAL_QUEUE_BYTES, JOURNAL_QUEUE_COMMANDS, JOURNAL_QUEUE_LIMIT, JOURNAL_SYNC, LABEL_VALUES, LABEL_VALUES_LIMIT,
+    LEFT_OUT, MEMORY, MESSAGES, MESSAGES_WAITING, OLDEST_READY, OLDEST_STALLED, PUSH_BACKLOG, RECORD_CHANGES, RECORDS,
+    REPLAY_SECONDS, REPLAYED_ENTRIES, RUN_DIFFERENCES, RUNS, RUNS_VERIFIED, SESSION_EXPIRED, SESSION_REPLAYS, SESSIONS,
+    STORE_BYTES, STORE_STOPPED, WATCH_LAG, WATCHERS,
 };
 use super::text::Scrape;
 
@@ -27,7 +27,7 @@ pub(crate) fn write(metrics: &Metrics, house: &Statehouse, scrape: &mut Scrape) 
     journal(&counters, scrape);
     work_done(metrics, &counters, scrape);
     if let Ok(status) = house.status() {
-        sizes(metrics, &status, scrape);
+        sizes(metrics, house, &status, scrape);
     }
     if let Ok(overview) = house.overview() {
         there_now(metrics, &overview, scrape);
@@ -93,11 +93,17 @@ fn work_done(metrics: &Metrics, counters: &Counters, scrape: &mut Scrape) {
     }
 }
 
-fn sizes(metrics: &Metrics, status: &Status, scrape: &mut Scrape) {
+fn sizes(metrics: &Metrics, house: &Statehouse, status: &Status, scrape: &mut Scrape) {
     scrape.whole(&COMMIT_INDEX, &[], status.commit);
     scrape.whole(&JOURNAL_BYTES, &[], status.journal_bytes);
     scrape.whole(&STORE_BYTES, &[], status.store_bytes);
-    scrape.whole(&DISK_USED, &[], status.journal_bytes + status.store_bytes);
+    let used = status.journal_bytes + status.store_bytes;
+    scrape.whole(&DISK_USED, &[], used);
+    if let Some(disk) = house.disk() {
+        scrape.whole(&DISK_FREE, &[], disk.free_bytes);
+        scrape.whole(&DISK_RESERVE, &[], disk.reserve_bytes);
+        scrape.whole(&DISK_LIMIT, &[], used + disk.free_bytes.saturating_sub(disk.reserve_bytes));
+    }
     scrape.whole(&MEMORY, &["unflushed"], status.memory_bytes as u64);
     scrape.whole(&RUNS_VERIFIED, &[], status.runs_verified);
     scrape.whole(&RUN_DIFFERENCES, &[], status.run_differences);

@@ -16,7 +16,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use serde_json::{Value as JsonValue, json};
-use statehouse::{Counters, Overview, Statehouse};
+use statehouse::{Counters, DiskSpace, Overview};
 
 use crate::Server;
 use crate::health::is_ready;
@@ -35,16 +35,37 @@ struct Now {
     /// None once the store is closed.
     status: Option<statehouse::Status>,
     overview: Overview,
+    disk: Option<DiskSpace>,
+    /// The limits that are used up, with how much of each.
+    used_up: Vec<(&'static str, usize)>,
     troubles: Vec<Trouble>,
 }
 
 impl Now {
-    fn read(uptime: Duration, ready: bool, house: &Statehouse) -> Self {
+    fn read(server: &Server) -> Self {
+        let (house, load) = (&server.house, server.load());
         let counters = house.counters();
         let status = house.status().ok();
         let overview = house.overview().unwrap_or_default();
-        let troubles = problems::find(house.failure().as_ref(), &counters, status.as_ref(), &overview);
-        Self { uptime, ready, counters, status, overview, troubles }
+        let gates = [
+            ("connections_max", &load.connections),
+            ("requests_max", &load.requests),
+            ("waits_max", &load.waits),
+            ("streams_max", &load.streams),
+        ];
+        let used_up = gates.iter().filter(|(_, gate)| gate.used() >= gate.max());
+        let mut now = Self {
+            uptime: server.metrics.uptime(),
+            ready: is_ready(server),
+            counters,
+            status,
+            overview,
+            disk: house.disk(),
+            used_up: used_up.map(|(limit, gate)| (*limit, gate.max())).collect(),
+            troubles: Vec::new(),
+        };
+        now.troubles = problems::find(house.failure().as_ref(), &now);
+        now
     }
 
     fn word(&self) -> &'static str {
@@ -60,8 +81,7 @@ impl Now {
 async fn status(State(server): State<Server>, headers: HeaderMap) -> Answered {
     let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let as_text = accepted.is_some_and(|accept| accept.contains("text/plain"));
-    let (uptime, ready) = (server.metrics.uptime(), is_ready(&server));
-    let read = tokio::task::spawn_blocking(move || Now::read(uptime, ready, &server.house));
+    let read = tokio::task::spawn_blocking(move || Now::read(&server));
     let now = read.await.map_err(|_| Problem::internal("the status could not be read"))?;
     if as_text {
         let content_type = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
@@ -83,6 +103,14 @@ fn json(now: &Now) -> JsonValue {
         .map(|((run_type, status), count)| json!({ "type": run_type, "status": status.name(), "count": count }))
         .collect();
     let sessions = overview.sessions;
+    let disk = now.disk.map(|disk| {
+        json!({
+            "free_bytes": disk.free_bytes,
+            "total_bytes": disk.total_bytes,
+            "reserve_bytes": disk.reserve_bytes,
+            "low": disk.is_low(),
+        })
+    });
     json!({
         "status": now.word(),
         "version": env!("CARGO_PKG_VERSION"),
@@ -98,6 +126,7 @@ fn json(now: &Now) -> JsonValue {
         "journal_slowest_sync_ms": counters.journal.slowest_recent_sync.as_secs_f64() * 1e3,
         "store_bytes": status.map(|status| status.store_bytes),
         "memory_bytes": status.map(|status| status.memory_bytes),
+        "disk": disk,
         "runs_verified": status.map(|status| status.runs_verified),
         "run_differences": status.map(|status| status.run_differences),
         "records": records,

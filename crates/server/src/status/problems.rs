@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use contract::Error;
 use serde_json::{Value as JsonValue, json};
-use statehouse::{Counters, OldestReady, Overview, Status};
+use statehouse::{Counters, DiskSpace, OldestReady, Overview, Status};
+
+use super::Now;
 
 /// A sync that takes longer is slow.
 pub(crate) const SYNC_SLOW: Duration = Duration::from_millis(100);
@@ -60,18 +62,16 @@ impl Trouble {
 }
 
 /// Everything that is wrong, what is critical first.
-pub(crate) fn find(
-    failure: Option<&Error>,
-    counters: &Counters,
-    status: Option<&Status>,
-    overview: &Overview,
-) -> Vec<Trouble> {
+pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
+    let Now { counters, status, overview, disk, used_up, .. } = now;
     let mut found: Vec<Trouble> = Vec::new();
     found.extend(failure.map(stopped));
-    found.extend(status.and_then(differences));
+    found.extend(status.as_ref().and_then(differences));
+    found.extend(disk.as_ref().filter(|disk| disk.is_low()).map(disk_low));
     found.extend(full_journal(counters));
     found.extend(slow_syncs(counters));
     found.extend(long_queue(counters));
+    found.extend(used_up.iter().map(|(limit, max)| limit_reached(limit, *max)));
     found.extend(unclaimed(counters, overview));
     found.sort_by_key(|trouble| !trouble.critical);
     found
@@ -115,6 +115,33 @@ fn full_journal(counters: &Counters) -> Option<Trouble> {
         unit: "bounds",
         command: "iostat -x 1 5".into(),
     })
+}
+
+fn disk_low(disk: &DiskSpace) -> Trouble {
+    let DiskSpace { free_bytes, reserve_bytes, .. } = *disk;
+    Trouble {
+        problem: "disk_low",
+        critical: true,
+        object: "disk".into(),
+        text: format!("{free_bytes} bytes are free and {reserve_bytes} are to stay so: only what makes room is taken"),
+        number: number(free_bytes),
+        threshold: number(reserve_bytes),
+        unit: "bytes",
+        command: "df -h".into(),
+    }
+}
+
+fn limit_reached(limit: &str, max: usize) -> Trouble {
+    Trouble {
+        problem: "limit_reached",
+        critical: false,
+        object: limit.into(),
+        text: format!("all {max} are used, more are refused"),
+        number: number(max as u64),
+        threshold: number(max as u64),
+        unit: "of them",
+        command: "statehouse config show --origins".into(),
+    }
 }
 
 fn slow_syncs(counters: &Counters) -> Option<Trouble> {

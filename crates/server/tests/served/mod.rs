@@ -8,6 +8,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use statehouse::{Options, Statehouse};
+use statehouse_server::Server;
+use statehouse_server::memory::{Budget, Source};
 use tokio::sync::oneshot;
 
 /// The server; it stops when this is dropped.
@@ -43,7 +45,9 @@ pub fn served(options: &Options) -> Served {
                 let stop = async {
                     let _ = stopped.await;
                 };
-                statehouse_server::serve(listener, house, stop).await.expect("served");
+                let budget = Budget { bytes: 256 << 20, source: Source::Said };
+                let server = Server::new(house).with_budget(budget);
+                statehouse_server::serve_all(listener, server, stop).await.expect("served");
             });
         }
     });

@@ -122,6 +122,17 @@ impl Records {
         expected: Option<Value>,
         new: Option<Value>,
     ) -> Result<FieldSwapped, Error> {
+        self.compare_and_swap_later(record, field, expected, new).wait()
+    }
+
+    /// [`compare_and_swap`](Self::compare_and_swap), answered later.
+    pub fn compare_and_swap_later(
+        &self,
+        record: &str,
+        field: &str,
+        expected: Option<Value>,
+        new: Option<Value>,
+    ) -> Pending<FieldSwapped> {
         let act = RecordAct::Swap {
             field,
             expected: expected.as_ref().map(ValueRef::from),
@@ -131,7 +142,6 @@ impl Records {
             Answer::Rejected(Rejection::FieldConflict { current, .. }) => Ok(FieldSwapped::Conflict { current }),
             other => written(other).map(FieldSwapped::Written),
         })
-        .wait()
     }
 
     /// Adds to an integer field and gives what it holds then; one that does not exist counts as 0.

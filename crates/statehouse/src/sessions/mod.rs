@@ -5,6 +5,7 @@
 //! - [`Deliveries`]: what is pushed to a session, and changes that it subscribed to.
 //! - [`MachineHandle`]: commands to a machine that was brought by [`Options::machine`](crate::Options::machine).
 
+pub(crate) mod census;
 mod deliveries;
 pub(crate) mod expirer;
 pub(crate) mod hosted;
@@ -25,10 +26,11 @@ use kernel::catalogue::types::micros;
 pub use ::kv::{DecodeError, KvError, Reader, Writer};
 pub use ::session::user::machine_id;
 pub use ::session::{Command, NewSession, Pushes, Refused, SessionStatus, UserCall, UserMachine, UserState, UserView};
+pub use census::{EndedSessions, LivingSessions};
 pub use contract::sessions::{PushedRequest, SessionStore};
 pub use deliveries::{Deliveries, Delivery, SubscriptionId};
 pub use hosted::{MachineGroup, MachineHandle};
-pub use keeper::{EndedSessions, LifeState, LivingSessions};
+pub use keeper::LifeState;
 pub use portable::PortableSessions;
 pub use session::Session;
 

@@ -164,7 +164,7 @@ fn kill_and_start(
     launch: &Launch,
     random: &mut Random,
 ) -> Result<ServerProcess, String> {
-    scene.await_answers(1 + random.below(400))?;
+    scene.await_answers(1 + random.below(1_000))?;
     std::thread::sleep(Duration::from_micros(random.below(20_000)));
     let ended = server.kill();
     if ended.stderr.contains("panicked") {

@@ -14,12 +14,12 @@ use contract::{
 use statehouse::sessions::UserMachine;
 use tempfile::TempDir;
 use testkit::arguments::Arguments;
-use testkit::http::Client;
 use testkit::http::cells::HttpCells;
 use testkit::http::records::HttpRecords;
 use testkit::http::routes::Called;
 use testkit::http::runs::HttpRuns;
 use testkit::http::sessions::HttpSessions;
+use testkit::http::{Client, Request};
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
@@ -50,9 +50,16 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         let grouped = |client: Client| HttpCells::new(client.within("group", "job/1"));
         testkit::cells::suite(|| Kept::start(&serve, &called, grouped));
     });
+    suite("cells-of-a-branch", &|| {
+        testkit::cells::suite(|| Kept::start(&serve, &called, |client| HttpCells::new(branch(client))))
+    });
     suite("records", &|| {
         let sleep = |_: &Kept<HttpRecords>, by: Duration| std::thread::sleep(by);
         testkit::state_store::suite(|| Kept::start(&serve, &called, HttpRecords::new), sleep);
+    });
+    suite("records-of-a-branch", &|| {
+        let sleep = |_: &Kept<HttpRecords>, by: Duration| std::thread::sleep(by);
+        testkit::state_store::suite(|| Kept::start(&serve, &called, |client| HttpRecords::new(branch(client))), sleep);
     });
     suite("runs", &|| {
         let back = |kept: Kept<HttpRuns>| kept.killed_and_back(HttpRuns::new);
@@ -66,6 +73,14 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let mut report = Report::new("server");
     report.add("suites", passed.join("+"), "each passes over HTTP", true);
     report
+}
+
+/// The client in a branch of another space, both of which are new.
+fn branch(client: Client) -> Client {
+    client.call(Request::put("/v1/spaces/tenant")).expect("a space");
+    let client = client.within("space", "tenant");
+    client.call(Request::put("/v1/branches/draft")).expect("a branch");
+    client.within("branch", "draft")
 }
 
 /// A store behind a server process, with the directory that it serves.

@@ -29,7 +29,7 @@ pub struct HttpRecords {
 
 /// A type of the space, as far as it decides on kinds.
 struct Declared {
-    prefix: String,
+    prefixes: Vec<String>,
     name: String,
     state_field: String,
     indexes: BTreeMap<String, String>,
@@ -71,8 +71,10 @@ impl HttpRecords {
 
     /// The type that a put gives a record.
     fn type_by_name(&self, record: &str) -> Option<&Declared> {
-        let matching = self.types().iter().filter(|declared| record.starts_with(&declared.prefix));
-        matching.max_by_key(|declared| declared.prefix.len())
+        let prefixes =
+            self.types().iter().flat_map(|declared| declared.prefixes.iter().map(move |one| (one, declared)));
+        let matching = prefixes.filter(|(prefix, _)| record.starts_with(prefix.as_str()));
+        matching.max_by_key(|(prefix, _)| prefix.len()).map(|(_, declared)| declared)
     }
 
     /// The type that a record has or would get.
@@ -88,12 +90,9 @@ fn declared(json: &JsonValue) -> Declared {
     let text = |name: &str| json[name].as_str().unwrap_or_else(|| panic!("{name} is missing in {json}")).to_owned();
     let indexes = json["indexes"].as_object().expect("indexes").iter();
     let indexes = indexes.map(|(field, kind)| (field.clone(), kind.as_str().expect("a kind").to_owned()));
-    Declared {
-        prefix: text("prefix"),
-        name: text("name"),
-        state_field: text("state_field"),
-        indexes: indexes.collect(),
-    }
+    let prefixes = json["prefixes"].as_array().expect("prefixes").iter();
+    let prefixes = prefixes.map(|prefix| prefix.as_str().expect("a prefix").to_owned()).collect();
+    Declared { prefixes, name: text("name"), state_field: text("state_field"), indexes: indexes.collect() }
 }
 
 fn found(members: &BTreeMap<String, Box<RawValue>>) -> Found {

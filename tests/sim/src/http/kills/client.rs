@@ -92,7 +92,7 @@ impl Worker<'_> {
                 self.expect_success(&response)
             }
         };
-        if let Some(value) = answer["values"]["n"].as_i64().or(answer["value"].as_i64()) {
+        if let Some(value) = answer["values"]["n"].as_i64() {
             self.answered.counted.entry(counter).or_default().push(value);
         }
     }
@@ -146,9 +146,9 @@ impl Worker<'_> {
         let worker = format!("w{}", self.number);
         let body = json!({ "prefix": "jobs.", "n": 1, "worker": worker, "lease": LEASE });
         let answer = self.send(Request::post("/v1/claims").body(body.to_string()));
-        let claimed = answer["claimed"].as_array().or(answer["claims"].as_array()).cloned().unwrap_or_default();
+        let claimed = answer["claimed"].as_array().cloned().unwrap_or_default();
         for claimed in &claimed {
-            let job = claimed["record"].as_str().or(claimed["name"].as_str()).expect("a record").to_owned();
+            let job = claimed["record"].as_str().expect("a record").to_owned();
             self.answered.jobs_claimed.push(job.clone());
             self.held.push((job, claimed["attempt"].as_u64().expect("an attempt")));
         }

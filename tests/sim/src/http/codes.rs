@@ -1,0 +1,203 @@
+//! Every code that a call can answer is brought about over HTTP, or by the process itself; the few that no client can
+//! bring about are named with the test that does. Which codes there are, `docs/errors/README.md` says.
+
+mod damage;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::{Value as JsonValue, json};
+use statehouse::sessions::UserMachine;
+use testkit::http::{Client, Request, Response};
+
+use super::tally_machine::TallyMachine;
+
+const LIST: &str = include_str!("../../../../docs/errors/README.md");
+
+/// Codes that are brought about elsewhere, because no client can, or because it takes a server with small limits: the file
+/// that does, and what shows that it does.
+const ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("SH-1004", "crates/statehouse/tests/transactions.rs", "two_groups_in_one_transaction_are_refused_with_what_to_do"),
+    ("SH-1009", "crates/kernel/tests/catalogue_behind.rs", "a_command_that_was_checked_against_a_newer_catalogue"),
+    ("SH-1011", "crates/statehouse/tests/transactions.rs", "limits_on_writes_reads_and_age_are_named"),
+    ("SH-1012", "crates/statehouse/tests/seed.rs", "the_seed_commands_give_the_seed_outputs_with_and_without"),
+    ("SH-1040", LIMITS, "SH-1040"),
+    ("SH-1041", LIMITS, "SH-1041"),
+    ("SH-1042", LIMITS, "SH-1042"),
+    ("SH-1043", LIMITS, "SH-1043"),
+    ("SH-1044", LIMITS, "SH-1044"),
+    ("SH-1045", LIMITS, "SH-1045"),
+    ("SH-1046", LIMITS, "SH-1046"),
+    ("SH-2001", "crates/statehouse/tests/library.rs", "a_full_queue_is_a_named_refusal_and_nothing_else_is_lost"),
+    ("SH-2002", "crates/statehouse/tests/library.rs", "a_second_opener_is_refused_by_name_and_a_closed_handle_says_so"),
+    // A defect: whoever brings it about has found one. Nothing that schemathesis sends does.
+    ("SH-2006", "crates/server/src/problem.rs", "SH-2006"),
+    ("SH-2010", LIMITS, "SH-2010"),
+    ("SH-2011", LIMITS, "SH-2011"),
+    ("SH-2013", LIMITS, "SH-2013"),
+    ("SH-2014", LIMITS, "SH-2014"),
+    ("SH-2015", "crates/cli/tests/serving.rs", "SH-2015"),
+    ("SH-2016", LIMITS, "SH-2016"),
+];
+
+const LIMITS: &str = "crates/server/tests/limits.rs";
+
+/// Codes with the statuses that they were answered with, and what is missing.
+pub(super) struct Found {
+    pub(super) answered: BTreeMap<String, u16>,
+    pub(super) wrong: Vec<String>,
+}
+
+/// Brings every code about, with a client of a server that hosts the suite's machine.
+pub(super) fn bring_about(client: &Client) -> Found {
+    let mut codes = Codes { client, found: Found { answered: BTreeMap::new(), wrong: Vec::new() } };
+    codes.names_and_limits();
+    codes.cells_and_records();
+    codes.attempts();
+    codes.runs();
+    codes.sessions();
+    let mut found = codes.found;
+    damage::bring_about(&mut found);
+    let rows = LIST.lines().filter_map(|line| line.strip_prefix('|')?.trim_start_matches([' ', '[']).get(..7));
+    let listed: BTreeSet<&str> = rows.filter(|code| code.starts_with("SH-")).collect();
+    assert!(listed.len() > 30, "the list of codes cannot be read any more: {listed:?}");
+    for code in listed {
+        if found.answered.contains_key(code) {
+            continue;
+        }
+        match ELSEWHERE.iter().find(|(elsewhere, ..)| *elsewhere == code) {
+            None => found.wrong.push(format!("{code} is brought about by nothing")),
+            Some((_, file, sign)) if !says(file, sign) => {
+                found.wrong.push(format!("{code}: {file} does not say {sign:?} any more"));
+            }
+            Some(_) => {}
+        }
+    }
+    found
+}
+
+/// Whether a file of the repository says something.
+fn says(file: &str, sign: &str) -> bool {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(file)).is_ok_and(|text| text.contains(sign))
+}
+
+struct Codes<'client> {
+    client: &'client Client,
+    found: Found,
+}
+
+impl Codes<'_> {
+    /// A request that must be refused with a code and a status, in the form that every refusal has.
+    fn refused(&mut self, code: &str, status: u16, request: Request) {
+        let said = format!("{} {}", request.method, request.path);
+        let response = self.client.send(request).expect("an answer");
+        let problem: JsonValue = serde_json::from_slice(&response.body).unwrap_or_default();
+        let form = response.header("content-type") == Some("application/problem+json")
+            && problem["status"] == response.status
+            && ["type", "title", "detail"].iter().all(|member| problem[*member].is_string());
+        if (problem["code"].as_str(), response.status, form) != (Some(code), status, true) {
+            let got = format!("{} {}", response.status, response.text());
+            self.found.wrong.push(format!("{code} was to be answered to {said}, not {got}"));
+        }
+        self.found.answered.insert(code.to_owned(), response.status);
+    }
+
+    fn sent(&self, request: Request) -> Response {
+        let said = format!("{} {}", request.method, request.path);
+        let response = self.client.send(request).expect("an answer");
+        assert!(response.is_success(), "{said}: {}", response.text());
+        response
+    }
+
+    fn names_and_limits(&mut self) {
+        self.refused("SH-1001", 400, Request::put("/v1/cells/_strata/x").body("1"));
+        self.refused("SH-1002", 413, Request::put(format!("/v1/cells/{}", "x".repeat(1025))).body("1"));
+        self.refused("SH-1005", 404, Request::get("/v1/cells/a?space=none"));
+        self.refused("SH-1006", 404, Request::get("/v1/cells/a?branch=none"));
+        self.sent(Request::put("/v1/spaces/codes"));
+        self.refused("SH-1007", 409, Request::put("/v1/spaces/codes"));
+        self.refused("SH-1008", 400, Request::delete("/v1/branches/main"));
+        let declared = json!({ "name": "odd", "completed": "nowhere" });
+        self.refused("SH-1018", 400, Request::put("/v1/types/odd.").body(declared.to_string()));
+        self.refused("SH-1030", 400, Request::put("/v1/cells/a").body("{"));
+        self.refused("SH-1031", 404, Request::get("/v1/cells/none"));
+        self.refused("SH-1032", 404, Request::get("/v2"));
+        self.refused("SH-1032", 405, Request::delete("/v1/claims"));
+    }
+
+    fn cells_and_records(&mut self) {
+        self.sent(Request::put("/v1/cells/codes").body("1"));
+        self.refused("SH-1003", 412, Request::put("/v1/cells/codes").header("if-match", "\"7\"").body("2"));
+        let guarded = json!({
+            "if": [{ "cell": "codes", "version": 7 }],
+            "do": [{ "op": "cell.set", "name": "codes", "value": 2 }],
+        });
+        self.refused("SH-1003", 409, Request::post("/v1/groups/codes/txn").body(guarded.to_string()));
+        self.sent(Request::put("/v1/spaces/short"));
+        self.sent(Request::put("/v1/spaces/short/retention").body(r#"{"versions":1}"#));
+        for value in ["1", "2", "3"] {
+            self.sent(Request::put("/v1/cells/codes?space=short").body(value));
+        }
+        self.refused("SH-1033", 410, Request::get("/v1/cells/codes?space=short&at=1"));
+        self.sent(Request::put("/v1/records/codes").body(r#"{"fields":{"text":"a"}}"#));
+        self.refused("SH-1016", 400, Request::patch("/v1/records/codes").body(r#"{"incr":{"text":1}}"#));
+        let late = Request::put("/v1/records/codes").header("if-match", "\"7\"").body(r#"{"fields":{}}"#);
+        self.refused("SH-1017", 412, late);
+        let expecting = r#"{"set":{"text":"c"},"expect":{"text":"b"}}"#;
+        self.refused("SH-1019", 409, Request::patch("/v1/records/codes").body(expecting));
+    }
+
+    fn attempts(&mut self) {
+        self.refused("SH-1013", 404, Request::post("/v1/claims").body(r#"{"name":"codes.none"}"#));
+        self.refused("SH-1014", 404, Request::post("/v1/claims").body(r#"{"name":"codes"}"#));
+        self.sent(Request::put("/v1/records/codes.job").body(r#"{"type":"task","fields":{}}"#));
+        self.sent(Request::post("/v1/claims").body(r#"{"name":"codes.job","worker":"w1"}"#));
+        self.refused("SH-1015", 409, Request::post("/v1/claims").body(r#"{"name":"codes.job","worker":"w2"}"#));
+        self.refused("SH-4002", 409, Request::post("/v1/records/codes.job/complete").body(r#"{"attempt":7}"#));
+    }
+
+    fn runs(&mut self) {
+        let append = |run: &str, kind: &str| {
+            let event = json!({ "eventType": kind, "idempotencyKey": kind });
+            Request::post(format!("/v1/runs/{run}/events")).body(event.to_string())
+        };
+        self.refused("SH-3001", 400, append("codes", ""));
+        self.refused("SH-3002", 404, Request::post("/v1/runs/codes.none/close"));
+        self.sent(append("codes", "first"));
+        self.refused("SH-3003", 409, append("codes", "second").header("if-match", "\"7\""));
+        let event = json!({ "eventType": "other", "idempotencyKey": "first" });
+        let body = json!({ "do": [{ "op": "run.append", "run": "codes.txn", "event": event }] }).to_string();
+        self.sent(Request::post("/v1/groups/codes/txn").body(body.clone()));
+        self.refused("SH-3004", 422, Request::post("/v1/groups/codes/txn").body(body));
+        self.sent(Request::post("/v1/runs/codes/close"));
+        self.refused("SH-3005", 409, append("codes", "third"));
+        self.sent(append("codes.gone", "first"));
+        self.sent(Request::post("/v1/runs/codes.gone/archive"));
+        self.refused("SH-3006", 410, append("codes.gone", "second"));
+    }
+
+    fn sessions(&mut self) {
+        let session = self.sent(Request::post("/v1/sessions")).json()["session"].as_u64().expect("a session");
+        let request = |number: u64, lowest: u64| {
+            Request::put("/v1/cells/codes.session")
+                .header("statehouse-session", session)
+                .header("statehouse-request", number)
+                .header("statehouse-lowest-pending", lowest)
+                .body("1")
+        };
+        let answers_max =
+            self.sent(Request::get("/v1/limits")).json()["session_answers_max"].as_u64().expect("a limit");
+        for number in 1..=answers_max {
+            self.sent(request(number, 1));
+        }
+        self.refused("SH-5001", 429, request(answers_max + 1, 1));
+        self.sent(request(answers_max + 2, answers_max + 2));
+        self.refused("SH-5003", 410, request(1, 1));
+        let command = Request::post(format!("/v1/sessions/{session}/requests")).query("machine", TallyMachine::NUMBER);
+        let command = command.header("statehouse-request", answers_max + 3).body("no command");
+        self.refused("SH-5005", 400, command);
+        self.sent(Request::delete(format!("/v1/sessions/{session}")));
+        self.refused("SH-5004", 410, request(answers_max + 4, answers_max + 4));
+    }
+}

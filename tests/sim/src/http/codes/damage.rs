@@ -1,0 +1,91 @@
+//! Codes of the environment: a disk that takes no more, bytes that were damaged, a directory that is open already.
+
+use std::path::{Path, PathBuf};
+
+use testkit::http::{Client, Request};
+use testkit::server_process::{Launch, binary};
+
+use super::Found;
+use crate::running::fast_directory;
+
+/// Brings SH-2003, SH-2004, SH-2005 and SH-2012 about, in servers of their own.
+pub(super) fn bring_about(found: &mut Found) {
+    let directory = fast_directory().expect("a directory");
+    let path = directory.path().join("house");
+    a_disk_that_is_full(&path, found);
+    a_directory_that_is_open(&path, found);
+    bytes_that_were_damaged(&path, found);
+    more_streams_than_there_may_be(found);
+}
+
+fn more_streams_than_there_may_be(found: &mut Found) {
+    let launch = Launch::dev(binary()).environment("STATEHOUSE_LIMITS__STREAMS_MAX", "1");
+    let server = launch.start().expect("a server");
+    let client = Client::to(server.address());
+    let follow = || client.follow(Request::get("/v1/changes?follow=true")).expect("an answer");
+    let (_first, second) = (follow(), follow());
+    match (second.head().status, second.head().text()) {
+        (429, text) if text.contains("SH-2012") => drop(found.answered.insert("SH-2012".to_owned(), 429)),
+        other => found.wrong.push(format!("SH-2012 was to be answered to a second stream, not {other:?}")),
+    }
+}
+
+/// Files of this process may not grow beyond a size, which is what a full disk looks like from above.
+fn a_disk_that_is_full(path: &Path, found: &mut Found) {
+    // The size is in units of 512 bytes. A signal that is ignored becomes an error of the write.
+    let script = "trap '' XFSZ; ulimit -f 2048; exec \"$0\" serve --listen 127.0.0.1:0 --data \"$1\"";
+    let launch = Launch::program("/bin/sh").arguments(["-c", script]).argument(binary()).argument(path);
+    let server = launch.start().expect("a server");
+    let client = Client::to(server.address());
+    let value = format!("\"{}\"", "x".repeat(100_000));
+    let refused = (0..100).find_map(|number| {
+        let response =
+            client.send(Request::put(format!("/v1/cells/full.{number}")).body(value.clone())).expect("an answer");
+        (!response.is_success()).then_some(response)
+    });
+    match refused {
+        Some(response) if response.text().contains("SH-2003") => {
+            found.answered.insert("SH-2003".to_owned(), response.status);
+        }
+        other => found.wrong.push(format!("SH-2003 was to be answered by a full disk, not {other:?}")),
+    }
+}
+
+fn a_directory_that_is_open(path: &Path, found: &mut Found) {
+    let server = Launch::serve(binary(), path).start().expect("a server, after its disk was full");
+    said(found, "SH-2005", Launch::serve(binary(), path).start().map(drop));
+    drop(server);
+}
+
+fn bytes_that_were_damaged(path: &Path, found: &mut Found) {
+    let journal = largest(path).expect("a journal");
+    let mut bytes = std::fs::read(&journal).expect("the journal");
+    // In the middle of what was acknowledged: values are a hundred thousand bytes each.
+    bytes[400_000..400_064].fill(0xff);
+    std::fs::write(&journal, bytes).expect("written");
+    said(found, "SH-2004", Launch::serve(binary(), path).start().map(drop));
+}
+
+/// A server that does not start says why.
+fn said(found: &mut Found, code: &str, started: Result<(), String>) {
+    match started {
+        Err(said) if said.contains(code) => drop(found.answered.insert(code.to_owned(), 0)),
+        other => found.wrong.push(format!("{code} was to be said by a server that does not start, not {other:?}")),
+    }
+}
+
+/// The largest file below a directory.
+fn largest(path: &Path) -> Option<PathBuf> {
+    let mut files = Vec::new();
+    let mut directories = vec![path.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).ok()?.flatten() {
+            let metadata = entry.metadata().ok()?;
+            match metadata.is_dir() {
+                true => directories.push(entry.path()),
+                false => files.push((metadata.len(), entry.path())),
+            }
+        }
+    }
+    files.into_iter().max().map(|(_, path)| path)
+}

@@ -1,0 +1,99 @@
+//! `sim http-schemathesis --examples N`: schemathesis calls every operation of `/openapi.json` with made-up requests, good
+//! and bad, and no answer may be a server error.
+//!
+//! Touches: PyPI, for the version below, unless it was installed before; a virtual environment in the cache directory.
+//! Without Python or the network there is no figure that is ok, because nothing was shown.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use testkit::arguments::Arguments;
+use testkit::report::Report;
+use testkit::server_process::{Launch, binary};
+
+use crate::running::fast_directory;
+
+/// Its options and checks differ between releases.
+const VERSION: &str = "4.32.5";
+
+const HOOKS: &str = include_str!("schemathesis_hooks.py");
+
+/// What is checked of every answer: none is a server error, and each has a status, a content type and a body that the
+/// document names.
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
+
+/// See the module.
+pub(crate) fn run(arguments: &Arguments) -> Report {
+    let seed = arguments.seed();
+    let examples = arguments.number("examples", 50);
+    let mut report = Report::new("server");
+    let goal = "no server error, every answer as the document says";
+    let ran = installed().and_then(|program| call_all(&program, arguments, seed, examples));
+    match ran {
+        Ok(passed) => {
+            let verdict = if passed { "0-failures" } else { "failures" };
+            report.add("schemathesis", format!("{examples}-examples-an-operation {verdict} seed-{seed}"), goal, passed)
+        }
+        Err(complaint) => {
+            println!("http-schemathesis: {complaint}");
+            report.add("schemathesis", "not-run", goal, false)
+        }
+    };
+    report
+}
+
+/// The program, installed if it is not there.
+fn installed() -> Result<PathBuf, String> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
+    let environment = cache.ok_or("neither XDG_CACHE_HOME nor HOME is set")?.join("statehouse-ci");
+    let environment = environment.join(format!("schemathesis-{VERSION}"));
+    let program = environment.join("bin/schemathesis");
+    if !program.is_file() {
+        succeeds(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+        let package = format!("schemathesis=={VERSION}");
+        let pip = environment.join("bin/pip");
+        succeeds(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check", &package]))?;
+    }
+    Ok(program)
+}
+
+fn succeeds(command: &mut Command) -> Result<(), String> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{command:?}: {status}")),
+        Err(error) => Err(format!("{command:?}: {error}")),
+    }
+}
+
+/// Runs it against a server of its own; whether all checks passed.
+fn call_all(program: &Path, arguments: &Arguments, seed: u64, examples: u64) -> Result<bool, String> {
+    let directory = fast_directory().map_err(|error| error.to_string())?;
+    let mut server = Launch::serve(binary(), directory.path().join("house")).start()?;
+    let document = format!("http://{}/openapi.json", server.address());
+    std::fs::write(directory.path().join("hooks.py"), HOOKS).map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command.env("SCHEMATHESIS_HOOKS", "hooks").env("PYTHONPATH", directory.path());
+    command.args(["run", &document, "--checks", arguments.text("checks").unwrap_or(CHECKS)]);
+    command.args(["--phases", "examples,coverage,fuzzing", "--max-examples", &examples.to_string()]);
+    command.args([
+        "--seed",
+        &seed.to_string(),
+        "--no-color",
+        "--request-timeout",
+        "40",
+        "--suppress-health-check",
+        "all",
+    ]);
+    // A backup takes a place that the next one waits for.
+    command.args(["--exclude-path-regex", "/v1/backup"]).current_dir(directory.path());
+    let status = command.status().map_err(|error| format!("{command:?}: {error}"))?;
+    if let Some(ended) = server.ended() {
+        return Err(format!("the server ended by itself: {ended}: {}", server.stderr()));
+    }
+    let said = server.stderr();
+    if said.contains("panicked") {
+        return Err(format!("the server panicked: {said}"));
+    }
+    Ok(status.success())
+}

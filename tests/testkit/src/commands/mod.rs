@@ -1,0 +1,162 @@
+//! Every command of `statehouse`, as a program would call it: no terminal, stdin closed, nothing in the environment.
+//!
+//! - `script`: the commands, in an order in which each finds what it needs, with the exit code that each has to give.
+//! - `stage`: a store to run them against: a server process, or a directory.
+//! - `mask`: what differs from run to run is blotted out, so that the rest can be compared with a golden file.
+//!
+//! Keeps: every leaf of the tree of commands is in the script; a command that is not is a complaint. Never: kills or waits for anything but
+//! its own processes.
+
+mod mask;
+mod script;
+mod stage;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value as JsonValue;
+
+pub use stage::Store;
+use stage::{Done, Stage};
+
+/// What every command printed as tables, blotted out where it differs.
+pub const GOLDEN: &str = include_str!("../../../../crates/cli/tests/golden/tables.txt");
+
+/// Where [`GOLDEN`] is kept.
+pub const GOLDEN_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/cli/tests/golden/tables.txt");
+
+/// Commands that show what they do in tests of their own: servers, which run until they are stopped, and what reads and
+/// writes whole stores.
+const ELSEWHERE: &[&str] = &["dev", "serve", "backup", "export", "import"];
+
+/// How a result is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people; compared with the golden file.
+    Table,
+    /// One document; read by a parser and by `jq -e .`.
+    Json,
+    /// Lines; each read by a parser.
+    Jsonl,
+    /// Bytes; only the exit code is looked at.
+    Raw,
+}
+
+impl Format {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Json => "json",
+            Self::Jsonl => "jsonl",
+            Self::Raw => "raw",
+        }
+    }
+}
+
+/// What running the script found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Commands that were run.
+    pub commands: usize,
+    /// What was not as it should be.
+    pub complaints: Vec<String>,
+    /// The exit codes that were seen, each as it should be.
+    pub exits: BTreeSet<i32>,
+    /// What was printed, blotted out; of [`Format::Table`] only.
+    pub transcript: String,
+}
+
+/// Runs every command of the script once.
+pub fn run(statehouse: &Path, store: Store, format: Format) -> Found {
+    let stage = Stage::set(statehouse, store);
+    let mut found = Found::default();
+    for step in script::STEPS {
+        let done = stage.run(step, format);
+        found.commands += 1;
+        match complaint(step, format, &done) {
+            Some(complaint) => found.complaints.push(format!("{store:?} -o {}: {complaint}", format.name())),
+            None => drop(found.exits.insert(step.exit)),
+        }
+        if format == Format::Table && step.golden && !(step.of_server && store == Store::Directory) {
+            found.transcript.push_str(&stage.transcript(step, &done));
+        }
+    }
+    found
+}
+
+/// Compares a transcript with the golden file: how many commands are equal, and the first that differs.
+pub fn compare(store: Store, transcript: &str) -> (usize, Option<String>) {
+    let parts = |text: &str| text.split("$ statehouse ").skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let (mut golden, now) = (parts(GOLDEN), parts(transcript));
+    if store == Store::Directory {
+        let of_server =
+            |part: &String| script::STEPS.iter().any(|step| step.of_server && part.lines().next() == Some(step.line));
+        golden.retain(|part| !of_server(part));
+    }
+    let equal = golden.iter().zip(&now).filter(|(golden, now)| golden == now).count();
+    let mut different = golden.iter().zip(&now).filter(|(golden, now)| golden != now);
+    let difference = match different.next() {
+        Some((golden, now)) => Some(format!("golden:\n{golden}\nnow:\n{now}")),
+        None if golden.len() != now.len() => {
+            Some(format!("{} commands are golden, {} were run", golden.len(), now.len()))
+        }
+        None => None,
+    };
+    (equal, difference)
+}
+
+fn complaint(step: &script::Step, format: Format, done: &Done) -> Option<String> {
+    let line = step.line;
+    let said = || format!("stdout: {}\nstderr: {}", String::from_utf8_lossy(&done.stdout), done.stderr);
+    if done.exit != Some(step.exit) && (done.exit.is_none() || done.exit != step.or_exit) {
+        return Some(format!("`{line}` exits with {:?}, not with {}\n{}", done.exit, step.exit, said()));
+    }
+    let documents = serde_json::Deserializer::from_slice(&done.stdout).into_iter::<JsonValue>();
+    let documents = documents.collect::<Result<Vec<_>, _>>().map(|documents| documents.len()).ok();
+    let lines = done.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
+    let wrong = match (format, documents) {
+        (Format::Table | Format::Raw, _) => None,
+        (_, None) => Some("prints what is no JSON"),
+        (Format::Json, Some(count)) if step.exit == 0 && !step.goes_on && count != 1 => Some("prints not one document"),
+        (Format::Json, _) if done.jq == Some(false) => Some("prints what `jq -e .` does not take"),
+        (Format::Jsonl, Some(count)) if count != lines => Some("prints lines that are no documents"),
+        // What the command line itself refuses is said in words, before anyone knows in which format.
+        _ if done.exit != Some(0) && !step.refused_at_once => {
+            let said: Option<JsonValue> = serde_json::from_str(&done.stderr).ok();
+            let exit = said.and_then(|said| said["exit"].as_i64());
+            (exit != done.exit.map(i64::from)).then_some("does not say on stderr, as JSON, how it ended")
+        }
+        _ => None,
+    };
+    wrong.map(|wrong| format!("`{line}` {wrong}\n{}", said()))
+}
+
+/// Walks the tree of commands by `--help`: every leaf that the script does not run, and every help without two examples. Gives
+/// how many commands there are, too.
+pub fn walk(statehouse: &Path) -> (usize, Vec<String>) {
+    let (mut leaves, mut complaints, mut left) = (0, Vec::new(), vec![Vec::<String>::new()]);
+    while let Some(path) = left.pop() {
+        let name = path.join(" ");
+        let help = stage::help(statehouse, &path);
+        let examples = help.split_once("Examples:\n").map_or("", |(_, examples)| examples);
+        let examples = examples.lines().take_while(|line| line.starts_with("  "));
+        if examples.filter(|line| line.contains("statehouse ")).count() < 2 {
+            complaints.push(format!("`{name} --help` has fewer than two examples"));
+        }
+        let commands = help.split_once("Commands:\n").map_or("", |(_, commands)| commands);
+        let commands: Vec<_> = commands.lines().take_while(|line| line.starts_with("  ")).collect();
+        let verbs =
+            commands.iter().filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+        let verbs: Vec<_> = verbs.map(|verb| [&path[..], &[verb.to_owned()]].concat()).collect();
+        let elsewhere = path.first().is_some_and(|noun| ELSEWHERE.contains(&noun.as_str()));
+        if verbs.is_empty() {
+            leaves += 1;
+            let run = script::STEPS.iter().any(|step| step.words().starts_with(&path));
+            if !run && !elsewhere {
+                complaints.push(format!("`{name}` is not in the script"));
+            }
+        }
+        left.extend(verbs);
+    }
+    (leaves, complaints)
+}

@@ -1,0 +1,154 @@
+//! A store to run commands against, and a folder of their own for what they read and write.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::Format;
+use super::mask::masked;
+use super::script::Step;
+use crate::http::Client;
+use crate::http::message::Request;
+use crate::server_process::{Launch, ServerProcess};
+
+/// How a command reaches its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    /// By HTTP, at a `statehouse dev` process.
+    Server,
+    /// By opening a directory itself.
+    Directory,
+}
+
+/// How a command ended.
+pub(super) struct Done {
+    pub(super) exit: Option<i32>,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: String,
+    /// What `jq -e .` says of the output; none if that was not asked.
+    pub(super) jq: Option<bool>,
+}
+
+/// See the module.
+pub(super) struct Stage {
+    statehouse: PathBuf,
+    folder: TempDir,
+    /// Alive as long as commands are run.
+    _server: Option<ServerProcess>,
+    /// The variable that names the store, and its value.
+    target: (&'static str, String),
+}
+
+/// How long a server may take to stop.
+const STOP: Duration = Duration::from_secs(30);
+
+impl Stage {
+    pub(super) fn set(statehouse: &Path, store: Store) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inside = |name: &str| folder.path().join(name);
+        // A directory that nobody has open, and one that is damaged.
+        for name in ["closed", "damaged"] {
+            stop(roomy(Launch::serve(statehouse, inside(name))));
+        }
+        std::fs::write(inside("damaged").join("IDENTITY"), "statehouse directory\nhash 0\n").expect("written");
+        for (name, text) in super::script::FILES {
+            std::fs::write(inside(name), text).expect("written");
+        }
+        let launch = match store {
+            Store::Server => Launch::dev(statehouse),
+            Store::Directory => Launch::serve(statehouse, inside("store")),
+        };
+        let server = roomy(launch);
+        let open = Request::new("POST", "/v1/sessions").body(json!({ "timeout": "1h" }).to_string());
+        let opened = Client::to(server.address()).send(open).expect("an answer");
+        assert!(opened.is_success(), "a session is opened");
+        let (server, target) = match store {
+            Store::Server => {
+                let url = format!("http://{}", server.address());
+                (Some(server), ("STATEHOUSE_URL", url))
+            }
+            Store::Directory => {
+                stop(server);
+                (None, ("STATEHOUSE_DATA", inside("store").display().to_string()))
+            }
+        };
+        Self { statehouse: statehouse.to_owned(), folder, _server: server, target }
+    }
+
+    /// Runs one command, with its stdin closed unless it gets something to read.
+    pub(super) fn run(&self, step: &Step, format: Format) -> Done {
+        let words = step.words().into_iter().map(|word| word.replace("{target}", &self.target.1));
+        // The shell closes the descriptor; a child's stdin can otherwise only be an empty one.
+        let mut command = match step.stdin {
+            Some(_) => Command::new(&self.statehouse),
+            None => {
+                let mut shell = Command::new("/bin/sh");
+                shell.args(["-c", "exec \"$0\" \"$@\" <&-"]).arg(&self.statehouse);
+                shell
+            }
+        };
+        command.args(words).args(["-o", format.name()]).current_dir(self.folder.path()).env_clear();
+        command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
+        if !step.alone {
+            command.env(self.target.0, &self.target.1);
+        }
+        let (exit, stdout, stderr) = output_of(command, step.stdin.unwrap_or_default().as_bytes());
+        let jq = (format == Format::Json && step.exit == 0).then(|| {
+            let mut jq = Command::new("jq");
+            jq.args(["-e", "."]);
+            output_of(jq, &stdout).0 == Some(0)
+        });
+        Done { exit, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned(), jq }
+    }
+
+    /// What a command was, what it said and how it ended.
+    pub(super) fn transcript(&self, step: &Step, done: &Done) -> String {
+        let folder = self.folder.path().display().to_string();
+        let places = [
+            (self.target.1.clone(), "STORE"),
+            ("a directory of this machine".to_owned(), "STORE"),
+            (folder, "FOLDER"),
+            (env!("CARGO_PKG_VERSION").to_owned(), "VERSION"),
+        ];
+        let stdout = masked(&String::from_utf8_lossy(&done.stdout), &places, step.loose);
+        let stderr = masked(&done.stderr, &places, step.loose);
+        let stderr: String = stderr.lines().map(|line| format!("! {line}\n")).collect();
+        format!("$ statehouse {}\n{stdout}{stderr}[exit {}]\n\n", step.line, step.exit)
+    }
+}
+
+/// Starts a server that writes however full the disk of this machine is.
+fn roomy(launch: Launch) -> ServerProcess {
+    launch.environment("STATEHOUSE_DISK__LOW_BYTES", "1MiB").start().expect("a server")
+}
+
+/// Asks a server to stop, once it serves: before that, it may not be listening for signals yet.
+fn stop(server: ServerProcess) {
+    Client::to(server.address()).send(Request::get("/livez")).expect("an answer");
+    let ended = server.terminate(STOP);
+    assert!(ended.status.success(), "a server stops when it is asked to: {ended:?}");
+}
+
+/// The long help of a command.
+pub(super) fn help(statehouse: &Path, path: &[String]) -> String {
+    let mut command = Command::new(statehouse);
+    command.args(path).arg("--help").env_clear();
+    let (exit, stdout, _) = output_of(command, b"");
+    assert_eq!(exit, Some(0), "{path:?} --help");
+    String::from_utf8_lossy(&stdout).into_owned()
+}
+
+fn output_of(mut command: Command, stdin: &[u8]) -> (Option<i32>, Vec<u8>, Vec<u8>) {
+    let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = started.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut input = child.stdin.take().expect("it was asked for");
+    // A command that does not read what it is given is right to end before.
+    let _ = input.write_all(stdin);
+    drop(input);
+    let ended = child.wait_with_output().expect("the child is ours");
+    (ended.status.code(), ended.stdout, ended.stderr)
+}
