@@ -3,6 +3,8 @@
 //! A directory is asked through the very routes that a server has, in this process, so that every command is written once, against the HTTP
 //! API. Never: makes a directory that is not there.
 
+mod streaming;
+
 use std::path::Path;
 use std::time::Duration;
 

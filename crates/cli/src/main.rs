@@ -5,6 +5,7 @@
 //! Never: asks a question unless a person is there to answer it.
 
 mod attempt;
+mod backup;
 mod bench;
 mod branch;
 mod cell;
@@ -20,10 +21,12 @@ mod doctor;
 mod exit;
 mod expecting;
 mod explain;
+mod export;
 mod following;
 mod given;
 mod log;
 mod output;
+mod progress;
 mod reach;
 mod rec;
 mod record_type;
@@ -84,6 +87,9 @@ enum Command {
     Doctor(doctor::Doctor),
     Check(check::Check),
     Bench(bench::Bench),
+    Backup(backup::Backup),
+    Export(export::Export),
+    Import(export::Import),
     Completions(completions::Completions),
     Version(completions::Version),
     Info(completions::Info),
@@ -124,6 +130,9 @@ impl Command {
             Command::Doctor(doctor) => doctor.run(output),
             Command::Check(check) => check.run(output),
             Command::Bench(bench) => bench.run(output),
+            Command::Backup(backup) => backup.run(output),
+            Command::Export(export) => export.run(output),
+            Command::Import(import) => import.run(output),
             Command::Completions(completions) => completions.run(output),
             Command::Version(version) => version.run(output),
             Command::Info(info) => info.run(output),

@@ -136,7 +136,7 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
         println!("ready in {} ms; stop with ctrl-c", began.elapsed().as_millis());
         println!("{split}");
         say(address);
-        server::serve_all(listener, Server::new(house).within(limits).with_budget(split.budget), stop).await
+        server::serve_all(listener, Server::new(house).limited(limits).with_budget(split.budget), stop).await
     })?;
     // What is left are threads that wait for a store which is closed; nobody waits for them.
     runtime.shutdown_background();

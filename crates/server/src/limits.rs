@@ -27,9 +27,9 @@ pub struct ServerLimits {
     pub connections_max: usize,
     /// Requests that are worked on at a time.
     pub requests_max: usize,
-    /// How many of these may wait for something: claims, and whatever is asked to wait or to follow.
+    /// Requests that wait at a time, or may: claims, and whatever is asked to wait or to follow. They are not among the others.
     pub waits_max: usize,
-    /// Streams of events at a time.
+    /// Answers without a size at a time: streams of events, and large files.
     pub streams_max: usize,
     /// Bytes of a request before its body: its line and its headers.
     pub head_bytes_max: usize,
@@ -64,7 +64,7 @@ impl Default for ServerLimits {
         Self {
             connections_max: 4096,
             requests_max: 1024,
-            waits_max: 512,
+            waits_max: 4096,
             streams_max: 1024,
             head_bytes_max: 16 << 10,
             headers_max: 64,

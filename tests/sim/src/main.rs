@@ -3,7 +3,10 @@
 //! Each test prints the seed it ran with, a command that replays it when it fails, and as its result one or more
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
+mod backups;
 mod flips;
+mod fuzz;
+mod hostile;
 mod http;
 mod kill;
 mod model;
@@ -34,12 +37,15 @@ fn main() -> ExitCode {
     };
     let report = match test.as_str() {
         "commands" => http::run_commands(&arguments),
+        "backups" => backups::run(&arguments),
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => http::run_kills(&arguments),
         "http-schemathesis" => http::run_schemathesis(&arguments),
         "http-surface" => http::run_surface(&arguments),
+        "fuzz" => fuzz::run(&arguments),
+        "hostile" => hostile::run(&arguments),
         "http-suites" => http::run_suites(&arguments),
         "kill" => kill::run(&arguments),
         "kill-child" => return kill::child(&arguments),

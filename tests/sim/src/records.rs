@@ -6,4 +6,4 @@ mod doubles;
 mod model;
 
 pub(crate) use doubles::run as run_doubles;
-pub(crate) use model::run as run_model;
+pub(crate) use model::{check_rows, run as run_model};

@@ -29,12 +29,18 @@ impl WholeFile {
         Ok(Self { path: path.to_owned(), partial, out: Some(out) })
     }
 
+    /// Makes durable what was written so far, and says under which name it can be read until the file has its own.
+    pub fn sync(&mut self) -> io::Result<&Path> {
+        let out = self.out.as_mut().expect("a file that is not finished");
+        out.flush()?;
+        out.get_ref().sync_all()?;
+        Ok(&self.partial)
+    }
+
     /// Makes it durable and gives it its name.
     pub fn finish(mut self) -> io::Result<()> {
-        let out = self.out.take().expect("a file is finished once");
-        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.sync_all()?;
-        drop(file);
+        self.sync()?;
+        self.out = None;
         fs::rename(&self.partial, &self.path)?;
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(folder)?.sync_all()

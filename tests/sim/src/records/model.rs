@@ -22,6 +22,8 @@ mod tally;
 
 use std::time::Instant;
 
+pub(crate) use rows::check as check_rows;
+
 use tally::{Tally, sum};
 use testkit::arguments::Arguments;
 use testkit::report::Report;

@@ -1,0 +1,196 @@
+//! `backup`: everything that a store holds as one file, checked, and made a directory again.
+//!
+//! Keeps: a file gets its name when it is whole, verified and durable; until then it is `FILE.partial`. Never: replaces a file or a
+//! directory.
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::{Value as JsonValue, json};
+use statehouse::backup::file::WholeFile;
+use statehouse::{TransferError, backup, hex};
+
+use crate::connection::{Call, Connection};
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::reach::Reach;
+use crate::table::{Column, plain};
+
+/// Backups: create, verify, restore.
+///
+/// Examples:
+///   statehouse backup create monday.shbackup
+///   statehouse backup restore monday.shbackup ./restored
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Backup {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Take a backup of a store in use, of one commit, and verify it. Commands go on meanwhile.
+    ///
+    /// Examples:
+    ///   statehouse backup create monday.shbackup
+    ///   statehouse backup create monday.shbackup --data ./data
+    #[command(verbatim_doc_comment)]
+    Create {
+        #[command(flatten)]
+        reach: Reach,
+        /// The file; one that exists is never replaced.
+        file: PathBuf,
+    },
+    /// Read a backup and check every hash in it. Exits 7 if it is damaged.
+    ///
+    /// Examples:
+    ///   statehouse backup verify monday.shbackup
+    ///   statehouse backup verify monday.shbackup --deep -o json
+    #[command(verbatim_doc_comment)]
+    Verify {
+        /// The file.
+        file: PathBuf,
+        /// Restore it beside the file as well, read every row and compare, then remove that again.
+        #[arg(long)]
+        deep: bool,
+    },
+    /// Make a new directory of a backup. Exits 7 if it is damaged; then nothing is left behind.
+    ///
+    /// Examples:
+    ///   statehouse backup restore monday.shbackup ./restored
+    ///   statehouse backup restore monday.shbackup ./restored && statehouse serve --data ./restored
+    #[command(verbatim_doc_comment)]
+    Restore {
+        /// The file.
+        file: PathBuf,
+        /// The directory, which must not exist.
+        directory: PathBuf,
+    },
+}
+
+const SHOWN: &[Column] = &[
+    plain("FILE", "file").as_raw(),
+    plain("BYTES", "bytes"),
+    plain("COMMIT", "commit"),
+    plain("ROWS", "rows"),
+    plain("STORE", "store"),
+    plain("OF", "state_at"),
+    plain("SHA-256", "sha256"),
+];
+
+impl Backup {
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        match self.verb {
+            Verb::Create { reach, file } => reach.run(async |connection| create(connection, &file, &output).await),
+            Verb::Verify { file, deep } => verify(&file, deep, &output),
+            Verb::Restore { file, directory } => restore(&file, &directory, &output),
+        }
+    }
+}
+
+async fn create(connection: &Connection, file: &Path, output: &Output) -> Result<(), Failure> {
+    let mut out = WholeFile::begin(file).map_err(|error| cannot_write(file, &error))?;
+    let mut answer = connection.stream(Call::get("/v1/backup")).await?;
+    let progress = Progress::bytes("backup", answer.bytes);
+    let mut done = 0;
+    while let Some(bytes) = answer.next().await? {
+        out.write_all(&bytes).map_err(|error| cannot_write(file, &error))?;
+        done += bytes.len() as u64;
+        progress.at(done);
+    }
+    progress.done();
+    let partial = out.sync().map_err(|error| cannot_write(file, &error))?;
+    let checked = check(partial, |input, progress| backup::verify(input, progress))?;
+    out.finish().map_err(|error| cannot_write(file, &error))?;
+    // For the age of the last backup that was verified, which is watched. An older server does not know the route.
+    let store = format!("{:016x}", checked.manifest.store_id);
+    connection.exchange(Call::post("/v1/backup/verified", json!({ "store": store }))).await?;
+    output.card(&shown(file, &checked), SHOWN)
+}
+
+fn verify(file: &Path, deep: bool, output: &Output) -> Result<(), Failure> {
+    let checked = match deep {
+        false => check(file, |input, progress| backup::verify(input, progress))?,
+        true => {
+            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let beside = tempfile::Builder::new().prefix(".statehouse-verify-").tempdir_in(folder);
+            let beside = beside.map_err(|error| cannot_write(folder, &error))?;
+            check(file, |input, progress| backup::verify_deep(input, &beside.path().join("restored"), progress))?
+        }
+    };
+    output.card(&shown(file, &checked), SHOWN)
+}
+
+fn restore(file: &Path, directory: &Path, output: &Output) -> Result<(), Failure> {
+    let restored = check(file, |input, progress| backup::restore(directory, input, progress))?;
+    let mut found = shown(file, &restored);
+    found["directory"] = directory.display().to_string().into();
+    output.card(&found, SHOWN)?;
+    match output.seen() {
+        true => output.note(&format!("restored; serve it: statehouse serve --data {}", directory.display())),
+        false => Ok(()),
+    }
+}
+
+/// Reads a file with a bar.
+fn check(
+    file: &Path,
+    read: impl FnOnce(&mut dyn std::io::Read, &mut dyn FnMut(statehouse::Progress)) -> Result<backup::Backup, TransferError>,
+) -> Result<backup::Backup, Failure> {
+    let (input, bytes) = open(file)?;
+    let progress = Progress::bytes("verify", Some(bytes));
+    let read = read(&mut BufReader::with_capacity(1 << 20, input), &mut |at| progress.at(at.done));
+    let checked = read.map_err(|error| failed(file, error))?;
+    progress.done();
+    Ok(checked)
+}
+
+/// A file, and how many bytes it has.
+pub(crate) fn open(file: &Path) -> Result<(File, u64), Failure> {
+    let opened = File::open(file).and_then(|opened| opened.metadata().map(|about| (opened, about.len())));
+    opened.map_err(|error| {
+        let exit = if error.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Other };
+        Failure::new(exit, format!("{} cannot be read: {error}", file.display()))
+    })
+}
+
+/// Why a file could not be read or made a directory.
+pub(crate) fn failed(file: &Path, error: TransferError) -> Failure {
+    match error {
+        TransferError::Damaged(reason) => {
+            Failure::check(format!("{}: {reason}", file.display())).next("use another copy of it; nothing was changed")
+        }
+        TransferError::Store(error) => Failure::from(error),
+        other => Failure::other(format!("{}: {other}", file.display())),
+    }
+}
+
+pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+    match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Failure::new(Exit::Conflict, error.to_string()),
+        _ => Failure::other(format!("{} cannot be written: {error}", path.display())),
+    }
+}
+
+fn shown(file: &Path, found: &backup::Backup) -> JsonValue {
+    let manifest = &found.manifest;
+    let time = |us: u64| i64::try_from(us).ok().and_then(|us| jiff::Timestamp::from_microsecond(us).ok());
+    json!({
+        "file": file.display().to_string(),
+        "bytes": found.bytes,
+        "commit": manifest.commit,
+        "applied_index": manifest.applied_index,
+        "rows": manifest.rows,
+        "store": format!("{:016x}", manifest.store_id),
+        "effects_hash": format!("{:016x}", manifest.effects_hash),
+        "state_at": time(manifest.state_us).map(|time| time.to_string()),
+        "made_at": time(manifest.made_us).map(|time| time.to_string()),
+        "release": manifest.release,
+        "image_sha256": hex(&found.image_sha256),
+        "sha256": hex(&found.sha256),
+    })
+}

@@ -1,0 +1,97 @@
+//! An answer that is taken as it comes, for what is too large to be held.
+//!
+//! Keeps: an answer that breaks off, or brings nothing for [`STALLED_MAX`], is a failure and never an end.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_LENGTH, HOST};
+use hyper::{Request, Response};
+use tower::ServiceExt;
+
+use super::{Call, Connection, To, escaped_header, exchange_cause};
+use crate::exit::{Exit, Failure};
+
+/// How long a server may bring nothing. It reads everything once before the first byte.
+const STALLED_MAX: Duration = Duration::from_secs(300);
+
+/// An answer whose head has come.
+pub(crate) struct Streaming {
+    body: Body,
+    /// How many bytes it will have, if that is known.
+    pub(crate) bytes: Option<u64>,
+}
+
+impl Streaming {
+    /// The next bytes; none at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        loop {
+            let frame = tokio::time::timeout(STALLED_MAX, self.body.frame()).await;
+            let frame = frame.map_err(|_| stalled())?;
+            match frame.transpose() {
+                Err(error) => return Err(broken(&error.to_string())),
+                Ok(None) => return Ok(None),
+                Ok(Some(frame)) => match frame.into_data() {
+                    Ok(bytes) => return Ok(Some(bytes)),
+                    Err(_) => continue, // Trailers, which nobody sends.
+                },
+            }
+        }
+    }
+
+    async fn whole(mut self) -> Result<Vec<u8>, Failure> {
+        let mut whole = Vec::new();
+        while let Some(bytes) = self.next().await? {
+            whole.extend_from_slice(&bytes);
+        }
+        Ok(whole)
+    }
+}
+
+impl Connection {
+    /// Sends a request, and gives the answer as it comes; a refusal is a failure.
+    pub(crate) async fn stream(&self, call: Call) -> Result<Streaming, Failure> {
+        let call = call.header("statehouse-space", self.space.as_ref().map(|space| escaped_header(space)).transpose()?);
+        let mut request = Request::builder().method(call.method.clone()).uri(call.target());
+        for (name, value) in &call.headers {
+            request = request.header(*name, value);
+        }
+        let request = request.body(Full::new(Bytes::new())).map_err(|error| Failure::usage(error.to_string()))?;
+        let response: Response<Body> = match &self.to {
+            To::Remote(remote) => {
+                let mut request = request;
+                let host = remote.authority.parse();
+                let host = host.map_err(|_| Failure::usage(format!("{} is no host", remote.authority)))?;
+                request.headers_mut().insert(HOST, host);
+                let mut sender = remote.connect().await?;
+                let answered = tokio::time::timeout(STALLED_MAX, sender.send_request(request)).await;
+                let response = answered.map_err(|_| stalled())?;
+                response.map_err(|error| remote.unreachable(&exchange_cause(&error)))?.map(Body::new)
+            }
+            To::Directory { router, .. } => {
+                let answered = router.as_ref().clone().oneshot(request.map(Body::new)).await;
+                answered.unwrap_or_else(|never| match never {})
+            }
+        };
+        let (head, body) = response.into_parts();
+        let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        let streaming = Streaming { body, bytes: length };
+        if head.status.is_success() {
+            return Ok(streaming);
+        }
+        let problem = serde_json::from_slice(&streaming.whole().await?).unwrap_or_default();
+        Err(Failure::refused(head.status, problem))
+    }
+}
+
+fn stalled() -> Failure {
+    let message = format!("the server brought nothing for {} s", STALLED_MAX.as_secs());
+    Failure::new(Exit::Unavailable, message).next("see how it is doing: `statehouse status`")
+}
+
+fn broken(cause: &str) -> Failure {
+    let message = format!("the answer broke off before its end: {cause}");
+    Failure::new(Exit::Unavailable, message).next("nothing was kept; ask again")
+}

@@ -1,0 +1,172 @@
+//! `export` and `import`: what a store holds as lines of JSON, and a new directory made of them.
+//!
+//! Keeps: a file gets its name when it is whole and durable. An import is whole or leaves nothing. Never: replaces a file or a directory.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value as JsonValue, json};
+use statehouse::backup::file::WholeFile;
+use statehouse::export::Exported;
+use statehouse::{hex, import};
+
+use crate::backup::{cannot_write, failed, open};
+use crate::connection::{Call, Connection};
+use crate::exit::Failure;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::reach::Reach;
+use crate::table::{Column, plain};
+
+/// Write everything that a store holds as lines of JSON, with versions, histories and TTLs.
+///
+/// Examples:
+///   statehouse export monday.jsonl
+///   statehouse export --space shop | grep '"kind":"cell"'
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    reach: Reach,
+    /// The file, which must not exist; left out or -, the lines go to stdout.
+    file: Option<PathBuf>,
+}
+
+/// Make a new directory of an export. Exits 7 if the file is damaged or what was imported differs; then nothing is left behind.
+///
+/// Examples:
+///   statehouse import monday.jsonl --data ./restored
+///   statehouse import - --data ./restored < monday.jsonl
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Import {
+    /// The file; - is stdin.
+    file: PathBuf,
+    /// The directory, which must not exist.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+const SHOWN: &[Column] = &[
+    plain("FILE", "file").as_raw(),
+    plain("BYTES", "bytes"),
+    plain("COMMIT", "commit"),
+    plain("CELLS", "counts.cell"),
+    plain("RECORDS", "counts.record"),
+    plain("RUNS", "counts.run"),
+    plain("EVENTS", "counts.event"),
+    plain("SHA-256", "sha256"),
+];
+
+impl Export {
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        let file = self.file.filter(|file| file.as_os_str() != "-");
+        self.reach.run(async |connection| match &file {
+            Some(file) => to_file(connection, file, &output).await,
+            None => to_stdout(connection).await,
+        })
+    }
+}
+
+async fn to_file(connection: &Connection, file: &Path, output: &Output) -> Result<(), Failure> {
+    let mut out = WholeFile::begin(file).map_err(|error| cannot_write(file, &error))?;
+    let mut last = Vec::new();
+    let (header, bytes) =
+        lines(connection, &mut last, |bytes| out.write_all(bytes).map_err(|error| cannot_write(file, &error))).await?;
+    let footer: JsonValue = serde_json::from_slice(&last).unwrap_or_default();
+    if footer["kind"] != "footer" {
+        return Err(Failure::check(format!("{}: the export has no footer: it was cut short", file.display())));
+    }
+    out.finish().map_err(|error| cannot_write(file, &error))?;
+    let found = json!({
+        "file": file.display().to_string(),
+        "bytes": bytes,
+        "commit": header["commit"],
+        "counts": footer["counts"],
+        "sha256": footer["sha256"],
+    });
+    output.card(&found, SHOWN)
+}
+
+async fn to_stdout(connection: &Connection) -> Result<(), Failure> {
+    let mut last = Vec::new();
+    lines(connection, &mut last, |bytes| {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::nobody_reads(),
+            _ => Failure::other(format!("stdout cannot be written: {error}")),
+        })
+    })
+    .await?;
+    Ok(())
+}
+
+/// Takes the lines as they come. The buckets that have begun say how far it is. `last` gets the last line. Gives the first line, and
+/// how many bytes there were.
+async fn lines(
+    connection: &Connection,
+    last: &mut Vec<u8>,
+    mut write: impl FnMut(&[u8]) -> Result<(), Failure>,
+) -> Result<(JsonValue, u64), Failure> {
+    const BUCKET: &[u8] = br#"{"kind":"bucket","#;
+    let mut answer = connection.stream(Call::get("/v1/export")).await?;
+    let (mut progress, mut header) = (None, JsonValue::Null);
+    let (mut done, mut buckets) = (0_u64, 0);
+    while let Some(bytes) = answer.next().await? {
+        write(&bytes)?;
+        done += bytes.len() as u64;
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if last.ends_with(b"\n") {
+                last.clear();
+            }
+            last.extend_from_slice(piece);
+            if last.ends_with(b"\n") {
+                if progress.is_none() {
+                    header = serde_json::from_slice(last).unwrap_or_default();
+                    progress = Some(Progress::steps("export", header["buckets"].as_u64().unwrap_or(1)));
+                }
+                buckets += u64::from(last.starts_with(BUCKET));
+            }
+        }
+        if let Some(progress) = &progress {
+            progress.at(buckets);
+            progress.say(indicatif::HumanBytes(done).to_string());
+        }
+    }
+    if let Some(progress) = progress {
+        progress.done();
+    }
+    Ok((header, done))
+}
+
+impl Import {
+    pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
+        let (input, bytes): (Box<dyn Read>, _) = match self.file.as_os_str() == "-" {
+            true => (Box::new(std::io::stdin()), None),
+            false => open(&self.file).map(|(input, bytes)| (Box::new(input) as Box<dyn Read>, Some(bytes)))?,
+        };
+        let mut input: Box<dyn BufRead> = Box::new(BufReader::with_capacity(1 << 20, input));
+        let progress = Progress::bytes("import", bytes);
+        let imported = import::read(&self.data, &mut input, &mut |at| progress.at(at.done));
+        let imported = imported.map_err(|error| failed(&self.file, error))?;
+        progress.done();
+        let mut found = shown(&self.file, &imported);
+        found["directory"] = self.data.display().to_string().into();
+        output.card(&found, SHOWN)?;
+        match output.seen() {
+            true => output.note(&format!("imported; serve it: statehouse serve --data {}", self.data.display())),
+            false => Ok(()),
+        }
+    }
+}
+
+fn shown(file: &Path, found: &Exported) -> JsonValue {
+    json!({
+        "file": file.display().to_string(),
+        "bytes": found.bytes,
+        "commit": found.commit,
+        "counts": found.counts,
+        "sha256": hex(&found.sha256),
+    })
+}

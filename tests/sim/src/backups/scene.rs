@@ -1,0 +1,141 @@
+//! The command in a folder: with and without a terminal, and what becomes of the files that it makes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use kernel::Keys;
+use statehouse::{backup, export, hex};
+use storage::TreeStore;
+
+use crate::model::instance::{Instance, Plan, write_image};
+
+/// How long a command may take in a terminal.
+const TERMINAL_MAX: Duration = Duration::from_secs(120);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// See the module.
+pub(super) struct Scene {
+    program: PathBuf,
+    folder: PathBuf,
+    /// How many terminals there were.
+    terminals: AtomicU32,
+}
+
+impl Scene {
+    pub(super) fn new(program: PathBuf, folder: &Path) -> Self {
+        Self { program, folder: folder.to_owned(), terminals: AtomicU32::new(0) }
+    }
+
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    pub(super) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Runs the command without a terminal.
+    fn command(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
+        command.output().expect("the command starts")
+    }
+
+    pub(super) fn succeeds(&self, arguments: &[&str]) {
+        let output = self.command(arguments);
+        assert!(output.status.success(), "statehouse {arguments:?}: {output:?}");
+    }
+
+    /// Whether the command does what it is asked, and says nothing on stderr, where there is no terminal.
+    pub(super) fn is_silent(&self, arguments: &[&str]) -> bool {
+        let output = self.command(arguments);
+        let silent = output.status.success() && output.stderr.is_empty();
+        if !silent {
+            println!("backups: statehouse {arguments:?}: {output:?}");
+        }
+        silent
+    }
+
+    /// Whether the command shows a bar with a percentage in a terminal, and ends well.
+    pub(super) fn shows_a_bar(&self, arguments: &str) -> bool {
+        let screen = self.in_a_terminal(arguments);
+        let seen = screen.contains("exit=0") && screen.contains("[=") && screen.contains("100%");
+        if !seen {
+            println!("backups: statehouse {arguments} in a terminal:\n{screen}");
+        }
+        seen
+    }
+
+    /// What stands on the screen of a real terminal when the command has ended there.
+    fn in_a_terminal(&self, arguments: &str) -> String {
+        // A server of its own each time: one that was told to end may still be there.
+        let number = self.terminals.fetch_add(1, Ordering::Relaxed);
+        let socket = self.path(format!("tmux-{number}"));
+        let tmux = |words: &[&str]| {
+            let output = Command::new("tmux").arg("-S").arg(&socket).args(words).output();
+            output.expect("tmux is installed (Debian: tmux)")
+        };
+        let shell =
+            format!("cd {}; {} {arguments}; echo exit=$?; sleep 600", self.folder.display(), self.program.display());
+        let started = tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "40", &shell]);
+        assert!(started.status.success(), "{started:?}");
+        let deadline = Instant::now() + TERMINAL_MAX;
+        let mut screen = String::new();
+        while !screen.contains("exit=") && Instant::now() < deadline {
+            std::thread::sleep(LOOK_EVERY);
+            screen = String::from_utf8_lossy(&tmux(&["capture-pane", "-p"]).stdout).into_owned();
+        }
+        // The server on this socket is ours alone.
+        tmux(&["kill-server"]);
+        screen
+    }
+
+    /// Verifies a backup, restores it elsewhere, and compares.
+    pub(super) fn restore(&self, name: &str) -> Result<(), String> {
+        let file = format!("{name}.shbackup");
+        let restored = format!("{name}-restored");
+        for arguments in [&["backup", "verify", &file, "--deep"][..], &["backup", "restore", &file, &restored]] {
+            let output = self.command(arguments);
+            if !output.status.success() {
+                return Err(format!("{arguments:?}: {output:?}"));
+            }
+        }
+        let bytes = std::fs::read(self.path(&file)).map_err(|error| error.to_string())?;
+        let expected = backup::verify(&mut bytes.as_slice(), &mut |_| {}).map_err(|error| error.to_string())?;
+        let image = backup::image_of_directory(&self.path(&restored)).map_err(|error| error.to_string())?;
+        match image == expected.image_sha256 {
+            true => Ok(()),
+            false => Err(format!("its image is {}, restored it is {}", hex(&expected.image_sha256), hex(&image))),
+        }
+    }
+
+    /// Imports an export, exports it again, and checks every row of records that follows from others.
+    pub(super) fn import(&self, name: &str) -> Result<(), String> {
+        let (file, imported) = (format!("{name}.jsonl"), format!("{name}-imported"));
+        let output = self.command(&["import", &file, "--data", &imported]);
+        if !output.status.success() {
+            return Err(format!("import: {output:?}"));
+        }
+        let lines = std::fs::read(self.path(&file)).map_err(|error| error.to_string())?;
+        let mut again = Vec::new();
+        let written = export::write_directory(&self.path(&imported), &mut again, &mut |_| {});
+        written.map_err(|error| error.to_string())?;
+        if again != lines {
+            return Err("exported again it has other bytes".to_owned());
+        }
+        self.check_rows(&self.path(&imported))
+    }
+
+    fn check_rows(&self, directory: &Path) -> Result<(), String> {
+        let keys = Keys::new(1, 0);
+        let image = {
+            let store = TreeStore::open(&directory.join("store"), &storage::Options::default());
+            let store = store.map_err(|error| error.to_string())?;
+            write_image(&*kv::Store::view(&store).map_err(|error| error.to_string())?, keys)?.0
+        };
+        let instance = Instance::restore(&Plan::memory(), keys, &image)?;
+        crate::records::check_rows(&instance, &*instance.view()?)
+    }
+}
