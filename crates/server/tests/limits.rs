@@ -380,6 +380,21 @@ fn memory_for_requests_has_a_limit() {
 }
 
 #[test]
+fn memory_that_others_hold_is_waited_for() {
+    let served = served(|limits| limits.request_memory_bytes_max = 31 << 10);
+    let body = format!("\"{}\"", "x".repeat(10_000));
+    let mut half = served.connect();
+    let head = "PUT /v1/cells/half HTTP/1.1\r\nhost: h\r\ncontent-length: 20000\r\n\r\n";
+    half.write_all(format!("{head}{}", "x".repeat(16_000)).as_bytes()).expect("sent");
+    std::thread::sleep(Duration::from_millis(300));
+    let refused = served.put(&body);
+    assert_eq!((refused.status, refused.code()), (429, "SH-2014"));
+    drop(half);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(served.put(&body).status / 100, 2, "what is given back can be used");
+}
+
+#[test]
 fn heads_and_bodies_have_times() {
     let served = served(|limits| {
         limits.head_time_max = Duration::from_millis(400);
