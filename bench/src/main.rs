@@ -11,6 +11,7 @@
 //! - `runs-delivery`: from an append to the tail that has its event, at 5,000 appends a second.
 //! - `runs-speed`: durable appends to 1,000 runs at 1 to 256 callers.
 //! - `http-speed`: get, claim and append over HTTP at 1 to 256 connections, beside a bare axum server.
+//! - `new-user`: README's commands from a clean folder, how soon `statehouse dev` is ready, and what it takes.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
@@ -23,6 +24,7 @@ mod callers;
 mod claim_wait;
 mod flat;
 mod http_speed;
+mod new_user;
 mod profile;
 mod record_work;
 mod records_due;
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         "runs-speed" => runs_speed::run(&arguments),
         "flat" => flat::run(&arguments),
         "http-speed" => http_speed::run(&arguments),
+        "new-user" => new_user::run(&arguments),
         "http-echo" => return http_speed::serve_echo(&arguments),
         "profile" => return profile::run(&arguments),
         "restart-child" => return restart::child(&arguments),

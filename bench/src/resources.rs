@@ -4,7 +4,16 @@ use std::path::Path;
 
 /// Resident bytes of this process.
 pub fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    resident_bytes_in("/proc/self/status")
+}
+
+/// Resident bytes of another process.
+pub fn resident_bytes_of(process: u32) -> u64 {
+    resident_bytes_in(&format!("/proc/{process}/status"))
+}
+
+fn resident_bytes_in(status: &str) -> u64 {
+    let status = std::fs::read_to_string(status).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kibibytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kibibytes.unwrap_or(0) * 1024

@@ -4,6 +4,7 @@
 //! `tidy: path:line: what is wrong; what to do`, sorted by path. Never: repairs anything.
 
 mod architecture;
+mod book;
 mod invariants;
 mod levels;
 mod links;
@@ -38,6 +39,7 @@ fn check(root: &Path) -> Result<Vec<Complaint>, String> {
     complaints.extend(modules::check(&tree)?);
     complaints.extend(names::check(&tree)?);
     complaints.extend(architecture::check(&tree)?);
+    complaints.extend(book::check(&tree)?);
     complaints.extend(invariants::check(&tree)?);
     complaints.extend(links::check(&tree)?);
     complaints.extend(words::check(&tree)?);
@@ -117,6 +119,7 @@ mod tests {
         tree.write("crates/kv/src/util.rs", "fn undocumented() {}\n");
         tree.write("README.md", "[gone](gone.md)\n");
         tree.write("ARCHITECTURE.md", "`crates/kv`, `docs/gone`\n\n| K1 | broken |\n");
+        tree.write("docs/lost.md", "");
         tree.write("notes.txt", concat!("see ../sha", "red\n"));
         let found: Vec<String> = check(tree.root()).unwrap().iter().map(ToString::to_string).collect();
         let expected = [
@@ -126,6 +129,7 @@ mod tests {
             "tidy: crates/kv/Cargo.toml:2: crate `statehouse-new` is not in the table of levels; ",
             "tidy: crates/kv/src/util.rs:1: `util` names no purpose; ",
             "tidy: crates/kv/src/util.rs:1: no module documentation at the top; ",
+            "tidy: docs/SUMMARY.md:1: the contents are missing; ",
             "tidy: notes.txt:1: contains ",
         ];
         assert_eq!(found.len(), expected.len(), "{found:#?}");

@@ -12,7 +12,8 @@ pub(crate) fn start(filter: &str, format: &str) -> Result<(), Failed> {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     let as_text = format == "text" || (format == "auto" && std::io::stderr().is_terminal());
     let started = match as_text {
-        true => builder.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        // Without colours: they would be one more dependency, and asking for them without it panics.
+        true => builder.with_ansi(false).try_init(),
         false => builder.json().flatten_event(true).try_init(),
     };
     started.map_err(|error| format!("logging could not be started: {error}").into())

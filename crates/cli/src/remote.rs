@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::SendRequest;
 use hyper::header::HOST;
-use hyper::{Method, Request};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
@@ -24,7 +24,7 @@ const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// A server, with one connection that is kept.
 pub(crate) struct Remote {
-    pub(crate) authority: String,
+    authority: String,
     timeout: Duration,
     kept: Mutex<Option<SendRequest<Full<Bytes>>>>,
 }
@@ -53,13 +53,12 @@ impl Remote {
     }
 
     /// Why nothing came back.
-    pub(crate) fn unreachable(&self, cause: &str) -> Failure {
+    fn unreachable(&self, cause: &str) -> Failure {
         let failure = Failure::new(Exit::Unavailable, format!("cannot reach {}: {cause}", self.url()));
         failure.next("see that a server runs there (`statehouse dev`), or name another with --url")
     }
 
-    /// A connection of its own.
-    pub(crate) async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
         let connected = tokio::time::timeout(CONNECT, TcpStream::connect(&self.authority)).await;
         let stream = match connected {
             Err(_) => {
@@ -76,9 +75,21 @@ impl Remote {
         Ok(sender)
     }
 
-    pub(crate) async fn send(&self, mut request: Request<Full<Bytes>>, wait: Duration) -> Result<Reply, Failure> {
+    /// Sends a request over a connection of its own, and gives the head of the answer; its body is still to come.
+    pub(crate) async fn begin(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Failure> {
+        self.address(&mut request)?;
+        let answered = self.connect().await?.send_request(request).await;
+        answered.map_err(|error| self.unreachable(&exchange_cause(&error)))
+    }
+
+    fn address(&self, request: &mut Request<Full<Bytes>>) -> Result<(), Failure> {
         let host = self.authority.parse().map_err(|_| Failure::usage(format!("{} is no host", self.authority)))?;
         request.headers_mut().insert(HOST, host);
+        Ok(())
+    }
+
+    pub(crate) async fn send(&self, mut request: Request<Full<Bytes>>, wait: Duration) -> Result<Reply, Failure> {
+        self.address(&mut request)?;
         let changes_something = request.method() != Method::GET;
         let mut kept = self.kept.lock().await;
         let mut still_open = kept.take();
@@ -124,8 +135,7 @@ fn connect_cause(error: &std::io::Error) -> String {
     }
 }
 
-/// Why no answer came over a connection.
-pub(crate) fn exchange_cause(error: &hyper::Error) -> String {
+fn exchange_cause(error: &hyper::Error) -> String {
     if error.is_parse() {
         return "connected, but what answers is not HTTP".to_owned();
     }

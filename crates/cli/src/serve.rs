@@ -130,25 +130,34 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
     runtime.block_on(async {
         let listener = server::listen(effective.listen()).await?;
         let address = listener.local_addr()?;
+        // Before it is said that it serves: whoever reads that may stop it at once.
+        let stop = stop();
         println!("statehouse {} serves {} on http://{address}", env!("CARGO_PKG_VERSION"), data.display());
         println!("ready in {} ms; stop with ctrl-c", began.elapsed().as_millis());
         println!("{split}");
         say(address);
-        server::serve_all(listener, Server::new(house).within(limits).with_budget(split.budget), stop()).await
+        server::serve_all(listener, Server::new(house).limited(limits).with_budget(split.budget), stop).await
     })?;
     // What is left are threads that wait for a store which is closed; nobody waits for them.
     runtime.shutdown_background();
     Ok(())
 }
 
-/// Waits for ctrl-c or a SIGTERM. The next one after that ends the process at once: what was answered is in the journal.
-async fn stop() {
+/// Waits for ctrl-c or a SIGTERM, from the call on. The next one after that ends the process at once: what was answered is
+/// in the journal.
+fn stop() -> impl Future<Output = ()> {
     let signals =
         signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
-    let Ok((mut interrupt, mut terminate)) = signals else {
-        // Without a handler the first signal ends the process.
-        return std::future::pending().await;
-    };
+    async {
+        let Ok((interrupt, terminate)) = signals else {
+            // Without a handler the first signal ends the process.
+            return std::future::pending().await;
+        };
+        stopped_by(interrupt, terminate).await;
+    }
+}
+
+async fn stopped_by(mut interrupt: Signal, mut terminate: Signal) {
     signalled(&mut interrupt, &mut terminate).await;
     tokio::spawn(async move {
         signalled(&mut interrupt, &mut terminate).await;

@@ -22,9 +22,36 @@ fn dev_serves_and_stops() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("\"version\":1"), "{answer}");
+    assert!(answer.ends_with("}\n"), "the next prompt begins a line: {answer:?}");
+    let second =
+        Command::new(env!("CARGO_BIN_EXE_statehouse")).args(["dev", "--listen", &address]).output().expect("started");
+    let said = String::from_utf8(second.stderr).expect("text");
+    assert!(said.contains(&format!("another program listens on {address}")), "{said}");
     let stopped = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
     assert!(stopped.success());
     assert!(child.wait().expect("ended").success(), "exit 0");
+}
+
+/// As a person starts it: on a terminal, which `script` makes, and stopped with ctrl-c.
+#[test]
+fn dev_serves_a_person_at_a_terminal() {
+    let command = format!("{} dev --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_statehouse"));
+    let mut child = Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script, of util-linux, is there");
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    while !said.contains("curl http://") {
+        let line = lines.next().unwrap_or_else(|| panic!("it ended: {said}")).expect("text");
+        said += &format!("{}\n", line.trim_end());
+    }
+    assert!(said.contains("INFO started") && !said.contains('{'), "people get no JSON: {said}");
+    child.stdin.take().expect("its input").write_all(b"\x03").expect("ctrl-c");
+    said.extend(lines.map_while(Result::ok));
+    assert!(child.wait().expect("ended").success(), "exit 0: {said}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! memory they may take, and how long they may last.
 //!
 //! Keeps: a request that is begun counts until its work is over, also when its client has gone: what it does in the store
-//! cannot be called back, and may hold a thread until then.
+//! cannot be called back. Only one that waits for something is given up with its client.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,10 +26,12 @@ use tower::Service;
 use crate::answer::Answer;
 use crate::guarded::InRequest;
 use crate::json::parse_duration;
-use crate::limits::{JSON_MEMORY_FACTOR, ServerLimits};
+use crate::json_memory::memory_of;
+use crate::limits::ServerLimits;
 use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
+use crate::streamed;
 use crate::{Server, router};
 
 /// These are answered whatever the load is, and while the server stops.
@@ -62,7 +64,7 @@ impl Admission {
             Ok(response) => self.finish(response, safe, in_request),
             Err(problem) => {
                 self.metrics.refused(problem.code());
-                problem.into_response().map(|body| Answer::new(body, in_request, None))
+                problem.into_response().map(|body| Answer::new(body, in_request, Vec::new()))
             }
         }
     }
@@ -70,7 +72,7 @@ impl Admission {
     async fn admit(&self, parts: Parts, body: Incoming) -> Result<Response<Body>, Problem> {
         self.check_head(&parts)?;
         if ALWAYS.contains(&parts.uri.path()) {
-            return Ok(self.begin(Request::from_parts(parts, Body::empty()), Vec::new()).await);
+            return Ok(self.begin(Request::from_parts(parts, Body::empty())).await);
         }
         if self.stopping.is_cancelled() {
             return Err(Problem::stopping());
@@ -84,17 +86,23 @@ impl Admission {
             }
         };
         let wait = self.wait_of(&parts);
-        let mut permits: Vec<Permit> = memory.into_iter().collect();
-        let enter =
-            |gate: &crate::load::Gate, limit| gate.enter().ok_or_else(|| Problem::too_many_requests(limit, gate.max()));
-        if wait.is_some() {
-            permits.push(enter(&self.load.waits, "waits_max")?);
-        }
-        permits.push(enter(&self.load.requests, "requests_max")?);
+        let (gate, limit) = match wait {
+            Some(_) => (&self.load.waits, "waits_max"),
+            None => (&self.load.requests, "requests_max"),
+        };
+        let entered = gate.enter().ok_or_else(|| Problem::too_many_requests(limit, gate.max()))?;
+        let permits = memory.into_iter().chain([entered]).collect();
+        let request = Request::from_parts(parts, Body::from(bytes));
         let time_max = self.limits.request_time_max + wait.unwrap_or_default();
-        let mut work = self.begin(Request::from_parts(parts, Body::from(bytes)), permits);
-        work.ends_with_client = wait.is_some();
-        timeout(time_max, work).await.map_err(|_| Problem::unanswered(time_max))
+        let answered = match wait {
+            // Who has gone waits for nothing any more: nothing must be claimed for it.
+            Some(_) => {
+                let _permits: Vec<Permit> = permits;
+                timeout(time_max, self.begin(request)).await
+            }
+            None => timeout(time_max, Work::new(self.begin(request), permits)).await,
+        };
+        answered.map_err(|_| Problem::unanswered(time_max))
     }
 
     fn check_head(&self, parts: &Parts) -> Result<(), Problem> {
@@ -127,7 +135,7 @@ impl Admission {
         let body_time_max = self.limits.body_time_max;
         let read = timeout(body_time_max, self.read_all(declared, body)).await;
         let bytes = read.map_err(|_| Problem::too_slow("body_time_max", body_time_max))??;
-        let memory = self.take_memory(bytes.len() * JSON_MEMORY_FACTOR)?;
+        let memory = self.take_memory(memory_of(&bytes))?;
         Ok((bytes, Some(memory)))
     }
 
@@ -175,44 +183,41 @@ impl Admission {
         waits.next().map(|wait| wait.min(self.limits.wait_time_max))
     }
 
-    fn begin(&self, request: Request<Body>, permits: Vec<Permit>) -> Work {
+    fn begin(&self, request: Request<Body>) -> Answered {
         let mut router = self.router.clone();
-        let answered = async move {
+        Box::pin(async move {
             let answered = router.call(request).await;
             answered.unwrap_or_else(|never| match never {})
-        };
-        Work { ends_with_client: false, answered: Some(Box::pin(answered)), permits, runtime: Handle::current() }
+        })
     }
 
     /// Counts what is still to be written of an answer.
     fn finish(&self, response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
-        let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|of| of.as_bytes().starts_with(STREAM_TYPE));
-        if is_stream {
-            return match self.load.streams.enter() {
-                Some(permit) => response.map(|body| {
-                    let stopping = self.stopping.clone().cancelled_owned();
-                    Answer::new(body, in_request, Some(permit)).until(stopping)
-                }),
-                None => {
-                    let problem = Problem::too_many_streams(self.load.streams.max());
-                    problem.into_response().map(|body| Answer::new(body, in_request, None))
-                }
-            };
-        }
-        let bytes = response.body().size_hint().lower();
-        if bytes < ANSWER_BYTES_FREE {
-            return response.map(|body| Answer::new(body, in_request, None));
-        }
-        match (self.take_memory(usize::try_from(bytes).unwrap_or(usize::MAX)), safe) {
-            (Ok(memory), _) => response.map(|body| Answer::new(body, in_request, Some(memory))),
+        let size = response.body().size_hint();
+        let permits = match size.exact() {
+            Some(bytes) if bytes < ANSWER_BYTES_FREE => Ok(Vec::new()),
+            Some(bytes) => self.take_memory(usize::try_from(bytes).unwrap_or(usize::MAX)).map(|memory| vec![memory]),
+            None => self.enter_stream(response.headers()),
+        };
+        match (permits, safe) {
+            (Ok(permits), _) => response.map(|body| Answer::new(body, in_request, permits)),
             // What was done cannot be refused any more.
-            (Err(_), false) => response.map(|body| Answer::new(body, in_request, None)),
-            (Err(problem), true) => problem.into_response().map(|body| Answer::new(body, in_request, None)),
+            (Err(_), false) => response.map(|body| Answer::new(body, in_request, Vec::new())),
+            (Err(problem), true) => problem.into_response().map(|body| Answer::new(body, in_request, Vec::new())),
+        }
+    }
+
+    /// Counts an answer that has no size: events as they come, or a large file.
+    fn enter_stream(&self, headers: &HeaderMap) -> Result<Vec<Permit>, Problem> {
+        let streams = &self.load.streams;
+        let entered = streams.enter().ok_or_else(|| Problem::too_many_streams(streams.max()))?;
+        let is_events = headers.get(CONTENT_TYPE).is_some_and(|of| of.as_bytes().starts_with(b"text/event-stream"));
+        match is_events {
+            true => Ok(vec![entered]),
+            false => Ok(vec![entered, self.take_memory(streamed::AHEAD_BYTES)?]),
         }
     }
 }
-
-const STREAM_TYPE: &[u8] = b"text/event-stream";
 
 fn url_bytes(uri: &Uri) -> usize {
     uri.path_and_query().map_or(0, |path| path.as_str().len())
@@ -224,13 +229,20 @@ fn close_after(problem: Problem) -> Response<Body> {
     response
 }
 
-/// A request that is worked on. If nobody waits for it any more, its work goes on by itself, and counts as long. One that
-/// waits for something ends with its client: what it would claim then, nobody would get.
+/// An answer to come.
+type Answered = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+
+/// A request that is worked on. If nobody waits for it any more, its work goes on by itself, and counts as long.
 struct Work {
-    ends_with_client: bool,
-    answered: Option<Pin<Box<dyn Future<Output = Response<Body>> + Send>>>,
+    answered: Option<Answered>,
     permits: Vec<Permit>,
     runtime: Handle,
+}
+
+impl Work {
+    fn new(answered: Answered, permits: Vec<Permit>) -> Self {
+        Self { answered: Some(answered), permits, runtime: Handle::current() }
+    }
 }
 
 impl Future for Work {
@@ -249,7 +261,7 @@ impl Future for Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        if let Some(answered) = self.answered.take().filter(|_| !self.ends_with_client) {
+        if let Some(answered) = self.answered.take() {
             let permits = std::mem::take(&mut self.permits);
             self.runtime.spawn(async move {
                 answered.await;

@@ -1,14 +1,12 @@
 //! The body of an answer, which holds what its request counts for until it is written.
 //!
-//! Keeps: a large body is given out in pieces, so that what is not written yet is counted here and not in a buffer. A
-//! stream of events ends with a word when the server stops.
+//! Keeps: a large body is given out in pieces, so that what is not written yet is counted here and not in a buffer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::guarded::InRequest;
 use crate::load::Permit;
@@ -16,29 +14,18 @@ use crate::load::Permit;
 /// How much of a body is given out at a time.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// What a stream says last when the server stops.
-const STREAM_END: &[u8] = b"event: end\ndata: {\"reason\":\"stopping\"}\n\n";
-
 /// See the module.
 pub(crate) struct Answer {
     body: Body,
     /// What came from the body and is not given out.
     rest: Bytes,
-    stopping: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
-    ended: bool,
-    _held: (InRequest, Option<Permit>),
+    _held: (InRequest, Vec<Permit>),
 }
 
 impl Answer {
-    /// A body that holds a permit.
-    pub(crate) fn new(body: Body, in_request: InRequest, permit: Option<Permit>) -> Self {
-        Self { body, rest: Bytes::new(), stopping: None, ended: false, _held: (in_request, permit) }
-    }
-
-    /// A stream, which ends when the server stops.
-    pub(crate) fn until(mut self, stopping: WaitForCancellationFutureOwned) -> Self {
-        self.stopping = Some(Box::pin(stopping));
-        self
+    /// A body that holds permits.
+    pub(crate) fn new(body: Body, in_request: InRequest, permits: Vec<Permit>) -> Self {
+        Self { body, rest: Bytes::new(), _held: (in_request, permits) }
     }
 }
 
@@ -50,16 +37,7 @@ impl HttpBody for Answer {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.ended {
-            return Poll::Ready(None);
-        }
         if self.rest.is_empty() {
-            if let Some(stopping) = &mut self.stopping
-                && stopping.as_mut().poll(context).is_ready()
-            {
-                self.ended = true;
-                return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(STREAM_END)))));
-            }
             match ready!(Pin::new(&mut self.body).poll_frame(context)) {
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(bytes) => self.rest = bytes,
@@ -74,7 +52,7 @@ impl HttpBody for Answer {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.ended || (self.rest.is_empty() && self.body.is_end_stream())
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -219,16 +219,4 @@ async fn problem_bytes(problem: Problem) -> Vec<u8> {
     bytes.extend_from_slice(format!("content-length: {}\r\nconnection: close\r\n\r\n", body.len()).as_bytes());
     bytes.extend_from_slice(&body);
     bytes
-}
-
-/// Waits until only requests that wait for something are under way, at most until `deadline`. Says how many connections are left.
-pub(crate) async fn drained(tracker: &TaskTracker, load: &Load, deadline: Instant) -> usize {
-    const LOOK_EVERY: Duration = Duration::from_millis(5);
-    loop {
-        let left = tracker.len();
-        if left <= load.waits.used() || Instant::now() >= deadline {
-            return left;
-        }
-        sleep(LOOK_EVERY).await;
-    }
 }

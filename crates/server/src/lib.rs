@@ -8,10 +8,11 @@
 //! - [`transactions`]: operations of any contract in one commit. [`catalogue`]: spaces, branches, types, limits.
 //! - [`stream`]: what follows, as server-sent events.
 //! - [`machines`]: commands to machines that users bring.
-//! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
-//!   [`limits`]: every bound by name; [`memory`]: what the process may take. [`load`]: what is used of them. [`serving`]: from the start to the stop.
 //! - [`health`]: whether it lives and is ready. `status`: how it is doing, in one screen. [`metrics`]: the same as numbers.
 //! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers that are written while they are sent.
+//! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
+//!   [`serving`]: from the start to the stop. [`limits`]: every bound by name. [`load`]: what is used of them. [`memory`] and
+//!   [`descriptors`]: what the process may take.
 //!
 //! Keeps: nothing of its own; whatever is answered is what the contracts answer. Writes are awaited and reads of one thing
 //! done at once; calls that read much run on threads that may wait.
@@ -28,9 +29,12 @@ mod connections;
 pub mod descriptors;
 pub mod errors;
 pub mod export;
+#[doc(hidden)]
+pub mod fuzzing;
 mod guarded;
 pub mod health;
 mod json;
+mod json_memory;
 pub mod limits;
 pub mod load;
 pub mod machines;
@@ -109,8 +113,8 @@ impl Server {
         &self.backups
     }
 
-    /// Serves within other limits.
-    pub fn within(mut self, limits: ServerLimits) -> Self {
+    /// The same with other limits.
+    pub fn limited(mut self, limits: ServerLimits) -> Self {
         self.load = Arc::new(Load::new(&limits));
         self.limits = Arc::new(limits);
         self

@@ -8,9 +8,6 @@ use std::time::Duration;
 /// raised: a deeper body could use up a thread's stack.
 pub const JSON_DEPTH_MAX: usize = 127;
 
-/// What a parsed body may take in memory for each byte of it: the two bytes of `0,` become a value of 32.
-pub const JSON_MEMORY_FACTOR: usize = 16;
-
 /// Connections beyond `connections_max` that are told so at a time; any more are closed without a word.
 pub(crate) const REFUSALS_MAX: usize = 64;
 
@@ -27,9 +24,9 @@ pub struct ServerLimits {
     pub connections_max: usize,
     /// Requests that are worked on at a time.
     pub requests_max: usize,
-    /// How many of these may wait for something: claims, and whatever is asked to wait or to follow.
+    /// Requests that wait at a time, or may: claims, and whatever is asked to wait or to follow. They are not among the others.
     pub waits_max: usize,
-    /// Streams of events at a time.
+    /// Answers without a size at a time: streams of events, and large files.
     pub streams_max: usize,
     /// Bytes of a request before its body: its line and its headers.
     pub head_bytes_max: usize,
@@ -39,7 +36,7 @@ pub struct ServerLimits {
     pub url_bytes_max: usize,
     /// Bytes of a request's body.
     pub body_bytes_max: usize,
-    /// Bytes of memory for all requests that are worked on; a body counts [`JSON_MEMORY_FACTOR`] times.
+    /// Bytes of memory for all requests that are worked on; a body counts what it takes when it is parsed.
     pub request_memory_bytes_max: usize,
     /// Bytes that the system holds for a reader that is behind, for each connection.
     pub send_buffer_bytes_max: usize,
@@ -64,7 +61,7 @@ impl Default for ServerLimits {
         Self {
             connections_max: 4096,
             requests_max: 1024,
-            waits_max: 512,
+            waits_max: 4096,
             streams_max: 1024,
             head_bytes_max: 16 << 10,
             headers_max: 64,

@@ -67,7 +67,7 @@ pub struct Load {
     pub requests: Gate,
     /// Requests that may wait for something.
     pub waits: Gate,
-    /// Streams of events.
+    /// Answers without a size.
     pub streams: Gate,
     memory: Gate,
 }

@@ -117,7 +117,7 @@ impl IntoResponse for Problem {
         body.insert("status".into(), self.status.as_u16().into());
         body.insert("title".into(), title(self.code).unwrap_or_default().into());
         body.insert("detail".into(), self.detail.into());
-        let body = JsonValue::Object(body).to_string();
+        let body = JsonValue::Object(body).to_string() + "\n";
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         response.extensions_mut().insert(ProblemCode(self.code));
         if self.status == StatusCode::TOO_MANY_REQUESTS || self.status == StatusCode::SERVICE_UNAVAILABLE {
@@ -151,8 +151,9 @@ pub(crate) fn body(status: StatusCode, body: JsonValue) -> Response {
     text_body(status, body.to_string())
 }
 
-/// A body that is JSON already.
-pub(crate) fn text_body(status: StatusCode, json: String) -> Response {
+/// A body that is JSON already. It ends its line, so that a terminal's next prompt is not behind it.
+pub(crate) fn text_body(status: StatusCode, mut json: String) -> Response {
+    json.push('\n');
     (status, [(header::CONTENT_TYPE, "application/json")], json).into_response()
 }
 
@@ -276,13 +277,16 @@ impl Problem {
         problem
     }
 
-    /// The memory for requests is used up.
+    /// The memory for requests is used up, or one alone takes more than all of it.
     pub(crate) fn memory_used_up(max: usize, got: usize) -> Self {
+        let (status, code, advice) = match got > max {
+            true => (StatusCode::PAYLOAD_TOO_LARGE, "SH-1047", "send it in parts, with fewer values in each"),
+            false => (StatusCode::TOO_MANY_REQUESTS, "SH-2014", "try again"),
+        };
         let detail = format!(
-            "this needs {got} bytes, and of request_memory_bytes_max = {max} for all requests less is free; try again"
+            "this takes up to {got} bytes of memory, and of request_memory_bytes_max = {max} less is free; {advice}"
         );
-        let status = StatusCode::TOO_MANY_REQUESTS;
-        Self::beyond(status, "SH-2014", "request_memory_bytes_max", max as u64, detail).got(got as u64)
+        Self::beyond(status, code, "request_memory_bytes_max", max as u64, detail).got(got as u64)
     }
 
     /// The server is told to stop.

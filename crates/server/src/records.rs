@@ -126,11 +126,15 @@ async fn put(
     Ok(inside.answer(with_etag(body(status, answer), version)))
 }
 
-/// The one field that is to be swapped, if that is all there is to do: what it must hold, and what it gets. By a swap of
-/// its state a record can also be claimed.
-fn swap_of<'body>(
-    object: &'body Map<String, JsonValue>,
-) -> Result<Option<(&'body str, Option<Value>, Value)>, Problem> {
+/// A field that gets a new value if it holds what is expected.
+struct Swap<'body> {
+    field: &'body str,
+    expected: Option<Value>,
+    new: Value,
+}
+
+/// The one field that is to be swapped, if that is all there is to do. By a swap of its state a record can also be claimed.
+fn swap_of<'body>(object: &'body Map<String, JsonValue>) -> Result<Option<Swap<'body>>, Problem> {
     let alone = object.keys().all(|name| ["set", "expect"].contains(&name.as_str()));
     let (set, expect) = (object_in(object, "set")?, object_in(object, "expect")?);
     let one = |fields: Option<&'body Map<String, JsonValue>>| {
@@ -139,7 +143,7 @@ fn swap_of<'body>(
     Ok(match (one(set), one(expect)) {
         (Some((field, new)), Some((expected_of, expected))) if alone && field == expected_of => {
             let expected = if expected.is_null() { None } else { Some(from_json(expected)?) };
-            Some((field, expected, from_json(new)?))
+            Some(Swap { field, expected, new: from_json(new)? })
         }
         _ => None,
     })
@@ -158,7 +162,7 @@ async fn patch(
     let inside = place.inside(&server.house);
     let version_expected = if_match(&headers)?;
     if version_expected.is_none()
-        && let Some((field, expected, new)) = swap_of(&object)?
+        && let Some(Swap { field, expected, new }) = swap_of(&object)?
     {
         return match inside.records().compare_and_swap_later(&name, field, expected, Some(new)).await? {
             FieldSwapped::Written(Written { version, commit }) => {

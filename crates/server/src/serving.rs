@@ -11,15 +11,12 @@ use std::time::Duration;
 
 use statehouse::Statehouse;
 use tokio::net::TcpListener;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use crate::Server;
 use crate::admission::Admission;
-use crate::connections::{Connections, drained};
+use crate::connections::Connections;
 use crate::load::Load;
-
-/// How long requests that wait for something have to be answered when the directory was closed under them.
-const WAITS_END_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether the disk is low, and whether anything was refused for want of room.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -33,6 +30,9 @@ pub enum ServeError {
     /// There is no authentication yet, so only this machine may connect.
     #[error("{0} is not a loopback address; without tokens and TLS only 127.0.0.1 and [::1] are served")]
     NotLoopback(SocketAddr),
+    /// Somebody else listens there.
+    #[error("another program listens on {0}; stop it, or choose another address by --listen")]
+    InUse(SocketAddr),
     /// The system refused.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -43,7 +43,10 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     if !address.ip().is_loopback() {
         return Err(ServeError::NotLoopback(address));
     }
-    Ok(TcpListener::bind(address).await?)
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => ServeError::InUse(address),
+        _ => error.into(),
+    })
 }
 
 /// Serves until `stop`, then takes no more requests, answers those that are under way, and closes the directory.
@@ -81,10 +84,8 @@ pub async fn serve_all(
     tracker.close();
     let deadline = Instant::now() + limits.drain_time_max;
     let ended = async {
-        drained(&tracker, &load, deadline).await;
-        // This also ends the waits of requests that wait for something.
+        let unanswered = timeout_at(deadline, tracker.wait()).await.is_err();
         let closed = tokio::task::spawn_blocking(move || house.close()).await;
-        let unanswered = timeout(WAITS_END_TIME_MAX, tracker.wait()).await.is_err();
         (closed, unanswered)
     };
     // Who asks meanwhile is told that the server stops.

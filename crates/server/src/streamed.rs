@@ -20,6 +20,9 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// Chunks that wait for the client.
 const CHUNKS_AHEAD: usize = 4;
 
+/// Bytes of memory that an answer holds which its client does not take.
+pub(crate) const AHEAD_BYTES: usize = CHUNK_BYTES * (CHUNKS_AHEAD + 2);
+
 type Chunk = Result<Bytes, io::Error>;
 
 /// Runs `write` on a thread that may wait, with what it writes as the body of an answer.

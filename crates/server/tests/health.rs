@@ -41,7 +41,7 @@ fn probes_say_yes_and_why() {
     let served = served(&Options::default());
     for (probe, what) in [("/livez", "alive"), ("/readyz", "ready"), ("/startupz", "started")] {
         let answer = served.get(probe);
-        assert_eq!((answer.status, answer.body.as_str()), (200, format!("{{\"{what}\":true}}").as_str()));
+        assert_eq!((answer.status, answer.body.as_str()), (200, format!("{{\"{what}\":true}}\n").as_str()));
         let verbose = served.get(&format!("{probe}?verbose"));
         assert!(verbose.head.contains("content-type: text/plain"), "{}", verbose.head);
         assert!(verbose.body.ends_with(&format!("{what}: yes\n")), "{}", verbose.body);

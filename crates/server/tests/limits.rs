@@ -45,7 +45,7 @@ fn served(change: impl FnOnce(&mut ServerLimits)) -> Served {
             let stop = async {
                 let _ = stopped.await;
             };
-            statehouse_server::serve_all(listener, Server::new(house).within(limits), stop).await.expect("served");
+            statehouse_server::serve_all(listener, Server::new(house).limited(limits), stop).await.expect("served");
         });
     });
     let address = told.recv().expect("an address");
@@ -280,12 +280,6 @@ fn connections_have_a_limit() {
 }
 
 /// Claims that wait, so that requests are under way; each is on a connection of its own.
-/// A pause between two looks; never what is looked for.
-fn sleep_a_little() -> bool {
-    std::thread::sleep(Duration::from_millis(10));
-    false
-}
-
 fn waiting(served: &Served, count: usize) -> Vec<TcpStream> {
     let body = r#"{"prefix":"nothing.","wait":"30s"}"#;
     let claim = format!("POST /v1/claims HTTP/1.1\r\nhost: h\r\ncontent-length: {}\r\n\r\n{body}", body.len());
@@ -297,40 +291,92 @@ fn waiting(served: &Served, count: usize) -> Vec<TcpStream> {
     streams
 }
 
-#[test]
-fn requests_have_a_limit() {
-    let served = served(|limits| limits.requests_max = 2);
-    let mut held = waiting(&served, 1);
-    assert_eq!(served.put("1").status / 100, 2, "the second is begun");
-    held.extend(waiting(&served, 1));
-    let refused = served.put("2");
-    assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2011", ("requests_max", 2, None)));
-    assert!(refused.head.contains("retry-after"), "{}", refused.head);
-    assert_eq!(served.get("/livez").status, 200, "whether it lives is said whatever the load is");
-    drop(held);
-    let made_room = || (0..500).any(|_| served.put("3").status / 100 == 2 || sleep_a_little());
-    assert!(made_room(), "what waits ends with its client");
+/// Writes from many clients at a time; those that were refused.
+fn writing(served: &Served, clients: usize, writes: usize) -> Vec<Answer> {
+    let write = |client: usize| {
+        let mut stream = served.connect();
+        let request = format!("PUT /v1/cells/c{client} HTTP/1.1\r\nhost: h\r\ncontent-length: 1\r\n\r\n1");
+        let one = |_| {
+            stream.write_all(request.as_bytes()).expect("sent");
+            read_one(&mut stream)
+        };
+        (0..writes).map(one).filter(|answer| answer.status / 100 != 2).collect::<Vec<_>>()
+    };
+    let write = &write;
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..clients).map(|client| scope.spawn(move || write(client))).collect();
+        clients.into_iter().flat_map(|client| client.join().expect("a client")).collect()
+    })
 }
 
 #[test]
-fn waits_have_a_limit_below_that_of_requests() {
+fn requests_have_a_limit() {
+    let served = served(|limits| limits.requests_max = 2);
+    assert!(writing(&served, 2, 50).is_empty(), "as many as the limit says are worked on");
+    let refused = writing(&served, 8, 50);
+    assert!(!refused.is_empty(), "more are not");
+    for refused in refused {
+        assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2011", ("requests_max", 2, None)));
+        assert!(refused.head.contains("retry-after"), "{}", refused.head);
+    }
+    assert!(writing(&served, 2, 50).is_empty(), "and it ends with the load");
+}
+
+#[test]
+fn whether_it_lives_is_said_whatever_the_load_is() {
+    let served = served(|limits| (limits.requests_max, limits.waits_max) = (1, 1));
+    let _held = waiting(&served, 1);
+    assert_eq!((served.get("/livez").status, served.get("/readyz").status), (200, 200));
+}
+
+#[test]
+fn waits_have_a_limit_of_their_own() {
     let served = served(|limits| limits.waits_max = 2);
-    let _held = waiting(&served, 2);
-    let refused = served.send(
-        "POST /v1/claims HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 15\r\n\r\n{\"prefix\":\"n.\"}",
-    );
+    let held = waiting(&served, 2);
+    let claim =
+        "POST /v1/claims HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 15\r\n\r\n{\"prefix\":\"n.\"}";
+    let refused = served.send(claim);
     assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2011", ("waits_max", 2, None)));
+    assert_eq!(served.get("/v1/changes?follow=1s").code(), "SH-2011", "whatever waits counts");
     assert_eq!(served.put("1").status / 100, 2, "what does not wait is not held up");
+    drop(held);
+    assert_eq!(served.send_soon(claim).status, 200, "who goes away makes room");
+}
+
+#[test]
+fn streams_have_a_limit() {
+    let served = served(|limits| limits.streams_max = 2);
+    let follow = "GET /v1/changes?follow=true HTTP/1.1\r\nhost: h\r\naccept: text/event-stream\r\n\r\n";
+    let mut held: Vec<TcpStream> = (0..2).map(|_| served.connect()).collect();
+    for stream in &mut held {
+        stream.write_all(follow.as_bytes()).expect("sent");
+        let mut head = [0; 15];
+        stream.read_exact(&mut head).expect("a head");
+        assert_eq!(&head, b"HTTP/1.1 200 OK", "as many as the limit says are served");
+    }
+    let refused = served.send(follow.replace("host: h", "connection: close"));
+    assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2012", ("streams_max", 2, None)));
+    assert_eq!(served.put("1").status / 100, 2, "requests are not held up");
+    held.pop();
+    std::thread::sleep(Duration::from_millis(300));
+    let mut stream = served.connect();
+    stream.write_all(follow.as_bytes()).expect("sent");
+    let mut head = [0; 15];
+    stream.read_exact(&mut head).expect("a head");
+    assert_eq!(&head, b"HTTP/1.1 200 OK", "one that has ended makes room");
 }
 
 #[test]
 fn memory_for_requests_has_a_limit() {
-    let served = served(|limits| limits.request_memory_bytes_max = 160 << 10);
+    // Three times its bytes, and one value.
+    let served = served(|limits| limits.request_memory_bytes_max = 31 << 10);
     let of = |length: usize| format!("\"{}\"", "x".repeat(length - 2));
-    assert_eq!(served.put(&of(10 << 10)).status / 100, 2, "sixteen times as much as the body");
-    let refused = served.put(&of((10 << 10) + 1));
-    let beyond = ("request_memory_bytes_max", 160 << 10, Some(((10 << 10) + 1) * 16));
-    assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2014", beyond));
+    assert_eq!(served.put(&of(10_560)).status / 100, 2);
+    let refused = served.put(&of(10_561));
+    let beyond = ("request_memory_bytes_max", 31 << 10, Some(10_561 * 3 + 64));
+    assert_eq!((refused.status, refused.code(), refused.beyond()), (413, "SH-1047", beyond));
+    let dense = served.put(&format!("[{}0]", "{\"\":0},".repeat(100)));
+    assert_eq!((dense.status, dense.code()), (413, "SH-1047"), "what grows when it is parsed counts as it will be");
 }
 
 #[test]
@@ -409,24 +455,27 @@ fn who_takes_nothing_is_cut() {
     let served = served(|limits| {
         limits.connections_max = 1;
         limits.send_buffer_bytes_max = 16 << 10;
-        limits.write_stall_time_max = Duration::from_secs(2);
+        limits.write_stall_time_max = Duration::from_millis(500);
     });
     let value = json!("x".repeat(1_000_000)).to_string();
     for name in 0..8 {
         let written = served.send_soon(&put(&format!("/v1/cells/c{name}"), &value));
         assert_eq!(written.status / 100, 2);
     }
+    // The server has to note that the last connection has ended: there is room for one.
+    std::thread::sleep(Duration::from_millis(500));
     let mut slow = served.connect();
     slow.write_all(b"GET /v1/cells?prefix=c&limit=100 HTTP/1.1\r\nhost: h\r\n\r\n").expect("sent");
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(served.get("/livez").code(), "SH-2010", "it is served until then");
-    let freed = (0..1_000).any(|_| served.get("/livez").status == 200 || sleep_a_little());
-    assert!(freed, "and holds nothing then");
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(served.get_soon("/livez").status, 200, "and holds nothing then");
     let mut taken = Vec::new();
     let end = slow.read_to_end(&mut taken);
     assert!(end.is_err() || taken.len() < 8_000_000, "it did not get all of it");
 
     // One that takes a little at a time gets all of it.
+    std::thread::sleep(Duration::from_millis(500));
     let mut steady = served.connect();
     steady
         .write_all(b"GET /v1/cells?prefix=c&limit=100 HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n")
@@ -468,7 +517,7 @@ fn a_stop_answers_what_is_under_way_and_refuses_the_rest_by_name() {
     slow.write_all(b"\"").expect("sent");
     assert_eq!(read_one(&mut slow).status / 100, 2, "what is under way is answered");
     let told = read_one(&mut held[0]);
-    assert_eq!(told.status, 200, "a wait ends, with nothing");
+    assert_eq!((told.status, &told.body["claimed"]), (200, &json!([])), "whoever waits is told to ask again");
     served.thread.take().expect("a thread").join().expect("the server ended well");
     assert!(TcpStream::connect(served.address).is_err(), "nobody listens");
 }

@@ -5,6 +5,8 @@
 
 mod backups;
 mod flips;
+mod fuzz;
+mod hostile;
 mod http;
 mod kill;
 mod model;
@@ -16,6 +18,7 @@ mod running;
 mod runs;
 mod serial;
 mod sessions;
+mod shell_blocks;
 mod sizes;
 mod stretches;
 mod tally;
@@ -33,14 +36,16 @@ fn main() -> ExitCode {
         }
     };
     let report = match test.as_str() {
-        "backups" => backups::run(&arguments),
         "commands" => http::run_commands(&arguments),
+        "backups" => backups::run(&arguments),
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => http::run_kills(&arguments),
         "http-schemathesis" => http::run_schemathesis(&arguments),
         "http-surface" => http::run_surface(&arguments),
+        "fuzz" => fuzz::run(&arguments),
+        "hostile" => hostile::run(&arguments),
         "http-suites" => http::run_suites(&arguments),
         "kill" => kill::run(&arguments),
         "kill-child" => return kill::child(&arguments),
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
         "serial" => serial::run(&arguments),
         "serve-machine" => return http::serve_machine(&arguments),
         "sessions-model" => sessions::run_model(&arguments),
+        "shell-blocks" => shell_blocks::run(&arguments),
         other => {
             eprintln!("sim: no test is called {other:?}");
             return ExitCode::from(2);

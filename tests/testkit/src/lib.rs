@@ -5,6 +5,7 @@
 //! - [`commands`]: every command of `statehouse`, with exit codes and golden tables.
 //! - [`http`]: a client of the HTTP API, with the contracts' traits on top.
 //! - [`kv`]: the duties of `kv::Store` and `kv::View`.
+//! - [`pages`]: the documentation, run as a reader would.
 //! - [`random`]: the seeded random numbers that all randomised tests draw from.
 //! - [`run_store`]: the contract of runs.
 //! - [`server_process`]: a server in a process of its own.
@@ -18,6 +19,7 @@ pub mod cells;
 pub mod commands;
 pub mod http;
 pub mod kv;
+pub mod pages;
 pub mod random;
 pub mod report;
 pub mod run_store;

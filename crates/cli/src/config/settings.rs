@@ -79,10 +79,15 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting(
         "limits.waits_max",
         Kind::Count,
-        "512",
-        "How many of these may wait: claims, and whatever is asked to wait or to follow.",
+        "4096",
+        "Requests that wait at a time, or may: claims, and whatever is asked to wait or to follow.",
     ),
-    setting("limits.streams_max", Kind::Count, "1024", "Streams of events at a time."),
+    setting(
+        "limits.streams_max",
+        Kind::Count,
+        "1024",
+        "Answers without a size at a time: streams of events, and large files.",
+    ),
     setting("limits.head_bytes_max", Kind::Bytes, "16KiB", "Bytes of a request before its body."),
     setting("limits.headers_max", Kind::Count, "64", "Headers of a request."),
     setting("limits.url_bytes_max", Kind::Bytes, "8KiB", "Bytes of a request's path and query."),

@@ -7,20 +7,21 @@ use std::time::Duration;
 use axum::body::Body;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper::header::HOST;
+use hyper::header::CONTENT_LENGTH;
 use hyper::{Request, Response};
 use tower::ServiceExt;
 
 use super::{Call, Connection, To, escaped_header};
 use crate::exit::{Exit, Failure};
-use crate::remote::exchange_cause;
 
-/// How long a server may bring nothing. It reads everything once before the first byte of a backup.
-const STALLED_MAX: Duration = Duration::from_secs(1_800);
+/// How long a server may bring nothing. It reads everything once before the first byte.
+const STALLED_MAX: Duration = Duration::from_secs(300);
 
 /// An answer whose head has come.
 pub(crate) struct Streaming {
     body: Body,
+    /// How many bytes it will have, if that is known.
+    pub(crate) bytes: Option<u64>,
 }
 
 impl Streaming {
@@ -60,14 +61,8 @@ impl Connection {
         let request = request.body(Full::new(Bytes::new())).map_err(|error| Failure::usage(error.to_string()))?;
         let response: Response<Body> = match &self.to {
             To::Remote(remote) => {
-                let mut request = request;
-                let host = remote.authority.parse();
-                let host = host.map_err(|_| Failure::usage(format!("{} is no host", remote.authority)))?;
-                request.headers_mut().insert(HOST, host);
-                let mut sender = remote.connect().await?;
-                let answered = tokio::time::timeout(STALLED_MAX, sender.send_request(request)).await;
-                let response = answered.map_err(|_| stalled())?;
-                response.map_err(|error| remote.unreachable(&exchange_cause(&error)))?.map(Body::new)
+                let answered = tokio::time::timeout(STALLED_MAX, remote.begin(request)).await;
+                answered.map_err(|_| stalled())??.map(Body::new)
             }
             To::Directory { router, .. } => {
                 let answered = router.as_ref().clone().oneshot(request.map(Body::new)).await;
@@ -75,7 +70,8 @@ impl Connection {
             }
         };
         let (head, body) = response.into_parts();
-        let streaming = Streaming { body };
+        let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        let streaming = Streaming { body, bytes: length };
         if head.status.is_success() {
             return Ok(streaming);
         }

@@ -1,0 +1,78 @@
+//! Hostile clients against a real server process in 512 MiB: each is refused by name, the server is never killed, and a
+//! well-behaved client hardly notices.
+//!
+//! - [`limit`]: how the process is kept to its memory, by what the machine offers.
+//! - [`attacks`]: what is sent, and what has to be said to it.
+//! - [`honest`]: the client that behaves, and how long its requests take.
+//!
+//! Touches: a process of its own, and a control group below the one that this program is in. Never: counts a silent end as a
+//! refusal, where a name was promised.
+
+mod attacks;
+mod honest;
+mod limit;
+
+use std::time::Duration;
+
+use testkit::arguments::Arguments;
+use testkit::report::Report;
+use testkit::server_process::binary;
+
+use self::attacks::Tally;
+use self::honest::Honest;
+use self::limit::Limited;
+
+/// What the process may take.
+const MEMORY_BYTES: u64 = 512 << 20;
+
+/// `sim hostile [--each 200] [--readers 1000] [--idle 2000] [--seconds 10]`: how many of each kind, how many slow readers of
+/// streams and idle connections, and how long the client that behaves is watched before.
+pub(crate) fn run(arguments: &Arguments) -> Report {
+    server::descriptors::raise(&mut server::limits::ServerLimits::default());
+    let each = arguments.number("each", 200);
+    let (readers, idle) = (arguments.number("readers", 1000), arguments.number("idle", 2000));
+    let seconds = Duration::from_secs(arguments.number("seconds", 10));
+    // Not in memory: that would count against the server's.
+    let directory = tempfile::tempdir().expect("a directory");
+    let limited = Limited::start(&binary(), &directory.path().join("house"), MEMORY_BYTES);
+    let address = limited.server.address();
+    println!("{}", limited.server.stdout().lines().find(|line| line.starts_with("memory ")).unwrap_or_default());
+
+    let mut honest = Honest::start(address);
+    std::thread::sleep(seconds);
+    let before = honest.so_far();
+    let mut tally = Tally::default();
+    attacks::at_once(address, each, &mut tally);
+    attacks::slowly(address, each, &mut tally);
+    attacks::half_open(address, each, &mut tally);
+    attacks::slow_readers(address, readers, &mut tally);
+    attacks::idle(address, idle, &mut tally);
+    let during = honest.so_far();
+    let failures = honest.stop();
+    tally.print();
+
+    let ended = limited.stop();
+    let ratio = during.p99.as_secs_f64() / before.p99.as_secs_f64();
+    println!("a client that behaves: before {before}, meanwhile {during}, {failures} failures");
+    let mut report = Report::new("server");
+    let refused = format!("{}-of-{}-as-promised", tally.by_name(), tally.expected());
+    report.add(
+        "hostile",
+        refused,
+        "each refused by its name, cut or ended, as promised",
+        tally.by_name() == tally.expected(),
+    );
+    let alive = format!("{}-honest-failures-{}", failures, if ended.is_alive { "never-killed" } else { "killed" });
+    report.add(
+        "hostile.alive",
+        alive,
+        "no failure of a client that behaves, never killed",
+        failures == 0 && ended.is_alive,
+    );
+    let figure = format!("{}MiB-in-{}", ended.peak_bytes >> 20, ended.by);
+    report.add("hostile.memory", figure, "<=512MiB", ended.peak_bytes <= MEMORY_BYTES && ended.is_alive);
+    // At a small size there are too few requests for a percentile to mean much.
+    let small = seconds < Duration::from_secs(5);
+    report.add("hostile.p99", format!("{ratio:.2}x"), "<=3 times the p99 before", small || ratio <= 3.0);
+    report
+}

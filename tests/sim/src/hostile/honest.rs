@@ -1,0 +1,84 @@
+//! A client that behaves: one connection, a write and a read every few ms, and how long each takes.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use testkit::http::connection::Connection;
+use testkit::http::message::Request;
+
+/// Between two requests.
+const PAUSE: Duration = Duration::from_millis(4);
+
+/// What requests took.
+pub(super) struct Took {
+    requests: usize,
+    p50: Duration,
+    pub(super) p99: Duration,
+}
+
+impl fmt::Display for Took {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} requests with p50 {:.2?} and p99 {:.2?}", self.requests, self.p50, self.p99)
+    }
+}
+
+/// See the module.
+pub(super) struct Honest {
+    stopped: Arc<AtomicBool>,
+    took: Arc<Mutex<Vec<Duration>>>,
+    failures: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Honest {
+    pub(super) fn start(address: SocketAddr) -> Self {
+        let (stopped, took) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let failures = Arc::new(AtomicU64::new(0));
+        let thread = std::thread::spawn({
+            let (stopped, took, failures) = (stopped.clone(), took.clone(), failures.clone());
+            move || {
+                let mut connection = Connection::open(address).expect("a connection");
+                let mut number = 0;
+                while !stopped.load(Ordering::Acquire) {
+                    number += 1;
+                    let name = format!("/v1/cells/honest/{}", number / 2 % 100);
+                    let request = match number % 2 {
+                        0 => Request::put(&name).body(format!("\"{}\"", "v".repeat(200))),
+                        _ => Request::get(&name),
+                    };
+                    let began = Instant::now();
+                    let answered =
+                        connection.send(&request).is_ok_and(|response| response.status < 500 && response.status != 429);
+                    took.lock().expect("no panic").push(began.elapsed());
+                    if !answered {
+                        failures.fetch_add(1, Ordering::AcqRel);
+                        if let Ok(again) = Connection::open(address) {
+                            connection = again;
+                        }
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+            }
+        });
+        Self { stopped, took, failures, thread: Some(thread) }
+    }
+
+    /// What requests took since this was asked last.
+    pub(super) fn so_far(&mut self) -> Took {
+        let mut took = std::mem::take(&mut *self.took.lock().expect("no panic"));
+        took.sort_unstable();
+        let at = |percent: usize| took.get(took.len() * percent / 100).copied().unwrap_or_default();
+        Took { requests: took.len(), p50: at(50), p99: at(99) }
+    }
+
+    /// Stops; says how many requests were refused or not answered.
+    pub(super) fn stop(mut self) -> u64 {
+        self.stopped.store(true, Ordering::Release);
+        self.thread.take().expect("once").join().expect("the client that behaves");
+        self.failures.load(Ordering::Acquire)
+    }
+}
