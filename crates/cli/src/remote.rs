@@ -24,7 +24,7 @@ const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// A server, with one connection that is kept.
 pub(crate) struct Remote {
-    authority: String,
+    pub(crate) authority: String,
     timeout: Duration,
     kept: Mutex<Option<SendRequest<Full<Bytes>>>>,
 }
@@ -53,12 +53,13 @@ impl Remote {
     }
 
     /// Why nothing came back.
-    fn unreachable(&self, cause: &str) -> Failure {
+    pub(crate) fn unreachable(&self, cause: &str) -> Failure {
         let failure = Failure::new(Exit::Unavailable, format!("cannot reach {}: {cause}", self.url()));
         failure.next("see that a server runs there (`statehouse dev`), or name another with --url")
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
+    /// A connection of its own.
+    pub(crate) async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
         let connected = tokio::time::timeout(CONNECT, TcpStream::connect(&self.authority)).await;
         let stream = match connected {
             Err(_) => {
@@ -135,6 +136,7 @@ fn connect_cause(error: &std::io::Error) -> String {
     }
 }
 
+/// Why no answer came over a connection.
 fn exchange_cause(error: &hyper::Error) -> String {
     // One that speaks before it is asked is heard of as a connection that ended, with this behind it.
     let spoke_first = |error: &dyn std::error::Error| error.to_string().contains("unexpected message");

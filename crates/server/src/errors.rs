@@ -2,8 +2,8 @@
 //!
 //! Keeps: a code that is said anywhere is in the table; a test looks.
 
+use crate::place::Path;
 use axum::Router;
-use axum::extract::Path;
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;

@@ -3,7 +3,7 @@
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{any, get};
 use contract::time::iso;
@@ -16,7 +16,7 @@ use crate::Server;
 use crate::attempts::act;
 use crate::cells::with_etag;
 use crate::json::{duration, fields, from_json, list, object_in, parse_object, text, to_json};
-use crate::place::{Place, expected, if_match, refuse_idempotency_key};
+use crate::place::{Path, Place, expected, if_match, refuse_idempotency_key};
 use crate::problem::{Answered, Problem, body, no_name, ok};
 use crate::scan::scan;
 use crate::transactions::version_of;
