@@ -73,7 +73,7 @@ enum Verb {
 }
 
 const SHOWN: &[Column] = &[
-    plain("FILE", "file").as_raw(),
+    plain("FILE", "file").raw(),
     plain("BYTES", "bytes"),
     plain("COMMIT", "commit"),
     plain("ROWS", "rows"),

@@ -49,7 +49,7 @@ pub(crate) struct Import {
 }
 
 const SHOWN: &[Column] = &[
-    plain("FILE", "file").as_raw(),
+    plain("FILE", "file").raw(),
     plain("BYTES", "bytes"),
     plain("COMMIT", "commit"),
     plain("CELLS", "counts.cell"),

@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::SendRequest;
 use hyper::header::HOST;
-use hyper::{Method, Request};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
@@ -75,9 +75,21 @@ impl Remote {
         Ok(sender)
     }
 
-    pub(crate) async fn send(&self, mut request: Request<Full<Bytes>>, wait: Duration) -> Result<Reply, Failure> {
+    /// Sends a request over a connection of its own, and gives the head of the answer; its body is still to come.
+    pub(crate) async fn begin(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Failure> {
+        self.address(&mut request)?;
+        let answered = self.connect().await?.send_request(request).await;
+        answered.map_err(|error| self.unreachable(&exchange_cause(&error)))
+    }
+
+    fn address(&self, request: &mut Request<Full<Bytes>>) -> Result<(), Failure> {
         let host = self.authority.parse().map_err(|_| Failure::usage(format!("{} is no host", self.authority)))?;
         request.headers_mut().insert(HOST, host);
+        Ok(())
+    }
+
+    pub(crate) async fn send(&self, mut request: Request<Full<Bytes>>, wait: Duration) -> Result<Reply, Failure> {
+        self.address(&mut request)?;
         let changes_something = request.method() != Method::GET;
         let mut kept = self.kept.lock().await;
         let mut still_open = kept.take();

@@ -7,11 +7,11 @@ use std::time::Duration;
 use axum::body::Body;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_LENGTH, HOST};
+use hyper::header::CONTENT_LENGTH;
 use hyper::{Request, Response};
 use tower::ServiceExt;
 
-use super::{Call, Connection, To, escaped_header, exchange_cause};
+use super::{Call, Connection, To, escaped_header};
 use crate::exit::{Exit, Failure};
 
 /// How long a server may bring nothing. It reads everything once before the first byte.
@@ -61,14 +61,8 @@ impl Connection {
         let request = request.body(Full::new(Bytes::new())).map_err(|error| Failure::usage(error.to_string()))?;
         let response: Response<Body> = match &self.to {
             To::Remote(remote) => {
-                let mut request = request;
-                let host = remote.authority.parse();
-                let host = host.map_err(|_| Failure::usage(format!("{} is no host", remote.authority)))?;
-                request.headers_mut().insert(HOST, host);
-                let mut sender = remote.connect().await?;
-                let answered = tokio::time::timeout(STALLED_MAX, sender.send_request(request)).await;
-                let response = answered.map_err(|_| stalled())?;
-                response.map_err(|error| remote.unreachable(&exchange_cause(&error)))?.map(Body::new)
+                let answered = tokio::time::timeout(STALLED_MAX, remote.begin(request)).await;
+                answered.map_err(|_| stalled())??.map(Body::new)
             }
             To::Directory { router, .. } => {
                 let answered = router.as_ref().clone().oneshot(request.map(Body::new)).await;
