@@ -20,6 +20,10 @@ pub const SCAN_ROWS_MAX: usize = 10_000;
 /// Rows in one page of a list or a history.
 pub const PAGE_ROWS_MAX: usize = 1000;
 
+/// Bytes of values in one page of a list, a history, a scan or a run's events. A page ends with the row that reaches
+/// them, and says where the next one begins.
+pub const PAGE_BYTES_MAX: usize = 4 << 20;
+
 /// Bytes of the idempotency key of an event.
 pub const EVENT_KEY_BYTES_MAX: usize = 256;
 

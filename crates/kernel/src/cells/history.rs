@@ -1,6 +1,7 @@
 //! History: the versions that are kept, newest first, in pages.
 
 use contract::cells::PastVersion;
+use contract::limits::PAGE_BYTES_MAX;
 use contract::{History, HistoryPage};
 use session::Halt;
 
@@ -16,12 +17,16 @@ pub fn history(cells: &impl ReadCells, cell: &ThingId<'_>, page: HistoryPage) ->
     let head = Head::decode(&row)?;
     let mut history = History::default();
     let mut next = page.before.map_or(head.version, |before| before.saturating_sub(1).min(head.version));
-    while next >= head.oldest && history.versions.len() < page.limit {
-        history.versions.push(if next == head.version {
-            past(next, &head.write)
+    let mut bytes = 0;
+    while next >= head.oldest && history.versions.len() < page.limit && bytes < PAGE_BYTES_MAX {
+        if next == head.version {
+            bytes += row.len();
+            history.versions.push(past(next, &head.write));
         } else {
-            past(next, &Old::decode(&old_row(cells, cell, next)?)?)
-        });
+            let old = old_row(cells, cell, next)?;
+            bytes += old.len();
+            history.versions.push(past(next, &Old::decode(&old)?));
+        }
         next -= 1;
     }
     // `next` is the version after the last one of this page.

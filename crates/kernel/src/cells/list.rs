@@ -5,6 +5,7 @@
 
 use std::iter::Peekable;
 
+use contract::limits::PAGE_BYTES_MAX;
 use contract::{ListPage, Listed};
 use kv::{KeyRange, Order, Rows, View};
 use session::Halt;
@@ -110,11 +111,12 @@ fn peek_key(rows: &mut Peekable<Rows<'_>>) -> Result<Option<CellKey>, Halt> {
 struct Collector {
     listed: Listed,
     limit: usize,
+    bytes: usize,
 }
 
 impl Collector {
     fn new(limit: usize) -> Self {
-        Self { listed: Listed::default(), limit }
+        Self { listed: Listed::default(), limit, bytes: 0 }
     }
 
     /// Adds a cell; false when the page is full.
@@ -122,10 +124,11 @@ impl Collector {
         let Some(versioned) = Head::decode(row)?.versioned() else {
             return Ok(true);
         };
-        if self.listed.cells.len() == self.limit {
+        if self.listed.cells.len() == self.limit || self.bytes >= PAGE_BYTES_MAX {
             self.listed.next_after = self.listed.cells.last().map(|(name, _)| name.clone());
             return Ok(false);
         }
+        self.bytes += row.len();
         self.listed.cells.push((name, versioned));
         Ok(true)
     }

@@ -5,6 +5,7 @@
 
 use std::iter::Peekable;
 
+use contract::limits::PAGE_BYTES_MAX;
 use contract::records::filter::{Filter, Test};
 use contract::records::{Record, Scanned};
 use contract::{Rejection, Value};
@@ -160,12 +161,13 @@ impl ViewRecords<'_> {
 struct Page<'scan> {
     scan: &'scan Scan<'scan>,
     by: u8,
+    bytes: usize,
     scanned: Scanned,
 }
 
 impl<'scan> Page<'scan> {
     fn new(scan: &'scan Scan<'scan>, by: u8) -> Self {
-        Self { scan, by, scanned: Scanned::default() }
+        Self { scan, by, bytes: 0, scanned: Scanned::default() }
     }
 
     /// Takes a record if it matches; false when the page has ended.
@@ -176,9 +178,12 @@ impl<'scan> Page<'scan> {
             typed && self.scan.filter.matches(|field| record.value(field).cloned())
         };
         if let Some(record) = record.filter(matches) {
+            self.bytes += record.fields.iter().map(|(name, field)| name.len() + field.value.len()).sum::<usize>();
             self.scanned.records.push((name.to_owned(), record));
         }
-        let full = self.scanned.records.len() >= self.scan.limit || self.scanned.looked_at >= self.scan.rows_max;
+        let full = self.scanned.records.len() >= self.scan.limit
+            || self.scanned.looked_at >= self.scan.rows_max
+            || self.bytes >= PAGE_BYTES_MAX;
         if full {
             self.scanned.cursor = Some([&[self.by], sorted].concat());
         }

@@ -1,5 +1,6 @@
 //! Reading runs from one view: events, projections, lists and counts.
 
+use contract::limits::PAGE_BYTES_MAX;
 use contract::runs::snapshot::duration_ms;
 use contract::runs::{Fetched, RunSnapshot, RunStatus, StoredEvent};
 use contract::{Json, Rejection};
@@ -41,6 +42,7 @@ pub fn fetch(
     walk(view, keys, run, head, head.last_seq, |of, upto| {
         let mut piece = Vec::new();
         let mut first = None;
+        let mut bytes = 0;
         for row in view.rows(&keys.run_events_after(of, after)).take(limit) {
             let (key, row) = row?;
             let seq = u64::from_be_bytes(*key.last_chunk().expect("a sequence at the end"));
@@ -48,6 +50,12 @@ pub fn fetch(
                 break;
             }
             first.get_or_insert(seq);
+            if bytes >= PAGE_BYTES_MAX {
+                // What comes behind this piece would leave a gap.
+                pieces.clear();
+                break;
+            }
+            bytes += row.len();
             piece.push(stored(run.name, seq, &row)?);
         }
         pieces.push(piece);
