@@ -95,9 +95,14 @@ impl Backup {
 async fn create(connection: &Connection, file: &Path, output: &Output) -> Result<(), Failure> {
     let mut out = WholeFile::begin(file).map_err(|error| cannot_write(file, &error))?;
     let mut answer = connection.stream(Call::get("/v1/backup")).await?;
-    let progress = Progress::bytes("backup", answer.bytes);
+    let mut progress = Progress::bytes("measure", None);
     let mut done = 0;
     while let Some(bytes) = answer.next().await? {
+        if done == 0 {
+            // The manifest comes first, and says how much there will be.
+            progress.leave();
+            progress = Progress::bytes("backup", backup::Manifest::peek(&bytes).map(|manifest| manifest.file_bytes()));
+        }
         out.write_all(&bytes).map_err(|error| cannot_write(file, &error))?;
         done += bytes.len() as u64;
         progress.at(done);

@@ -78,8 +78,8 @@ pub(crate) async fn disk(connection: &Connection) -> Result<Vec<Checked>, Failur
     let used = status["journal_bytes"].as_u64().unwrap_or(0) + status["store_bytes"].as_u64().unwrap_or(0);
     let used_said = Checked::new("used", true, format!("journal and store have {}", size(used)));
     let mut checked = vec![used_said.measured(number(used), "bytes")];
-    if let Some(free) = status["disk"]["free_bytes"].as_u64() {
-        let bound = status["disk"]["reserve_bytes"].as_u64().filter(|bytes| *bytes > 0).unwrap_or(FREE_BYTES_MIN);
+    if let Some(free) = status["disk_free_bytes"].as_u64() {
+        let bound = status["disk_low_bytes"].as_u64().filter(|bytes| *bytes > 0).unwrap_or(FREE_BYTES_MIN);
         checked.push(
             Checked::new("free", free > bound, format!("{} are free, at least {} should be", size(free), size(bound)))
                 .measured(number(free), "bytes")

@@ -4,11 +4,10 @@
 //! journal writes, and what is damaged is better kept as it is. Never: repairs.
 
 use std::fs::{File, TryLockError};
-use std::io::{IsTerminal, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value as JsonValue, json};
 use statehouse::Statehouse;
 use statehouse::runs::RunList;
@@ -17,6 +16,7 @@ use crate::check;
 use crate::checks::{Checked, number};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::size;
 
 /// Look through a directory without changing it: the journal, the store, the runs. Exits with 7 if something is wrong.
@@ -121,10 +121,8 @@ fn files_of(directory: &Path) -> std::io::Result<Vec<(PathBuf, u64)>> {
 }
 
 fn copy_all(from: &Path, to: &Path, files: &[(PathBuf, u64)], bytes: u64) -> Result<(), Failure> {
-    let bar = ProgressBar::with_draw_target(Some(bytes), draw_target());
-    if let Ok(style) = ProgressStyle::with_template("copying {bytes}/{total_bytes} {wide_bar} {eta}") {
-        bar.set_style(style);
-    }
+    let progress = Progress::bytes("copying", Some(bytes));
+    let mut copied = 0;
     let mut chunk = vec![0; CHUNK_BYTES];
     for (path, _) in files {
         let (source, target) = (from.join(path), to.join(path));
@@ -143,19 +141,12 @@ fn copy_all(from: &Path, to: &Path, files: &[(PathBuf, u64)], bytes: u64) -> Res
                 Failure::other(format!("{}: {error}; there is not enough room for a copy", target.display()))
                     .next("give --scratch a folder with more room")
             })?;
-            bar.inc(read as u64);
+            copied += read as u64;
+            progress.at(copied);
         }
     }
-    bar.finish_and_clear();
+    progress.leave();
     Ok(())
-}
-
-/// A bar is drawn for a person only.
-fn draw_target() -> ProgressDrawTarget {
-    match std::io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    }
 }
 
 const RESTORE: &str = "keep the directory as it is, and restore a backup elsewhere";

@@ -57,6 +57,11 @@ impl Progress {
         self.0.set_message(text);
     }
 
+    /// It is over, and nothing of it stays on the screen.
+    pub(crate) fn leave(self) {
+        self.0.finish_and_clear();
+    }
+
     /// Everything is done; the bar stays as it was last.
     pub(crate) fn done(self) {
         self.0.finish();

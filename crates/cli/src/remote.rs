@@ -24,7 +24,7 @@ const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// A server, with one connection that is kept.
 pub(crate) struct Remote {
-    authority: String,
+    pub(crate) authority: String,
     timeout: Duration,
     kept: Mutex<Option<SendRequest<Full<Bytes>>>>,
 }
@@ -53,12 +53,13 @@ impl Remote {
     }
 
     /// Why nothing came back.
-    fn unreachable(&self, cause: &str) -> Failure {
+    pub(crate) fn unreachable(&self, cause: &str) -> Failure {
         let failure = Failure::new(Exit::Unavailable, format!("cannot reach {}: {cause}", self.url()));
         failure.next("see that a server runs there (`statehouse dev`), or name another with --url")
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
+    /// A connection of its own.
+    pub(crate) async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
         let connected = tokio::time::timeout(CONNECT, TcpStream::connect(&self.authority)).await;
         let stream = match connected {
             Err(_) => {
@@ -135,8 +136,11 @@ fn connect_cause(error: &std::io::Error) -> String {
     }
 }
 
+/// Why no answer came over a connection.
 fn exchange_cause(error: &hyper::Error) -> String {
-    if error.is_parse() {
+    // One that speaks before it is asked is heard of as a connection that ended, with this behind it.
+    let spoke_first = |error: &dyn std::error::Error| error.to_string().contains("unexpected message");
+    if error.is_parse() || std::error::Error::source(error).is_some_and(spoke_first) || spoke_first(error) {
         return "connected, but what answers is not HTTP".to_owned();
     }
     if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
@@ -160,7 +164,7 @@ mod tests {
     }
 
     async fn cause_of(url: String) -> String {
-        let connection = Connection::remote(&url, Duration::from_millis(300)).expect("a URL");
+        let connection = Connection::remote(&url, Duration::from_millis(900)).expect("a URL");
         let failure = connection.ask(Call::get("/version")).await.expect_err("nobody answers");
         assert_eq!(failure.exit, Exit::Unavailable);
         failure.detail
@@ -173,7 +177,7 @@ mod tests {
 
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let silent = format!("http://{}", listener.local_addr().expect("an address"));
-        assert!(cause_of(silent).await.contains("connected, but no answer within 300 ms"));
+        assert!(cause_of(silent).await.contains("connected, but no answer within 900 ms"));
         drop(listener);
 
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -184,7 +188,8 @@ mod tests {
             let (closing, _) = listener.accept().expect("a caller");
             drop(closing);
         });
-        assert!(cause_of(format!("http://{address}")).await.contains("not HTTP"));
+        let mail = cause_of(format!("http://{address}")).await;
+        assert!(mail.contains("not HTTP"), "{mail}");
         let closed = cause_of(format!("http://{address}")).await;
         assert!(closed.contains("closed before an answer") || closed.contains("reset"), "{closed}");
         speaker.join().expect("spoken");

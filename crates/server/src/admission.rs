@@ -26,7 +26,8 @@ use tower::Service;
 use crate::answer::Answer;
 use crate::guarded::InRequest;
 use crate::json::parse_duration;
-use crate::limits::{JSON_MEMORY_FACTOR, ServerLimits};
+use crate::json_memory::memory_of;
+use crate::limits::ServerLimits;
 use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
@@ -134,7 +135,7 @@ impl Admission {
         let body_time_max = self.limits.body_time_max;
         let read = timeout(body_time_max, self.read_all(declared, body)).await;
         let bytes = read.map_err(|_| Problem::too_slow("body_time_max", body_time_max))??;
-        let memory = self.take_memory(bytes.len() * JSON_MEMORY_FACTOR)?;
+        let memory = self.take_memory(memory_of(&bytes))?;
         Ok((bytes, Some(memory)))
     }
 

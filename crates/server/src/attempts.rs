@@ -3,14 +3,14 @@
 //! Keeps: every one carries the attempt, and is refused once that is over (SH-4002).
 
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::json;
 use statehouse::records::{Claimed, Retry};
 
 use crate::Server;
 use crate::json::{duration, fields, number, object_in, parse_object, text};
-use crate::place::{Place, refuse_idempotency_key};
+use crate::place::{Path, Place, refuse_idempotency_key};
 use crate::problem::{Answered, Problem, body};
 use crate::records::millis;
 

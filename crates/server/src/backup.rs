@@ -84,7 +84,7 @@ pub(crate) fn routes() -> Router<Server> {
 async fn create(State(server): State<Server>) -> Answered {
     let permit = server.backups.begin()?;
     let prepared = server.call(|house| Prepared::new(house).map_err(TransferError::into_error)).await?;
-    let (bytes, commit) = (prepared.bytes(), prepared.manifest().commit);
+    let commit = prepared.commit();
     let times = server.backups.times.clone();
     let body = streamed::body(move |out| {
         // The next one may begin when this is over, however it ends.
@@ -96,7 +96,6 @@ async fn create(State(server): State<Server>) -> Answered {
     let name = format!("attachment; filename=\"statehouse-{commit}.shbackup\"");
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    headers.insert(header::CONTENT_LENGTH, bytes.into());
     headers.insert(COMMIT_HEADER, commit.into());
     if let Ok(name) = HeaderValue::from_str(&name) {
         headers.insert(header::CONTENT_DISPOSITION, name);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, put};
 use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State as RecordState, StateKind};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value as JsonValue, json};
 
 use crate::Server;
 use crate::json::{duration, list as list_in, number, object_in, parse_object, required, text};
-use crate::place::Place;
+use crate::place::{Path, Place};
 use crate::problem::{Answered, Problem, body, done, ok};
 use crate::records::millis;
 

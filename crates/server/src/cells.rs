@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{any, get};
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::Server;
 use crate::json::{text_json, to_text, value_of};
-use crate::place::{Place, expected, if_match, refuse_idempotency_key};
+use crate::place::{Path, Place, expected, if_match, refuse_idempotency_key};
 use crate::problem::{Answered, Problem, body, no_name, text_body};
 use crate::transactions::version_of;
 

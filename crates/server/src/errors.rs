@@ -2,8 +2,8 @@
 //!
 //! Keeps: a code that is said anywhere is in the table; a test looks.
 
+use crate::place::Path;
 use axum::Router;
-use axum::extract::Path;
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -43,6 +43,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-1044", "the body is compressed", include_str!("../../../docs/errors/SH-1044.md")),
     ("SH-1045", "the JSON is too deep", include_str!("../../../docs/errors/SH-1045.md")),
     ("SH-1046", "this is no request", include_str!("../../../docs/errors/SH-1046.md")),
+    ("SH-1047", "the body holds too much", include_str!("../../../docs/errors/SH-1047.md")),
     ("SH-2001", "the store is busy", include_str!("../../../docs/errors/SH-2001.md")),
     ("SH-2002", "the store is closed", include_str!("../../../docs/errors/SH-2002.md")),
     ("SH-2003", "the store has stopped", include_str!("../../../docs/errors/SH-2003.md")),

@@ -184,6 +184,8 @@ mod tests {
             assert_eq!(from_json(&json).expect("a value"), value);
         }
         assert!(from_json(&json!({ BYTES: "?" })).is_err());
+        let exact = parse(b"7.907794388658566e-115").and_then(|json| from_json(&json)).expect("a value");
+        assert_eq!(to_text(&exact), "7.907794388658566e-115", "to the last digit");
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub mod fuzzing;
 mod guarded;
 pub mod health;
 mod json;
+mod json_memory;
 pub mod limits;
 pub mod load;
 pub mod machines;

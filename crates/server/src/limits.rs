@@ -8,9 +8,6 @@ use std::time::Duration;
 /// raised: a deeper body could use up a thread's stack.
 pub const JSON_DEPTH_MAX: usize = 127;
 
-/// What a parsed body may take in memory for each byte of it: the two bytes of `0,` become a value of 32.
-pub const JSON_MEMORY_FACTOR: usize = 16;
-
 /// Connections beyond `connections_max` that are told so at a time; any more are closed without a word.
 pub(crate) const REFUSALS_MAX: usize = 64;
 
@@ -39,7 +36,7 @@ pub struct ServerLimits {
     pub url_bytes_max: usize,
     /// Bytes of a request's body.
     pub body_bytes_max: usize,
-    /// Bytes of memory for all requests that are worked on; a body counts [`JSON_MEMORY_FACTOR`] times.
+    /// Bytes of memory for all requests that are worked on; a body counts what it takes when it is parsed.
     pub request_memory_bytes_max: usize,
     /// Bytes that the system holds for a reader that is behind, for each connection.
     pub send_buffer_bytes_max: usize,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
@@ -18,7 +18,7 @@ use statehouse::sessions::{SessionStore, UserMachine};
 
 use crate::Server;
 use crate::json::{number, parse_object};
-use crate::place::{LOWEST_PENDING, Place, REQUEST, number_in};
+use crate::place::{LOWEST_PENDING, Path, Place, REQUEST, number_in};
 use crate::problem::{Answered, Problem, ok};
 use crate::sessions::payload_json;
 

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use statehouse::Options;
 
-use crate::limits::{JSON_MEMORY_FACTOR, ServerLimits};
+use crate::limits::ServerLimits;
 
 /// How much of what is allowed is taken if nobody says how much.
 const PERCENT_TAKEN: u64 = 60;
@@ -32,6 +32,9 @@ const CONNECTION_BYTES: u64 = 16 << 10;
 const STREAM_BYTES: u64 = 96 << 10;
 /// What a request takes besides its body: the thread that works on it.
 const REQUEST_BYTES: u64 = 48 << 10;
+
+/// What a usual body takes when it is parsed, for each byte of it.
+const USUAL_FACTOR: u64 = 8;
 
 /// The least budget: below it, nothing useful can be done.
 pub const BUDGET_BYTES_MIN: u64 = 64 << 20;
@@ -97,8 +100,8 @@ impl Budget {
         let overlay_max = (defaults.overlay.table_bytes_max * (defaults.overlay.frozen_tables_max + 1)) as u64;
         let overlay_bytes = part(OVERLAY_PERCENT).min(overlay_max);
         let queue_bytes = part(QUEUE_PERCENT).min(defaults.journal.queue_bytes_max as u64);
-        // A request that is as large as it may be can always be worked on, if it is the only one.
-        let one_request = (limits.body_bytes_max * (JSON_MEMORY_FACTOR + 1)) as u64;
+        // A request that is as large as it may be can be worked on, if it is the only one and holds no more than usual.
+        let one_request = limits.body_bytes_max as u64 * USUAL_FACTOR;
         let requests_max = one_request + limits.requests_max as u64 * REQUEST_BYTES;
         let request_bytes = part(REQUESTS_PERCENT).min(4 * requests_max).max(one_request);
         let connection_bytes = part(CONNECTIONS_PERCENT).min(limits.connections_max as u64 * CONNECTION_BYTES);
@@ -239,7 +242,7 @@ mod tests {
                 + split.stream_bytes;
             assert!(parts <= budget.bytes, "{split}");
             split.lower(&mut limits);
-            assert!(limits.request_memory_bytes_max >= limits.body_bytes_max * JSON_MEMORY_FACTOR, "{split}");
+            assert!(limits.request_memory_bytes_max >= limits.body_bytes_max * 8, "{split}");
             assert!(limits.connections_max > 1000 && limits.streams_max > 200, "{split}: {limits:?}");
             let options = split.options();
             assert_eq!(options.storage.cache_bytes_max, split.cache_bytes);

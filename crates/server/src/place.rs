@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
+use axum::extract::rejection::PathRejection;
 use axum::http::header::{ACCEPT, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
@@ -186,6 +187,21 @@ impl FromRequestParts<Server> for Place {
         let last_event = header(&parts.headers, &LAST_EVENT_ID)?.map(str::to_owned);
         let (branch, group) = (find("branch"), find("group"));
         Ok(Self { space, branch, group, session, query, prefer_wait, accepts_events, last_event })
+    }
+}
+
+/// What the path names. A part that cannot be read is a problem like any other, and not a text of the router.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: Send> FromRequestParts<Server> for Path<T>
+where
+    axum::extract::Path<T>: FromRequestParts<Server, Rejection = PathRejection>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Problem> {
+        let read = axum::extract::Path::<T>::from_request_parts(parts, server).await;
+        read.map(|path| Self(path.0)).map_err(|rejection| Problem::malformed(rejection.body_text()))
     }
 }
 

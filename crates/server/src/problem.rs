@@ -277,13 +277,16 @@ impl Problem {
         problem
     }
 
-    /// The memory for requests is used up.
+    /// The memory for requests is used up, or one alone takes more than all of it.
     pub(crate) fn memory_used_up(max: usize, got: usize) -> Self {
+        let (status, code, advice) = match got > max {
+            true => (StatusCode::PAYLOAD_TOO_LARGE, "SH-1047", "send it in parts, with fewer values in each"),
+            false => (StatusCode::TOO_MANY_REQUESTS, "SH-2014", "try again"),
+        };
         let detail = format!(
-            "this needs {got} bytes, and of request_memory_bytes_max = {max} for all requests less is free; try again"
+            "this takes up to {got} bytes of memory, and of request_memory_bytes_max = {max} less is free; {advice}"
         );
-        let status = StatusCode::TOO_MANY_REQUESTS;
-        Self::beyond(status, "SH-2014", "request_memory_bytes_max", max as u64, detail).got(got as u64)
+        Self::beyond(status, code, "request_memory_bytes_max", max as u64, detail).got(got as u64)
     }
 
     /// The server is told to stop.

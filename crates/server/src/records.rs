@@ -3,7 +3,7 @@
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{any, get};
 use contract::time::iso;
@@ -16,7 +16,7 @@ use crate::Server;
 use crate::attempts::act;
 use crate::cells::with_etag;
 use crate::json::{duration, fields, from_json, list, object_in, parse_object, text, to_json};
-use crate::place::{Place, expected, if_match, refuse_idempotency_key};
+use crate::place::{Path, Place, expected, if_match, refuse_idempotency_key};
 use crate::problem::{Answered, Problem, body, no_name, ok};
 use crate::scan::scan;
 use crate::transactions::version_of;
@@ -126,11 +126,15 @@ async fn put(
     Ok(inside.answer(with_etag(body(status, answer), version)))
 }
 
-/// The one field that is to be swapped, if that is all there is to do: what it must hold, and what it gets. By a swap of
-/// its state a record can also be claimed.
-fn swap_of<'body>(
-    object: &'body Map<String, JsonValue>,
-) -> Result<Option<(&'body str, Option<Value>, Value)>, Problem> {
+/// A field that gets a new value if it holds what is expected.
+struct Swap<'body> {
+    field: &'body str,
+    expected: Option<Value>,
+    new: Value,
+}
+
+/// The one field that is to be swapped, if that is all there is to do. By a swap of its state a record can also be claimed.
+fn swap_of<'body>(object: &'body Map<String, JsonValue>) -> Result<Option<Swap<'body>>, Problem> {
     let alone = object.keys().all(|name| ["set", "expect"].contains(&name.as_str()));
     let (set, expect) = (object_in(object, "set")?, object_in(object, "expect")?);
     let one = |fields: Option<&'body Map<String, JsonValue>>| {
@@ -139,7 +143,7 @@ fn swap_of<'body>(
     Ok(match (one(set), one(expect)) {
         (Some((field, new)), Some((expected_of, expected))) if alone && field == expected_of => {
             let expected = if expected.is_null() { None } else { Some(from_json(expected)?) };
-            Some((field, expected, from_json(new)?))
+            Some(Swap { field, expected, new: from_json(new)? })
         }
         _ => None,
     })
@@ -158,7 +162,7 @@ async fn patch(
     let inside = place.inside(&server.house);
     let version_expected = if_match(&headers)?;
     if version_expected.is_none()
-        && let Some((field, expected, new)) = swap_of(&object)?
+        && let Some(Swap { field, expected, new }) = swap_of(&object)?
     {
         return match inside.records().compare_and_swap_later(&name, field, expected, Some(new)).await? {
             FieldSwapped::Written(Written { version, commit }) => {

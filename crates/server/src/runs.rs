@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use contract::Error;
@@ -13,7 +13,7 @@ use statehouse::runs::{AppendOptions, FETCH_LIMIT, RunList, Tail};
 
 use crate::Server;
 use crate::json::{parse, parse_object, required, required_number};
-use crate::place::{Place, idempotency_key, if_match, refuse_idempotency_key};
+use crate::place::{Path, Place, idempotency_key, if_match, refuse_idempotency_key};
 use crate::problem::{Answered, Problem, body, ok, text_body};
 use crate::stream::{Sent, Source};
 use crate::transactions::appended_json;

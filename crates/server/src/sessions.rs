@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use serde_json::{Map, Value as JsonValue, json};
@@ -13,7 +13,7 @@ use statehouse::sessions::{Deliveries, Delivery, LifeState, SessionOptions, Sess
 
 use crate::Server;
 use crate::json::{duration, object_in, parse_object, required_number, to_json};
-use crate::place::Place;
+use crate::place::{Path, Place};
 use crate::problem::{Answered, Problem, body, done, ok};
 use crate::records::millis;
 use crate::stream::{Sent, Source};

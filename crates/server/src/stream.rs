@@ -10,13 +10,14 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
 use contract::Error;
 use futures_util::stream::unfold;
 use serde_json::json;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Server;

@@ -5,7 +5,7 @@
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use contract::runs::AppendResult;
@@ -18,7 +18,7 @@ use crate::Server;
 use crate::json::{
     duration, fields, from_json, list, number, object_in, parse_object, required, required_number, text,
 };
-use crate::place::{Place, refuse_idempotency_key};
+use crate::place::{Path, Place, refuse_idempotency_key};
 use crate::problem::{Answered, Problem, body};
 use crate::records::{patches_of, put_of};
 use crate::runs::event_of;

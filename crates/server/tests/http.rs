@@ -169,6 +169,11 @@ fn what_is_wrong_is_said_by_name() {
     assert_eq!(code(served.put("/v1/cells/_strata", "1")), (400, "SH-1001".into()));
     assert_eq!(code(served.get("/v1/cells/a?space=none")), (404, "SH-1005".into()));
     assert_eq!(code(served.send("GET", "/v1/cells/a", &[("statehouse-session", "x")], "")), (400, "SH-1030".into()));
+    assert_eq!(
+        code(served.get("/v1/sessions/x")),
+        (400, "SH-1030".into()),
+        "what is wrong in the path is a problem too"
+    );
     let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes));
     assert_eq!(served.put("/v1/cells/a", &text(1 << 20)).status, 201, "at the limit");
     assert_eq!(code(served.put("/v1/cells/a", &text((1 << 20) + 1))), (413, "SH-1002".into()));

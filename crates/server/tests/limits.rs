@@ -368,12 +368,30 @@ fn streams_have_a_limit() {
 
 #[test]
 fn memory_for_requests_has_a_limit() {
-    let served = served(|limits| limits.request_memory_bytes_max = 160 << 10);
+    // Three times its bytes, and one value.
+    let served = served(|limits| limits.request_memory_bytes_max = 31 << 10);
     let of = |length: usize| format!("\"{}\"", "x".repeat(length - 2));
-    assert_eq!(served.put(&of(10 << 10)).status / 100, 2, "sixteen times as much as the body");
-    let refused = served.put(&of((10 << 10) + 1));
-    let beyond = ("request_memory_bytes_max", 160 << 10, Some(((10 << 10) + 1) * 16));
-    assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2014", beyond));
+    assert_eq!(served.put(&of(10_560)).status / 100, 2);
+    let refused = served.put(&of(10_561));
+    let beyond = ("request_memory_bytes_max", 31 << 10, Some(10_561 * 3 + 64));
+    assert_eq!((refused.status, refused.code(), refused.beyond()), (413, "SH-1047", beyond));
+    let dense = served.put(&format!("[{}0]", "{\"\":0},".repeat(100)));
+    assert_eq!((dense.status, dense.code()), (413, "SH-1047"), "what grows when it is parsed counts as it will be");
+}
+
+#[test]
+fn memory_that_others_hold_is_waited_for() {
+    let served = served(|limits| limits.request_memory_bytes_max = 31 << 10);
+    let body = format!("\"{}\"", "x".repeat(10_000));
+    let mut half = served.connect();
+    let head = "PUT /v1/cells/half HTTP/1.1\r\nhost: h\r\ncontent-length: 20000\r\n\r\n";
+    half.write_all(format!("{head}{}", "x".repeat(16_000)).as_bytes()).expect("sent");
+    std::thread::sleep(Duration::from_millis(300));
+    let refused = served.put(&body);
+    assert_eq!((refused.status, refused.code()), (429, "SH-2014"));
+    drop(half);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(served.put(&body).status / 100, 2, "what is given back can be used");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 //!
 //! Keeps: an answer is given once, and only after it is durable and visible to reads (J1).
 
+use std::cell::Cell;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
@@ -125,30 +127,38 @@ impl<T> Decode<T> {
     }
 }
 
-/// Waits on this thread for something that a runtime would await. `left` says how long it may sleep at a time, for what
-/// is not woken but knows the time.
-pub(crate) fn block_on<T>(future: impl Future<Output = T>, left: impl Fn() -> Duration) -> T {
+/// Waits on this thread for something that a runtime would await. When its time is over, by `left` or because the thread
+/// has slept as long as that said, `time_over` says so, and what is under way is still waited for.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>, left: impl Fn() -> Duration, time_over: &Cell<bool>) -> T {
     let mut future = std::pin::pin!(future);
-    let waker = Waker::from(Arc::new(WakesThread(std::thread::current())));
+    let wakes = Arc::new(WakesThread { thread: std::thread::current(), woken: AtomicBool::new(false) });
+    let waker = Waker::from(wakes.clone());
     loop {
-        // Before it is polled: whoever finds its time not over yet is polled again when it is.
-        let left = left();
         if let Poll::Ready(ready) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return ready;
         }
-        // When its time is over, an answer that is under way is still waited for.
-        match left {
-            Duration::ZERO => std::thread::park(),
-            left => std::thread::park_timeout(left),
+        match left() {
+            _ if time_over.get() => std::thread::park(),
+            Duration::ZERO => time_over.set(true),
+            left => {
+                std::thread::park_timeout(left);
+                // A clock that a test holds does not say that time has passed.
+                time_over.set(!wakes.woken.load(Ordering::Acquire));
+            }
         }
+        wakes.woken.store(false, Ordering::Release);
     }
 }
 
-struct WakesThread(Thread);
+struct WakesThread {
+    thread: Thread,
+    woken: AtomicBool,
+}
 
 impl Wake for WakesThread {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
     }
 }
 

@@ -1,4 +1,4 @@
-//! `sim backups [--seconds S] [--damages N] [--seed S]`: backups and exports of a server under load.
+//! `sim backups [--small] [--seconds S] [--damages N] [--seed S]`: backups and exports of a server under load.
 //!
 //! Clients write cells, records with TTLs, claims that are completed, failed and held, and runs, through a real server.
 //! Meanwhile the command takes backups and exports, in a terminal (tmux) and without one. Then each backup is verified and restored
@@ -29,8 +29,8 @@ const TURNS: usize = 2;
 
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
-    let seconds = arguments.number("seconds", 3);
-    let damages = arguments.number("damages", 60);
+    let (seconds, damages) = if arguments.flag("small") { (2, 12) } else { (20, 200) };
+    let (seconds, damages) = (arguments.number("seconds", seconds), arguments.number("damages", damages));
     println!("backups: seed {seed}, {seconds} s of load, {damages} damages each");
     let folder = tempfile::tempdir().expect("a folder");
     let scene = Scene::new(binary(), folder.path());

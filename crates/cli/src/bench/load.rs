@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::checks::number;
 use crate::connection::{Call, Connection, path};
 use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
 use crate::reach::Reach;
 
 /// Cells that are read and written.
@@ -99,13 +100,17 @@ impl Load {
         for answered in futures_util::future::join_all(callers.iter().map(|one| one.ask(Call::get("/livez")))).await {
             answered?;
         }
-        let plan = Plan { next: AtomicU64::new(0), began: Instant::now(), rate: self.rate, duration: self.duration };
+        let planned = self.duration.as_millis() * u128::from(self.rate) / 1_000;
+        let progress = Progress::steps("measuring", u64::try_from(planned).unwrap_or(u64::MAX));
+        let plan =
+            Plan { next: AtomicU64::new(0), began: Instant::now(), rate: self.rate, duration: self.duration, progress };
         let measured =
             callers.iter().enumerate().map(|(caller, connection)| self.call(&plan, connection, caller as u64));
         for measured in futures_util::future::join_all(measured).await {
             all.add(&measured?);
         }
         all.took = plan.began.elapsed().max(self.duration);
+        plan.progress.leave();
         Ok(all)
     }
 
@@ -254,12 +259,14 @@ struct Plan {
     began: Instant,
     rate: u64,
     duration: Duration,
+    progress: Progress,
 }
 
 impl Plan {
     /// The next operation and its time; none when the time is over.
     fn take(&self) -> Option<(u64, Instant)> {
         let ticket = self.next.fetch_add(1, Ordering::Relaxed);
+        self.progress.at(ticket);
         let after =
             Duration::from_nanos(u64::try_from(u128::from(ticket) * 1_000_000_000 / u128::from(self.rate)).ok()?);
         (after < self.duration).then(|| (ticket, self.began + after))
@@ -272,7 +279,13 @@ mod tests {
 
     #[test]
     fn operations_are_planned_by_the_rate_and_not_by_the_callers() {
-        let plan = Plan { next: AtomicU64::new(0), began: Instant::now(), rate: 4, duration: Duration::from_secs(1) };
+        let plan = Plan {
+            next: AtomicU64::new(0),
+            began: Instant::now(),
+            rate: 4,
+            duration: Duration::from_secs(1),
+            progress: Progress::steps("testing", 4),
+        };
         let due: Vec<_> = std::iter::from_fn(|| plan.take()).map(|(_, due)| (due - plan.began).as_millis()).collect();
         assert_eq!(due, [0, 250, 500, 750]);
     }

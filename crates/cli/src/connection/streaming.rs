@@ -7,21 +7,18 @@ use std::time::Duration;
 use axum::body::Body;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper::header::CONTENT_LENGTH;
 use hyper::{Request, Response};
 use tower::ServiceExt;
 
 use super::{Call, Connection, To, escaped_header};
 use crate::exit::{Exit, Failure};
 
-/// How long a server may bring nothing. It reads everything once before the first byte.
-const STALLED_MAX: Duration = Duration::from_secs(300);
+/// How long a server may bring nothing. It reads everything once before the first byte of a backup.
+const STALLED_MAX: Duration = Duration::from_secs(1_800);
 
 /// An answer whose head has come.
 pub(crate) struct Streaming {
     body: Body,
-    /// How many bytes it will have, if that is known.
-    pub(crate) bytes: Option<u64>,
 }
 
 impl Streaming {
@@ -70,8 +67,7 @@ impl Connection {
             }
         };
         let (head, body) = response.into_parts();
-        let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        let streaming = Streaming { body, bytes: length };
+        let streaming = Streaming { body };
         if head.status.is_success() {
             return Ok(streaming);
         }

@@ -103,14 +103,6 @@ fn json(now: &Now) -> JsonValue {
         .map(|((run_type, status), count)| json!({ "type": run_type, "status": status.name(), "count": count }))
         .collect();
     let sessions = overview.sessions;
-    let disk = now.disk.map(|disk| {
-        json!({
-            "free_bytes": disk.free_bytes,
-            "total_bytes": disk.total_bytes,
-            "reserve_bytes": disk.reserve_bytes,
-            "low": disk.is_low(),
-        })
-    });
     json!({
         "status": now.word(),
         "version": env!("CARGO_PKG_VERSION"),
@@ -125,8 +117,9 @@ fn json(now: &Now) -> JsonValue {
         "journal_queue_bytes": counters.journal.queue_bytes,
         "journal_slowest_sync_ms": counters.journal.slowest_recent_sync.as_secs_f64() * 1e3,
         "store_bytes": status.map(|status| status.store_bytes),
+        "disk_free_bytes": now.disk.map(|disk| disk.free_bytes),
+        "disk_low_bytes": now.disk.map(|disk| disk.reserve_bytes),
         "memory_bytes": status.map(|status| status.memory_bytes),
-        "disk": disk,
         "runs_verified": status.map(|status| status.runs_verified),
         "run_differences": status.map(|status| status.run_differences),
         "records": records,

@@ -13,6 +13,9 @@ const FORMAT: u32 = 1;
 /// A manifest is far below this: numbers, and the name of a release.
 const MANIFEST_BYTES_MAX: usize = 4096;
 
+/// Bytes of the two hashes at the end.
+const TRAILER_BYTES: u64 = 64;
+
 /// What a backup says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -60,6 +63,16 @@ impl Manifest {
             release: reader.text()?.to_owned(),
         };
         reader.end().map(|()| manifest)
+    }
+
+    /// How many bytes the whole file has.
+    pub fn file_bytes(&self) -> u64 {
+        self.header().len() as u64 + self.image_bytes + TRAILER_BYTES
+    }
+
+    /// The manifest in the first bytes of a backup, while the rest is still to come; none if they are too few or damaged.
+    pub fn peek(mut first: &[u8]) -> Option<Self> {
+        Self::read(&mut first).ok()
     }
 
     /// The beginning of a backup: what it is, its format, the manifest, and a hash over these.
@@ -139,6 +152,7 @@ mod tests {
             + "3e7f5e0e9f02ca0b";
         assert_eq!(hex, expected);
         assert_eq!(Manifest::read(&mut manifest.header().as_slice()).expect("readable"), manifest);
+        assert_eq!(Manifest::peek(&manifest.header()).map(|peeked| peeked.file_bytes()), Some(93 + 258 + 64));
         for position in 0..manifest.header().len() {
             let mut changed = manifest.header();
             changed[position] ^= 1;

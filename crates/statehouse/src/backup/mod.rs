@@ -1,7 +1,7 @@
 //! Backups: everything that a store holds at one commit, as one file that can be checked and made a store again;
 //! `docs/formats/backup.md`.
 //!
-//! - [`create`]: writes one of a store that is in use. [`Prepared`]: the same in two steps, with its size known first.
+//! - [`create`]: writes one of a store that is in use. [`Prepared`]: the same in two steps.
 //! - [`verify`]: reads one and checks every hash. [`verify_deep`]: restores it beside, and compares.
 //! - [`restore`]: makes a new directory of one.
 //! - [`file`]: a file that gets its name when it is whole and durable.
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::Error;
-use kernel::{Catalogue, image};
+use kernel::{Applied, Catalogue, image};
 use kv::{Store, View};
 
 pub use manifest::Manifest;
@@ -43,9 +43,6 @@ pub struct Backup {
     pub sha256: [u8; 32],
 }
 
-/// Bytes of the two hashes at the end.
-const TRAILER_BYTES: u64 = 64;
-
 /// Writes a backup of an open store. Commands go on meanwhile; the backup is what was committed when it began.
 ///
 /// ```
@@ -67,54 +64,54 @@ pub fn create(house: &Statehouse, out: &mut dyn Write, on_progress: OnProgress<'
     Prepared::new(house)?.write(out, on_progress)
 }
 
-/// A backup that is about to be written: its state is chosen, and its size known.
+/// A backup that is about to be written: its state is chosen.
 pub struct Prepared {
     view: Arc<dyn View>,
-    manifest: Manifest,
+    applied: Applied,
+    store_id: u64,
+    made_us: u64,
 }
 
 impl Prepared {
-    /// Chooses what is committed now, and measures it by reading it once.
+    /// Chooses what is committed now.
     pub fn new(house: &Statehouse) -> Result<Self, TransferError> {
         let (view, _) = house.shard.view()?;
         let applied = crate::image::applied(&*view)?;
-        let mut sink = io::sink();
-        let mut counted = HashingWriter::new(&mut sink);
-        let rows = image::write(&*view, &keys(), &mut counted).map_err(TransferError::from_image)?;
-        let manifest = Manifest {
-            store_id: house.id(),
-            commit: applied.commit,
-            applied_index: applied.index,
-            effects_hash: applied.hash,
-            state_us: applied.stamp.wall_us,
-            made_us: house.shard.clock().wall_us(),
+        Ok(Self { view, applied, store_id: house.id(), made_us: house.shard.clock().wall_us() })
+    }
+
+    /// The number of the last command in it.
+    pub fn commit(&self) -> u64 {
+        self.applied.commit
+    }
+
+    /// Reads everything once, to know how much it is.
+    fn measure(&self) -> Result<Manifest, TransferError> {
+        let mut sink = Counted(0);
+        let rows = image::write(&*self.view, &keys(), &mut sink).map_err(TransferError::from_image)?;
+        Ok(Manifest {
+            store_id: self.store_id,
+            commit: self.applied.commit,
+            applied_index: self.applied.index,
+            effects_hash: self.applied.hash,
+            state_us: self.applied.stamp.wall_us,
+            made_us: self.made_us,
             rows,
-            image_bytes: counted.bytes,
+            image_bytes: sink.0,
             release: env!("CARGO_PKG_VERSION").to_owned(),
-        };
-        Ok(Self { view, manifest })
+        })
     }
 
-    /// What it will say of itself.
-    pub fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
-    /// How many bytes the file will have.
-    pub fn bytes(&self) -> u64 {
-        self.manifest.header().len() as u64 + self.manifest.image_bytes + TRAILER_BYTES
-    }
-
-    /// Writes the file. Progress is in bytes.
+    /// Writes the file. Everything is read twice: first to know how much it is. Progress is in bytes.
     pub fn write(self, out: &mut dyn Write, on_progress: OnProgress<'_>) -> Result<Backup, TransferError> {
-        let total = self.bytes();
-        let mut out = ReportingWriter { out, done: 0, total, on_progress };
+        let manifest = self.measure()?;
+        let mut out = ReportingWriter { out, done: 0, total: manifest.file_bytes(), on_progress };
         let mut all = HashingWriter::new(&mut out);
-        self.manifest.write(&mut all)?;
+        manifest.write(&mut all)?;
         let mut image = HashingWriter::new(&mut all);
         let rows = image::write(&*self.view, &keys(), &mut image).map_err(TransferError::from_image)?;
         let (image_bytes, image_sha256) = (image.bytes, image.so_far());
-        if (rows, image_bytes) != (self.manifest.rows, self.manifest.image_bytes) {
+        if (rows, image_bytes) != (manifest.rows, manifest.image_bytes) {
             return Err(TransferError::damaged(
                 "a view changed while it was read twice: keep the directory, report it",
             ));
@@ -124,7 +121,21 @@ impl Prepared {
         all.write_all(&sha256)?;
         all.flush()?;
         let bytes = all.bytes;
-        Ok(Backup { manifest: self.manifest, bytes, image_sha256, sha256 })
+        Ok(Backup { manifest, bytes, image_sha256, sha256 })
+    }
+}
+
+/// How many bytes were written to it, and nothing else.
+struct Counted(u64);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -1,9 +1,10 @@
 //! Attempts: claiming records, working on them, and ending the attempt.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contract::limits::WORKER_BYTES_MAX;
 use contract::records::{Claimed, Retry};
@@ -97,12 +98,12 @@ impl Records {
         if options.wait.is_zero() {
             return self.claim_next_later(prefix, records_max, options).wait();
         }
-        // How long a thread sleeps is nothing that the store's clock could say.
-        let began = Instant::now();
-        let left = || options.wait.saturating_sub(began.elapsed());
-        let time_over = poll_fn(|_| if left().is_zero() { Poll::Ready(()) } else { Poll::Pending });
-        let claimed = self.claim_next_until(prefix, records_max, options, time_over);
-        block_on(claimed, left)
+        let clock = self.scope.shard.clock();
+        let until_us = clock.monotonic_us().saturating_add(micros(options.wait));
+        let left = || Duration::from_micros(until_us.saturating_sub(clock.monotonic_us()));
+        let time_over = Cell::new(false);
+        let over = poll_fn(|_| if time_over.get() { Poll::Ready(()) } else { Poll::Pending });
+        block_on(self.claim_next_until(prefix, records_max, options, over), left, &time_over)
     }
 
     /// The same without blocking, for any runtime. If no record is ready it waits for one until `time_over`, however long

@@ -118,16 +118,18 @@ pub(super) fn at_once(address: SocketAddr, each: u64, tally: &mut Tally) {
     let chunked: Vec<u8> = [b"100000\r\n".as_slice(), &large[..1 << 20], b"\r\n"].concat().repeat(5);
     let deep = "[".repeat(1 << 20).into_bytes();
     let wide = format!("[{}0]", "[],".repeat(1 << 20)).into_bytes();
+    let objects = format!("[{}0]", "{\"\":0},".repeat(500_000)).into_bytes();
     // The first bytes of a file that grows a thousandfold.
     let bomb = [b"\x1f\x8b\x08\0\0\0\0\0\0\x03".as_slice(), &[0; 10 << 10]].concat();
     let long_header = put(&format!("x: {}\r\n", "x".repeat(1 << 20)));
-    let attacks: [(&'static str, String, &[u8], &[&str]); 8] = [
+    let attacks: [(&'static str, String, &[u8], &[&str]); 9] = [
         ("5 MiB body", put_of(&large), &large, &["SH-1042"]),
         ("5 MiB in chunks", put("transfer-encoding: chunked\r\n"), &chunked, &["SH-1042"]),
         ("1 GiB declared", put("content-length: 1073741824\r\n"), b"\"", &["SH-1042"]),
         ("deep JSON", put_of(&deep), &deep, &["SH-1045"]),
-        // Larger than a value may be, or more memory than is free for requests now.
-        ("wide JSON", put_of(&wide), &wide, &["SH-1002", "SH-2014"]),
+        // More memory than there is for requests, when it is parsed.
+        ("wide JSON", put_of(&wide), &wide, &["SH-1047", "SH-2014"]),
+        ("half a million objects", put_of(&objects), &objects, &["SH-1047", "SH-2014"]),
         (
             "gzip bomb",
             put(&format!("content-encoding: gzip\r\ncontent-length: {}\r\n", bomb.len())),

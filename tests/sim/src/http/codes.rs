@@ -28,6 +28,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-1044", LIMITS, "SH-1044"),
     ("SH-1045", LIMITS, "SH-1045"),
     ("SH-1046", LIMITS, "SH-1046"),
+    ("SH-1047", LIMITS, "SH-1047"),
     ("SH-2001", "crates/statehouse/tests/library.rs", "a_full_queue_is_a_named_refusal_and_nothing_else_is_lost"),
     ("SH-2002", "crates/statehouse/tests/library.rs", "a_second_opener_is_refused_by_name_and_a_closed_handle_says_so"),
     // A defect: whoever brings it about has found one. Nothing that schemathesis sends does.

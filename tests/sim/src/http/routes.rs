@@ -222,6 +222,7 @@ impl Tour<'_> {
         }
         assert!(self.send(Request::get("/metrics")).text().contains("statehouse_"));
         assert!(self.send(Request::get("/v1/errors/SH-1003")).text().contains("SH-1003"));
+        assert!(self.send(Request::get("/v1/errors")).text().contains("SH-1003"));
         assert!(self.send(Request::get("/docs")).text().contains("<html"));
     }
 }

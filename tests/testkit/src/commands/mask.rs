@@ -1,4 +1,4 @@
-//! Blots out what differs from run to run: times, sizes, commit numbers, where the store is.
+//! Blots out what differs from run to run: times, sizes, hashes, commit numbers, where the store is.
 
 /// The words that stand behind a number of time or bytes.
 const TIMES: &[&str] = &["ms", "s", "min", "h", "d"];
@@ -54,6 +54,7 @@ fn words(cell: &str) -> String {
         let (bare, after) = word.split_at(word.find([',', ';', ')']).unwrap_or(word.len()));
         masked.push(match bare {
             "now" => format!("SOME-TIME{after}"),
+            _ if bare.len() >= 16 && bare.bytes().all(|byte| byte.is_ascii_hexdigit()) => format!("HASH{after}"),
             _ if bare.parse::<jiff::Timestamp>().is_ok() => format!("TIMESTAMP{after}"),
             _ => without_moments(word),
         });
@@ -94,6 +95,7 @@ mod tests {
         assert_eq!(same("{\"at\":1794741616856}"), "{\"at\":MOMENT}\n");
         assert_eq!(same("2026-11-15T10:00:00.5Z  x"), "TIMESTAMP  x\n");
         assert_eq!(same("VERSION  COMMIT\n1  17"), "VERSION  COMMIT\n1  COMMIT-NUMBER\n");
+        assert_eq!(same("STORE  d3c4f5b6b7a80192"), "STORE  HASH\n");
         assert_eq!(same("journal 1.5 KiB, 7 rows"), "journal SIZE, 7 rows\n");
         assert_eq!(masked("7 rows at /tmp/x", &[("/tmp/x".into(), "HERE")], true), "N rows at HERE\n");
         assert_ne!(same("a  1"), same("a  2"));

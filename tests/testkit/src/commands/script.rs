@@ -288,6 +288,13 @@ pub(super) const STEPS: &[Step] = &[
     ends("doctor damaged", 7).alone().loose(),
     ends("doctor no-such-directory", 3).alone(),
     does("completions bash").alone().not_golden(),
+    // All of it, there and back.
+    does("backup create monday.shbackup").loose(),
+    does("backup verify monday.shbackup").alone().loose(),
+    ends("backup verify user.json", 7).alone().loose(),
+    does("backup restore monday.shbackup restored").alone().loose(),
+    does("export monday.jsonl").loose(),
+    does("import monday.jsonl --data imported").alone().loose(),
     // What depends on time.
     does("rec claim jobs. --worker w1"),
     does("rec fail jobs.2 2 --error 'mail server is down'"),
