@@ -1,6 +1,6 @@
 //! What the server answers to, as OpenAPI 3.1: `GET /openapi.json`, and a page that shows it: `GET /docs`.
 //!
-//! [`operations`]: every call, as a table. [`schemas`]: what bodies look like.
+//! `operations`: every call, as a table. `schemas`: what bodies look like.
 //!
 //! Keeps: a route that is served is in the table and a call of the table is served; tests look.
 

@@ -4,7 +4,7 @@
 //! - [`create`]: writes one of a store that is in use. [`Prepared`]: the same in two steps.
 //! - [`verify`]: reads one and checks every hash. [`verify_deep`]: restores it beside, and compares.
 //! - [`restore`]: makes a new directory of one.
-//! - [`file`]: a file that gets its name when it is whole and durable.
+//! - [`file`](mod@file): a file that gets its name when it is whole and durable.
 //!
 //! Keeps: a backup is the state after one command, of one view, whatever is written meanwhile. What is restored is equal
 //! by hash. Never: changes the store that it is taken of, or a directory that is there already.

@@ -1,7 +1,7 @@
 //! Exports: what a store holds as lines of JSON, one thing each, for other programs and for a new store;
 //! `docs/formats/export.md`.
 //!
-//! - [`write`]: an open store, or one space of it. [`write_directory`]: a directory that was never opened since it was made.
+//! - [`write`](fn@write): an open store, or one space of it. [`write_directory`]: a directory that was never opened since it was made.
 //!
 //! Keeps: versions, commits, histories, times, attempts and idempotency keys are in the lines, and nothing else is needed to
 //! make a store that goes on from there ([`import`](crate::import)). The same state gives the same bytes.
