@@ -65,6 +65,8 @@ pub(super) struct Reference {
     changed: ChangedSessions,
     /// Sessions that got an answer in this entry.
     answered: Vec<u64>,
+    /// How many pushes waited before this entry.
+    pushes_before: usize,
 }
 
 impl Reference {
@@ -209,6 +211,9 @@ impl Reference {
                 known.turn_page();
             }
         }
+        let pushes = self.sessions.values().map(|known| known.pushes.len()).sum::<usize>();
+        let before = std::mem::replace(&mut self.pushes_before, pushes);
+        self.changed.pushes = pushes as i64 - before as i64;
         std::mem::take(&mut self.changed)
     }
 }
