@@ -116,18 +116,20 @@ fn put_of(body: &[u8]) -> String {
 pub(super) fn at_once(address: SocketAddr, each: u64, tally: &mut Tally) {
     let large = vec![b'x'; 5 << 20];
     let chunked: Vec<u8> = [b"100000\r\n".as_slice(), &large[..1 << 20], b"\r\n"].concat().repeat(5);
-    let deep = "[".repeat(1 << 20).into_bytes();
+    let deep = "[".repeat(10_000).into_bytes();
+    let deeper = "[".repeat(1 << 20).into_bytes();
     let wide = format!("[{}0]", "[],".repeat(1 << 20)).into_bytes();
     let objects = format!("[{}0]", "{\"\":0},".repeat(500_000)).into_bytes();
     // The first bytes of a file that grows a thousandfold.
     let bomb = [b"\x1f\x8b\x08\0\0\0\0\0\0\x03".as_slice(), &[0; 10 << 10]].concat();
     let long_header = put(&format!("x: {}\r\n", "x".repeat(1 << 20)));
-    let attacks: [(&'static str, String, &[u8], &[&str]); 9] = [
+    let attacks: [(&'static str, String, &[u8], &[&str]); 10] = [
         ("5 MiB body", put_of(&large), &large, &["SH-1042"]),
         ("5 MiB in chunks", put("transfer-encoding: chunked\r\n"), &chunked, &["SH-1042"]),
         ("1 GiB declared", put("content-length: 1073741824\r\n"), b"\"", &["SH-1042"]),
         ("deep JSON", put_of(&deep), &deep, &["SH-1045"]),
         // More memory than there is for requests, when it is parsed.
+        ("a million deep", put_of(&deeper), &deeper, &["SH-1047", "SH-2014"]),
         ("wide JSON", put_of(&wide), &wide, &["SH-1047", "SH-2014"]),
         ("half a million objects", put_of(&objects), &objects, &["SH-1047", "SH-2014"]),
         (
