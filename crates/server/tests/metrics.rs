@@ -337,9 +337,9 @@ fn backups_are_dated() {
 }
 
 #[test]
-fn a_request_whose_client_has_gone_is_counted_when_its_work_is_over() {
+fn a_request_that_waited_and_whose_client_has_gone_is_counted_as_cancelled() {
     let served = served(&Options::default());
-    let claimed = r#"statehouse_requests_total{contract="claims",op="claim",code="ok"}"#;
+    let cancelled = r#"statehouse_requests_total{contract="claims",op="claim",code="cancelled"}"#;
     {
         use std::io::Write;
         let mut stream = std::net::TcpStream::connect(served.address).expect("a connection");
@@ -348,7 +348,7 @@ fn a_request_whose_client_has_gone_is_counted_when_its_work_is_over() {
         stream.write_all(format!("{head}{body}").as_bytes()).expect("sent");
         eventually("it waits", || served.scrape()["statehouse_claimers_waiting"] == 1.0);
     }
-    eventually("it is counted", || served.scrape().get(claimed) == Some(&1.0));
+    eventually("it is counted", || served.scrape().get(cancelled) == Some(&1.0));
 }
 
 #[test]

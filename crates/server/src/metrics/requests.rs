@@ -4,7 +4,8 @@
 //! operation is found from the route by a few comparisons, its counters are plain atomics.
 //!
 //! Keeps: labels come from routes and codes, never from what users name. A request whose client has gone is counted when
-//! its work is over; one that is refused before it reaches a route, by the code that it is refused with.
+//! its work is over, and as `cancelled` if it only waited; one that is refused before it reaches a route, by the code that it
+//! is refused with.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -108,6 +109,8 @@ const BEHIND_NAMES: [&str; 10] =
 /// Codes that are counted apart; there are fewer.
 const CODES_MAX: usize = 64;
 const OK: &str = "ok";
+/// Of a request that waited for something and ended with its client.
+const CANCELLED: &str = "cancelled";
 
 /// See the module.
 pub(crate) struct Requests {
@@ -260,7 +263,7 @@ where
 
     fn call(&mut self, request: Request) -> CountedAnswer<S::Future> {
         let (operation, began) = (operation_of(&request), now());
-        let under_way = Some(UnderWay { requests: self.requests.clone(), operation, began });
+        let under_way = Some(UnderWay { requests: self.requests.clone(), operation, began, code: CANCELLED });
         CountedAnswer { inner: self.inner.call(request), under_way }
     }
 }
@@ -275,6 +278,14 @@ struct UnderWay {
     requests: Arc<Requests>,
     operation: usize,
     began: Instant,
+    /// How it was answered.
+    code: &'static str,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.requests.count(self.operation, self.code, self.began);
+    }
 }
 
 impl<F: Future<Output = Result<Response, E>> + Unpin, E> Future for CountedAnswer<F> {
@@ -282,8 +293,8 @@ impl<F: Future<Output = Result<Response, E>> + Unpin, E> Future for CountedAnswe
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let answer = ready!(Pin::new(&mut self.inner).poll(context));
-        if let (Some(UnderWay { requests, operation, began }), Ok(response)) = (self.under_way.take(), &answer) {
-            requests.count(operation, code_of(response), began);
+        if let (Some(mut under_way), Ok(response)) = (self.under_way.take(), &answer) {
+            under_way.code = code_of(response);
         }
         Poll::Ready(answer)
     }
