@@ -14,8 +14,8 @@ use crate::place::Place;
 use crate::problem::{Answered, ok};
 use crate::stream::{Sent, Source};
 
-/// Changes that a stream reads at a time.
-const CHANGES_AT_ONCE: usize = 100;
+/// Changes that a stream reads at a time. One command's are never split, so there can be more.
+const CHANGES_AT_ONCE: usize = 16;
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new().route("/v1/changes", get(changes))

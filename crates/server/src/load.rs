@@ -12,6 +12,9 @@ use crate::limits::ServerLimits;
 /// Memory is counted in units of this many bytes, since the counter below has 32 bits.
 const MEMORY_UNIT_BYTES: usize = 1 << 10;
 
+/// What one event of a stream takes at most: a value of a MiB, each byte of it escaped as six.
+const EVENT_BYTES_MAX: usize = 8 << 20;
+
 /// One thing that is bounded.
 #[derive(Debug)]
 pub struct Gate {
@@ -70,6 +73,8 @@ pub struct Load {
     /// Answers without a size.
     pub streams: Gate,
     memory: Gate,
+    /// For the large events of all streams.
+    stream_memory: Gate,
 }
 
 impl Load {
@@ -80,7 +85,14 @@ impl Load {
             waits: Gate::new(limits.waits_max),
             streams: Gate::new(limits.streams_max),
             memory: Gate::new(limits.request_memory_bytes_max / MEMORY_UNIT_BYTES),
+            // One event at least can be sent, however little there is.
+            stream_memory: Gate::new((limits.request_memory_bytes_max / 2).max(EVENT_BYTES_MAX) / MEMORY_UNIT_BYTES),
         }
+    }
+
+    /// Takes bytes of the memory for large events of streams, if they are free.
+    pub(crate) fn take_stream_memory(&self, bytes: usize) -> Option<Permit> {
+        self.stream_memory.enter_many(u32::try_from(bytes.div_ceil(MEMORY_UNIT_BYTES)).ok()?)
     }
 
     /// Takes bytes of the memory for requests, if they are free.

@@ -18,8 +18,8 @@ use crate::problem::{Answered, Problem, body, ok, text_body};
 use crate::stream::{Sent, Source};
 use crate::transactions::appended_json;
 
-/// Events that a stream reads at a time.
-const EVENTS_AT_ONCE: usize = 100;
+/// Events that a stream reads at a time: they can be large, and wait in memory for a client that is slow.
+const EVENTS_AT_ONCE: usize = 1;
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new().route("/v1/runs", get(list)).route("/v1/runs/{*path}", get(read).post(write))

@@ -5,11 +5,13 @@
 //! - A `heartbeat` with the position comes every five seconds in which nothing else does, so silence means trouble.
 //! - A client that has not taken an event for [`LAGGED_AFTER`] gets `lagged`, with where to go on, and the stream ends.
 //!
-//! Keeps: nothing is read ahead of the client but one page, so a slow one costs no more than a fast one.
+//! Keeps: nothing is read ahead of the client but a few small events or a large one, and the large ones of all streams
+//! together have a bound: a slow client costs no more than a fast one, and a thousand of them no more than that.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::IntoResponse;
@@ -21,10 +23,17 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Server;
+use crate::load::{Load, Permit};
 use crate::problem::Answered;
 
 /// How long nothing comes before a heartbeat does.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
+
+/// An event of no more bytes goes into the buffers of its connection.
+const SMALL_BYTES: usize = 4 << 10;
+
+/// How long a large event waits before it looks again whether there is memory for it.
+const MEMORY_PAUSE: Duration = Duration::from_millis(20);
 
 /// How long a client may leave an event where it is.
 pub const LAGGED_AFTER: Duration = Duration::from_secs(5);
@@ -66,6 +75,9 @@ struct State<S> {
     stopping: CancellationToken,
     /// Nothing comes behind a last event.
     ended: bool,
+    load: Arc<Load>,
+    /// The memory of the event that was given last, if that is large.
+    large: Option<Permit>,
 }
 
 impl Server {
@@ -78,9 +90,14 @@ impl Server {
             given: None,
             stopping: self.stopping.clone(),
             ended: false,
+            load: self.load.clone(),
+            large: None,
         };
         let events = unfold(state, |mut state| async move {
+            // Who asks for the next has taken the one before.
+            state.large = None;
             let sent = state.next().await?;
+            state.take_memory(sent.data.len()).await;
             state.reached = sent.id;
             state.given = Some(Instant::now());
             Some((Ok::<_, Infallible>(sent.event()), state))
@@ -99,6 +116,16 @@ impl Server {
 }
 
 impl<S: Source> State<S> {
+    /// Waits until there is memory for a large event.
+    async fn take_memory(&mut self, bytes: usize) {
+        while bytes > SMALL_BYTES && self.large.is_none() {
+            self.large = self.load.take_stream_memory(bytes);
+            if self.large.is_none() {
+                tokio::time::sleep(MEMORY_PAUSE).await;
+            }
+        }
+    }
+
     async fn next(&mut self) -> Option<Sent> {
         if self.ended {
             return None;
