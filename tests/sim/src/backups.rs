@@ -65,10 +65,10 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let mut report = Report::new("server");
     let equal = names.iter().filter(|name| found(name, "backup", scene.restore(name))).count();
     let goal = format!("{} restored elsewhere, equal by hash, {during} requests meanwhile", names.len());
-    report.add("backup-restored", format!("{equal}-equal"), &goal, equal == names.len() && during > 0);
+    report.add("backups.restored", format!("{equal}-equal"), &goal, equal == names.len() && during > 0);
     let same = names.iter().filter(|name| found(name, "export", scene.import(name))).count();
     let goal = format!("{} imported, exported again as the same bytes, every row as a rebuild gives it", names.len());
-    report.add("export-imported", format!("{same}-equal"), &goal, same == names.len());
+    report.add("backups.imported", format!("{same}-equal"), &goal, same == names.len());
     let read = reading::compare(&scene);
     match &read {
         Ok(counts) => println!("backups: read and compared {counts:?}"),
@@ -76,13 +76,13 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     }
     let figure = read.as_ref().map_or(0, reading::Counts::total);
     let goal = "versions, histories, fields, TTLs, claims and events read the same from all three";
-    report.add("backup-read", format!("{figure}-things"), goal, read.is_ok() && figure > 0);
+    report.add("backups.read", format!("{figure}-things"), goal, read.is_ok() && figure > 0);
     let missed = damage::missed(&scene, seed, damages);
     let goal = format!("{damages} flips and {damages} cuts of each file, all noticed, nothing left behind");
-    report.add("backup-damage", format!("{missed}-missed"), &goal, missed == 0);
+    report.add("backups.damage", format!("{missed}-missed"), &goal, missed == 0);
     let goal = format!("{} bars with a percentage seen in tmux, silent without a terminal", 2 * TURNS);
     let ok = (bars, silent) == (2 * TURNS, 2 * TURNS);
-    report.add("progress-bars", format!("{bars}-seen-{silent}-silent"), &goal, ok);
+    report.add("backups.bars", format!("{bars}-seen-{silent}-silent"), &goal, ok);
     report
 }
 
