@@ -35,7 +35,8 @@ fn dev_serves_and_stops() {
 /// As a person starts it: on a terminal, which `script` makes, and stopped with ctrl-c.
 #[test]
 fn dev_serves_a_person_at_a_terminal() {
-    let command = format!("{} dev --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_statehouse"));
+    // `exec`, as ctrl-c reaches the shell as well, and some shells would then say that they were interrupted.
+    let command = format!("exec {} dev --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_statehouse"));
     let mut child = Command::new("script")
         .args(["--quiet", "--return", "--command", &command, "/dev/null"])
         .stdin(Stdio::piped())
