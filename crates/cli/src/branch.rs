@@ -8,9 +8,7 @@ use crate::connection::{Call, Connection, path};
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::reach::Reach;
-use crate::rec::first;
 use crate::repeating::{Listing, Sure};
-use crate::spaces::as_rows;
 use crate::table::{Column, plain};
 
 /// Branches of a space: lines of data that have nothing to do with each other.
@@ -76,13 +74,7 @@ impl Branch {
 impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         match self {
-            Verb::Ls { listing } => {
-                let once = async || {
-                    let found = first(connection.ask(Call::get(BRANCHES)).await?, "branches", listing.limit);
-                    output.list(&as_rows(found, "branches", output), "branches", NAMED)
-                };
-                listing.run(output, once).await
-            }
+            Verb::Ls { listing } => listing.run_names(connection, output, (BRANCHES, "branches"), NAMED).await,
             Verb::Create { name } => {
                 connection.ask(Call::new(Method::PUT, path(BRANCHES, name)).body(json!({}))).await?;
                 output.one(&json!({ "name": name }), NAMED)

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use statehouse::time::parse_duration;
+
 use crate::connection::Connection;
 use crate::contexts::{Contexts, Target};
 use crate::exit::Failure;
@@ -45,17 +47,7 @@ pub(crate) struct Reach {
 
 /// `500ms`, `30s`, `10m`, `2h` or `7d`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let unit = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let per_unit = match &text[unit..] {
-        "ms" | "" => Some(1),
-        "s" => Some(1_000),
-        "m" => Some(60_000),
-        "h" => Some(3_600_000),
-        "d" => Some(86_400_000),
-        _ => None,
-    };
-    let ms = text[..unit].parse::<u64>().ok().zip(per_unit).and_then(|(number, ms)| number.checked_mul(ms));
-    ms.map(Duration::from_millis).ok_or_else(|| "write 500ms, 30s, 10m, 2h or 7d".to_owned())
+    parse_duration(text).ok_or_else(|| "write 500ms, 30s, 10m, 2h or 7d".to_owned())
 }
 
 impl Reach {

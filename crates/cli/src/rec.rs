@@ -290,7 +290,7 @@ impl Verb {
             Verb::Count { prefix, listing } => {
                 let once = async || {
                     let found = connection.ask(Call::get("/v1/counts").query("prefix", Some(prefix))).await?;
-                    output.list(&first(found, "counts", listing.limit), "counts", COUNTED)
+                    output.list(&listing.first(found, "counts"), "counts", COUNTED)
                 };
                 listing.run(output, once).await
             }
@@ -310,14 +310,6 @@ pub(crate) fn show(record: &JsonValue, output: &Output) -> Result<(), Failure> {
         .map(|(field, value)| json!({ "field": field, "value": value, "version": record["field_versions"][field] }))
         .collect();
     output.line(&format!("{}\n\n{}", table::card(record, RECORD), table::rows(&fields, FIELD)))
-}
-
-/// The first rows of a list that the API gives as a whole.
-pub(crate) fn first(mut found: JsonValue, key: &str, limit: u64) -> JsonValue {
-    if let Some(rows) = found[key].as_array_mut() {
-        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    }
-    found
 }
 
 fn insert(body: &mut Map<String, JsonValue>, name: &str, value: &Option<String>) {

@@ -4,10 +4,13 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use serde_json::{Value as JsonValue, json};
 
+use crate::connection::{Call, Connection};
 use crate::exit::Failure;
-use crate::output::Output;
+use crate::output::{Format, Output};
 use crate::reach::duration;
+use crate::table::Column;
 
 const EVERY: Duration = Duration::from_secs(2);
 
@@ -45,6 +48,39 @@ impl Listing {
             }
             tokio::time::sleep(left.min(EVERY)).await;
         }
+    }
+}
+
+impl Listing {
+    /// The first rows of a list that the API gives as a whole.
+    pub(crate) fn first(&self, mut found: JsonValue, key: &str) -> JsonValue {
+        if let Some(rows) = found[key].as_array_mut() {
+            rows.truncate(usize::try_from(self.limit).unwrap_or(usize::MAX));
+        }
+        found
+    }
+
+    /// Shows what the API gives as a list of bare names, at a path and under a key.
+    pub(crate) async fn run_names(
+        &self,
+        connection: &Connection,
+        output: &Output,
+        (path, key): (&str, &str),
+        columns: &[Column],
+    ) -> Result<(), Failure> {
+        let once = async || {
+            let mut found = self.first(connection.ask(Call::get(path)).await?, key);
+            // A table, or lines, are made of rows.
+            if output.format != Format::Json
+                && let Some(names) = found[key].as_array_mut()
+            {
+                for name in names.iter_mut().filter(|name| name.is_string()) {
+                    *name = json!({ "name": name });
+                }
+            }
+            output.list(&found, key, columns)
+        };
+        self.run(output, once).await
     }
 }
 

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use hyper::Method;
-use serde_json::{Value as JsonValue, json};
+use serde_json::json;
+use statehouse::time::millis;
 
 use crate::connection::{Call, Connection, path};
 use crate::exit::Failure;
-use crate::output::{Format, Output};
+use crate::output::Output;
 use crate::reach::{Reach, duration};
-use crate::rec::first;
 use crate::repeating::Listing;
 use crate::table::{Column, Style, column, plain};
 
@@ -83,13 +83,7 @@ impl Space {
 impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         match self {
-            Verb::Ls { listing } => {
-                let once = async || {
-                    let found = first(connection.ask(Call::get(SPACES)).await?, "spaces", listing.limit);
-                    output.list(&as_rows(found, "spaces", output), "spaces", NAMED)
-                };
-                listing.run(output, once).await
-            }
+            Verb::Ls { listing } => listing.run_names(connection, output, (SPACES, "spaces"), NAMED).await,
             Verb::Create { name } => {
                 connection.ask(Call::new(Method::PUT, path(SPACES, name)).body(json!({}))).await?;
                 output.one(&json!({ "name": name }), NAMED)
@@ -103,7 +97,7 @@ impl Verb {
                         kept["versions"] = (*versions).into();
                     }
                     if let Some(age) = age {
-                        kept["age_ms"] = u64::try_from(age.as_millis()).unwrap_or(u64::MAX).into();
+                        kept["age_ms"] = millis(*age).into();
                     }
                     connection.ask(Call::new(Method::PUT, place).body(kept.clone())).await?;
                 }
@@ -111,16 +105,4 @@ impl Verb {
             }
         }
     }
-}
-
-/// A list of bare names as rows, where a table or lines are to be made of it.
-pub(crate) fn as_rows(mut found: JsonValue, key: &str, output: &Output) -> JsonValue {
-    if output.format != Format::Json
-        && let Some(names) = found[key].as_array_mut()
-    {
-        for name in names.iter_mut().filter(|name| name.is_string()) {
-            *name = json!({ "name": name });
-        }
-    }
-    found
 }

@@ -1,5 +1,7 @@
 //! Times as people write them.
 
+use std::time::Duration;
+
 /// A time in µs since 1970 as ISO 8601 in UTC.
 ///
 /// ```
@@ -8,4 +10,34 @@
 pub fn iso(us: u64) -> String {
     let timestamp = i64::try_from(us).ok().and_then(|us| jiff::Timestamp::from_microsecond(us).ok());
     timestamp.unwrap_or(jiff::Timestamp::MAX).to_string()
+}
+
+/// A duration as `500ms`, `30s`, `10m`, `2h` or `7d`; a bare number is of ms.
+///
+/// ```
+/// use statehouse_contract::time::{millis, parse_duration};
+/// assert_eq!(parse_duration("7d").map(millis), Some(604_800_000));
+/// assert_eq!((parse_duration("1y"), parse_duration("99999999999999999999s")), (None, None));
+/// ```
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let unit = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    in_unit(text[..unit].parse().ok()?, &text[unit..])
+}
+
+/// So many of a unit: `ms`, which may be left out, `s`, `m`, `h` or `d`.
+pub fn in_unit(number: u64, unit: &str) -> Option<Duration> {
+    let ms = match unit {
+        "ms" | "" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    number.checked_mul(ms).map(Duration::from_millis)
+}
+
+/// A duration in whole ms.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -5,6 +5,7 @@
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use contract::time::millis;
 use serde_json::json;
 use statehouse::records::{Claimed, Retry};
 
@@ -12,7 +13,6 @@ use crate::Server;
 use crate::json::{duration, fields, number, object_in, parse_object, text};
 use crate::place::{Path, Place, refuse_idempotency_key};
 use crate::problem::{Answered, Problem, body};
-use crate::records::millis;
 
 /// The last part of the path says what, the body has the attempt.
 pub(crate) async fn act(

@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, put};
 use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State as RecordState, StateKind};
+use contract::time::millis;
 use contract::{Limits, Retention};
 use serde_json::{Map, Value as JsonValue, json};
 
@@ -16,7 +17,6 @@ use crate::Server;
 use crate::json::{duration, list as list_in, number, object_in, parse_object, required, text};
 use crate::place::{Path, Place};
 use crate::problem::{Answered, Problem, body, done, ok};
-use crate::records::millis;
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new()

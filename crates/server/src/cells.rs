@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{any, get};
 use contract::time::iso;
-use contract::{AsOf, Error, HistoryPage, ListPage, Moment, Rejection, Swapped, Value, Versioned, names};
+use contract::{AsOf, Error, HistoryPage, ListPage, Moment, Rejection, Swapped, Value, Versioned, Written, names};
 use serde_json::json;
 
 use crate::Server;
@@ -39,6 +39,12 @@ pub(crate) fn with_etag(mut response: Response, version: u64) -> Response {
     let etag = HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes");
     response.headers_mut().insert(header::ETAG, etag);
     response
+}
+
+/// What a write of a cell or a record left behind.
+pub(crate) fn written_answer(status: StatusCode, name: &str, written: Written) -> Response {
+    let answer = json!({ "name": name, "version": written.version, "commit": written.commit });
+    with_etag(body(status, answer), written.version)
 }
 
 async fn read(State(server): State<Server>, Path(name): Path<String>, place: Place) -> Answered {
@@ -113,8 +119,7 @@ async fn write(
         },
     };
     let status = if written.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
-    let answer = json!({ "name": name, "version": written.version, "commit": written.commit });
-    Ok(inside.answer(with_etag(body(status, answer), written.version)))
+    Ok(inside.answer(written_answer(status, &name, written)))
 }
 
 async fn delete(State(server): State<Server>, Path(name): Path<String>, place: Place, headers: HeaderMap) -> Answered {

@@ -7,6 +7,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
+use contract::time::millis;
 use serde_json::{Value as JsonValue, json};
 use statehouse::records::{ClaimOptions, Claimed};
 
@@ -14,7 +15,7 @@ use crate::Server;
 use crate::json::{duration, number, parse_object, text};
 use crate::place::{Place, refuse_idempotency_key};
 use crate::problem::{Answered, Problem, body};
-use crate::records::{millis, record_json};
+use crate::records::record_json;
 
 /// A claim waits no longer than this; then the client asks again.
 const WAIT_MAX: Duration = Duration::from_secs(60);

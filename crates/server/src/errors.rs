@@ -107,6 +107,7 @@ async fn show(Path(code): Path<String>) -> Answered {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::shipped;
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -117,27 +118,12 @@ mod tests {
         codes.map(str::to_owned).collect()
     }
 
-    fn visit(folder: &Path, found: &mut BTreeSet<String>) {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                visit(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs")
-                && path.file_stem() != Some("tests".as_ref())
-            {
-                let text = std::fs::read_to_string(&path).expect("text");
-                let shipped = text.split("#[cfg(test)]").next().unwrap_or_default();
-                found.extend(codes_in(shipped));
-            }
-        }
-    }
-
     #[test]
     fn every_code_that_is_said_has_a_page_and_every_page_is_in_the_table() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut said = BTreeSet::new();
         for name in ["contract", "statehouse", "server"] {
-            visit(&root.join("crates").join(name).join("src"), &mut said);
+            said.extend(shipped(&root.join("crates").join(name).join("src")).iter().flat_map(|text| codes_in(text)));
         }
         // An example of a code that does not exist.
         said.remove("SH-9999");

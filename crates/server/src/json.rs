@@ -150,17 +150,7 @@ pub(crate) fn duration(object: &Map<String, JsonValue>, name: &str) -> Result<Op
 /// See [`duration`].
 pub(crate) fn parse_duration(text: &str) -> Result<std::time::Duration, Problem> {
     let malformed = || Problem::malformed(format!("{text:?} is no duration; write 500ms, 30s, 10m, 2h or 7d"));
-    let unit = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..unit].parse().map_err(|_| malformed())?;
-    let ms = match &text[unit..] {
-        "ms" | "" => Some(number),
-        "s" => number.checked_mul(1_000),
-        "m" => number.checked_mul(60_000),
-        "h" => number.checked_mul(3_600_000),
-        "d" => number.checked_mul(86_400_000),
-        _ => None,
-    };
-    ms.map(std::time::Duration::from_millis).ok_or_else(malformed)
+    contract::time::parse_duration(text).ok_or_else(malformed)
 }
 
 #[cfg(test)]

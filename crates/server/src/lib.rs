@@ -49,6 +49,8 @@ pub mod runs;
 mod scan;
 pub mod serving;
 pub mod sessions;
+#[cfg(test)]
+mod sources;
 mod status;
 pub mod stream;
 pub mod streamed;

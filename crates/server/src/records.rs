@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{any, get};
-use contract::time::iso;
+use contract::time::{iso, millis};
 use contract::{Error, Expected, Rejection, Value, Written, names};
 use serde_json::{Map, Value as JsonValue, json};
 use statehouse::Done;
@@ -14,7 +14,7 @@ use statehouse::records::{FieldSwapped, Put, Record, Ttl};
 
 use crate::Server;
 use crate::attempts::act;
-use crate::cells::with_etag;
+use crate::cells::{with_etag, written_answer};
 use crate::json::{duration, fields, from_json, list, object_in, parse_object, text, to_json};
 use crate::place::{Path, Place, expected, if_match, refuse_idempotency_key};
 use crate::problem::{Answered, Problem, body, no_name, ok};
@@ -55,10 +55,6 @@ pub(crate) fn record_json(name: &str, record: &Record) -> Map<String, JsonValue>
         record.ready_in.map(|ready_in| millis(ready_in).into()).unwrap_or(JsonValue::Null),
     );
     json
-}
-
-pub(crate) fn millis(duration: std::time::Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 async fn read(State(server): State<Server>, Path(name): Path<String>, place: Place) -> Answered {
@@ -120,10 +116,9 @@ async fn put(
         .run_each_later()
         .await
         .map_err(|error| Problem::from(error).of_header())?;
-    let version = version_of(&done).unwrap_or_default();
-    let status = if version == 1 { StatusCode::CREATED } else { StatusCode::OK };
-    let answer = json!({ "name": name, "version": version, "commit": committed.commit });
-    Ok(inside.answer(with_etag(body(status, answer), version)))
+    let written = Written { version: version_of(&done).unwrap_or_default(), commit: committed.commit };
+    let status = if written.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(inside.answer(written_answer(status, &name, written)))
 }
 
 /// A field that gets a new value if it holds what is expected.
@@ -165,10 +160,7 @@ async fn patch(
         && let Some(Swap { field, expected, new }) = swap_of(&object)?
     {
         return match inside.records().compare_and_swap_later(&name, field, expected, Some(new)).await? {
-            FieldSwapped::Written(Written { version, commit }) => {
-                let answer = json!({ "name": name, "version": version, "commit": commit });
-                Ok(inside.answer(with_etag(body(StatusCode::OK, answer), version)))
-            }
+            FieldSwapped::Written(written) => Ok(inside.answer(written_answer(StatusCode::OK, &name, written))),
             FieldSwapped::Conflict { current } => {
                 let conflict = Rejection::FieldConflict { record: name, field: field.to_owned(), current };
                 Err(Error::from(conflict).into())

@@ -8,6 +8,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
+use contract::time::millis;
 use serde_json::{Map, Value as JsonValue, json};
 use statehouse::sessions::{Deliveries, Delivery, LifeState, SessionOptions, SessionStatus};
 
@@ -15,7 +16,6 @@ use crate::Server;
 use crate::json::{duration, object_in, parse_object, required_number, to_json};
 use crate::place::{Path, Place};
 use crate::problem::{Answered, Problem, body, done, ok};
-use crate::records::millis;
 use crate::stream::{Sent, Source};
 
 pub(crate) fn routes() -> Router<Server> {

@@ -66,7 +66,8 @@ impl Access {
         body: &Body<'_>,
         decode: fn(Answer) -> Result<T, Error>,
     ) -> Pending<T> {
-        self.propose_in(Envelope::without_session(MACHINE, catalogue.revision, b""), catalogue, body, decode)
+        let envelope = Envelope::without_session(MACHINE, catalogue.revision, b"");
+        self.propose_in(envelope, catalogue, body, Decode::Contracts(decode))
     }
 
     /// Proposes a command. `envelope` has all but the body.
@@ -75,11 +76,11 @@ impl Access {
         envelope: Envelope<'_>,
         catalogue: &Catalogue,
         body: &Body<'_>,
-        decode: fn(Answer) -> Result<T, Error>,
+        decode: Decode<T>,
     ) -> Pending<T> {
         let encoded = if body.grows() { self.disk.check(&*self.clock) } else { Ok(()) };
         match encoded.and_then(|()| encode(&envelope, catalogue, body)) {
-            Ok(bytes) => self.submit(bytes, Decode::Contracts(decode)),
+            Ok(bytes) => self.submit(bytes, decode),
             Err(error) => Pending::refused(error),
         }
     }

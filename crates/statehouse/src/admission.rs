@@ -57,25 +57,18 @@ impl Scope {
         body: &Body<'_>,
         decode: fn(Answer) -> Result<T, Error>,
     ) -> Pending<T> {
+        self.propose_read_by(catalogue, body, Decode::Contracts(decode))
+    }
+
+    /// [`propose`](Self::propose), for an answer that is read in another way.
+    pub(crate) fn propose_read_by<T>(&self, catalogue: &Catalogue, body: &Body<'_>, decode: Decode<T>) -> Pending<T> {
         let (envelope, request) = self.begin(MACHINE, catalogue.revision);
         self.shard.access.propose_in(envelope, catalogue, body, decode).of_request(request)
     }
 
-    /// [`propose`](Self::propose), for an answer that is read with the catalogue.
-    pub(crate) fn propose_read_with_catalogue<T>(
-        &self,
-        catalogue: &Catalogue,
-        body: &Body<'_>,
-        decode: fn(Answer, &Catalogue) -> Result<T, Error>,
-    ) -> Pending<T> {
-        let (envelope, request) = self.begin(MACHINE, catalogue.revision);
-        match encode(&envelope, catalogue, body) {
-            Ok(bytes) => {
-                let decode = Decode::WithCatalogue(self.shard.shared.clone(), decode);
-                self.shard.access.submit(bytes, decode).of_request(request)
-            }
-            Err(error) => Pending::refused(error),
-        }
+    /// Reads an answer with the catalogue that is published then.
+    pub(crate) fn with_catalogue<T>(&self, decode: fn(Answer, &Catalogue) -> Result<T, Error>) -> Decode<T> {
+        Decode::WithCatalogue(self.shard.shared.clone(), decode)
     }
 
     /// The envelope of a command to a machine, without the body; and the request that it is, if it is sent in a session.

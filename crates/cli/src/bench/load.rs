@@ -70,7 +70,7 @@ impl Measured {
 
     /// How long after its time the load was through.
     pub(crate) fn behind_ms(&self, duration: Duration) -> u64 {
-        u64::try_from(self.took.saturating_sub(duration).as_millis()).unwrap_or(u64::MAX)
+        statehouse::time::millis(self.took.saturating_sub(duration))
     }
 
     pub(crate) fn percentile_ms(&self, percent: f64) -> f64 {

@@ -95,7 +95,7 @@ impl Bench {
             "machine": machine::describe(),
             "url": url,
             "asked_rate": self.rate,
-            "duration_ms": u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
+            "duration_ms": statehouse::time::millis(self.duration),
             "callers": self.callers,
             "operations": measured.done,
             "failed": measured.failed,

@@ -5,12 +5,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use statehouse::time::in_unit;
+
 /// Environment variables begin with this; `.` in a key is `__` in a variable.
 pub(crate) const VARIABLE_PREFIX: &str = "STATEHOUSE_";
 
-/// Variables with our prefix that are no settings of a server: they belong to the commands that talk to one, and to tests.
-pub(crate) const OTHER_VARIABLES: &[&str] =
-    &["STATEHOUSE_BINARY", "STATEHOUSE_CONFIG", "STATEHOUSE_CONTEXT", "STATEHOUSE_URL"];
+/// Variables with our prefix that are no settings of a server: they belong to the commands that talk to one.
+pub(crate) const OTHER_VARIABLES: &[&str] = &["STATEHOUSE_CONFIG", "STATEHOUSE_CONTEXT", "STATEHOUSE_URL"];
 
 /// What `watch --exec` tells the commands that it runs.
 pub(crate) const CHANGE_PREFIX: &str = "STATEHOUSE_CHANGE_";
@@ -176,18 +177,10 @@ pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
-/// A time.
+/// A time, which has a unit.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
-    let (number, unit) = split_unit(text)?;
-    let ms = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return None,
-    };
-    number.checked_mul(ms).map(Duration::from_millis)
+    let (number, unit) = split_unit(text).filter(|(_, unit)| !unit.is_empty())?;
+    in_unit(number, unit)
 }
 
 /// The one of `known` that is nearest to what was written, if any is near.

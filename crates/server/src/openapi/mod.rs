@@ -99,28 +99,16 @@ fn described(operation: &Operation) -> OperationBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::shipped;
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    /// The paths of every `.route("...")` of the server.
-    fn registered(folder: &Path, found: &mut BTreeSet<String>) {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                registered(&path, found);
-                continue;
-            }
-            let text = std::fs::read_to_string(&path).expect("text");
-            let shipped = text.split("#[cfg(test)]").next().unwrap_or_default();
-            let routes = shipped.split("route(\"").skip(1).filter_map(|rest| rest.split_once('"'));
-            found.extend(routes.map(|(route, _)| route.replace("{*", "{")));
-        }
-    }
-
     #[test]
     fn every_route_is_documented() {
-        let mut routes = BTreeSet::new();
-        registered(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut routes);
+        let sources = shipped(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+        let registered = sources.iter().flat_map(|text| text.split("route(\"").skip(1));
+        let routes = registered.filter_map(|rest| rest.split_once('"')).map(|(route, _)| route.replace("{*", "{"));
+        let routes: BTreeSet<String> = routes.collect();
         assert!(routes.len() > 25, "the search still finds them: {routes:?}");
         let documented = paths();
         for route in routes {

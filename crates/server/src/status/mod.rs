@@ -15,6 +15,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use contract::time::millis;
 use serde_json::{Value as JsonValue, json};
 use statehouse::{Counters, DiskSpace, Overview};
 
@@ -133,8 +134,4 @@ fn json(now: &Now) -> JsonValue {
         "claimers_waiting": overview.claimers_waiting,
         "messages_waiting": { "group": overview.messages.due, "publish": overview.messages.publish },
     })
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -14,7 +14,7 @@ use kernel::keys::ThingId;
 use kernel::records::counts::any_ready;
 use kernel::records::get::whole_record;
 use kernel::records::schedule::SEPARATORS;
-use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, Op, OpOutcome, RecordAct, Transact};
+use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
 
 use super::waiters::Wanted;
 use super::{Records, borrowed, owned, owned_patches};
@@ -67,28 +67,15 @@ impl Records {
 
     /// [`claim`](Self::claim), answered later.
     pub fn claim_later(&self, record: &str, options: &ClaimOptions) -> Pending<Claimed> {
-        let prepared = check_worker(&options.worker).map_err(Error::from).and_then(|()| self.prepare(record));
-        let (catalogue, ids) = match prepared {
-            Ok(prepared) => prepared,
-            Err(error) => return Pending::refused(error),
-        };
+        if let Err(rejection) = check_worker(&options.worker) {
+            return Pending::refused(rejection);
+        }
         let act = RecordAct::Claim { worker: &options.worker, lease_us: options.lease_us() };
-        let transact = Transact {
-            space: ids.space,
-            branch: ids.branch,
-            group: self.group.as_deref(),
-            fence: None,
-            guards: Vec::new(),
-            ops: vec![Op::Record(record, act)],
-        };
-        self.scope.propose_read_with_catalogue(
-            &catalogue,
-            &Body::Transact(transact),
-            |answer, catalogue| match outcome(answer)? {
-                (_, OpOutcome::Claimed(claimed)) => from_outcome(*claimed, catalogue),
-                other => unreachable!("a claim does not give {other:?}"),
-            },
-        )
+        let decode = self.scope.with_catalogue(|answer, catalogue| match outcome(answer)? {
+            (_, OpOutcome::Claimed(claimed)) => from_outcome(*claimed, catalogue),
+            other => unreachable!("a claim does not give {other:?}"),
+        });
+        self.propose_read_by(record, [].into_iter(), None, act, decode)
     }
 
     /// Takes up to `records_max` records of the queues whose names begin with `prefix`, those first that have been
@@ -185,7 +172,7 @@ impl Records {
             worker: &options.worker,
             lease_us: options.lease_us(),
         };
-        self.scope.propose_read_with_catalogue(&catalogue, &Body::ClaimNext(claim), |answer, catalogue| match answer {
+        let decode = self.scope.with_catalogue(|answer, catalogue| match answer {
             Answer::Rejected(rejection) => Err(rejection.into()),
             Answer::Done { outcomes, .. } => {
                 let claimed = outcomes.into_iter().map(|outcome| match outcome {
@@ -194,7 +181,8 @@ impl Records {
                 });
                 claimed.collect()
             }
-        })
+        });
+        self.scope.propose_read_by(&catalogue, &Body::ClaimNext(claim), decode)
     }
 
     /// Writes fields, if the attempt is the live one. A new state among them moves the record.

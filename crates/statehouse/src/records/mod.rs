@@ -24,7 +24,7 @@ pub(crate) use reads::scan_view;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::cells::{outcome, written};
-use crate::pending::Pending;
+use crate::pending::{Decode, Pending};
 
 /// Records of a branch, or of a group in it. Each call is atomic and durable when it returns.
 ///
@@ -192,6 +192,17 @@ impl Records {
         act: RecordAct<'_>,
         decode: fn(Answer) -> Result<T, Error>,
     ) -> Pending<T> {
+        self.propose_read_by(record, fields, fence, act, Decode::Contracts(decode))
+    }
+
+    fn propose_read_by<'field, T>(
+        &self,
+        record: &str,
+        fields: impl Iterator<Item = &'field str>,
+        fence: Option<Fence<'_>>,
+        act: RecordAct<'_>,
+        decode: Decode<T>,
+    ) -> Pending<T> {
         let prepared = check_fields(fields).map_err(Error::from).and_then(|()| self.prepare(record));
         let (catalogue, ids) = match prepared {
             Ok(prepared) => prepared,
@@ -205,7 +216,7 @@ impl Records {
             guards: Vec::new(),
             ops: vec![Op::Record(record, act)],
         };
-        self.scope.propose(&catalogue, &Body::Transact(transact), decode)
+        self.scope.propose_read_by(&catalogue, &Body::Transact(transact), decode)
     }
 
     fn prepare(&self, record: &str) -> Result<(Arc<Catalogue>, ScopeIds), Error> {
