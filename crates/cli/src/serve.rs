@@ -115,6 +115,8 @@ impl Serve {
 /// Serves a directory until it is told to stop; `say` says more when it is ready.
 fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result<(), Failed> {
     let began = Instant::now();
+    // Before the directory is made: a start that is refused leaves nothing.
+    server::refuse_other_machines(effective.listen())?;
     log::start(effective.log(), effective.log_format())?;
     let mut limits = effective.limits();
     let split = Budget::find(effective.memory_bytes()).split(&limits);

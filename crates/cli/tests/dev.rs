@@ -57,11 +57,15 @@ fn dev_serves_a_person_at_a_terminal() {
 
 #[test]
 fn other_addresses_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("house");
     let output = Command::new(env!("CARGO_BIN_EXE_statehouse"))
-        .args(["dev", "--listen", "0.0.0.0:0"])
+        .args(["serve", "--listen", "0.0.0.0:0", "--data"])
+        .arg(&data)
         .output()
         .expect("started");
     let said = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(1));
     assert!(said.contains("0.0.0.0:0 is not a loopback address"), "{said}");
+    assert!(!data.exists(), "a start that is refused leaves nothing");
 }

@@ -69,7 +69,7 @@ use tokio_util::sync::CancellationToken;
 use limits::ServerLimits;
 use load::Load;
 use problem::Problem;
-pub use serving::{ServeError, listen, serve, serve_all};
+pub use serving::{ServeError, listen, refuse_other_machines, serve, serve_all};
 
 /// What every handler sees. A clone is the same server, and costs next to nothing: every request makes some.
 #[derive(Clone)]

@@ -38,11 +38,14 @@ pub enum ServeError {
     Io(#[from] std::io::Error),
 }
 
+/// Refuses an address that other machines could reach.
+pub fn refuse_other_machines(address: SocketAddr) -> Result<(), ServeError> {
+    if address.ip().is_loopback() { Ok(()) } else { Err(ServeError::NotLoopback(address)) }
+}
+
 /// Listens on a loopback address.
 pub async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    if !address.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(address));
-    }
+    refuse_other_machines(address)?;
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => ServeError::InUse(address),
         _ => error.into(),

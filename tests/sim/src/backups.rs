@@ -24,6 +24,12 @@ use scene::Scene;
 /// How long a server may take to stop.
 const STOP_MAX: Duration = Duration::from_secs(60);
 
+/// Requests that are answered before the first ones are taken: something of every kind is there, and the files are small.
+const EARLY: u64 = 600;
+
+/// One damage of a large file for as many of a small one: what comes before it is read and restored each time.
+const LARGE_EACH: u64 = 20;
+
 /// Times that a backup and an export are taken in a terminal while there is load.
 const TURNS: usize = 2;
 
@@ -38,11 +44,13 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let url = format!("http://{}", server.address());
 
     let load = Load::start(server.address(), seed);
+    load.await_answers(EARLY);
+    scene.take("early", &url);
+    let mut names = vec!["early".to_owned()];
     std::thread::sleep(Duration::from_secs(seconds));
     let before = load.answered();
     let mut bars = 0;
     let mut silent = 0;
-    let mut names = Vec::new();
     for turn in 0..TURNS {
         let (seen, piped) = (format!("seen-{turn}"), format!("piped-{turn}"));
         bars += usize::from(scene.shows_a_bar(&format!("backup create {seen}.shbackup --url {url}")));
@@ -56,8 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     println!("backups: {total} requests answered, {during} of them while backups and exports were taken");
     // What was to expire soon has done so before the last ones are taken, which are of the same state.
     std::thread::sleep(load::SHORT_TTL + Duration::from_secs(1));
-    scene.succeeds(&["backup", "create", "last.shbackup", "--url", &url]);
-    scene.succeeds(&["export", "last.jsonl", "--url", &url]);
+    scene.take("last", &url);
     names.push("last".to_owned());
     let stopped = server.terminate(STOP_MAX);
     assert!(stopped.status.success(), "the server stops when it is asked to: {stopped:?}");
@@ -77,8 +84,11 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let figure = read.as_ref().map_or(0, reading::Counts::total);
     let goal = "versions, histories, fields, TTLs, claims and events read the same from all three";
     report.add("backups.read", format!("{figure}-things"), goal, read.is_ok() && figure > 0);
-    let missed = damage::missed(&scene, seed, damages);
-    let goal = format!("{damages} flips and {damages} cuts of each file, all noticed, nothing left behind");
+    let in_large = damages.div_ceil(LARGE_EACH);
+    let missed = damage::missed(&scene, "early", seed, damages) + damage::missed(&scene, "last", seed, in_large);
+    let goal = format!(
+        "{damages} flips and {damages} cuts of a small backup and export, {in_large} of large ones: all noticed, nothing left"
+    );
     report.add("backups.damage", format!("{missed}-missed"), &goal, missed == 0);
     let goal = format!("{} bars with a percentage seen in tmux, silent without a terminal", 2 * TURNS);
     let ok = (bars, silent) == (2 * TURNS, 2 * TURNS);

@@ -1,21 +1,24 @@
 //! Bytes flipped and files cut at random: every one must be noticed, and leave nothing behind.
 
 use std::path::Path;
+use std::time::Instant;
 
 use statehouse::{TransferError, backup, import};
 use testkit::random::Random;
 
 use super::scene::Scene;
 
-/// How many damages were not noticed, or left something.
-pub(super) fn missed(scene: &Scene, seed: u64, damages: u64) -> u64 {
+/// How many damages of the backup and the export of this name were not noticed, or left something.
+pub(super) fn missed(scene: &Scene, name: &str, seed: u64, damages: u64) -> u64 {
     let mut random = Random::new(seed);
     let target = scene.path("damaged");
     let mut missed = 0;
-    for (file, is_noticed) in
-        [("last.shbackup", backup_is_noticed as fn(&[u8], &Path) -> bool), ("last.jsonl", import_is_noticed)]
+    for (kind, is_noticed) in
+        [("shbackup", backup_is_noticed as fn(&[u8], &Path) -> bool), ("jsonl", import_is_noticed)]
     {
-        let whole = std::fs::read(scene.path(file)).expect("a file");
+        let began = Instant::now();
+        let file = format!("{name}.{kind}");
+        let whole = std::fs::read(scene.path(&file)).expect("a file");
         for number in 0..damages {
             let place = usize::try_from(random.below(whole.len() as u64)).expect("a place in the file");
             let bit = random.below(8);
@@ -30,6 +33,7 @@ pub(super) fn missed(scene: &Scene, seed: u64, damages: u64) -> u64 {
                 }
             }
         }
+        println!("backups: {file} of {} bytes, {damages} flips and cuts: {:?}", whole.len(), began.elapsed());
     }
     missed
 }

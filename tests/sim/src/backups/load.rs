@@ -47,6 +47,13 @@ impl Load {
         self.answered.load(Ordering::Relaxed)
     }
 
+    /// Waits until as many requests are answered.
+    pub(super) fn await_answers(&self, count: u64) {
+        while self.answered() < count {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Stops the clients. Gives how many turns they had.
     pub(super) fn stop(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);

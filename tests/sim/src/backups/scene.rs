@@ -43,7 +43,13 @@ impl Scene {
         command.output().expect("the command starts")
     }
 
-    pub(super) fn succeeds(&self, arguments: &[&str]) {
+    /// Takes a backup and an export of this name.
+    pub(super) fn take(&self, name: &str, url: &str) {
+        self.succeeds(&["backup", "create", &format!("{name}.shbackup"), "--url", url]);
+        self.succeeds(&["export", &format!("{name}.jsonl"), "--url", url]);
+    }
+
+    fn succeeds(&self, arguments: &[&str]) {
         let output = self.command(arguments);
         assert!(output.status.success(), "statehouse {arguments:?}: {output:?}");
     }
