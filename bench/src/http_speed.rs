@@ -28,17 +28,21 @@ const CONNECTIONS: [usize; 4] = [1, 16, 64, 256];
 /// Cells that gets are spread over.
 const CELLS: u64 = 10_000;
 /// Claims a second at most; the queue is filled for as long as is measured.
-const CLAIMS_PER_SECOND_MAX: u64 = 25_000;
+const CLAIMS_PER_SECOND_MAX: u64 = 50_000;
 
 pub fn run(arguments: &Arguments) -> Report {
     let small = arguments.flag("small");
     let rounds = arguments.number("rounds", if small { 2 } else { 5 });
     let round = Duration::from_millis(arguments.number("milliseconds", if small { 100 } else { 1_000 }));
     let only = arguments.text("only");
+    let connections = match arguments.number("connections", 0) {
+        0 => CONNECTIONS.to_vec(),
+        count => vec![usize::try_from(count).expect("a count")],
+    };
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("house");
     let milliseconds = u64::try_from(round.as_millis()).expect("a short time") * (rounds + 1);
-    let claims = CONNECTIONS.len() as u64 * CLAIMS_PER_SECOND_MAX * milliseconds / 1_000;
+    let claims = connections.len() as u64 * CLAIMS_PER_SECOND_MAX * milliseconds / 1_000;
     fill(&path, if only.is_none_or(|only| only == "claim") { claims } else { 1_000 });
     let house = Launch::serve(binary(), &path).start().expect("a server");
     let mut report = Report::new("server");
@@ -47,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Report {
             continue;
         }
         let echo = start_echo(operation, &house);
-        for connections in CONNECTIONS {
+        for &connections in &connections {
             let compared = compare(operation, connections, rounds, round, &house, &echo);
             print_row(operation, connections, &compared);
             let (ours, theirs) = (median(&compared.house), median(&compared.echo));

@@ -19,10 +19,11 @@ use axum::response::IntoResponse;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use tokio::runtime::Handle;
-use tokio::time::timeout;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
+use crate::alarm::Alarm;
 use crate::answer::Answer;
 use crate::guarded::InRequest;
 use crate::json::parse_duration;
@@ -57,10 +58,10 @@ impl Admission {
     }
 
     /// Answers a request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, in_request: InRequest) -> Response<Answer> {
+    pub(crate) async fn answer(&self, request: Request<Incoming>, mut in_request: InRequest) -> Response<Answer> {
         let (parts, body) = request.into_parts();
         let safe = parts.method.is_safe();
-        match self.admit(parts, body).await {
+        match self.admit(parts, body, &mut in_request.alarm).await {
             Ok(response) => self.finish(response, safe, in_request),
             Err(problem) => {
                 self.metrics.refused(problem.code());
@@ -69,7 +70,7 @@ impl Admission {
         }
     }
 
-    async fn admit(&self, parts: Parts, body: Incoming) -> Result<Response<Body>, Problem> {
+    async fn admit(&self, parts: Parts, body: Incoming, alarm: &mut Alarm) -> Result<Response<Body>, Problem> {
         self.check_head(&parts)?;
         if ALWAYS.contains(&parts.uri.path()) {
             return Ok(self.begin(Request::from_parts(parts, Body::empty())).await);
@@ -78,7 +79,7 @@ impl Admission {
             return Err(Problem::stopping());
         }
         // What is refused because of its body is not read to the end, so the connection cannot be used again.
-        let (bytes, memory) = match self.read(&parts.headers, body).await {
+        let (bytes, memory) = match self.read(&parts.headers, body, alarm).await {
             Ok(read) => read,
             Err(problem) => {
                 self.metrics.refused(problem.code());
@@ -94,15 +95,16 @@ impl Admission {
         let permits = memory.into_iter().chain([entered]).collect();
         let request = Request::from_parts(parts, Body::from(bytes));
         let time_max = self.limits.request_time_max + wait.unwrap_or_default();
+        let deadline = Instant::now() + time_max;
         let answered = match wait {
             // Who has gone waits for nothing any more: nothing must be claimed for it.
             Some(_) => {
                 let _permits: Vec<Permit> = permits;
-                timeout(time_max, self.begin(request)).await
+                alarm.or_none(deadline, self.begin(request)).await
             }
-            None => timeout(time_max, Work::new(self.begin(request), permits)).await,
+            None => alarm.or_none(deadline, Work::new(self.begin(request), permits)).await,
         };
-        answered.map_err(|_| Problem::unanswered(time_max))
+        answered.ok_or_else(|| Problem::unanswered(time_max))
     }
 
     fn check_head(&self, parts: &Parts) -> Result<(), Problem> {
@@ -123,7 +125,12 @@ impl Admission {
     }
 
     /// Reads a body, and takes the memory that it needs while it is worked on.
-    async fn read(&self, headers: &HeaderMap, body: Incoming) -> Result<(Bytes, Option<Permit>), Problem> {
+    async fn read(
+        &self,
+        headers: &HeaderMap,
+        body: Incoming,
+        alarm: &mut Alarm,
+    ) -> Result<(Bytes, Option<Permit>), Problem> {
         if body.is_end_stream() {
             return Ok((Bytes::new(), None));
         }
@@ -133,8 +140,8 @@ impl Admission {
             return Err(Problem::body_too_large(body_bytes_max, declared));
         }
         let body_time_max = self.limits.body_time_max;
-        let read = timeout(body_time_max, self.read_all(declared, body)).await;
-        let bytes = read.map_err(|_| Problem::too_slow("body_time_max", body_time_max))??;
+        let read = alarm.or_none(Instant::now() + body_time_max, self.read_all(declared, body)).await;
+        let bytes = read.ok_or_else(|| Problem::too_slow("body_time_max", body_time_max))??;
         let memory = self.take_memory(memory_of(&bytes))?;
         Ok((bytes, Some(memory)))
     }
@@ -236,12 +243,11 @@ type Answered = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
 struct Work {
     answered: Option<Answered>,
     permits: Vec<Permit>,
-    runtime: Handle,
 }
 
 impl Work {
     fn new(answered: Answered, permits: Vec<Permit>) -> Self {
-        Self { answered: Some(answered), permits, runtime: Handle::current() }
+        Self { answered: Some(answered), permits }
     }
 }
 
@@ -261,9 +267,10 @@ impl Future for Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        if let Some(answered) = self.answered.take() {
+        // Without a runtime the process is about to end, and nobody counts any more.
+        if let (Some(answered), Ok(runtime)) = (self.answered.take(), Handle::try_current()) {
             let permits = std::mem::take(&mut self.permits);
-            self.runtime.spawn(async move {
+            runtime.spawn(async move {
                 answered.await;
                 drop(permits);
             });

@@ -4,14 +4,14 @@
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use contract::time::millis;
 use serde_json::json;
 use statehouse::records::{Claimed, Retry};
 
 use crate::Server;
 use crate::json::{duration, fields, number, object_in, parse_object, text};
-use crate::place::{Path, Place, refuse_idempotency_key};
+use crate::place::{Path, Place};
 use crate::problem::{Answered, Problem, body};
 
 /// The last part of the path says what, the body has the attempt.
@@ -19,10 +19,9 @@ pub(crate) async fn act(
     State(server): State<Server>,
     Path(path): Path<String>,
     place: Place,
-    headers: HeaderMap,
     bytes: Bytes,
 ) -> Answered {
-    refuse_idempotency_key(&headers)?;
+    place.refuse_idempotency_key()?;
     let (name, action) = path.rsplit_once('/').ok_or_else(no_such_action)?;
     let object = parse_object(&bytes)?;
     let attempt = number(&object, "attempt")?.ok_or_else(|| Problem::malformed("attempt is missing"))?;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::Server;
 use crate::json::{text_json, to_text, value_of};
-use crate::place::{Path, Place, expected, if_match, refuse_idempotency_key};
+use crate::place::{Path, Place, expected, if_match};
 use crate::problem::{Answered, Problem, body, no_name, text_body};
 use crate::transactions::version_of;
 
@@ -105,7 +105,7 @@ async fn write(
     headers: HeaderMap,
     bytes: Bytes,
 ) -> Answered {
-    refuse_idempotency_key(&headers)?;
+    place.refuse_idempotency_key()?;
     let value = value_of(&bytes)?;
     let inside = place.inside(&server.house);
     let written = match expected(&headers)? {
@@ -123,7 +123,7 @@ async fn write(
 }
 
 async fn delete(State(server): State<Server>, Path(name): Path<String>, place: Place, headers: HeaderMap) -> Answered {
-    refuse_idempotency_key(&headers)?;
+    place.refuse_idempotency_key()?;
     let inside = place.inside(&server.house);
     let deleted = match if_match(&headers)? {
         None => inside.cells().delete_later(&name).await?.version,

@@ -1,21 +1,20 @@
 //! Claims: `POST /v1/claims` takes the next jobs, and waits for one if it is asked to.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::routing::post;
-use contract::time::millis;
-use serde_json::{Value as JsonValue, json};
-use statehouse::records::{ClaimOptions, Claimed};
+use statehouse::records::ClaimOptions;
 
 use crate::Server;
 use crate::json::{duration, number, parse_object, text};
-use crate::place::{Place, refuse_idempotency_key};
+use crate::place::Place;
 use crate::problem::{Answered, Problem, body};
-use crate::records::record_json;
+use crate::record_json::ClaimedJson;
 
 /// A claim waits no longer than this; then the client asks again.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -26,8 +25,8 @@ pub(crate) fn routes() -> Router<Server> {
 
 /// `{"prefix": "jobs.", "n": 1, "worker": "w1", "lease": "30s", "wait": "10s"}`, or `name` instead of `prefix` for one
 /// record.
-async fn claim(State(server): State<Server>, place: Place, headers: HeaderMap, bytes: Bytes) -> Answered {
-    refuse_idempotency_key(&headers)?;
+async fn claim(State(server): State<Server>, place: Place, bytes: Bytes) -> Answered {
+    place.refuse_idempotency_key()?;
     let object = parse_object(&bytes)?;
     let records_max = number(&object, "n")?.unwrap_or(1);
     let records_max = u32::try_from(records_max).map_err(|_| Problem::malformed("n is too large"))?;
@@ -51,16 +50,6 @@ async fn claim(State(server): State<Server>, place: Place, headers: HeaderMap, b
             inside.records().claim_next_until(prefix, records_max, &options, time_over).await?
         }
     };
-    let claimed: Vec<_> = claimed.into_iter().map(claimed_json).collect();
-    Ok(inside.answer(body(StatusCode::OK, json!({ "claimed": claimed }))))
-}
-
-fn claimed_json(claimed: Claimed) -> JsonValue {
-    let mut json = record_json(&claimed.name, &claimed.record);
-    json.remove("name");
-    json.insert("record".into(), claimed.name.into());
-    json.insert("group".into(), claimed.group.into());
-    json.insert("token".into(), claimed.token.into());
-    json.insert("lease_ms".into(), millis(claimed.lease).into());
-    json.into()
+    let claimed: Vec<_> = claimed.into_iter().map(ClaimedJson).collect();
+    Ok(inside.answer(body(StatusCode::OK, BTreeMap::from([("claimed", claimed)]))))
 }

@@ -14,7 +14,7 @@ use axum::response::IntoResponse;
 use http_body_util::BodyExt;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -170,11 +170,9 @@ impl Connection {
     fn http(&self, keep_alive: bool) -> http1::Builder {
         let mut builder = http1::Builder::new();
         builder
+            // Without a timer of its own: how long a head takes, and how long none comes, is watched by the stream.
+            .header_read_timeout(None)
             .keep_alive(keep_alive)
-            .timer(TokioTimer::new())
-            // The clock runs from the end of one request to the end of the next one's head, so it bounds both; how
-            // long a head takes once it has begun is watched by the stream.
-            .header_read_timeout(self.limits.idle_time_max)
             .max_header_size(self.limits.head_bytes_max)
             .max_buf_size((self.limits.head_bytes_max + 1).max(HYPER_BUFFER_BYTES_MIN))
             // One buffer and one write for a head and its body; see `guarded` for who looks into it.

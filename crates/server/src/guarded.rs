@@ -1,8 +1,8 @@
-//! The stream of one connection, guarded: against clients that send a request's head too slowly, and against those that do
-//! not take what is written to them.
+//! The stream of one connection, guarded: against clients that send nothing or a request's head too slowly, and against those
+//! that do not take what is written to them.
 //!
-//! Keeps: a head that has begun ends within `head_time_max`, and a write makes progress within `write_stall_time_max`, or
-//! the connection ends. The answers that hyper gives by itself to what it cannot parse have no body; they are held back here, and
+//! Keeps: a head begins within `idle_time_max` and ends within `head_time_max` of that, and a write makes progress within
+//! `write_stall_time_max`, or the connection ends. The answers that hyper gives by itself to what it cannot parse have no body; they are held back here, and
 //! whoever serves the connection says the same as a problem.
 
 use std::io;
@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::alarm::Alarm;
 use crate::limits::ServerLimits;
 
 /// What the stream, the requests on it and the task that serves it know of each other.
@@ -26,6 +27,8 @@ pub(crate) struct Watch {
     in_request: AtomicBool,
     slow_head: AtomicBool,
     stalled: AtomicBool,
+    /// What rings when a request takes too long, unless one has it.
+    alarm: Mutex<Alarm>,
     /// The stream, when whoever used it has ended.
     left: Mutex<Option<TcpStream>>,
 }
@@ -35,7 +38,8 @@ impl Watch {
     pub(crate) fn begin_request(self: &Arc<Self>) -> InRequest {
         self.requests.fetch_add(1, Ordering::AcqRel);
         self.in_request.store(true, Ordering::Release);
-        InRequest(self.clone())
+        let alarm = std::mem::take(&mut *self.alarm.lock().unwrap_or_else(PoisonError::into_inner));
+        InRequest { watch: self.clone(), alarm }
     }
 
     /// Whether the connection ended because a head took too long.
@@ -55,11 +59,16 @@ impl Watch {
 }
 
 /// Held from a request's head to the end of its answer.
-pub(crate) struct InRequest(Arc<Watch>);
+pub(crate) struct InRequest {
+    watch: Arc<Watch>,
+    /// Rings when the request takes too long.
+    pub(crate) alarm: Alarm,
+}
 
 impl Drop for InRequest {
     fn drop(&mut self) {
-        self.0.in_request.store(false, Ordering::Release);
+        *self.watch.alarm.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut self.alarm);
+        self.watch.in_request.store(false, Ordering::Release);
     }
 }
 
@@ -70,13 +79,23 @@ pub(crate) struct Guarded {
     limits: Arc<ServerLimits>,
     /// When the head began that is being read, and how many were complete before it.
     head: Option<(Instant, u64)>,
-    head_timer: Option<Pin<Box<Sleep>>>,
+    /// Since when nothing has come and nothing is worked on.
+    idle_since: Option<Instant>,
+    alarm: Alarm,
     stall_timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Guarded {
     pub(crate) fn new(stream: TcpStream, watch: Arc<Watch>, limits: Arc<ServerLimits>) -> Self {
-        Self { stream: Some(stream), watch, limits, head: None, head_timer: None, stall_timer: None }
+        Self {
+            stream: Some(stream),
+            watch,
+            limits,
+            head: None,
+            idle_since: None,
+            alarm: Alarm::default(),
+            stall_timer: None,
+        }
     }
 
     fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {
@@ -85,29 +104,30 @@ impl Guarded {
 
     /// Bytes came: a head begins, unless they belong to a request or to a head that has begun.
     fn note_read(&mut self) {
+        self.idle_since = None;
         let requests = self.watch.requests.load(Ordering::Acquire);
         let known = self.head.is_some_and(|(_, before)| before == requests);
         if !known {
             let begins = !self.watch.in_request.load(Ordering::Acquire);
             self.head = begins.then(|| (Instant::now(), requests));
-            self.head_timer = None;
         }
     }
 
-    /// Nothing came: ready with an error if a head that has begun takes too long.
-    fn poll_head_timer(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        let Some((began, before)) = self.head else {
-            return Poll::Pending;
-        };
-        if self.watch.requests.load(Ordering::Acquire) != before {
-            (self.head, self.head_timer) = (None, None);
+    /// Nothing came: ready with an error if that is so for too long, or if a head that has begun takes too long.
+    fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let requests = self.watch.requests.load(Ordering::Acquire);
+        self.head = self.head.filter(|(_, before)| *before == requests);
+        if let Some((began, _)) = self.head {
+            ready!(self.alarm.poll(context, began + self.limits.head_time_max));
+            self.watch.slow_head.store(true, Ordering::Release);
+            return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the head of the request took too long"));
+        }
+        if self.watch.in_request.load(Ordering::Acquire) {
             return Poll::Pending;
         }
-        let until = began + self.limits.head_time_max;
-        let timer = self.head_timer.get_or_insert_with(|| Box::pin(sleep_until(until)));
-        ready!(timer.as_mut().poll(context));
-        self.watch.slow_head.store(true, Ordering::Release);
-        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the head of the request took too long"))
+        let since = *self.idle_since.get_or_insert_with(Instant::now);
+        ready!(self.alarm.poll(context, since + self.limits.idle_time_max));
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "no request came for too long"))
     }
 
     fn poll_stall_timer(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
@@ -140,7 +160,7 @@ impl AsyncRead for Guarded {
                 }
                 Poll::Ready(read)
             }
-            Poll::Pending => self.poll_head_timer(context).map(Err),
+            Poll::Pending => self.poll_patience(context).map(Err),
         }
     }
 }

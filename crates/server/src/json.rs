@@ -3,23 +3,33 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use contract::{Json, Value};
-use serde_json::{Map, Value as JsonValue, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value as JsonValue};
 
 use crate::limits::JSON_DEPTH_MAX;
 use crate::problem::Problem;
 
 const BYTES: &str = "$b64";
 
-pub(crate) fn to_json(value: &Value) -> JsonValue {
-    match value {
-        Value::Null => JsonValue::Null,
-        Value::Boolean(boolean) => (*boolean).into(),
-        Value::Integer(integer) => (*integer).into(),
-        Value::Text(text) => text.clone().into(),
-        Value::Json(json) => serde_json::from_str(json.as_str()).unwrap_or(JsonValue::Null),
-        Value::Bytes(bytes) => json!({ BYTES: STANDARD.encode(bytes) }),
-        other => other.as_text().map_or(JsonValue::Null, JsonValue::from),
+/// A value as JSON.
+pub(crate) struct AsJson<'a>(pub(crate) &'a Value);
+
+impl Serialize for AsJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Null => serializer.serialize_unit(),
+            Value::Boolean(boolean) => serializer.serialize_bool(*boolean),
+            Value::Integer(integer) => serializer.serialize_i64(*integer),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::Json(json) => serde_json::from_str(json.as_str()).unwrap_or(JsonValue::Null).serialize(serializer),
+            Value::Bytes(bytes) => serializer.collect_map([(BYTES, STANDARD.encode(bytes))]),
+            other => other.as_text().serialize(serializer),
+        }
     }
+}
+
+pub(crate) fn to_json(value: &Value) -> JsonValue {
+    serde_json::to_value(AsJson(value)).expect("a value is JSON")
 }
 
 pub(crate) fn from_json(json: &JsonValue) -> Result<Value, Problem> {
@@ -155,6 +165,8 @@ pub(crate) fn parse_duration(text: &str) -> Result<std::time::Duration, Problem>
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

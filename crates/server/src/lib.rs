@@ -18,6 +18,7 @@
 //! done at once; calls that read much run on threads that may wait.
 
 mod admission;
+mod alarm;
 mod answer;
 mod attempts;
 pub mod backup;
@@ -44,6 +45,7 @@ pub mod metrics;
 pub mod openapi;
 mod place;
 pub mod problem;
+mod record_json;
 pub mod records;
 pub mod runs;
 mod scan;

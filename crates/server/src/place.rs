@@ -43,6 +43,7 @@ pub(crate) struct Place {
     prefer_wait: Option<u64>,
     accepts_events: bool,
     last_event: Option<String>,
+    has_idempotency_key: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +150,16 @@ impl Place {
         self.last_event.as_ref().map(number).transpose()
     }
 
+    /// A key that would be ignored is refused: whoever sends it relies on it.
+    pub(crate) fn refuse_idempotency_key(&self) -> Result<(), Problem> {
+        match self.has_idempotency_key {
+            false => Ok(()),
+            true => Err(Problem::malformed(
+                "Idempotency-Key is known for appends to runs; send this in a session, by Statehouse-Session and Statehouse-Request",
+            )),
+        }
+    }
+
     /// How many rows a page has.
     pub(crate) fn limit(&self, default: usize) -> Result<usize, Problem> {
         let limit = self.number("limit")?;
@@ -185,8 +196,9 @@ impl FromRequestParts<Server> for Place {
         let accept = header(&parts.headers, &ACCEPT)?.unwrap_or_default();
         let accepts_events = accept.split(',').any(|kind| kind.trim().starts_with("text/event-stream"));
         let last_event = header(&parts.headers, &LAST_EVENT_ID)?.map(str::to_owned);
+        let has_idempotency_key = parts.headers.contains_key(&IDEMPOTENCY_KEY);
         let (branch, group) = (find("branch"), find("group"));
-        Ok(Self { space, branch, group, session, query, prefer_wait, accepts_events, last_event })
+        Ok(Self { space, branch, group, session, query, prefer_wait, accepts_events, last_event, has_idempotency_key })
     }
 }
 
@@ -228,16 +240,6 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
 /// The idempotency key of a request; only appends to runs have one.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     Ok(header(headers, &IDEMPOTENCY_KEY)?.map(str::to_owned))
-}
-
-/// A key that would be ignored is refused: whoever sends it relies on it.
-pub(crate) fn refuse_idempotency_key(headers: &HeaderMap) -> Result<(), Problem> {
-    match headers.contains_key(&IDEMPOTENCY_KEY) {
-        false => Ok(()),
-        true => Err(Problem::malformed(
-            "Idempotency-Key is known for appends to runs; send this in a session, by Statehouse-Session and Statehouse-Request",
-        )),
-    }
 }
 
 /// What `If-Match` and `If-None-Match` expect of a cell or a record.

@@ -3,6 +3,7 @@
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use contract::{Error, FailureKind, Outcome, Rejection};
+use serde::Serialize;
 use serde_json::{Map, Value as JsonValue, json};
 
 use crate::errors::title;
@@ -146,9 +147,14 @@ pub(crate) async fn no_such_method() -> Problem {
 /// What a call answers.
 pub(crate) type Answered = Result<Response, Problem>;
 
+/// What most bodies fit in.
+const BODY_BYTES: usize = 1 << 10;
+
 /// A JSON body with a status.
-pub(crate) fn body(status: StatusCode, body: JsonValue) -> Response {
-    text_body(status, body.to_string())
+pub(crate) fn body(status: StatusCode, body: impl Serialize) -> Response {
+    let mut text = Vec::with_capacity(BODY_BYTES);
+    serde_json::to_writer(&mut text, &body).expect("what is answered is JSON");
+    text_body(status, String::from_utf8(text).expect("JSON is text"))
 }
 
 /// A body that is JSON already. It ends its line, so that a terminal's next prompt is not behind it.
@@ -158,7 +164,7 @@ pub(crate) fn text_body(status: StatusCode, mut json: String) -> Response {
 }
 
 /// A JSON body, as it should be.
-pub(crate) fn ok(found: JsonValue) -> Answered {
+pub(crate) fn ok(found: impl Serialize) -> Answered {
     Ok(body(StatusCode::OK, found))
 }
 

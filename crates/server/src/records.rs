@@ -6,18 +6,18 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{any, get};
-use contract::time::{iso, millis};
 use contract::{Error, Expected, Rejection, Value, Written, names};
 use serde_json::{Map, Value as JsonValue, json};
 use statehouse::Done;
-use statehouse::records::{FieldSwapped, Put, Record, Ttl};
+use statehouse::records::{FieldSwapped, Put, Ttl};
 
 use crate::Server;
 use crate::attempts::act;
 use crate::cells::{with_etag, written_answer};
-use crate::json::{duration, fields, from_json, list, object_in, parse_object, text, to_json};
-use crate::place::{Path, Place, expected, if_match, refuse_idempotency_key};
+use crate::json::{duration, fields, from_json, list, object_in, parse_object, text};
+use crate::place::{Path, Place, expected, if_match};
 use crate::problem::{Answered, Problem, body, no_name, ok};
+use crate::record_json::RecordJson;
 use crate::scan::scan;
 use crate::transactions::version_of;
 
@@ -30,37 +30,12 @@ pub(crate) fn routes() -> Router<Server> {
         .route("/v1/counts", get(counts))
 }
 
-/// A record as JSON.
-pub(crate) fn record_json(name: &str, record: &Record) -> Map<String, JsonValue> {
-    let values: Map<_, _> = record.fields.iter().map(|(name, field)| (name.clone(), to_json(&field.value))).collect();
-    let versions: Map<_, _> = record.fields.iter().map(|(name, field)| (name.clone(), field.version.into())).collect();
-    let mut json = Map::new();
-    json.insert("name".into(), name.into());
-    json.insert("fields".into(), values.into());
-    json.insert("field_versions".into(), versions.into());
-    json.insert("version".into(), record.version.into());
-    json.insert("commit".into(), record.commit.into());
-    json.insert("created_at".into(), iso(record.created_at).into());
-    json.insert("updated_at".into(), iso(record.updated_at).into());
-    json.insert("attempt".into(), record.attempt.into());
-    json.insert("type".into(), record.record_type.clone().into());
-    json.insert("ttl_ms".into(), record.ttl.map(|ttl| millis(ttl).into()).unwrap_or(JsonValue::Null));
-    let holder = record.holder.as_ref().map(
-        |holder| json!({ "worker": holder.worker, "session": holder.session, "lease_ms": millis(holder.lease_left) }),
-    );
-    json.insert("holder".into(), holder.unwrap_or(JsonValue::Null));
-    json.insert("failures".into(), record.failures.into());
-    json.insert(
-        "ready_in_ms".into(),
-        record.ready_in.map(|ready_in| millis(ready_in).into()).unwrap_or(JsonValue::Null),
-    );
-    json
-}
-
 async fn read(State(server): State<Server>, Path(name): Path<String>, place: Place) -> Answered {
     match place.inside(&server.house).records().get(&name)? {
         None => Err(Problem::not_found("record", &name)),
-        Some(record) => Ok(with_etag(body(StatusCode::OK, record_json(&name, &record).into()), record.version)),
+        Some(record) => {
+            Ok(with_etag(body(StatusCode::OK, RecordJson { name: &name, record: &record }), record.version))
+        }
     }
 }
 
@@ -101,7 +76,7 @@ async fn put(
     headers: HeaderMap,
     bytes: Bytes,
 ) -> Answered {
-    refuse_idempotency_key(&headers)?;
+    place.refuse_idempotency_key()?;
     let (fields, put) = put_of(&parse_object(&bytes)?)?;
     let inside = place.inside(&server.house);
     let expected = expected(&headers)?;
@@ -152,7 +127,7 @@ async fn patch(
     headers: HeaderMap,
     bytes: Bytes,
 ) -> Answered {
-    refuse_idempotency_key(&headers)?;
+    place.refuse_idempotency_key()?;
     let object = parse_object(&bytes)?;
     let inside = place.inside(&server.house);
     let version_expected = if_match(&headers)?;
@@ -206,7 +181,7 @@ async fn patch(
 }
 
 async fn delete(State(server): State<Server>, Path(name): Path<String>, place: Place, headers: HeaderMap) -> Answered {
-    refuse_idempotency_key(&headers)?;
+    place.refuse_idempotency_key()?;
     let inside = place.inside(&server.house);
     let mut commit = inside.records().commit();
     if let Some(version) = if_match(&headers)? {

@@ -13,7 +13,7 @@ use statehouse::runs::{AppendOptions, FETCH_LIMIT, RunList, Tail};
 
 use crate::Server;
 use crate::json::{parse, parse_object, required, required_number};
-use crate::place::{Path, Place, idempotency_key, if_match, refuse_idempotency_key};
+use crate::place::{Path, Place, idempotency_key, if_match};
 use crate::problem::{Answered, Problem, body, ok, text_body};
 use crate::stream::{Sent, Source};
 use crate::transactions::appended_json;
@@ -114,7 +114,7 @@ async fn write(
     if what == "events" {
         return append(&server, &run, &place, &headers, &bytes).await;
     }
-    refuse_idempotency_key(&headers)?;
+    place.refuse_idempotency_key()?;
     let inside = place.inside(&server.house);
     let answer = match what {
         "close" => json!({ "runId": run, "lastEventSeq": inside.runs().close_later(&run).await? }),

@@ -9,7 +9,7 @@ use crate::Server;
 use crate::json::{from_json, to_json};
 use crate::place::Place;
 use crate::problem::{Answered, Problem, ok};
-use crate::records::record_json;
+use crate::record_json::RecordJson;
 
 /// `?prefix=&where=[["state","eq","pending"]]&type=task&limit=&cursor=`.
 pub(crate) async fn scan(State(server): State<Server>, place: Place) -> Answered {
@@ -28,7 +28,7 @@ pub(crate) async fn scan(State(server): State<Server>, place: Place) -> Answered
         },
     };
     let found = server.call(move |house| place.inside(house).records().scan(&prefix, &filter, &options)).await?;
-    let records: Vec<JsonValue> = found.records.iter().map(|(name, record)| record_json(name, record).into()).collect();
+    let records: Vec<_> = found.records.iter().map(|(name, record)| RecordJson { name, record }).collect();
     let cursor = found.cursor.map(|cursor| to_json(&Value::Bytes(cursor))["$b64"].clone());
     ok(json!({ "records": records, "cursor": cursor, "looked_at": found.looked_at }))
 }

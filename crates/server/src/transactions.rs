@@ -6,7 +6,7 @@
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::routing::post;
 use contract::runs::AppendResult;
 use serde_json::{Map, Value as JsonValue, json};
@@ -18,7 +18,7 @@ use crate::Server;
 use crate::json::{
     duration, fields, from_json, list, number, object_in, parse_object, required, required_number, text,
 };
-use crate::place::{Path, Place, refuse_idempotency_key};
+use crate::place::{Path, Place};
 use crate::problem::{Answered, Problem, body};
 use crate::records::{patches_of, put_of};
 use crate::runs::event_of;
@@ -30,14 +30,8 @@ pub(crate) fn routes() -> Router<Server> {
     Router::new().route("/v1/groups/{*path}", post(transact))
 }
 
-async fn transact(
-    State(server): State<Server>,
-    Path(path): Path<String>,
-    place: Place,
-    headers: HeaderMap,
-    bytes: Bytes,
-) -> Answered {
-    refuse_idempotency_key(&headers)?;
+async fn transact(State(server): State<Server>, Path(path): Path<String>, place: Place, bytes: Bytes) -> Answered {
+    place.refuse_idempotency_key()?;
     let Some((group, "txn")) = path.rsplit_once('/') else {
         return Err(Problem::malformed("a group is posted to by /v1/groups/{group}/txn"));
     };
