@@ -8,7 +8,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -17,6 +17,15 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::alarm::Alarm;
 use crate::limits::ServerLimits;
+
+/// What one request leaves for the next.
+#[derive(Default)]
+struct Between {
+    /// Rings when a request takes too long.
+    alarm: Alarm,
+    /// When the last one ended.
+    ended: Option<Instant>,
+}
 
 /// What the stream, the requests on it and the task that serves it know of each other.
 #[derive(Default)]
@@ -27,8 +36,7 @@ pub(crate) struct Watch {
     in_request: AtomicBool,
     slow_head: AtomicBool,
     stalled: AtomicBool,
-    /// What rings when a request takes too long, unless one has it.
-    alarm: Mutex<Alarm>,
+    between: Mutex<Between>,
     /// The stream, when whoever used it has ended.
     left: Mutex<Option<TcpStream>>,
 }
@@ -38,8 +46,12 @@ impl Watch {
     pub(crate) fn begin_request(self: &Arc<Self>) -> InRequest {
         self.requests.fetch_add(1, Ordering::AcqRel);
         self.in_request.store(true, Ordering::Release);
-        let alarm = std::mem::take(&mut *self.alarm.lock().unwrap_or_else(PoisonError::into_inner));
+        let alarm = std::mem::take(&mut self.between().alarm);
         InRequest { watch: self.clone(), alarm }
+    }
+
+    fn between(&self) -> MutexGuard<'_, Between> {
+        self.between.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the connection ended because a head took too long.
@@ -67,7 +79,7 @@ pub(crate) struct InRequest {
 
 impl Drop for InRequest {
     fn drop(&mut self) {
-        *self.watch.alarm.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut self.alarm);
+        *self.watch.between() = Between { alarm: std::mem::take(&mut self.alarm), ended: Some(Instant::now()) };
         self.watch.in_request.store(false, Ordering::Release);
     }
 }
@@ -122,11 +134,14 @@ impl Guarded {
             self.watch.slow_head.store(true, Ordering::Release);
             return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the head of the request took too long"));
         }
+        let idle_time_max = self.limits.idle_time_max;
         if self.watch.in_request.load(Ordering::Acquire) {
+            // Nobody reads again when the request ends, since this read waits already: the alarm sees to that.
+            let _ = self.alarm.poll(context, Instant::now() + idle_time_max);
             return Poll::Pending;
         }
-        let since = *self.idle_since.get_or_insert_with(Instant::now);
-        ready!(self.alarm.poll(context, since + self.limits.idle_time_max));
+        let since = *self.idle_since.get_or_insert_with(|| self.watch.between().ended.unwrap_or_else(Instant::now));
+        ready!(self.alarm.poll(context, since + idle_time_max));
         Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "no request came for too long"))
     }
 

@@ -2,52 +2,18 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests wait by the machine's clock")]
 
+mod running;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use statehouse::{Statehouse, backup, export, import};
-use tokio::sync::oneshot;
+use running::Running;
+use statehouse::{Options, backup, export, import};
+use statehouse_server::Server;
 
-/// A server over a directory of its own; it stops when this is dropped.
-struct Served {
-    address: SocketAddr,
-    house: Statehouse,
-    folder: tempfile::TempDir,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        let ended = self.thread.take().expect("a thread").join();
-        assert!(std::thread::panicking() || ended.is_ok(), "the server ended well");
-    }
-}
-
-fn served() -> Served {
-    let folder = tempfile::tempdir().expect("a folder");
-    let house = Statehouse::open(folder.path().join("house")).expect("a house");
-    let (stop, stopped) = oneshot::channel::<()>();
-    let (tell, told) = std::sync::mpsc::channel();
-    let thread = std::thread::spawn({
-        let house = house.clone();
-        move || {
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-            runtime.expect("a runtime").block_on(async {
-                let listener = statehouse_server::listen("127.0.0.1:0".parse().expect("an address")).await;
-                let listener = listener.expect("a listener");
-                tell.send(listener.local_addr().expect("an address")).expect("heard");
-                let stop = async {
-                    let _ = stopped.await;
-                };
-                statehouse_server::serve(listener, house, stop).await.expect("served");
-            });
-        }
-    });
-    let address = told.recv().expect("an address");
-    Served { address, house, folder, stop: Some(stop), thread: Some(thread) }
+fn served() -> Running {
+    Running::start(&Options::default(), Server::new)
 }
 
 /// Sends a request and reads the head of the answer.

@@ -1,5 +1,6 @@
 //! The probes and the status page over a real socket.
 
+mod running;
 mod served;
 
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Every contract over HTTP, through a real socket.
 
 mod client;
+mod running;
 
 use client::served;
 use serde_json::json;

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "streams end in the time of a real client")]
 
 mod client;
+mod running;
 
 use std::time::Duration;
 

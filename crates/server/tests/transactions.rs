@@ -1,6 +1,7 @@
 //! Transactions, records with conditions, and what a store is told once, through a real socket.
 
 mod client;
+mod running;
 
 use client::served;
 use serde_json::json;

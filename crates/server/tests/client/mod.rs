@@ -6,16 +6,16 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value as JsonValue;
-use statehouse::Statehouse;
-use tokio::sync::oneshot;
+use statehouse::{Options, Statehouse};
+use statehouse_server::Server;
 
-/// A server with the directory that holds its data; it stops when this is dropped.
+use crate::running::Running;
+
+/// A server; it stops when this is dropped.
 pub struct Served {
     client: Client,
     pub house: Statehouse,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<std::thread::JoinHandle<()>>,
-    _directory: tempfile::TempDir,
+    _running: Running,
 }
 
 impl std::ops::Deref for Served {
@@ -26,35 +26,10 @@ impl std::ops::Deref for Served {
     }
 }
 
-impl Drop for Served {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        let ended = self.thread.take().expect("a thread").join();
-        assert!(std::thread::panicking() || ended.is_ok(), "the server ended well");
-    }
-}
 pub fn served() -> Served {
-    let directory = tempfile::tempdir().expect("a directory");
-    let house = Statehouse::open(directory.path().join("house")).expect("a house");
-    let (stop, stopped) = oneshot::channel::<()>();
-    let (tell, told) = std::sync::mpsc::channel();
-    let thread = std::thread::spawn({
-        let house = house.clone();
-        move || {
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-            runtime.expect("a runtime").block_on(async {
-                let listener =
-                    statehouse_server::listen("127.0.0.1:0".parse().expect("an address")).await.expect("a listener");
-                tell.send(listener.local_addr().expect("an address")).expect("heard");
-                let stop = async {
-                    let _ = stopped.await;
-                };
-                statehouse_server::serve(listener, house, stop).await.expect("served");
-            });
-        }
-    });
-    let client = Client { address: told.recv().expect("an address") };
-    Served { client, house, stop: Some(stop), thread: Some(thread), _directory: directory }
+    let running = Running::start(&Options::default(), Server::new);
+    let client = Client { address: running.address };
+    Served { client, house: running.house.clone(), _running: running }
 }
 
 /// An answer.

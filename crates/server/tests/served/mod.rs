@@ -1,4 +1,4 @@
-//! A server over a real socket, in this process, with the directory that holds its data.
+//! A server with options of its own for each test, and a client that reads answers as text.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -10,49 +10,20 @@ use std::time::Duration;
 use statehouse::{Options, Statehouse};
 use statehouse_server::Server;
 use statehouse_server::memory::{Budget, Source};
-use tokio::sync::oneshot;
+
+use crate::running::Running;
 
 /// The server; it stops when this is dropped.
 pub struct Served {
     pub address: SocketAddr,
     pub house: Statehouse,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<std::thread::JoinHandle<()>>,
-    _directory: tempfile::TempDir,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        let ended = self.thread.take().expect("a thread").join();
-        assert!(std::thread::panicking() || ended.is_ok(), "the server ended well");
-    }
+    _running: Running,
 }
 
 pub fn served(options: &Options) -> Served {
-    let directory = tempfile::tempdir().expect("a directory");
-    let house = options.open(directory.path().join("house")).expect("a house");
-    let (stop, stopped) = oneshot::channel::<()>();
-    let (tell, told) = std::sync::mpsc::channel();
-    let thread = std::thread::spawn({
-        let house = house.clone();
-        move || {
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-            runtime.expect("a runtime").block_on(async {
-                let listener =
-                    statehouse_server::listen("127.0.0.1:0".parse().expect("an address")).await.expect("a listener");
-                tell.send(listener.local_addr().expect("an address")).expect("heard");
-                let stop = async {
-                    let _ = stopped.await;
-                };
-                let budget = Budget { bytes: 256 << 20, source: Source::Said };
-                let server = Server::new(house).with_budget(budget);
-                statehouse_server::serve_all(listener, server, stop).await.expect("served");
-            });
-        }
-    });
-    let address = told.recv().expect("an address");
-    Served { address, house, stop: Some(stop), thread: Some(thread), _directory: directory }
+    let budget = Budget { bytes: 256 << 20, source: Source::Said };
+    let running = Running::start(options, move |house| Server::new(house).with_budget(budget));
+    Served { address: running.address, house: running.house.clone(), _running: running }
 }
 
 /// An answer as text.

@@ -24,7 +24,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-1040", LIMITS, "SH-1040"),
     ("SH-1041", LIMITS, "SH-1041"),
     ("SH-1042", LIMITS, "SH-1042"),
-    ("SH-1043", LIMITS, "SH-1043"),
+    ("SH-1043", LIMITS_OF_TIME, "SH-1043"),
     ("SH-1044", LIMITS, "SH-1044"),
     ("SH-1045", LIMITS, "SH-1045"),
     ("SH-1046", LIMITS, "SH-1046"),
@@ -35,13 +35,14 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-2006", "crates/server/src/problem.rs", "SH-2006"),
     ("SH-2010", LIMITS, "SH-2010"),
     ("SH-2011", LIMITS, "SH-2011"),
-    ("SH-2013", LIMITS, "SH-2013"),
+    ("SH-2013", LIMITS_OF_TIME, "SH-2013"),
     ("SH-2014", LIMITS, "SH-2014"),
     ("SH-2015", "crates/cli/tests/serving.rs", "SH-2015"),
-    ("SH-2016", LIMITS, "SH-2016"),
+    ("SH-2016", LIMITS_OF_TIME, "SH-2016"),
 ];
 
 const LIMITS: &str = "crates/server/tests/limits.rs";
+const LIMITS_OF_TIME: &str = "crates/server/tests/limits_of_time.rs";
 
 /// Codes with the statuses that they were answered with, and what is missing.
 pub(super) struct Found {

@@ -1,0 +1,142 @@
+//! A server within limits, and clients that go up to them and beyond.
+
+#![allow(dead_code, reason = "each file of tests uses a part of it")]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::Value as JsonValue;
+use statehouse::Options;
+use statehouse_server::Server;
+use statehouse_server::limits::ServerLimits;
+
+use crate::running::Running;
+
+/// A server within limits, stopped when this is dropped.
+pub struct Served(pub Running);
+
+pub fn served(change: impl FnOnce(&mut ServerLimits)) -> Served {
+    let mut limits = ServerLimits::default();
+    change(&mut limits);
+    Served(Running::start(&Options::default(), move |house| Server::new(house).limited(limits)))
+}
+
+/// An answer: its status, its head, and its body as JSON.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: JsonValue,
+}
+
+impl Answer {
+    pub fn code(&self) -> &str {
+        self.body["code"].as_str().unwrap_or_default()
+    }
+
+    /// The limit, its bound and what was asked for, as the problem names them.
+    pub fn beyond(&self) -> (&str, u64, Option<u64>) {
+        let max = self.body["max"].as_u64().unwrap_or_default();
+        (self.body["limit"].as_str().unwrap_or_default(), max, self.body["got"].as_u64())
+    }
+}
+
+impl Served {
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.0.address).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        stream
+    }
+
+    /// Sends bytes, and reads until the server ends the connection.
+    pub fn send(&self, request: impl AsRef<[u8]>) -> Answer {
+        let mut stream = self.connect();
+        // What is refused early is not read to the end: the rest may not be taken.
+        let _ = stream.write_all(request.as_ref());
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer, and an end");
+        parse(&answer)
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        self.send(format!("GET {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n"))
+    }
+
+    pub fn put(&self, body: &str) -> Answer {
+        self.send(put("/v1/cells/c", body))
+    }
+
+    /// Sends until it succeeds: what a client sees end, the server may still have to note.
+    pub fn send_soon(&self, request: &str) -> Answer {
+        let began = Instant::now();
+        loop {
+            let answer = self.send(request);
+            if answer.status / 100 == 2 || began.elapsed() > Duration::from_secs(5) {
+                return answer;
+            }
+        }
+    }
+
+    pub fn get_soon(&self, path: &str) -> Answer {
+        self.send_soon(&format!("GET {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n"))
+    }
+}
+
+pub fn put(path: &str, body: &str) -> String {
+    format!("PUT {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
+pub fn parse(answer: &[u8]) -> Answer {
+    let text = std::str::from_utf8(answer).expect("text");
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("a head and a body: {text:?}"));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    let body = serde_json::from_str(body).unwrap_or_else(|_| panic!("JSON: {text:?}"));
+    Answer { status, head: head.to_owned(), body }
+}
+
+/// One answer of a connection that stays.
+pub fn read_one(stream: &mut TcpStream) -> Answer {
+    let mut answer = Vec::new();
+    let mut byte = [0];
+    while !answer.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).expect("a head");
+        answer.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&answer).to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+    let mut body = vec![0; length.trim().parse().expect("a number")];
+    stream.read_exact(&mut body).expect("a body");
+    answer.extend(body);
+    parse(&answer)
+}
+
+/// Claims that wait, so that requests are under way; each is on a connection of its own.
+pub fn waiting(served: &Served, count: usize) -> Vec<TcpStream> {
+    let body = r#"{"prefix":"nothing.","wait":"30s"}"#;
+    let claim = format!("POST /v1/claims HTTP/1.1\r\nhost: h\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let streams: Vec<TcpStream> = (0..count).map(|_| served.connect()).collect();
+    for mut stream in &streams {
+        stream.write_all(claim.as_bytes()).expect("sent");
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    streams
+}
+
+/// Writes from many clients at a time; those that were refused.
+pub fn writing(served: &Served, clients: usize, writes: usize) -> Vec<Answer> {
+    let write = |client: usize| {
+        let mut stream = served.connect();
+        let request = format!("PUT /v1/cells/c{client} HTTP/1.1\r\nhost: h\r\ncontent-length: 1\r\n\r\n1");
+        let one = |_| {
+            stream.write_all(request.as_bytes()).expect("sent");
+            read_one(&mut stream)
+        };
+        (0..writes).map(one).filter(|answer| answer.status / 100 != 2).collect::<Vec<_>>()
+    };
+    let write = &write;
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..clients).map(|client| scope.spawn(move || write(client))).collect();
+        clients.into_iter().flat_map(|client| client.join().expect("a client")).collect()
+    })
+}
