@@ -22,6 +22,7 @@ mod shell_blocks;
 mod sizes;
 mod stretches;
 mod tally;
+mod tools;
 
 use std::process::ExitCode;
 

@@ -1,11 +1,9 @@
 //! What `monitoring/` ships, by Prometheus' own tool: the rules are checked, each alert is tested, and what a server
 //! process says at `/metrics` is linted.
-//!
-//! Needs `promtool` (`PROMTOOL`, or in the path), from Debian's package `prometheus`.
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use testkit::arguments::Arguments;
@@ -13,6 +11,8 @@ use testkit::http::Client;
 use testkit::http::message::Request;
 use testkit::report::Report;
 use testkit::server_process::{Launch, binary};
+
+use crate::tools;
 
 /// What is done before the scrape, so that every kind of metric has something to say.
 const DONE: [(&str, &str, &str); 7] = [
@@ -81,15 +81,14 @@ fn check(report: &mut Report) -> Result<(), String> {
 
 /// Runs promtool; what it complains about is an error.
 fn promtool(arguments: &[&str], folder: &Path, input: Option<&[u8]>) -> Result<(), String> {
-    let tool = std::env::var_os("PROMTOOL").map_or_else(|| PathBuf::from("promtool"), PathBuf::from);
-    let mut child = Command::new(tool)
+    let mut child = Command::new(tools::promtool()?)
         .args(arguments)
         .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("could not run promtool, which is in Debian's package prometheus: {error}"))?;
+        .map_err(|error| format!("could not run promtool: {error}"))?;
     let mut stdin = child.stdin.take().expect("it was asked for");
     stdin.write_all(input.unwrap_or_default()).map_err(|error| error.to_string())?;
     drop(stdin);

@@ -1,10 +1,10 @@
 //! `sim http-schemathesis --examples N`: schemathesis calls every operation of `/openapi.json` with made-up requests, good
 //! and bad, and no answer may be a server error.
 //!
-//! Touches: PyPI, for the version below, unless it was installed before; a virtual environment in the cache directory.
+//! Touches: PyPI, unless it was installed before; a virtual environment in the cache directory.
 //! Without Python or the network there is no figure that is ok, because nothing was shown.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use testkit::arguments::Arguments;
@@ -12,9 +12,7 @@ use testkit::report::Report;
 use testkit::server_process::{Launch, binary};
 
 use crate::running::fast_directory;
-
-/// Its options and checks differ between releases.
-const VERSION: &str = "4.32.5";
+use crate::tools;
 
 const HOOKS: &str = include_str!("schemathesis_hooks.py");
 
@@ -28,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let examples = arguments.number("examples", 50);
     let mut report = Report::new("server");
     let goal = "no server error, every answer as the document says";
-    let ran = installed().and_then(|program| call_all(&program, arguments, seed, examples));
+    let ran = tools::schemathesis().and_then(|program| call_all(&program, arguments, seed, examples));
     match ran {
         Ok(passed) => {
             let verdict = if passed { "0-failures" } else { "failures" };
@@ -40,30 +38,6 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         }
     };
     report
-}
-
-/// The program, installed if it is not there.
-fn installed() -> Result<PathBuf, String> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
-    let environment = cache.ok_or("neither XDG_CACHE_HOME nor HOME is set")?.join("statehouse-ci");
-    let environment = environment.join(format!("schemathesis-{VERSION}"));
-    let program = environment.join("bin/schemathesis");
-    if !program.is_file() {
-        succeeds(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-        let package = format!("schemathesis=={VERSION}");
-        let pip = environment.join("bin/pip");
-        succeeds(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check", &package]))?;
-    }
-    Ok(program)
-}
-
-fn succeeds(command: &mut Command) -> Result<(), String> {
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{command:?}: {status}")),
-        Err(error) => Err(format!("{command:?}: {error}")),
-    }
 }
 
 /// Runs it against a server of its own; whether all checks passed.
