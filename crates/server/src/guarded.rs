@@ -94,7 +94,10 @@ pub(crate) struct Guarded {
     /// Since when nothing has come and nothing is worked on.
     idle_since: Option<Instant>,
     alarm: Alarm,
+    /// There while a write waits for the client.
     stall_timer: Option<Pin<Box<Sleep>>>,
+    /// When the last write that had waited went on.
+    unstalled: Option<Instant>,
 }
 
 impl Guarded {
@@ -107,6 +110,7 @@ impl Guarded {
             idle_since: None,
             alarm: Alarm::default(),
             stall_timer: None,
+            unstalled: None,
         }
     }
 
@@ -135,12 +139,13 @@ impl Guarded {
             return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the head of the request took too long"));
         }
         let idle_time_max = self.limits.idle_time_max;
-        if self.watch.in_request.load(Ordering::Acquire) {
-            // Nobody reads again when the request ends, since this read waits already: the alarm sees to that.
+        if self.watch.in_request.load(Ordering::Acquire) || self.stall_timer.is_some() {
+            // Nobody reads again when the answer is written, since this read waits already: the alarm sees to that.
             let _ = self.alarm.poll(context, Instant::now() + idle_time_max);
             return Poll::Pending;
         }
         let since = *self.idle_since.get_or_insert_with(|| self.watch.between().ended.unwrap_or_else(Instant::now));
+        let since = self.unstalled.map_or(since, |unstalled| unstalled.max(since));
         ready!(self.alarm.poll(context, since + idle_time_max));
         Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "no request came for too long"))
     }
@@ -192,7 +197,9 @@ impl AsyncWrite for Guarded {
         }
         match self.stream()?.poll_write(context, ours) {
             Poll::Ready(written) => {
-                self.stall_timer = None;
+                if self.stall_timer.take().is_some() {
+                    self.unstalled = Some(Instant::now());
+                }
                 Poll::Ready(written)
             }
             Poll::Pending => self.poll_stall_timer(context).map(Err),

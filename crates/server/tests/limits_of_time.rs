@@ -79,6 +79,35 @@ fn idle_connections_end() {
     assert_eq!(stream.read(&mut [0]).expect("an end"), 0);
 }
 
+/// The end of an answer waits in a buffer when nothing is worked on any more.
+#[test]
+fn an_answer_that_is_taken_slowly_is_not_cut_by_the_idle_time() {
+    let served = served(|limits| {
+        limits.idle_time_max = Duration::from_millis(500);
+        limits.send_buffer_bytes_max = 16 << 10;
+    });
+    // One of these sizes is a little more than the system takes at once.
+    let sizes = (1..60).map(|step| step << 13);
+    let ask = |size: usize| {
+        served.send(put(&format!("/v1/cells/c{size}"), &format!("\"{}\"", "x".repeat(size))));
+        let mut stream = served.connect();
+        let request = format!("GET /v1/cells/c{size} HTTP/1.1\r\nhost: h\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("sent");
+        (size, stream)
+    };
+    let mut asked: Vec<_> = sizes.map(ask).collect();
+    std::thread::sleep(Duration::from_millis(1_200));
+    std::thread::scope(|scope| {
+        for (size, stream) in &mut asked {
+            scope.spawn(move || {
+                let mut answer = Vec::new();
+                stream.read_to_end(&mut answer).expect("an answer, and an end");
+                assert!(answer.len() > *size, "{} bytes of an answer with {size}", answer.len());
+            });
+        }
+    });
+}
+
 #[test]
 fn requests_have_a_time_beyond_their_wait() {
     let served = served(|limits| {
