@@ -49,9 +49,7 @@ impl Listing {
             tokio::time::sleep(left.min(EVERY)).await;
         }
     }
-}
 
-impl Listing {
     /// The first rows of a list that the API gives as a whole.
     pub(crate) fn first(&self, mut found: JsonValue, key: &str) -> JsonValue {
         if let Some(rows) = found[key].as_array_mut() {

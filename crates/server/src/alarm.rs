@@ -1,4 +1,4 @@
-//! One timer for many deadlines, one after the other: each connection has two, for what it waits for and for its requests.
+//! One timer for many deadlines, one after the other: each connection has three, for reads, writes and requests.
 //!
 //! A deadline that is met costs nothing but a look: the timer is only set anew when it rings too early, or when a deadline is
 //! before it. Setting one for each request, as a timeout does, took a twentieth of the time of a read.

@@ -2,8 +2,8 @@
 //! that do not take what is written to them.
 //!
 //! Keeps: a head begins within `idle_time_max` and ends within `head_time_max` of that, and a write makes progress within
-//! `write_stall_time_max`, or the connection ends. The answers that hyper gives by itself to what it cannot parse have no body; they are held back here, and
-//! whoever serves the connection says the same as a problem.
+//! `write_stall_time_max`, or the connection ends. The answers that hyper gives by itself to what it cannot parse have no body;
+//! they are held back here, and whoever serves the connection says the same as a problem.
 
 use std::io;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
 use crate::alarm::Alarm;
 use crate::limits::ServerLimits;
@@ -91,13 +91,12 @@ pub(crate) struct Guarded {
     limits: Arc<ServerLimits>,
     /// When the head began that is being read, and how many were complete before it.
     head: Option<(Instant, u64)>,
-    /// Since when nothing has come and nothing is worked on.
-    idle_since: Option<Instant>,
-    alarm: Alarm,
-    /// There while a write waits for the client.
-    stall_timer: Option<Pin<Box<Sleep>>>,
-    /// When the last write that had waited went on.
-    unstalled: Option<Instant>,
+    read_alarm: Alarm,
+    /// Since when a write waits for the client.
+    stalled_since: Option<Instant>,
+    write_alarm: Alarm,
+    /// When the connection began, or the last write that had waited went on.
+    quiet_since: Instant,
 }
 
 impl Guarded {
@@ -107,10 +106,10 @@ impl Guarded {
             watch,
             limits,
             head: None,
-            idle_since: None,
-            alarm: Alarm::default(),
-            stall_timer: None,
-            unstalled: None,
+            read_alarm: Alarm::default(),
+            stalled_since: None,
+            write_alarm: Alarm::default(),
+            quiet_since: Instant::now(),
         }
     }
 
@@ -120,7 +119,6 @@ impl Guarded {
 
     /// Bytes came: a head begins, unless they belong to a request or to a head that has begun.
     fn note_read(&mut self) {
-        self.idle_since = None;
         let requests = self.watch.requests.load(Ordering::Acquire);
         let known = self.head.is_some_and(|(_, before)| before == requests);
         if !known {
@@ -134,26 +132,24 @@ impl Guarded {
         let requests = self.watch.requests.load(Ordering::Acquire);
         self.head = self.head.filter(|(_, before)| *before == requests);
         if let Some((began, _)) = self.head {
-            ready!(self.alarm.poll(context, began + self.limits.head_time_max));
+            ready!(self.read_alarm.poll(context, began + self.limits.head_time_max));
             self.watch.slow_head.store(true, Ordering::Release);
             return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the head of the request took too long"));
         }
         let idle_time_max = self.limits.idle_time_max;
-        if self.watch.in_request.load(Ordering::Acquire) || self.stall_timer.is_some() {
+        if self.watch.in_request.load(Ordering::Acquire) || self.stalled_since.is_some() {
             // Nobody reads again when the answer is written, since this read waits already: the alarm sees to that.
-            let _ = self.alarm.poll(context, Instant::now() + idle_time_max);
+            let _ = self.read_alarm.poll(context, Instant::now() + idle_time_max);
             return Poll::Pending;
         }
-        let since = *self.idle_since.get_or_insert_with(|| self.watch.between().ended.unwrap_or_else(Instant::now));
-        let since = self.unstalled.map_or(since, |unstalled| unstalled.max(since));
-        ready!(self.alarm.poll(context, since + idle_time_max));
+        let since = self.watch.between().ended.map_or(self.quiet_since, |ended| ended.max(self.quiet_since));
+        ready!(self.read_alarm.poll(context, since + idle_time_max));
         Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "no request came for too long"))
     }
 
-    fn poll_stall_timer(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        let stall_time_max = self.limits.write_stall_time_max;
-        let timer = self.stall_timer.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + stall_time_max)));
-        ready!(timer.as_mut().poll(context));
+    fn poll_stall(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let since = *self.stalled_since.get_or_insert_with(Instant::now);
+        ready!(self.write_alarm.poll(context, since + self.limits.write_stall_time_max));
         self.watch.stalled.store(true, Ordering::Release);
         Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of what is written to it"))
     }
@@ -197,12 +193,12 @@ impl AsyncWrite for Guarded {
         }
         match self.stream()?.poll_write(context, ours) {
             Poll::Ready(written) => {
-                if self.stall_timer.take().is_some() {
-                    self.unstalled = Some(Instant::now());
+                if self.stalled_since.take().is_some() {
+                    self.quiet_since = Instant::now();
                 }
                 Poll::Ready(written)
             }
-            Poll::Pending => self.poll_stall_timer(context).map(Err),
+            Poll::Pending => self.poll_stall(context).map(Err),
         }
     }
 

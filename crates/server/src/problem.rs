@@ -154,12 +154,13 @@ const BODY_BYTES: usize = 1 << 10;
 pub(crate) fn body(status: StatusCode, body: impl Serialize) -> Response {
     let mut text = Vec::with_capacity(BODY_BYTES);
     serde_json::to_writer(&mut text, &body).expect("what is answered is JSON");
-    text_body(status, String::from_utf8(text).expect("JSON is text"))
+    text_body(status, text)
 }
 
 /// A body that is JSON already. It ends its line, so that a terminal's next prompt is not behind it.
-pub(crate) fn text_body(status: StatusCode, mut json: String) -> Response {
-    json.push('\n');
+pub(crate) fn text_body(status: StatusCode, json: impl Into<Vec<u8>>) -> Response {
+    let mut json = json.into();
+    json.push(b'\n');
     (status, [(header::CONTENT_TYPE, "application/json")], json).into_response()
 }
 

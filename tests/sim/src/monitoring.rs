@@ -47,10 +47,12 @@ fn check(report: &mut Report) -> Result<(), String> {
     let rules = std::fs::read_to_string(folder.join("alerts.yml")).map_err(|error| error.to_string())?;
     let tests = std::fs::read_to_string(folder.join("alerts_test.yml")).map_err(|error| error.to_string())?;
     let alerts: BTreeSet<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
-    promtool(&["check", "rules", "alerts.yml"], &folder, None)?;
+    let tool = tools::promtool()?;
+    let promtool = |arguments: &[&str], input: Option<&[u8]>| promtool(&tool, arguments, &folder, input);
+    promtool(&["check", "rules", "alerts.yml"], None)?;
     report.add("metrics", format!("{} alerts checked", alerts.len()), "promtool finds nothing", !alerts.is_empty());
 
-    promtool(&["test", "rules", "alerts_test.yml"], &folder, None)?;
+    promtool(&["test", "rules", "alerts_test.yml"], None)?;
     let tested = |outcome: &str| {
         let named = tests.lines().filter_map(|line| line.trim().strip_prefix("- name: ")?.strip_suffix(outcome));
         named.collect::<BTreeSet<_>>() == alerts
@@ -65,7 +67,7 @@ fn check(report: &mut Report) -> Result<(), String> {
         client.send_plain(&request).map_err(|error| format!("{method} {path}: {error}"))?;
     }
     let scraped = client.send_plain(&Request::get("/metrics")).map_err(|error| error.to_string())?;
-    promtool(&["check", "metrics"], &folder, Some(&scraped.body))?;
+    promtool(&["check", "metrics"], Some(&scraped.body))?;
     let text = scraped.text();
     let found: BTreeSet<&str> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
@@ -80,8 +82,8 @@ fn check(report: &mut Report) -> Result<(), String> {
 }
 
 /// Runs promtool; what it complains about is an error.
-fn promtool(arguments: &[&str], folder: &Path, input: Option<&[u8]>) -> Result<(), String> {
-    let mut child = Command::new(tools::promtool()?)
+fn promtool(tool: &Path, arguments: &[&str], folder: &Path, input: Option<&[u8]>) -> Result<(), String> {
+    let mut child = Command::new(tool)
         .args(arguments)
         .current_dir(folder)
         .stdin(Stdio::piped())

@@ -2,14 +2,14 @@
 
 #![allow(dead_code, reason = "each file of tests uses a part of it")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value as JsonValue;
 use statehouse::{Options, Statehouse};
 use statehouse_server::Server;
 
-use crate::running::Running;
+use crate::running::{Running, exchange};
 
 /// A server; it stops when this is dropped.
 pub struct Served {
@@ -54,24 +54,11 @@ pub struct Client {
 impl Client {
     /// Sends a request with headers and a body, as text, and reads the answer.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut stream = TcpStream::connect(self.address).expect("a connection");
-        let mut request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
-        for (name, value) in headers {
-            request += &format!("{name}: {value}\r\n");
-        }
-        request += &format!("content-length: {}\r\n\r\n{body}", body.len());
-        stream.write_all(request.as_bytes()).expect("sent");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("an answer");
-        let text = String::from_utf8(answer).expect("text");
-        let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
-        let mut lines = head.lines();
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|status| status.parse().ok());
-        let headers =
-            lines.filter_map(|line| line.split_once(": ")).map(|(name, value)| (name.to_lowercase(), value.to_owned()));
-        let headers = headers.collect();
-        let body = if body.is_empty() { JsonValue::Null } else { serde_json::from_str(body).expect("JSON") };
-        Answer { status: status.expect("a status"), headers, body }
+        let (status, head, body) = exchange(self.address, method, path, headers, body);
+        let lines = head.lines().skip(1).filter_map(|line| line.split_once(": "));
+        let headers = lines.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+        let body = if body.is_empty() { JsonValue::Null } else { serde_json::from_str(&body).expect("JSON") };
+        Answer { status, headers, body }
     }
 
     /// Opens a stream of events and reads them one by one: id, kind and data.

@@ -2,7 +2,8 @@
 
 #![allow(dead_code, reason = "each file of tests uses a part of it")]
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 
 use statehouse::{Options, Statehouse};
@@ -53,6 +54,28 @@ impl Running {
         let ended = self.thread.take().map(JoinHandle::join);
         assert!(std::thread::panicking() || ended.is_none_or(|ended| ended.is_ok()), "the server ended well");
     }
+}
+
+/// One request on a connection of its own; gives the status, the head and the body of the answer.
+pub fn exchange(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> (u16, String, String) {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    let mut request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
+    for (name, value) in headers {
+        request += &format!("{name}: {value}\r\n");
+    }
+    request += &format!("content-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    (status, head.to_owned(), body.to_owned())
 }
 
 impl Drop for Running {

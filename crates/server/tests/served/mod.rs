@@ -3,15 +3,14 @@
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use statehouse::{Options, Statehouse};
 use statehouse_server::Server;
 use statehouse_server::memory::{Budget, Source};
 
-use crate::running::Running;
+use crate::running::{Running, exchange};
 
 /// The server; it stops when this is dropped.
 pub struct Served {
@@ -35,18 +34,8 @@ pub struct Text {
 
 impl Served {
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Text {
-        let mut stream = TcpStream::connect(self.address).expect("a connection");
-        let mut request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
-        for (name, value) in headers {
-            request += &format!("{name}: {value}\r\n");
-        }
-        request += &format!("content-length: {}\r\n\r\n{body}", body.len());
-        stream.write_all(request.as_bytes()).expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        Text { status, head: head.to_lowercase(), body: body.to_owned() }
+        let (status, head, body) = exchange(self.address, method, path, headers, body);
+        Text { status, head: head.to_lowercase(), body }
     }
 
     pub fn get(&self, path: &str) -> Text {
