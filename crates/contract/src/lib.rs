@@ -10,6 +10,7 @@
 //! - [`catalogue`]: spaces, branches and how much history they keep.
 //! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
 //! - [`limits`]: every bound by name.
+//! - [`suggest`]: the known name that is closest to a misspelt one.
 //! - [`time`]: times as people write them.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
@@ -26,6 +27,7 @@ pub mod records;
 pub mod runs;
 pub mod seed;
 pub mod sessions;
+pub mod suggest;
 pub mod time;
 pub mod value;
 
