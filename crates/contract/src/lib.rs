@@ -1,6 +1,6 @@
 //! What the Statehouse contracts promise: value types, outcomes, limits and errors, and a trait for each contract.
 //!
-//! - [`value`]: what a cell can hold.
+//! - [`value`]: what a cell, a field or an event can hold, and the one way between it and JSON text.
 //! - [`names`]: which names are allowed.
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
@@ -23,6 +23,7 @@ pub mod error;
 pub mod failure;
 pub mod limits;
 pub mod names;
+mod object_text;
 pub mod records;
 pub mod runs;
 pub mod seed;

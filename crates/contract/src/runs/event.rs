@@ -1,9 +1,10 @@
 //! Events of runs, as they come in and as they are stored; their JSON is spelled as the contract's origin has it.
 
-use serde_json::{Map, Value as JsonValue};
+use serde_json::Value as JsonValue;
 
 use crate::error::Rejection;
 use crate::limits::{EVENT_KEY_BYTES_MAX, EVENT_TEXT_BYTES_MAX};
+use crate::object_text::ObjectText;
 use crate::time::iso;
 use crate::value::Json;
 
@@ -170,31 +171,22 @@ impl StoredEvent {
 
     /// The event as JSON, spelled as the contract has it. What is not there is left out.
     pub fn to_json(&self) -> String {
-        let mut json = Map::new();
-        let mut put = |name: &str, value: Option<JsonValue>| {
-            if let Some(value) = value {
-                json.insert(name.to_owned(), value);
-            }
-        };
-        let text = |text: &Option<String>| text.clone().map(JsonValue::String);
         let event = &self.event;
-        put("runId", Some(self.run_id.clone().into()));
-        put("runSeq", Some(self.run_seq.into()));
-        put("prevSeq", Some(self.prev_seq.into()));
-        put("eventId", Some(self.event_id.clone().into()));
-        put("stepId", text(&event.step_id));
-        put("engineAttemptId", text(&event.engine_attempt_id));
-        put("logicalAttemptId", text(&event.logical_attempt_id));
-        put("eventType", Some(event.event_type.clone().into()));
-        put("eventData", Some(event.data.parsed()));
-        put("idempotencyKey", Some(event.idempotency_key.clone().into()));
-        put("emittedAt", Some(event.emitted_at.clone().into()));
-        put("persistedAt", Some(iso(self.persisted_at).into()));
-        put("adapterVersion", text(&event.adapter_version));
-        put("engineRunRef", event.engine_run_ref.as_ref().map(Json::parsed));
-        put("causedBySignalId", text(&event.caused_by_signal_id));
-        put("parentEventId", text(&event.parent_event_id));
-        JsonValue::Object(json).to_string()
+        let mut json = ObjectText::new();
+        json.text("runId", &self.run_id).number("runSeq", self.run_seq).number("prevSeq", self.prev_seq);
+        json.text("eventId", &self.event_id).text_if("stepId", event.step_id.as_deref());
+        json.text_if("engineAttemptId", event.engine_attempt_id.as_deref());
+        json.text_if("logicalAttemptId", event.logical_attempt_id.as_deref());
+        json.text("eventType", &event.event_type).raw("eventData", event.data.as_str());
+        json.text("idempotencyKey", &event.idempotency_key).text("emittedAt", &event.emitted_at);
+        json.text("persistedAt", &iso(self.persisted_at));
+        json.text_if("adapterVersion", event.adapter_version.as_deref());
+        if let Some(reference) = &event.engine_run_ref {
+            json.raw("engineRunRef", reference.as_str());
+        }
+        json.text_if("causedBySignalId", event.caused_by_signal_id.as_deref());
+        json.text_if("parentEventId", event.parent_event_id.as_deref());
+        json.finish()
     }
 }
 
