@@ -3,6 +3,7 @@
 //! Keeps: the path of the member from the outside in, `do[1].fields.colour`, and the closest known member if one was
 //! misspelt.
 
+use std::cell::RefCell;
 use std::fmt;
 
 use contract::suggest::nearest;
@@ -133,9 +134,27 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
+thread_local! {
+    /// An error on its way through a generic deserializer, which knows errors as texts only.
+    static PASSED: RefCell<Option<DecodeError>> = const { RefCell::new(None) };
+}
+
+/// An error of ours as the error of any deserializer: one of ours gets it whole, any other its text.
+pub(crate) fn pass<E: de::Error>(error: DecodeError) -> E {
+    let message = error.to_string();
+    PASSED.set(Some(error));
+    let passed = E::custom(message);
+    PASSED.take();
+    passed
+}
+
 impl de::Error for DecodeError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::wrong_value(message.to_string())
+        let message = message.to_string();
+        match PASSED.take() {
+            Some(passed) if passed.to_string() == message => passed,
+            _ => Self::wrong_value(message),
+        }
     }
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {

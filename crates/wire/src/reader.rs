@@ -8,14 +8,12 @@
 
 use std::borrow::Cow;
 
+use contract::limits::JSON_DEPTH_MAX;
 use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::error::{DecodeError, Reason};
-
-/// How deep lists and objects may lie in each other.
-pub const JSON_DEPTH_MAX: usize = 127;
 
 /// How `serde_json` asks for the text of a value.
 pub(crate) const RAW_VALUE: &str = "$serde_json::private::RawValue";
@@ -32,29 +30,38 @@ pub(crate) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 /// # Ok::<(), statehouse_wire::DecodeError>(())
 /// ```
 pub fn from_json<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, DecodeError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        DecodeError::not_json(format!("byte {} is not UTF-8", error.valid_up_to()))
-    })?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| DecodeError::not_json(format!("byte {} is not UTF-8", error.valid_up_to())))?;
     from_json_text(text)
 }
 
 /// [`from_json`], of text.
 pub fn from_json_text<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, DecodeError> {
-    let mut reader = Reader { text, at: 0, depth: 0 };
-    let value = T::deserialize(&mut reader)?;
-    match reader.peek() {
-        None => Ok(value),
-        Some(_) => Err(reader.malformed("something stands behind its end")),
-    }
+    Reader { text, at: 0, depth: 0, tag: None }.whole()
+}
+
+/// [`from_json_text`], of an object whose member `tag` was read before and is left out.
+pub(crate) fn from_tagged_json<'de, T: Deserialize<'de>>(text: &'de str, tag: &'static str) -> Result<T, DecodeError> {
+    Reader { text, at: 0, depth: 0, tag: Some(tag) }.whole()
 }
 
 struct Reader<'de> {
     text: &'de str,
     at: usize,
     depth: usize,
+    /// A member of the outermost object that is left out.
+    tag: Option<&'static str>,
 }
 
 impl<'de> Reader<'de> {
+    fn whole<T: Deserialize<'de>>(mut self) -> Result<T, DecodeError> {
+        let value = T::deserialize(&mut self)?;
+        match self.peek() {
+            None => Ok(value),
+            Some(_) => Err(self.malformed("something stands behind its end")),
+        }
+    }
+
     fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -354,8 +361,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
             }
             Some(b'{') => {
                 self.enter()?;
-                let items =
-                    Items { reader: &mut *self, end: b'}', first: true, place: 0, member: Cow::Borrowed("") };
+                let items = Items { reader: &mut *self, end: b'}', first: true, place: 0, member: Cow::Borrowed("") };
                 let value = visitor.visit_enum(de::value::MapAccessDeserializer::new(items))?;
                 match self.more(b'}', &mut false)? {
                     false => Ok(value),
@@ -363,6 +369,19 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                 }
             }
             _ => Err(DecodeError::wrong_value("it must be text, or an object with one member")),
+        }
+    }
+
+    /// An object, and no list of its members in their order, which readers of serde take too.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _members: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
+        match self.peek() {
+            Some(b'[') => Err(DecodeError::wrong_value("it is a list, and must be an object")),
+            _ => self.deserialize_any(visitor),
         }
     }
 
@@ -374,7 +393,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
         bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier
+        tuple_struct map identifier
     }
 }
 
@@ -383,7 +402,7 @@ struct Items<'reader, 'de> {
     reader: &'reader mut Reader<'de>,
     end: u8,
     first: bool,
-    /// Of the item that comes next.
+    /// Of the item that comes next; of an object, how often its tag was there.
     place: usize,
     /// The name of the member whose value comes next.
     member: Cow<'de, str>,
@@ -406,11 +425,24 @@ impl<'de> de::MapAccess<'de> for Items<'_, 'de> {
     type Error = DecodeError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, DecodeError> {
-        if !self.reader.more(self.end, &mut self.first)? {
-            return Ok(None);
+        loop {
+            if !self.reader.more(self.end, &mut self.first)? {
+                return Ok(None);
+            }
+            self.reader.key_quote()?;
+            self.member = self.reader.string()?;
+            match self.reader.tag {
+                Some(tag) if self.reader.depth == 1 && self.member == tag => {
+                    self.place += 1;
+                    if self.place > 1 {
+                        return Err(DecodeError::repeated_member(tag));
+                    }
+                    self.reader.colon()?;
+                    self.reader.skip()?;
+                }
+                _ => break,
+            }
         }
-        self.reader.key_quote()?;
-        self.member = self.reader.string()?;
         match &self.member {
             Cow::Borrowed(member) => seed.deserialize(BorrowedStrDeserializer::new(member)).map(Some),
             Cow::Owned(member) => seed.deserialize(StrDeserializer::new(member)).map(Some),
@@ -437,5 +469,118 @@ impl<'de> de::MapAccess<'de> for RawText<'de> {
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, DecodeError> {
         seed.deserialize(BorrowedStrDeserializer::new(self.text.take().unwrap_or("null")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::Claim;
+    use crate::records::PutRecord;
+    use crate::transactions::Transaction;
+
+    fn refused<'de, T: Deserialize<'de>>(text: &'de str) -> String {
+        from_json_text::<T>(text).map(drop).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn members_are_known_once_and_of_their_type() {
+        for (text, says) in [
+            (r#"{"prefx":"jobs."}"#, r#""prefx" is not known here; did you mean "prefix"?"#),
+            (r#"{"prefix":"a.","prefix":"b."}"#, r#""prefix" is there twice"#),
+            (r#"{"prefix":1}"#, r#""prefix": it is integer `1`, and must be a string"#),
+            (r#"{"n":"1"}"#, r#""n": it is string "1", and must be u32"#),
+            (r#"{"n":-1}"#, r#""n": it is integer `-1`, and must be u32"#),
+            (r#"{"n":1.0}"#, r#""n": it is floating point `1.0`, and must be u32"#),
+            (
+                r#"{"lease":true}"#,
+                r#""lease": it is boolean `true`, and must be a duration: 500ms, 30s, 10m, 2h or 7d"#,
+            ),
+            (r#"["jobs."]"#, "it is a list, and must be an object"),
+            (r#"{"prefix":"jobs."} x"#, "not JSON: something stands behind its end, at byte 19"),
+            (r#"{"prefix":"jobs.",}"#, "not JSON: nothing stands behind a comma, at byte 18"),
+            ("", "not JSON: it is empty"),
+        ] {
+            assert_eq!(refused::<Claim>(text), says, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_path() {
+        let text =
+            r#"{"do":[{"op":"cell.delete","name":"a"},{"name":"r","op":"record.put","fields":{"a":1,"b":"\ud800"}}]}"#;
+        assert!(refused::<Transaction>(text).contains("lone surrogate"));
+        for (text, member) in [
+            (r#"{"do":[{"op":"cell.delete","nam":"a"}]}"#, "do[0].nam"),
+            (r#"{"do":[{"op":"cell.delete"}]}"#, "do[0].name"),
+            (r#"{"do":[{"op":"cell.delet","name":"a"}]}"#, "do[0].op"),
+            (r#"{"do":[{"op":"cell.delete","name":"a","op":"cell.delete"}]}"#, "do[0].op"),
+            (r#"{"do":[{"op":"record.put","name":"a","fields":{"x":1,"x":2}}]}"#, "do[0].fields.x"),
+            (r#"{"do":[],"iff":[]}"#, "iff"),
+            (r#"{"do":[],"if":[{"cell":"a","version":"1"}]}"#, "if[0].version"),
+            (r#"{"do":[],"if":[{"record":"a","field":"f"}]}"#, "if[0].is"),
+            (r#"{"do":[],"if":[{"record":"a","is":1,"version":1}]}"#, "if[0].field"),
+            (r#"{"do":[{"op":"send","group":"g","do":[{"op":"cell.delete","name":1}]}]}"#, "do[0].do[0].name"),
+        ] {
+            let error = from_json_text::<Transaction>(text).expect_err("refused");
+            assert_eq!(error.member().as_deref(), Some(member), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_callers_own_is_the_text_that_was_sent() {
+        for value in
+            ["1.0", "-0", "1e400", "12345678901234567890123456789", r#""\u0041""#, r#"{"b":1, "a":[ 2 ],"b":3}"#]
+        {
+            let text = format!(r#"{{"fields":{{"f":{value}}}}}"#);
+            let put: PutRecord = from_json_text(&text).expect("read");
+            let written = serde_json::to_string(&put).expect("JSON");
+            assert!(written.contains(&format!(r#""f":{value}"#)), "{value}: {written}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |depth: usize| format!(r#"{{"fields":{{"f":{}1{}}}}}"#, "[".repeat(depth), "]".repeat(depth));
+        assert!(from_json_text::<PutRecord>(&nested(JSON_DEPTH_MAX - 2)).is_ok());
+        let error = from_json_text::<PutRecord>(&nested(JSON_DEPTH_MAX - 1)).expect_err("too deep");
+        assert_eq!(error.reason(), &Reason::TooDeep);
+    }
+
+    #[test]
+    fn whatever_is_json_for_serde_is_json_here() {
+        let texts = [
+            "0",
+            "-1",
+            "01",
+            "1.",
+            ".5",
+            "1e5",
+            "1e",
+            "1E+9",
+            "-",
+            "nul",
+            "true",
+            "\"a\"",
+            "\"a",
+            "\"é\"",
+            "\"\\x\"",
+            "[1,2]",
+            "[1,2,]",
+            "[",
+            "{}",
+            "{\"a\":1}",
+            "{\"a\"}",
+            "{a:1}",
+            " 1 ",
+            "\"😀\"",
+            "\"\\ud83d\\ude00\"",
+            "\"\n\"",
+        ];
+        for text in texts {
+            let ours = from_json_text::<de::IgnoredAny>(text).is_ok();
+            let theirs = serde_json::from_str::<de::IgnoredAny>(text).is_ok();
+            assert_eq!(ours, theirs, "{text}");
+        }
     }
 }

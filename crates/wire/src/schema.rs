@@ -83,13 +83,17 @@ pub fn object_schema(says: &str, strict: bool, members: &[Member]) -> JsonValue 
 /// The same, or null.
 fn nullable(schema: JsonValue) -> JsonValue {
     match schema {
-        JsonValue::Object(mut object) if object.get("type").is_some_and(JsonValue::is_string) && !object.contains_key("enum") => {
+        JsonValue::Object(mut object)
+            if object.get("type").is_some_and(JsonValue::is_string) && !object.contains_key("enum") =>
+        {
             let kind = object["type"].take();
             object.insert("type".into(), json!([kind, "null"]));
             JsonValue::Object(object)
         }
         // What can be anything can be null.
-        JsonValue::Object(object) if !object.contains_key("$ref") && !object.contains_key("enum") && !object.contains_key("anyOf") => {
+        JsonValue::Object(object)
+            if !object.contains_key("$ref") && !object.contains_key("enum") && !object.contains_key("anyOf") =>
+        {
             JsonValue::Object(object)
         }
         other => json!({ "anyOf": [other, { "type": "null" }] }),

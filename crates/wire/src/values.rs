@@ -14,7 +14,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value as JsonValue, json};
 
-use crate::error::DecodeError;
+use crate::error::{DecodeError, pass};
 use crate::reader::{RAW_VALUE, from_json_text};
 use crate::schema::{Described, Schemas};
 
@@ -44,8 +44,12 @@ fn raw_text<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error>
 
 impl<'de> Deserialize<'de> for UserJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&'de RawValue>::deserialize(deserializer)?;
-        Value::from_json_text(raw.get()).map(Self).map_err(de::Error::custom)
+        let raw = <&'de RawValue>::deserialize(deserializer)?.get();
+        match raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+            // Whoever read the text has checked it.
+            Some(plain) if !plain.contains('\\') => Ok(Self(Value::Text(plain.to_owned()))),
+            _ => Value::from_json_text(raw).map(Self).map_err(de::Error::custom),
+        }
     }
 }
 
@@ -68,6 +72,12 @@ impl Serialize for JsonText {
 impl<'de> Deserialize<'de> for JsonText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(<&'de RawValue>::deserialize(deserializer)?.get().to_owned()))
+    }
+}
+
+impl Described for JsonText {
+    fn schema(_: &mut Schemas) -> JsonValue {
+        json!({ "description": "Any JSON" })
     }
 }
 
@@ -124,7 +134,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
                 }
                 match repeated(&members) {
                     None => Ok(Members(members)),
-                    Some(name) => Err(de::Error::custom(format!("{name:?} is there twice"))),
+                    Some(name) => Err(pass(DecodeError::repeated_member(name))),
                 }
             }
         }
