@@ -3,6 +3,7 @@
 //! - [`routes`]: method, path and name of every route. Servers and clients spell them here only.
 //! - [`cells`], [`state`], [`records`], [`claims`], [`transactions`], [`runs`], [`sessions`], [`changes`], [`catalogue`],
 //!   [`operations`]: one file for each contract.
+//! - [`forms`]: requests in which everything is left out that can be.
 //! - [`values`]: JSON that callers own, durations, and texts that clients keep and hand back.
 //! - [`reader`], [`query`]: from bytes to these types. [`error`]: which member was refused, and why.
 //! - [`schema`]: what the types look like, as JSON Schema.
@@ -17,6 +18,7 @@ pub mod cells;
 pub mod changes;
 pub mod claims;
 pub mod error;
+pub mod forms;
 pub mod operations;
 pub mod query;
 pub mod reader;

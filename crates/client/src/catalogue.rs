@@ -1,0 +1,86 @@
+//! Spaces, branches, record types and limits.
+
+use wire::catalogue::{
+    BranchList, BranchMade, DeclareType, LimitsAnswer, Retention, SetRetention, ShownType, SpaceList, SpaceMade,
+    TypeList,
+};
+use wire::routes::{
+    BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, LIMITS_READ, Route, SPACES_CREATE, SPACES_LIST, SPACES_RETENTION,
+    SPACES_SET_RETENTION, TYPES_DECLARE, TYPES_LIST,
+};
+
+use crate::call::{Call, Reply, Within};
+use crate::client::Client;
+use crate::error::Error;
+
+/// The catalogue of a server. Its changes are not numbered in a session: they say what is to be, so that a second one of
+/// the same changes nothing, or is refused.
+#[derive(Clone)]
+pub struct Catalogue<'client> {
+    client: &'client Client,
+}
+
+impl Client {
+    /// Spaces, branches, record types and limits.
+    pub fn catalogue(&self) -> Catalogue<'_> {
+        Catalogue { client: self }
+    }
+}
+
+impl Catalogue<'_> {
+    fn call(&self, route: Route, parts: &[&str], within: Within) -> Call {
+        Call::new(self.client, route, parts, within)
+    }
+
+    /// The spaces.
+    pub async fn spaces(&self) -> Result<SpaceList, Error> {
+        self.call(SPACES_LIST, &[], Within::Server).read(self.client).await
+    }
+
+    /// Makes a space.
+    pub async fn create_space(&self, space: &str) -> Result<SpaceMade, Error> {
+        self.call(SPACES_CREATE, &[space], Within::Server).send_alone(self.client).await?.read()
+    }
+
+    /// How much history the cells of a space keep.
+    pub async fn retention(&self, space: &str) -> Result<Retention, Error> {
+        self.call(SPACES_RETENTION, &[space], Within::Server).read(self.client).await
+    }
+
+    /// Sets how much history the cells of a space keep.
+    pub async fn set_retention(&self, space: &str, retention: &SetRetention) -> Result<Retention, Error> {
+        let call = self.call(SPACES_SET_RETENTION, &[space], Within::Server).json(retention);
+        call.repeatable().send_alone(self.client).await?.read()
+    }
+
+    /// The branches of the client's space.
+    pub async fn branches(&self) -> Result<BranchList, Error> {
+        self.call(BRANCHES_LIST, &[], Within::Space).read(self.client).await
+    }
+
+    /// Makes an empty branch.
+    pub async fn create_branch(&self, branch: &str) -> Result<BranchMade, Error> {
+        self.call(BRANCHES_CREATE, &[branch], Within::Space).send_alone(self.client).await?.read()
+    }
+
+    /// Deletes a branch.
+    pub async fn delete_branch(&self, branch: &str) -> Result<Reply, Error> {
+        self.call(BRANCHES_DELETE, &[branch], Within::Space).send_alone(self.client).await
+    }
+
+    /// The record types of the client's space.
+    pub async fn types(&self) -> Result<TypeList, Error> {
+        self.call(TYPES_LIST, &[], Within::Space).read(self.client).await
+    }
+
+    /// Declares a type for the records whose names begin with a prefix.
+    pub async fn declare_type(&self, prefix: &str, declared: &DeclareType) -> Result<ShownType, Error> {
+        let call = self.call(TYPES_DECLARE, &[prefix], Within::Space).json(declared);
+        call.repeatable().send_alone(self.client).await?.read()
+    }
+
+    /// The limits that are in force.
+    pub async fn limits(&self) -> Result<LimitsAnswer, Error> {
+        self.call(LIMITS_READ, &[], Within::Server).read(self.client).await
+    }
+}

@@ -1,0 +1,32 @@
+//! The change feed: what every commit changed.
+
+use wire::changes::{ChangesAnswer, ReadChanges};
+use wire::routes::CHANGES_READ;
+use wire::runs::Follow;
+use wire::values::FeedCursor;
+
+use crate::call::{Call, Within};
+use crate::client::Client;
+use crate::error::Error;
+use crate::events::{EventStream, Resume};
+
+impl Client {
+    /// Changes behind a cursor; with [`Follow::Wait`], waits for one.
+    pub async fn changes(&self, query: &ReadChanges) -> Result<ChangesAnswer, Error> {
+        let wait = match query.follow {
+            Some(Follow::Wait(wait)) => Some(wait.0),
+            _ => None,
+        };
+        Call::new(self, CHANGES_READ, &[], Within::Branch).query(query).waiting(wait).read(self).await
+    }
+
+    /// Follows the changes of things whose names begin with a prefix, over restarts of the server. Without a cursor, from
+    /// now on.
+    pub fn follow_changes(&self, prefix: &str, from: Option<FeedCursor>) -> EventStream {
+        let query =
+            ReadChanges { prefix: Some(prefix.to_owned()), follow: Some(Follow::Stream), ..ReadChanges::default() };
+        let call = Call::new(self, CHANGES_READ, &[], Within::Branch).query(&query);
+        let resume = from.map_or(Resume::Now, |from| Resume::After(from.to_string()));
+        EventStream::new(self.clone(), call, resume)
+    }
+}

@@ -1,0 +1,170 @@
+//! The client: a server, a place in it, and how calls are made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::http::HeaderValue;
+use tokio::sync::Mutex;
+
+use crate::error::Error;
+use crate::session::Numbering;
+use crate::transport::{HttpTransport, Transport};
+
+/// How a client makes its calls.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClientOptions {
+    /// How long one sending of a call may take, besides what it was asked to wait.
+    pub timeout: Duration,
+    /// How long a call may take with all of its sendings.
+    pub deadline: Duration,
+    /// Whether writes are sent in a session, so that they can be sent again. Without it three commits become one for a
+    /// program that writes once, and a write whose answer is lost is an error with an unknown outcome.
+    pub sessions: bool,
+    /// How long the client's session lives without a sign of the client; its claims come back then.
+    pub session_timeout: Duration,
+    /// The history that the store must have, as [`Client::history`] gave it before: another store, or one that was
+    /// restored since, refuses every call.
+    pub history: Option<String>,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(10),
+            deadline: Duration::from_secs(30),
+            sessions: true,
+            session_timeout: Duration::from_secs(30),
+            history: None,
+        }
+    }
+}
+
+impl ClientOptions {
+    /// Sets [`timeout`](Self::timeout).
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sets [`deadline`](Self::deadline).
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Sends writes without a session.
+    pub fn without_sessions(mut self) -> Self {
+        self.sessions = false;
+        self
+    }
+
+    /// Sets [`session_timeout`](Self::session_timeout).
+    pub fn session_timeout(mut self, timeout: Duration) -> Self {
+        self.session_timeout = timeout;
+        self
+    }
+
+    /// Sets [`history`](Self::history).
+    pub fn history(mut self, history: impl Into<String>) -> Self {
+        self.history = Some(history.into());
+        self
+    }
+
+    /// A client of the server at `http://HOST:PORT`. It connects with the first call.
+    pub fn connect(self, url: &str) -> Result<Client, Error> {
+        let transport = HttpTransport::new(url).map_err(|cause| Error::Unsendable { cause })?;
+        Ok(self.over(transport))
+    }
+
+    /// A client over another way to a server.
+    pub fn over(self, transport: impl Transport) -> Client {
+        let shared = Shared {
+            transport: Box::new(transport),
+            numbering: Mutex::new(Numbering::default()),
+            history: std::sync::Mutex::new(None),
+            options: self,
+        };
+        Client { shared: Arc::new(shared), scope: Scope::default() }
+    }
+}
+
+/// A server, and a place in it. A clone is the same client: it shares connections and the session.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), statehouse_client::Error> {
+/// use statehouse_client::Client;
+/// let client = Client::connect("http://127.0.0.1:7420")?;
+/// let order = client.space("shop").group("order-7");
+/// order.cells().set("state", "new").await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) scope: Scope,
+}
+
+pub(crate) struct Shared {
+    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) options: ClientOptions,
+    pub(crate) numbering: Mutex<Numbering>,
+    /// The history that the store had at the last answer.
+    pub(crate) history: std::sync::Mutex<Option<HeaderValue>>,
+}
+
+/// Where calls are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scope {
+    pub(crate) space: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) group: Option<String>,
+}
+
+impl Client {
+    /// A client of the server at `http://HOST:PORT`. It connects with the first call.
+    pub fn connect(url: &str) -> Result<Self, Error> {
+        ClientOptions::default().connect(url)
+    }
+
+    /// The same client in a space.
+    pub fn space(&self, space: impl Into<String>) -> Self {
+        let scope = Scope { space: Some(space.into()), ..self.scope.clone() };
+        Self { scope, ..self.clone() }
+    }
+
+    /// The same client in a branch.
+    pub fn branch(&self, branch: impl Into<String>) -> Self {
+        let scope = Scope { branch: Some(branch.into()), ..self.scope.clone() };
+        Self { scope, ..self.clone() }
+    }
+
+    /// The same client in a group: what is in it can change together.
+    pub fn group(&self, group: impl Into<String>) -> Self {
+        let scope = Scope { group: Some(group.into()), ..self.scope.clone() };
+        Self { scope, ..self.clone() }
+    }
+
+    /// What it talks to, for people.
+    pub fn named(&self) -> String {
+        self.shared.transport.named()
+    }
+
+    /// The history of the store, as the last answer said; none before the first. A restored store has another one. Kept
+    /// and given to [`ClientOptions::history`], it makes sure that a program goes on with the store that it knew.
+    pub fn history(&self) -> Option<String> {
+        let history = self.shared.history.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        history.as_ref().and_then(|history| history.to_str().ok()).map(str::to_owned)
+    }
+
+    /// Ends the client's session, so that what it has claimed can be claimed by others at once. A client that is only
+    /// dropped is missed after [`ClientOptions::session_timeout`].
+    pub async fn close(&self) -> Result<(), Error> {
+        let ended = self.shared.numbering.lock().await.take();
+        match ended {
+            None => Ok(()),
+            Some(session) => self.sessions().end(session).await.map(drop),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What went wrong with a call: whose no it was, whether a write may have happened, and what to do next.
+
+use std::fmt;
+
+use contract::Outcome;
+use serde_json::{Map, Value as JsonValue};
+
+/// Why a call did not do what it was asked.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The server refused it.
+    Refused(Box<Refusal>),
+    /// No answer came.
+    NoAnswer {
+        /// Why, as far as it is known.
+        cause: String,
+        /// Whether a write may have happened all the same.
+        outcome: Outcome,
+    },
+    /// What came is no answer of a Statehouse server, or of a release that this client does not know.
+    Unreadable {
+        /// What is wrong with it.
+        cause: String,
+        /// Whether a write may have happened all the same.
+        outcome: Outcome,
+    },
+    /// The call could not be put into a request.
+    Unsendable {
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+/// A refusal of the server: the problem document that it answered.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// The stable code: `SH-4002`. Its page is [`page`](Self::page) of the server.
+    pub code: String,
+    /// The status of the answer.
+    pub status: u16,
+    /// What the code means.
+    pub title: String,
+    /// What happened.
+    pub detail: String,
+    /// Whether the same call may succeed later.
+    pub retryable: bool,
+    /// Whether a write may have happened all the same.
+    pub outcome: Outcome,
+    /// What else the refusal carries: `current_version`, `holder`, `last` and so on.
+    pub members: Map<String, JsonValue>,
+}
+
+impl Refusal {
+    /// Reads a problem document; none if it is not one.
+    pub(crate) fn read(status: u16, body: &[u8]) -> Option<Self> {
+        let mut members: Map<String, JsonValue> = serde_json::from_slice(body).ok()?;
+        let mut text = |name: &str| match members.remove(name) {
+            Some(JsonValue::String(text)) => Some(text),
+            _ => None,
+        };
+        let (code, title, detail) =
+            (text("code")?, text("title").unwrap_or_default(), text("detail").unwrap_or_default());
+        let outcome = match text("outcome").as_deref() {
+            Some("unknown") => Outcome::Unknown,
+            _ => Outcome::NotApplied,
+        };
+        let retryable = members.remove("retryable").and_then(|retryable| retryable.as_bool()).unwrap_or(false);
+        Some(Self { code, status, title, detail, retryable, outcome, members })
+    }
+
+    /// The path of the page that explains the code.
+    pub fn page(&self) -> String {
+        wire::routes::ERRORS_PAGE.at(&[&self.code])
+    }
+}
+
+impl Error {
+    /// The code of a refusal; none if no server has refused.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Error::Refused(refusal) => Some(&refusal.code),
+            _ => None,
+        }
+    }
+
+    /// Whether a write may have happened.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Error::Refused(refusal) => refusal.outcome,
+            Error::NoAnswer { outcome, .. } | Error::Unreadable { outcome, .. } => *outcome,
+            Error::Unsendable { .. } => Outcome::NotApplied,
+        }
+    }
+
+    /// Whether the same call may succeed later.
+    pub fn retryable(&self) -> bool {
+        match self {
+            Error::Refused(refusal) => refusal.retryable,
+            Error::NoAnswer { .. } => true,
+            Error::Unreadable { .. } | Error::Unsendable { .. } => false,
+        }
+    }
+
+    /// What can safely be done next.
+    pub fn next_step(&self) -> String {
+        match self {
+            Error::Refused(refusal) => format!("read {} of the server", refusal.page()),
+            Error::NoAnswer { outcome: Outcome::NotApplied, .. } => {
+                "see that the server runs, and send it again".to_owned()
+            }
+            Error::NoAnswer { .. } | Error::Unreadable { outcome: Outcome::Unknown, .. } => {
+                "read the current state before it is sent again: it may have been done".to_owned()
+            }
+            Error::Unreadable { .. } => "see that the address is one of a Statehouse server".to_owned(),
+            Error::Unsendable { .. } => "correct the call".to_owned(),
+        }
+    }
+
+    /// There is nothing with this name.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self.code(), Some("SH-1031" | "SH-1013" | "SH-3002"))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unknown = match self.outcome() {
+            Outcome::Unknown => "; it may have been done",
+            Outcome::NotApplied => "",
+        };
+        match self {
+            Error::Refused(refusal) => {
+                let ends_with_code = refusal.detail.ends_with(&format!("[{}]", refusal.code));
+                let code = if ends_with_code { String::new() } else { format!(" [{}]", refusal.code) };
+                write!(formatter, "{}{code}", refusal.detail)
+            }
+            Error::NoAnswer { cause, .. } => write!(formatter, "no answer: {cause}{unknown}"),
+            Error::Unreadable { cause, .. } => write!(formatter, "the answer cannot be read: {cause}{unknown}"),
+            Error::Unsendable { cause } => write!(formatter, "the call cannot be sent: {cause}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_the_problem_said() {
+        let body = br#"{"type":"/v1/errors/SH-4002","code":"SH-4002","title":"the attempt is over","status":409,
+            "detail":"attempt 1 is over [SH-4002]","retryable":false,"outcome":"not_applied","attempt":2,"holder":"w"}"#;
+        let refusal = Refusal::read(409, body).expect("a problem");
+        assert_eq!((refusal.code.as_str(), refusal.members["attempt"].as_u64()), ("SH-4002", Some(2)));
+        assert_eq!(refusal.page(), "/v1/errors/SH-4002");
+        let error = Error::Refused(Box::new(refusal));
+        assert_eq!(error.to_string(), "attempt 1 is over [SH-4002]", "the code is there once");
+        assert_eq!((error.outcome(), error.retryable()), (Outcome::NotApplied, false));
+        assert!(Refusal::read(502, b"<html>").is_none());
+    }
+}

@@ -1,0 +1,133 @@
+//! Records, and the attempts that work on them.
+
+use contract::{Expected, Value};
+use wire::cells::{Deleted, Written};
+use wire::claims::{Claim, ClaimAnswer, ClaimedRecord};
+use wire::records::{
+    CompleteToken, CountRecords, ExtendToken, FailToken, FailedAttempt, PatchRecord, Patched, PutRecord, Record,
+    RecordCounts, RecordPage, ReleaseToken, ScanRecords, StepToken,
+};
+use wire::routes::{
+    ATTEMPTS_COMPLETE, ATTEMPTS_EXTEND, ATTEMPTS_FAIL, ATTEMPTS_RELEASE, ATTEMPTS_STEP, RECORDS_CLAIM, RECORDS_COUNTS,
+    RECORDS_DELETE, RECORDS_PATCH, RECORDS_PUT, RECORDS_READ, RECORDS_SCAN, Route,
+};
+use wire::values::{AttemptToken, DurationText, Members, UserJson};
+
+use crate::call::{Call, Within};
+use crate::client::Client;
+use crate::error::Error;
+
+/// The records of a client's place.
+#[derive(Clone)]
+pub struct Records<'client> {
+    client: &'client Client,
+}
+
+impl Client {
+    /// The records here.
+    pub fn records(&self) -> Records<'_> {
+        Records { client: self }
+    }
+}
+
+/// Fields as they are sent.
+pub fn fields<N: Into<String>, V: Into<Value>>(fields: impl IntoIterator<Item = (N, V)>) -> Members<UserJson> {
+    fields.into_iter().map(|(name, value)| (name.into(), UserJson(value.into()))).collect()
+}
+
+impl Records<'_> {
+    fn call(&self, route: Route, record: &str) -> Call {
+        Call::new(self.client, route, &[record], Within::Group)
+    }
+
+    /// A record; none if there is none.
+    pub async fn get(&self, record: &str) -> Result<Option<Record>, Error> {
+        self.call(RECORDS_READ, record).find(self.client).await
+    }
+
+    /// Records that match; see [`ScanRecords`].
+    pub async fn scan(&self, query: &ScanRecords) -> Result<RecordPage, Error> {
+        Call::new(self.client, RECORDS_SCAN, &[], Within::Group).query(query).read(self.client).await
+    }
+
+    /// How many records of each type are in each state.
+    pub async fn counts(&self, prefix: &str) -> Result<RecordCounts, Error> {
+        let query = CountRecords { prefix: Some(prefix.to_owned()) };
+        Call::new(self.client, RECORDS_COUNTS, &[], Within::Branch).query(&query).read(self.client).await
+    }
+
+    /// Replaces a record; with `expected`, only if it is so.
+    pub async fn put(&self, record: &str, put: &PutRecord, expected: Option<Expected>) -> Result<Written, Error> {
+        let call = self.call(RECORDS_PUT, record).json(put);
+        let call = match expected {
+            None => call,
+            Some(Expected::Absent) => call.header("if-none-match", Some("*")),
+            Some(Expected::Version(version)) => call.if_version(Some(version)),
+        };
+        call.read(self.client).await
+    }
+
+    /// Changes fields of a record, all of it in one commit; with `version`, only at that version.
+    pub async fn patch(&self, record: &str, patch: &PatchRecord, version: Option<u64>) -> Result<Patched, Error> {
+        self.call(RECORDS_PATCH, record).json(patch).if_version(version).read(self.client).await
+    }
+
+    /// Deletes a record; none if there is none. With `version`, only at that version.
+    pub async fn delete(&self, record: &str, version: Option<u64>) -> Result<Option<Deleted>, Error> {
+        self.call(RECORDS_DELETE, record).if_version(version).find(self.client).await
+    }
+
+    /// Takes records for a worker; with [`Claim::wait`], waits for one.
+    pub async fn claim(&self, claim: &Claim) -> Result<Vec<ClaimedRecord>, Error> {
+        let call = Call::new(self.client, RECORDS_CLAIM, &[], Within::Group).json(claim);
+        let answer: ClaimAnswer = call.waiting(claim.wait.map(|wait| wait.0)).read(self.client).await?;
+        Ok(answer.claimed)
+    }
+
+    /// The token of a claim, as it was given out.
+    fn token(token: &str) -> Result<AttemptToken, Error> {
+        AttemptToken::parse(token)
+            .ok_or_else(|| Error::Unsendable { cause: format!("{token:?} is no token of a claim") })
+    }
+
+    fn attempt(&self, route: Route) -> Call {
+        Call::new(self.client, route, &[], Within::Branch)
+    }
+
+    /// Writes fields, if the attempt is the live one.
+    pub async fn step<N: Into<String>, V: Into<Value>>(
+        &self,
+        token: &str,
+        of: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Written, Error> {
+        let body = StepToken { token: Self::token(token)?, fields: Some(fields(of)) };
+        self.attempt(ATTEMPTS_STEP).json(&body).read(self.client).await
+    }
+
+    /// Holds the record for so long from now, or as long as its type says.
+    pub async fn extend(&self, token: &str, lease: Option<std::time::Duration>) -> Result<Written, Error> {
+        let body = ExtendToken { token: Self::token(token)?, lease: lease.map(DurationText) };
+        self.attempt(ATTEMPTS_EXTEND).json(&body).read(self.client).await
+    }
+
+    /// Gives the record back: it can be claimed at once.
+    pub async fn release(&self, token: &str) -> Result<Written, Error> {
+        self.attempt(ATTEMPTS_RELEASE).json(&ReleaseToken { token: Self::token(token)? }).read(self.client).await
+    }
+
+    /// Finishes the record, with fields that are written in the same commit.
+    pub async fn complete<N: Into<String>, V: Into<Value>>(
+        &self,
+        token: &str,
+        of: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Written, Error> {
+        let body = CompleteToken { token: Self::token(token)?, fields: Some(fields(of)) };
+        self.attempt(ATTEMPTS_COMPLETE).json(&body).read(self.client).await
+    }
+
+    /// Says that the attempt failed: the record is tried again after a pause, or its budget is used up.
+    pub async fn fail(&self, token: &str, error: &str) -> Result<FailedAttempt, Error> {
+        let body = FailToken { token: Self::token(token)?, error: Some(error.to_owned()) };
+        self.attempt(ATTEMPTS_FAIL).json(&body).read(self.client).await
+    }
+}

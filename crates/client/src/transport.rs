@@ -1,0 +1,200 @@
+//! How a request travels to a server and its answer back: over TCP, or another way that somebody brings.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::header::HOST;
+use hyper::http::uri::{Authority, Scheme};
+use hyper::{Request, Response, Uri};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+/// The body of an answer, as it comes.
+pub type AnswerBody = http_body_util::combinators::BoxBody<Bytes, BrokenBody>;
+/// An answer to come.
+pub type Answering<'transport> =
+    Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Unanswered>> + Send + 'transport>>;
+
+/// How long it may take until a server has accepted a connection.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a connection is kept that nobody uses; shorter than a server keeps it.
+const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
+/// Connections that are kept when nobody uses them.
+const IDLE_CONNECTIONS_MAX: usize = 32;
+
+/// Why the body of an answer broke off.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BrokenBody(pub String);
+
+/// Why no answer came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    /// What happened.
+    pub cause: String,
+    /// Whether the request may have reached the server.
+    pub may_have_arrived: bool,
+}
+
+/// A way to a server.
+///
+/// # Duties
+/// - A request has a path and a query, and no authority: the transport knows where the server is.
+/// - The head of the answer is given when it is there, its body as it comes.
+/// - `may_have_arrived` is false only if the server cannot have seen the request.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends a request.
+    fn send(&self, request: Request<Bytes>) -> Answering<'_>;
+
+    /// What it talks to, for people.
+    fn named(&self) -> String;
+}
+
+/// A server that is reached over TCP, with connections that are kept alive.
+pub struct HttpTransport {
+    authority: Authority,
+    client: legacy::Client<HttpConnector, Full<Bytes>>,
+}
+
+impl HttpTransport {
+    /// The server at `http://HOST:PORT`.
+    pub fn new(url: &str) -> Result<Self, String> {
+        let authority = authority_of(url)?;
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(CONNECT_TIME_MAX));
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIME_MAX)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+            .build(connector);
+        Ok(Self { authority, client })
+    }
+
+    /// Where the server is: `HOST:PORT`.
+    pub fn authority(&self) -> &str {
+        self.authority.as_str()
+    }
+
+    fn addressed(&self, request: Request<Bytes>) -> Result<Request<Full<Bytes>>, Unanswered> {
+        let (mut parts, body) = request.into_parts();
+        let mut uri = std::mem::take(&mut parts.uri).into_parts();
+        uri.scheme = Some(Scheme::HTTP);
+        uri.authority = Some(self.authority.clone());
+        let unsendable = |cause: String| Unanswered { cause, may_have_arrived: false };
+        parts.uri = Uri::from_parts(uri).map_err(|error| unsendable(error.to_string()))?;
+        let host = self.authority.as_str().parse().map_err(|_| unsendable("the host is no header".to_owned()))?;
+        parts.headers.insert(HOST, host);
+        Ok(Request::from_parts(parts, Full::new(body)))
+    }
+}
+
+impl Transport for HttpTransport {
+    fn send(&self, request: Request<Bytes>) -> Answering<'_> {
+        Box::pin(async move {
+            let answered = self.client.request(self.addressed(request)?).await;
+            match answered {
+                Ok(response) => Ok(response.map(|body| body.map_err(|error| BrokenBody(error.to_string())).boxed())),
+                Err(error) => Err(Unanswered { cause: cause_of(&error), may_have_arrived: !error.is_connect() }),
+            }
+        })
+    }
+
+    fn named(&self) -> String {
+        format!("http://{}", self.authority)
+    }
+}
+
+/// `http://HOST:PORT`, with or without the scheme, port 80 if none is there.
+fn authority_of(url: &str) -> Result<Authority, String> {
+    let rest = match url.split_once("://") {
+        Some(("http", rest)) => rest,
+        Some((scheme, _)) => return Err(format!("{url}: {scheme} is not spoken yet, only http")),
+        None => url,
+    };
+    let rest = rest.trim_end_matches('/');
+    let wrong = || format!("{url} is no server; write http://HOST:PORT");
+    if rest.is_empty() || rest.contains(['/', '?', '#', '@', ' ']) {
+        return Err(wrong());
+    }
+    let bare = rest.rsplit_once(']').map_or(rest, |(_, port)| port);
+    let authority = if bare.contains(':') { rest.to_owned() } else { format!("{rest}:80") };
+    authority.parse().map_err(|_| wrong())
+}
+
+/// The last cause that is known, in words that say what to look at.
+fn cause_of(error: &legacy::Error) -> String {
+    let mut source: &(dyn std::error::Error + 'static) = error;
+    let mut io_kind = None;
+    while let Some(next) = source.source() {
+        source = next;
+        io_kind = source.downcast_ref::<std::io::Error>().map(std::io::Error::kind).or(io_kind);
+    }
+    let last = source.to_string();
+    match io_kind {
+        Some(std::io::ErrorKind::ConnectionRefused) => "connection refused, nothing listens there".to_owned(),
+        Some(std::io::ErrorKind::TimedOut) if error.is_connect() => {
+            format!("nobody accepted a connection within {} s", CONNECT_TIME_MAX.as_secs())
+        }
+        _ if error.is_connect() && last.contains("lookup") => "no host has this name".to_owned(),
+        _ if error.is_connect() => last,
+        _ if last.contains("invalid") || last.contains("unexpected message") => {
+            "connected, but what answers is not HTTP".to_owned()
+        }
+        _ if last.contains("before message completed") || last.contains("closed") => {
+            "connected, but the connection was closed before an answer came".to_owned()
+        }
+        _ => last,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_a_host_and_a_port() {
+        let authority = |url| authority_of(url).map(|authority| authority.to_string()).ok();
+        assert_eq!(authority("http://localhost:7420/"), Some("localhost:7420".into()));
+        assert_eq!(authority("[::1]"), Some("[::1]:80".into()));
+        assert_eq!(authority("https://a"), None);
+        assert_eq!((authority(""), authority("http://a/b"), authority("http://u@a")), (None, None, None));
+    }
+
+    async fn unanswered(url: String) -> Unanswered {
+        let transport = HttpTransport::new(&url).expect("a URL");
+        let request = Request::get("/version").body(Bytes::new()).expect("a request");
+        transport.send(request).await.map(drop).expect_err("nobody answers")
+    }
+
+    #[tokio::test]
+    async fn the_cause_of_silence_is_named() {
+        use std::io::Write;
+        use std::net::TcpListener;
+
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let speaker = std::thread::spawn(move || {
+            let (mut mail, _) = listener.accept().expect("a caller");
+            mail.write_all(b"220 mail.example.org ESMTP\r\n").expect("written");
+            let (closing, _) = listener.accept().expect("a caller");
+            drop(closing);
+        });
+        let mail = unanswered(format!("http://{address}")).await;
+        assert!(mail.cause.contains("not HTTP"), "{mail:?}");
+        let closed = unanswered(format!("http://{address}")).await;
+        assert!(closed.cause.contains("closed before an answer") || closed.cause.contains("reset"), "{closed:?}");
+        assert!(closed.may_have_arrived);
+        speaker.join().expect("spoken");
+        let refused = unanswered(format!("http://{address}")).await;
+        assert_eq!(
+            (refused.cause.contains("connection refused"), refused.may_have_arrived),
+            (true, false),
+            "{refused:?}"
+        );
+    }
+}
