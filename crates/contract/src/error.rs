@@ -177,6 +177,14 @@ pub enum Rejection {
         /// The lowest request that is still answered.
         floor: u64,
     },
+    /// Another command was executed under this number. This one was not executed.
+    #[error(
+        "request {request} was another command before; this one was not executed: send it with a number that was not used [SH-5006]"
+    )]
+    RequestReused {
+        /// The request.
+        request: u64,
+    },
     /// A session has reached a limit. The command was not executed.
     #[error("the session has reached {limit} = {max}; take answers or acknowledge, then try again [SH-5001]")]
     SessionBusy {
@@ -320,6 +328,7 @@ impl Rejection {
             Rejection::RunArchived { .. } => "SH-3006",
             Rejection::Evicted { .. } => "SH-5003",
             Rejection::SessionBusy { .. } => "SH-5001",
+            Rejection::RequestReused { .. } => "SH-5006",
             Rejection::UnreadableCommand { .. } => "SH-5005",
             Rejection::TransactionLost { .. } => "SH-1011",
             Rejection::TransactionState { .. } => "SH-1012",

@@ -33,6 +33,7 @@ pub(crate) fn members(rejection: &Rejection) -> JsonValue {
             json!({ "run": run, "last": last })
         }
         Rejection::Evicted { request, floor } => json!({ "request": request, "floor": floor }),
+        Rejection::RequestReused { request } => json!({ "request": request }),
         Rejection::SessionBusy { limit, max } => json!({ "limit": limit, "max": max }),
         Rejection::UnreadableCommand { machine } => json!({ "machine": machine }),
         Rejection::TransactionLost { reason } | Rejection::TransactionState { reason } => json!({ "reason": reason }),

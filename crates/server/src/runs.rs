@@ -130,8 +130,8 @@ async fn write(
     Ok(inside.answer(body(StatusCode::OK, answer)))
 }
 
-/// One event or a list of them, spelled as the contract has it; `If-Match` expects a sequence. The key of one event, and
-/// when it was emitted, may be left to `Idempotency-Key` and to the server.
+/// One event or a list of them, spelled as the contract has it; `If-Match` expects a sequence. The key of one event may be
+/// left to `Idempotency-Key`, and when it was emitted to the store.
 async fn append(server: &Server, run: &str, place: &Place, headers: &HeaderMap, bytes: &[u8]) -> Answered {
     let key = idempotency_key(headers)?;
     let (one, given) = match parse(bytes)? {
@@ -170,7 +170,6 @@ pub(crate) fn event_of(mut event: Map<String, JsonValue>, key: Option<&str>) -> 
     if let Some(key) = key {
         event.entry("idempotencyKey").or_insert_with(|| key.into());
     }
-    event.entry("emittedAt").or_insert_with(|| jiff::Timestamp::now().to_string().into());
     let event = JsonValue::Object(event).to_string();
     NewEvent::from_json(&event).map_err(|rejection| Problem::from(Error::from(rejection)))
 }

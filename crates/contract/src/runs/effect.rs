@@ -81,7 +81,8 @@ pub fn effect(event: &NewEvent) -> Effect {
         run.is_some_and(RunStatus::is_terminal) || matches!(step, Some(StepStatus::Success | StepStatus::Failed));
     let data =
         if ends { serde_json::from_str(event.data.as_str()).unwrap_or(JsonValue::Null) } else { JsonValue::Null };
-    let at = &event.emitted_at;
+    // An event that is applied has its time; see `StoredEvent::new`.
+    let at = event.emitted_at.clone().unwrap_or_default();
     Effect {
         run: run.map(|status| RunEffect {
             status,

@@ -78,6 +78,7 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
         "SH-5001" => Rejection::SessionBusy { limit: fixed("limit"), max: number("max") },
         "SH-5003" => Rejection::Evicted { request: number("request"), floor: number("floor") },
         "SH-5004" => Rejection::SessionExpired,
+        "SH-5006" => Rejection::RequestReused { request: number("request") },
         "SH-5005" => {
             Rejection::UnreadableCommand { machine: u16::try_from(number("machine")).expect("a machine's number") }
         }
@@ -86,8 +87,15 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
 }
 
 fn failure(code: &str, problem: &Members) -> Failure {
-    let kinds =
-        [FailureKind::Busy, FailureKind::Closed, FailureKind::Stopped, FailureKind::Corrupt, FailureKind::CannotOpen];
+    let kinds = [
+        FailureKind::Busy,
+        FailureKind::Closed,
+        FailureKind::Stopped,
+        FailureKind::Corrupt,
+        FailureKind::CannotOpen,
+        FailureKind::Halted,
+        FailureKind::Bug,
+    ];
     let kind = kinds.into_iter().find(|kind| kind.code() == code);
     let kind = kind.unwrap_or_else(|| panic!("{code} is no code of a contract: {}", problem.json));
     let detail = problem.text("detail");

@@ -35,8 +35,8 @@ pub fn event_json(event: &NewEvent) -> JsonValue {
     json.insert("eventType".into(), event.event_type.clone().into());
     json.insert("eventData".into(), parsed(&event.data));
     json.insert("idempotencyKey".into(), event.idempotency_key.clone().into());
-    json.insert("emittedAt".into(), event.emitted_at.clone().into());
     for (name, text) in [
+        ("emittedAt", &event.emitted_at),
         ("eventId", &event.event_id),
         ("stepId", &event.step_id),
         ("engineAttemptId", &event.engine_attempt_id),
