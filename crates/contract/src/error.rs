@@ -4,6 +4,7 @@
 //! failure says whether trying again can help and whether the write may have happened all the same.
 
 pub use crate::failure::{Failure, FailureKind, Outcome};
+use crate::reason::{RefusalReason, WantedKind};
 use crate::value::Value;
 
 /// Why a call did not do what it was asked.
@@ -231,7 +232,7 @@ pub enum Rejection {
         /// Its state.
         state: String,
         /// What is not allowed.
-        reason: &'static str,
+        reason: RefusalReason,
     },
     /// A field holds another kind of value than this needs.
     #[error("field {field:?} of record {record:?} does not hold {wanted} [SH-1016]")]
@@ -241,7 +242,7 @@ pub enum Rejection {
         /// The field.
         field: String,
         /// What it would have to hold.
-        wanted: &'static str,
+        wanted: WantedKind,
     },
     /// A record is not as the caller expected it.
     #[error("record {record:?} is not as expected, it {} [SH-1017]", state(.current))]
@@ -281,7 +282,7 @@ pub enum Rejection {
         /// What.
         what: String,
         /// Why not.
-        reason: &'static str,
+        reason: RefusalReason,
     },
 }
 

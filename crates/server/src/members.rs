@@ -12,7 +12,7 @@ pub(crate) fn members(rejection: &Rejection) -> JsonValue {
         Rejection::InvalidName { what, reason } | Rejection::InvalidEvent { what, reason } => {
             json!({ "what": what, "reason": reason })
         }
-        Rejection::InvalidDeclaration { what, reason } => json!({ "what": what, "reason": reason }),
+        Rejection::InvalidDeclaration { what, reason } => json!({ "what": what, "reason": reason.text() }),
         Rejection::LimitExceeded { limit, max, got } => json!({ "limit": limit, "max": max, "got": got }),
         Rejection::Conflict { cell, current } => json!({ "cell": cell, "current_version": current }),
         Rejection::RecordConflict { record, current } => json!({ "record": record, "current_version": current }),
@@ -40,10 +40,10 @@ pub(crate) fn members(rejection: &Rejection) -> JsonValue {
         Rejection::NoSuchRecord { record } => json!({ "record": record }),
         Rejection::NoSuchType { name } => json!({ "name": name }),
         Rejection::WrongState { record, state, reason } => {
-            json!({ "record": record, "state": state, "reason": reason })
+            json!({ "record": record, "state": state, "reason": reason.text() })
         }
         Rejection::WrongKind { record, field, wanted } => {
-            json!({ "record": record, "field": field, "wanted": wanted })
+            json!({ "record": record, "field": field, "wanted": wanted.text() })
         }
         Rejection::Fenced { record, given, attempt, state, holder } => {
             json!({ "record": record, "given": given, "attempt": attempt, "state": state, "holder": holder })

@@ -8,8 +8,8 @@
 //!
 //! Touches: `DueWall` and `Publish` rows. Keeps: R6 (a message is delivered once, in order).
 
-use contract::Rejection;
 use contract::records::sweep_message;
+use contract::{RefusalReason, Rejection};
 use kv::{DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
@@ -66,7 +66,7 @@ pub(crate) fn send(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Sen
             _ => {
                 return Err(Rejection::InvalidDeclaration {
                     what: "a message".to_owned(),
-                    reason: "its body is not a transaction",
+                    reason: RefusalReason::NoTransaction,
                 });
             }
         }

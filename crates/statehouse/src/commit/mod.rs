@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::records::{Claimed, Put};
-use contract::{Error, Rejection, Value, names};
+use contract::{Error, RefusalReason, Rejection, Value, names};
 use kernel::{Answer, Body, Catalogue, Fence, Transact};
 use kv::Writer;
 
@@ -248,7 +248,7 @@ impl Commit {
         for op in &self.ops {
             if let OwnOp::Send { commit, .. } = op {
                 if !Arc::ptr_eq(&commit.scope.shard, &self.scope.shard) {
-                    let reason = "it is for another store";
+                    let reason = RefusalReason::OtherStore;
                     return Err(Rejection::InvalidDeclaration { what: "a message".to_owned(), reason }.into());
                 }
                 let mut inner = Vec::new();

@@ -20,7 +20,7 @@ use std::time::Duration;
 use ::session::{PendingPush, SessionAnswer, SessionCommand};
 use contract::catalogue::MAIN_BRANCH;
 use contract::limits::{CAPABILITY_BYTES_MAX, SESSION_TIMEOUT_MAX, SESSION_TIMEOUT_MIN};
-use contract::{Error, Rejection};
+use contract::{Error, RefusalReason, Rejection};
 use kernel::catalogue::types::micros;
 
 pub use ::kv::{DecodeError, KvError, Reader, Writer};
@@ -74,7 +74,7 @@ impl SessionOptions {
     fn check(&self) -> Result<(), Rejection> {
         if !(SESSION_TIMEOUT_MIN..=SESSION_TIMEOUT_MAX).contains(&self.timeout) {
             let what = "a session's time".to_owned();
-            return Err(Rejection::InvalidDeclaration { what, reason: "it is below 100 ms or above a day" });
+            return Err(Rejection::InvalidDeclaration { what, reason: RefusalReason::BadTimeout });
         }
         let bytes = self.capabilities.iter().map(|(name, value)| name.len() + value.len()).sum();
         Rejection::check_limit("capability_bytes_max", CAPABILITY_BYTES_MAX, bytes)

@@ -245,6 +245,9 @@ fn golden_digests() {
         all.member("digest", &digest(command).expect("well formed"));
         all
     });
-    assert_eq!(hex(digest(&bytes(&Body::Transact(transaction()))).expect("well formed")), "d1995adf97b11047c24f3b5f33038197");
+    assert_eq!(
+        hex(digest(&bytes(&Body::Transact(transaction()))).expect("well formed")),
+        "d1995adf97b11047c24f3b5f33038197"
+    );
     assert_eq!(hex(all.finish()), "a79beb9f4cf53e71bbe143ad79bfd155");
 }
