@@ -81,6 +81,8 @@ fn apply_op(
     op: &Op<'_>,
 ) -> Result<Result<OpOutcome, Rejection>, Halt> {
     let name = op.name().or_else(|| group_of(transact)).unwrap_or_default();
+    #[cfg(feature = "canary")]
+    crate::canary::panic_if_planted(name);
     let thing = match place.thing(name) {
         Ok(thing) => thing,
         Err(rejection) => return Ok(Err(rejection)),

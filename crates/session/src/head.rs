@@ -26,10 +26,11 @@ const HEAD_ANSWER_BYTES_MAX: usize = 4 << 10;
 
 /// A request that was executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stored {
-    request: u64,
-    digest: CommandDigest,
-    answer: Arc<[u8]>,
+pub(crate) struct Stored {
+    pub(crate) request: u64,
+    /// Of its command.
+    pub(crate) digest: CommandDigest,
+    pub(crate) answer: Arc<[u8]>,
 }
 
 /// See the module.
@@ -86,17 +87,16 @@ impl Head {
         });
     }
 
-    /// The stored answer to a request, with the digest of its command, if it was executed.
+    /// The stored answer to a request, if it was executed.
     pub(crate) fn answer(
         &self,
         state: &Staging,
         keys: &SessionKeys,
         session: u64,
         request: u64,
-    ) -> Result<Option<(CommandDigest, Arc<[u8]>)>, Halt> {
+    ) -> Result<Option<Stored>, Halt> {
         if let Ok(place) = self.answers.binary_search_by_key(&request, |stored| stored.request) {
-            let Stored { digest, answer, .. } = &self.answers[place];
-            return Ok(Some((*digest, answer.clone())));
+            return Ok(Some(self.answers[place].clone()));
         }
         let Some(page) = self.pages.iter().find(|page| page.requests.binary_search(&request).is_ok()) else {
             return Ok(None);
@@ -105,7 +105,7 @@ impl Head {
         let lost = || Halt::Inconsistent(format!("E4: the answer to request {request} of session {session} is gone"));
         let answers = read_page(&row.ok_or_else(lost)?)?;
         let found = answers.into_iter().find(|stored| stored.request == request);
-        found.map(|stored| Some((stored.digest, stored.answer))).ok_or_else(lost)
+        found.map(Some).ok_or_else(lost)
     }
 
     /// Which bound keeps the session from sending one more request.
@@ -296,7 +296,8 @@ mod tests {
         assert_eq!(head.pages.len(), 4, "five answers of 1,000 bytes in each");
         for request in 1..=20 {
             let stored = head.answer(&state, &keys, 7, request).expect("no fault");
-            assert_eq!(stored, Some((digest(request), answer(request).into())));
+            let expected = Stored { request, digest: digest(request), answer: answer(request).into() };
+            assert_eq!(stored, Some(expected));
         }
         assert_eq!(head.answer(&state, &keys, 7, 21), Ok(None));
         head.raise_floor(&mut state, &keys, 7, 12);

@@ -154,9 +154,9 @@ impl<M: Machine> SessionMachine<M> {
             return Ok(());
         }
         let digest = machine.digest(call)?;
-        if let Some((of, answer)) = kept.head.answer(state, keys, session, envelope.request)? {
-            match of == digest || reuse_is_missed() {
-                true => Reply::Stored(&answer).encode(reply),
+        if let Some(stored) = kept.head.answer(state, keys, session, envelope.request)? {
+            match stored.digest == digest || reuse_is_missed() {
+                true => Reply::Stored(&stored.answer).encode(reply),
                 false => Reply::Reused.encode(reply),
             }
             return Ok(());

@@ -326,7 +326,7 @@ fn written(digester: &mut Digester, name: &str, value: ValueRef<'_>) {
 }
 
 /// An empty text is one that was left out.
-fn some<'text>(text: &'text str) -> Option<&'text str> {
+fn some(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 

@@ -1,0 +1,25 @@
+//! The topic `edge`: a request means exactly what it says or is refused by name, and nobody gets in by accident.
+//!
+//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: is
+//! the only place that says what a program's arguments mean; the program does.
+
+use super::{Item, Judge, Program, SIM, Topic, Work};
+
+/// The table.
+pub(super) const TOPIC: Topic = Topic {
+    name: "edge",
+    items: &[
+        Item {
+            name: "reuse",
+            shows: "a number of a session is bound to its command: all pairs of operations",
+            work: Work::Programs(&[Program { cargo: SIM, full: "edge-reuse", small: "edge-reuse --stride 11" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "halts",
+            shows: "a panic while an entry is applied stops the store at once, names the entry and the way out",
+            work: Work::Programs(&[Program { cargo: SIM, full: "edge-halts", small: "edge-halts" }]),
+            judge: Judge::Correctness,
+        },
+    ],
+};
