@@ -10,6 +10,7 @@
 //! - [`catalogue`]: spaces, branches and how much history they keep.
 //! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
 //! - [`limits`]: every bound by name.
+//! - [`object_text`]: JSON objects as text, written and taken apart.
 //! - [`time`]: times as people write them.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
@@ -22,7 +23,7 @@ pub mod error;
 pub mod failure;
 pub mod limits;
 pub mod names;
-mod object_text;
+pub mod object_text;
 pub mod records;
 pub mod runs;
 pub mod seed;

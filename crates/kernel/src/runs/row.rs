@@ -169,11 +169,11 @@ impl Known {
     }
 }
 
-/// Tells contents apart: the type, the step, its logical attempt and the data. Not when or by whom it was emitted: that
-/// differs when an event is emitted again.
+/// Tells contents apart: the type, the step, its logical attempt, the data and what the contract does not name. Not when or
+/// by whom it was emitted: that differs when an event is emitted again.
 pub(crate) fn digest(event: &EventRef<'_>) -> u64 {
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    let parts = [Some(event.event_type), event.step_id, event.logical_attempt_id, Some(event.data)];
+    let parts = [Some(event.event_type), event.step_id, event.logical_attempt_id, Some(event.data), event.extra];
     for part in parts {
         hasher.update(&part.map_or(u64::MAX, |part| part.len() as u64).to_le_bytes());
         hasher.update(part.unwrap_or_default().as_bytes());
@@ -274,6 +274,7 @@ mod tests {
             engine_run_ref: None,
             caused_by_signal_id: None,
             parent_event_id: None,
+            extra: Some("{}"),
         };
         let row = EventRow { persisted_us: 1, commit: 2, prev_seq: 3, event };
         let mut writer = Writer::new();
@@ -283,8 +284,10 @@ mod tests {
             + "0100000054010000003101000000"
             + "6b0100000065"
             + "00010100000073"
-            + "000000000000";
+            + "000000000000"
+            + "01020000007b7d";
         assert_eq!(hex(writer.as_slice()), expected);
+        assert_eq!(digest(&event), 16_701_580_142_198_022_627, "the digest is stored, too");
         assert_eq!(EventRow::decode(writer.as_slice()), Ok(row));
 
         let step = StepSnapshot {
