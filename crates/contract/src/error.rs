@@ -3,6 +3,8 @@
 //! A rejection is decided by the data and the same for every replica; it carries what the caller needs next. A
 //! failure says whether trying again can help and whether the write may have happened all the same.
 
+use std::borrow::Cow;
+
 pub use crate::failure::{Failure, FailureKind, Outcome};
 use crate::reason::{RefusalReason, WantedKind};
 use crate::value::Value;
@@ -122,10 +124,10 @@ pub enum Rejection {
     /// An event that no store may take.
     #[error("the event is not valid: {what}: {reason} [SH-3001]")]
     InvalidEvent {
-        /// Which part of it.
-        what: &'static str,
+        /// Which member of it.
+        what: Cow<'static, str>,
         /// What is wrong with it.
-        reason: &'static str,
+        reason: Cow<'static, str>,
     },
     /// There is no such run.
     #[error("there is no run {run:?} [SH-3002]")]

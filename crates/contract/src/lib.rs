@@ -1,6 +1,6 @@
 //! What the Statehouse contracts promise: value types, outcomes, limits and errors, and a trait for each contract.
 //!
-//! - [`value`]: what a cell can hold.
+//! - [`value`]: what a cell, a field or an event can hold, and the one way between it and JSON text.
 //! - [`names`]: which names are allowed.
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
@@ -11,6 +11,7 @@
 //! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
 //! - [`reason`]: why a rejection refuses, where its code alone does not say.
 //! - [`limits`]: every bound by name.
+//! - [`object_text`]: JSON objects as text, written and taken apart.
 //! - [`time`]: times as people write them.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
@@ -23,6 +24,7 @@ pub mod error;
 pub mod failure;
 pub mod limits;
 pub mod names;
+pub mod object_text;
 pub mod reason;
 pub mod records;
 pub mod runs;

@@ -11,7 +11,7 @@ use contract::{AsOf, Error, HistoryPage, ListPage, Moment, Rejection, Swapped, V
 use serde_json::json;
 
 use crate::Server;
-use crate::json::{text_json, to_text, value_of};
+use crate::json::{text_json, value_of};
 use crate::place::{Path, Place, expected, if_match};
 use crate::problem::{Answered, Problem, body, no_name, text_body};
 use crate::transactions::version_of;
@@ -31,7 +31,7 @@ fn cell(name: &str, found: &Versioned) -> String {
         found.version,
         found.commit,
         iso(found.updated_at),
-        to_text(&found.value),
+        found.value.to_json_text(),
     )
 }
 
@@ -88,7 +88,7 @@ async fn history(server: &Server, name: String, place: Place) -> Answered {
                 past.value.is_none(),
                 past.commit,
                 iso(past.updated_at),
-                to_text(past.value.as_ref().unwrap_or(&Value::Null)),
+                past.value.as_ref().unwrap_or(&Value::Null).to_json_text(),
             )
         })
         .collect();

@@ -4,20 +4,17 @@
 use contract::Rejection;
 use serde_json::{Value as JsonValue, json};
 
-use crate::json::to_json;
-
-/// The members of a rejection. A version that is `null` belongs to what does not exist.
+/// The members of a rejection, but for the value that a field holds; see [`current_of`]. A version that is `null` belongs to what does not exist.
 pub(crate) fn members(rejection: &Rejection) -> JsonValue {
     match rejection {
-        Rejection::InvalidName { what, reason } | Rejection::InvalidEvent { what, reason } => {
-            json!({ "what": what, "reason": reason })
-        }
+        Rejection::InvalidName { what, reason } => json!({ "what": what, "reason": reason }),
+        Rejection::InvalidEvent { what, reason } => json!({ "what": what, "reason": reason }),
         Rejection::InvalidDeclaration { what, reason } => json!({ "what": what, "reason": reason.text() }),
         Rejection::LimitExceeded { limit, max, got } => json!({ "limit": limit, "max": max, "got": got }),
         Rejection::Conflict { cell, current } => json!({ "cell": cell, "current_version": current }),
         Rejection::RecordConflict { record, current } => json!({ "record": record, "current_version": current }),
         Rejection::FieldConflict { record, field, current } => {
-            json!({ "record": record, "field": field, "absent": current.is_none(), "current": current.as_ref().map(to_json) })
+            json!({ "record": record, "field": field, "absent": current.is_none(), "current": null })
         }
         Rejection::TwoGroups { group, other } => json!({ "group": group, "other": other }),
         Rejection::NoSuchSpace { space } => json!({ "space": space }),
@@ -49,5 +46,13 @@ pub(crate) fn members(rejection: &Rejection) -> JsonValue {
             json!({ "record": record, "given": given, "attempt": attempt, "state": state, "holder": holder })
         }
         _ => json!({}),
+    }
+}
+
+/// The value that a field holds instead of what was expected, as JSON text: it is the user's, and kept as it was written.
+pub(crate) fn current_of(rejection: &Rejection) -> Option<String> {
+    match rejection {
+        Rejection::FieldConflict { current: Some(current), .. } => Some(current.to_json_text()),
+        _ => None,
     }
 }

@@ -2,12 +2,13 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use contract::object_text::ObjectText;
 use contract::{Error, FailureKind, Outcome, Rejection};
 use serde::Serialize;
 use serde_json::{Map, Value as JsonValue, json};
 
 use crate::errors::title;
-use crate::members::members;
+use crate::members::{current_of, members};
 use crate::metrics::ProblemCode;
 
 /// A refusal.
@@ -17,11 +18,13 @@ pub struct Problem {
     code: &'static str,
     detail: String,
     more: Map<String, JsonValue>,
+    /// What a field holds, as JSON text.
+    current: Option<String>,
 }
 
 impl Problem {
     fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into(), more: Map::new() }
+        Self { status, code, detail: detail.into(), more: Map::new(), current: None }
     }
 
     /// Its code.
@@ -111,6 +114,7 @@ impl From<Error> for Problem {
             && let JsonValue::Object(mut members) = members(rejection)
         {
             problem.more.append(&mut members);
+            problem.current = current_of(rejection);
         }
         problem
     }
@@ -124,7 +128,13 @@ impl IntoResponse for Problem {
         body.insert("status".into(), self.status.as_u16().into());
         body.insert("title".into(), title(self.code).unwrap_or_default().into());
         body.insert("detail".into(), self.detail.into());
-        let body = JsonValue::Object(body).to_string() + "\n";
+        let mut whole = ObjectText::default();
+        if let Some(current) = &self.current {
+            body.remove("current");
+            whole.raw("current", current);
+        }
+        whole.members_of(&JsonValue::Object(body).to_string());
+        let body = whole.finish() + "\n";
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         response.extensions_mut().insert(ProblemCode(self.code));
         if self.status == StatusCode::TOO_MANY_REQUESTS || self.status == StatusCode::SERVICE_UNAVAILABLE {

@@ -6,13 +6,14 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use contract::Error;
+use contract::object_text::ObjectText;
 use contract::runs::{NewEvent, RunStatus, StoredEvent};
 use contract::time::iso;
-use serde_json::{Map, Value as JsonValue, json};
+use serde_json::json;
 use statehouse::runs::{AppendOptions, FETCH_LIMIT, RunList, Tail};
 
 use crate::Server;
-use crate::json::{parse, parse_object, required, required_number};
+use crate::json::{entries, object_of, parse, parse_object, required, required_number};
 use crate::place::{Path, Place, idempotency_key, if_match};
 use crate::problem::{Answered, Problem, body, ok, text_body};
 use crate::stream::{Sent, Source};
@@ -122,7 +123,7 @@ async fn write(
         "fork" => {
             let object = parse_object(&bytes)?;
             let (fork, at) = (required(&object, "as")?, required_number(&object, "at")?);
-            inside.runs().fork_later(&run, at, fork).await?;
+            inside.runs().fork_later(&run, at, &fork).await?;
             json!({ "runId": fork, "lastEventSeq": at })
         }
         _ => return Err(Problem::not_found("part of a run", what)),
@@ -135,7 +136,7 @@ async fn write(
 async fn append(server: &Server, run: &str, place: &Place, headers: &HeaderMap, bytes: &[u8]) -> Answered {
     let key = idempotency_key(headers)?;
     let (one, given) = match parse(bytes)? {
-        JsonValue::Array(list) => (false, list),
+        list if list.starts_with('[') => (false, entries(list, "the body")?),
         one => (true, vec![one]),
     };
     if given.len() > 1 && key.is_some() {
@@ -143,10 +144,7 @@ async fn append(server: &Server, run: &str, place: &Place, headers: &HeaderMap, 
     }
     let mut events = Vec::with_capacity(given.len());
     for event in given {
-        let JsonValue::Object(event) = event else {
-            return Err(Problem::malformed("an event is a JSON object"));
-        };
-        events.push(event_of(event, key.as_deref())?);
+        events.push(event_of(run, event, key.as_deref())?);
     }
     let mut options = AppendOptions::run_type(place.query("type").unwrap_or_default());
     if let Some(last) = if_match(headers)? {
@@ -166,12 +164,14 @@ async fn append(server: &Server, run: &str, place: &Place, headers: &HeaderMap, 
 }
 
 /// An event as it was sent, with what may be left out.
-pub(crate) fn event_of(mut event: Map<String, JsonValue>, key: Option<&str>) -> Result<NewEvent, Problem> {
-    if let Some(key) = key {
-        event.entry("idempotencyKey").or_insert_with(|| key.into());
+pub(crate) fn event_of(run: &str, event: &str, key: Option<&str>) -> Result<NewEvent, Problem> {
+    let given = object_of(event, "an event")?;
+    let mut whole = ObjectText::default();
+    if let Some(key) = key.filter(|_| given.get("idempotencyKey").is_none()) {
+        whole.text("idempotencyKey", key);
     }
-    let event = JsonValue::Object(event).to_string();
-    NewEvent::from_json(&event).map_err(|rejection| Problem::from(Error::from(rejection)))
+    whole.members_of(event);
+    NewEvent::from_json(run, &whole.finish()).map_err(|rejection| Problem::from(Error::from(rejection)))
 }
 
 /// `?status=RUNNING&type=etl&stalled=10m&limit=`.

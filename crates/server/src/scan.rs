@@ -1,12 +1,13 @@
 //! Scans: `GET /v1/records`, a page of the records that match, at one view.
 
 use axum::extract::State;
-use contract::Value;
-use serde_json::{Value as JsonValue, json};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use statehouse::records::{Filter, ScanOptions, Test};
 
 use crate::Server;
-use crate::json::{from_json, to_json};
+use crate::json::{as_text, entries, from_json};
 use crate::place::Place;
 use crate::problem::{Answered, Problem, ok};
 use crate::record_json::RecordJson;
@@ -22,34 +23,48 @@ pub(crate) async fn scan(State(server): State<Server>, place: Place) -> Answered
     options.record_type = place.query("type").map(str::to_owned);
     options.cursor = match place.query("cursor") {
         None => None,
-        Some(cursor) => match from_json(&json!({ "$b64": cursor }))? {
-            Value::Bytes(cursor) => Some(cursor),
-            _ => return Err(Problem::malformed("?cursor= is not one of ours")),
-        },
+        Some(cursor) => Some(STANDARD.decode(cursor).map_err(|_| Problem::malformed("?cursor= is not one of ours"))?),
     };
     let found = server.call(move |house| place.inside(house).records().scan(&prefix, &filter, &options)).await?;
     let records: Vec<_> = found.records.iter().map(|(name, record)| RecordJson { name, record }).collect();
-    let cursor = found.cursor.map(|cursor| to_json(&Value::Bytes(cursor))["$b64"].clone());
-    ok(json!({ "records": records, "cursor": cursor, "looked_at": found.looked_at }))
+    let page = Page { records, cursor: found.cursor.map(|cursor| STANDARD.encode(cursor)), looked_at: found.looked_at };
+    ok(page)
+}
+
+/// A page, written as it is read.
+struct Page<'found> {
+    records: Vec<RecordJson<'found>>,
+    cursor: Option<String>,
+    looked_at: usize,
+}
+
+impl Serialize for Page<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("records", &self.records)?;
+        map.serialize_entry("cursor", &self.cursor)?;
+        map.serialize_entry("looked_at", &self.looked_at)?;
+        map.end()
+    }
 }
 
 fn filter(tests: &str) -> Result<Filter, Problem> {
     let malformed = || Problem::malformed("?where= is no list of [field, test, value]");
-    let tests: Vec<Vec<JsonValue>> = serde_json::from_str(tests).map_err(|_| malformed())?;
     let mut filter = Filter::all();
-    for test in tests {
-        let (field, kind) = match &test[..] {
-            [JsonValue::String(field), JsonValue::String(kind), ..] => (field.clone(), kind.as_str()),
-            _ => return Err(malformed()),
+    for test in entries(tests.trim(), "?where=")? {
+        let test = entries(test, "a test in ?where=")?;
+        let name = |place: usize| match test.get(place) {
+            Some(json) => as_text(json)?.ok_or_else(malformed),
+            None => Err(malformed()),
         };
-        let value = || test.get(2).ok_or_else(malformed).and_then(from_json);
+        let value = || test.get(2).ok_or_else(malformed).and_then(|json| from_json(json));
         let values = || {
-            let list = test.get(2).and_then(JsonValue::as_array).ok_or_else(malformed)?;
-            list.iter().map(from_json).collect::<Result<Vec<_>, _>>()
+            let list = entries(test.get(2).ok_or_else(malformed)?, "what is tested for")?;
+            list.into_iter().map(from_json).collect::<Result<Vec<_>, _>>()
         };
         filter = filter.and(
-            field,
-            match kind {
+            name(0)?,
+            match &*name(1)? {
                 "eq" => Test::Eq(value()?),
                 "ne" => Test::Ne(value()?),
                 "lt" => Test::Lt(value()?),

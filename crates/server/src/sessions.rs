@@ -13,7 +13,7 @@ use serde_json::{Map, Value as JsonValue, json};
 use statehouse::sessions::{Deliveries, Delivery, LifeState, SessionOptions, SessionStatus};
 
 use crate::Server;
-use crate::json::{duration, object_in, parse_object, required_number, to_json};
+use crate::json::{as_text, duration, object_in, parse_object, required_number};
 use crate::place::{Path, Place};
 use crate::problem::{Answered, Problem, body, done, ok};
 use crate::stream::{Sent, Source};
@@ -34,9 +34,9 @@ async fn create(State(server): State<Server>, bytes: Bytes) -> Answered {
     if let Some(timeout) = duration(&object, "timeout")? {
         options = options.timeout(timeout);
     }
-    for (name, value) in object_in(&object, "capabilities")?.into_iter().flatten() {
-        let value = value.as_str().ok_or_else(|| Problem::malformed("a capability is not text"))?;
-        options = options.capability(name, value);
+    for (name, value) in object_in(&object, "capabilities")?.unwrap_or_default().iter() {
+        let value = as_text(value)?.ok_or_else(|| Problem::malformed("a capability is not text"))?;
+        options = options.capability(name, &*value);
     }
     let timeout_ms = millis(options.timeout);
     let session = server.house.sessions().create_later(options).await?;
@@ -166,7 +166,7 @@ fn push_json(delivery: Delivery) -> Option<(u64, JsonValue)> {
 pub(crate) fn payload_json(payload: Vec<u8>) -> JsonValue {
     match String::from_utf8(payload) {
         Ok(text) => text.into(),
-        Err(error) => to_json(&contract::Value::Bytes(error.into_bytes())),
+        Err(error) => json!(contract::Value::Bytes(error.into_bytes())),
     }
 }
 

@@ -8,8 +8,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use contract::limits::JSON_DEPTH_MAX;
 use limited::{read_one, served, waiting, writing};
-use statehouse_server::limits::JSON_DEPTH_MAX;
 
 #[test]
 fn the_head_has_a_limit() {

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         "backups" => backups::run(&arguments),
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
+        "edge-fidelity" => edge::run_fidelity(&arguments),
         "edge-halts" => edge::run_halts(&arguments),
         "edge-reuse" => edge::run_reuse(&arguments),
         "flips" => flips::run(&arguments),

@@ -10,6 +10,16 @@ pub(super) const TOPIC: Topic = Topic {
     name: "edge",
     items: &[
         Item {
+            name: "fidelity",
+            shows: "random JSON through every contract, export and import comes back as the same text",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "edge-fidelity --documents 1000000",
+                small: "edge-fidelity --documents 5000",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
             name: "reuse",
             shows: "a number of a session is bound to its command: all pairs of operations",
             work: Work::Programs(&[Program { cargo: SIM, full: "edge-reuse", small: "edge-reuse --stride 11" }]),

@@ -272,6 +272,7 @@ fn event(digester: &mut Digester, event: &EventRef<'_>) {
         engine_run_ref,
         caused_by_signal_id,
         parent_event_id,
+        extra,
     } = event;
     digester.text("eventType", event_type).text("eventData", data).text("idempotencyKey", idempotency_key);
     let optionals = [
@@ -284,6 +285,7 @@ fn event(digester: &mut Digester, event: &EventRef<'_>) {
         ("engineRunRef", engine_run_ref),
         ("causedBySignalId", caused_by_signal_id),
         ("parentEventId", parent_event_id),
+        ("extra", extra),
     ];
     for (name, text) in optionals {
         digester.optional_text(name, *text);

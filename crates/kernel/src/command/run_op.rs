@@ -31,6 +31,8 @@ pub struct EventRef<'bytes> {
     pub caused_by_signal_id: Option<&'bytes str>,
     /// A UUID.
     pub parent_event_id: Option<&'bytes str>,
+    /// A JSON object: members that the contract does not name.
+    pub extra: Option<&'bytes str>,
 }
 
 impl<'bytes> EventRef<'bytes> {
@@ -43,7 +45,7 @@ impl<'bytes> EventRef<'bytes> {
         }
     }
 
-    fn optionals(&self) -> [Option<&'bytes str>; 9] {
+    fn optionals(&self) -> [Option<&'bytes str>; 10] {
         [
             self.emitted_at,
             self.event_id,
@@ -54,6 +56,7 @@ impl<'bytes> EventRef<'bytes> {
             self.engine_run_ref,
             self.caused_by_signal_id,
             self.parent_event_id,
+            self.extra,
         ]
     }
 
@@ -72,6 +75,7 @@ impl<'bytes> EventRef<'bytes> {
             engine_run_ref: reader.optional_text()?,
             caused_by_signal_id: reader.optional_text()?,
             parent_event_id: reader.optional_text()?,
+            extra: reader.optional_text()?,
         })
     }
 
@@ -89,6 +93,7 @@ impl<'bytes> EventRef<'bytes> {
         event.engine_run_ref = self.engine_run_ref.map(|json| Json::from_checked(json.to_owned()));
         event.caused_by_signal_id = text(self.caused_by_signal_id);
         event.parent_event_id = text(self.parent_event_id);
+        event.extra = self.extra.map(|json| Json::from_checked(json.to_owned()));
         event
     }
 }
@@ -108,6 +113,7 @@ impl<'event> From<&'event NewEvent> for EventRef<'event> {
             engine_run_ref: event.engine_run_ref.as_ref().map(Json::as_str),
             caused_by_signal_id: event.caused_by_signal_id.as_deref(),
             parent_event_id: event.parent_event_id.as_deref(),
+            extra: event.extra.as_ref().map(Json::as_str),
         }
     }
 }
@@ -164,7 +170,10 @@ impl<'bytes> RunAct<'bytes> {
     /// Bytes of the largest value in it.
     pub fn value_bytes(&self) -> usize {
         match self {
-            RunAct::Append(append) => append.event.data.len(),
+            RunAct::Append(append) => {
+                let EventRef { data, engine_run_ref, .. } = append.event;
+                data.len().max(engine_run_ref.map_or(0, str::len))
+            }
             _ => 0,
         }
     }

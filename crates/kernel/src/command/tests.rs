@@ -51,6 +51,7 @@ fn a_body_is_read_as_written() {
         engine_run_ref: Some("{}"),
         caused_by_signal_id: Some("s"),
         parent_event_id: Some("p"),
+        extra: Some("{}"),
     };
     let acts = [
         RunAct::Append(Box::new(Append {

@@ -271,6 +271,7 @@ fn event(line: Line, seq: u64, row: &EventRow<'_>) -> Line {
         .json_if("engine_run_ref", event.engine_run_ref)
         .text_if("caused_by_signal_id", event.caused_by_signal_id)
         .text_if("parent_event_id", event.parent_event_id)
+        .json_if("extra", event.extra)
         .json("data", event.data)
 }
 

@@ -174,7 +174,7 @@ fn head(line: Object<'_>) -> Result<RunHead, Wrong> {
 
 fn event(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
     let run = thing(builder.catalogue(), line, "run")?;
-    let (data, engine_run_ref) = (line.json("data")?, line.json_if("engine_run_ref")?);
+    let (data, engine_run_ref, extra) = (line.json("data")?, line.json_if("engine_run_ref")?, line.json_if("extra")?);
     let event = EventRef {
         event_type: line.text("type")?,
         data: data.as_str(),
@@ -188,6 +188,7 @@ fn event(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
         engine_run_ref: engine_run_ref.as_ref().map(Json::as_str),
         caused_by_signal_id: line.text_if("caused_by_signal_id")?,
         parent_event_id: line.text_if("parent_event_id")?,
+        extra: extra.as_ref().map(Json::as_str),
     };
     let event = EventRow {
         persisted_us: line.number("persisted_us")?,

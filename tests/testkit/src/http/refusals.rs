@@ -1,10 +1,11 @@
 //! A problem, as the error of the contract that it stands for: the same variant with the same members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use contract::{Error, Failure, FailureKind, RefusalReason, Rejection, WantedKind};
 use serde_json::Value as JsonValue;
+use serde_json::value::RawValue;
 
 use super::message::Response;
 use super::values::from_text;
@@ -16,8 +17,8 @@ pub const NOT_FOUND: &str = "SH-1031";
 
 /// The code of a problem; empty if it has none.
 pub fn code(response: &Response) -> String {
-    let problem: JsonValue = serde_json::from_slice(&response.body).unwrap_or_default();
-    problem["code"].as_str().unwrap_or_default().to_owned()
+    let members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(&response.body).unwrap_or_default();
+    members.get("code").and_then(|code| serde_json::from_str(code.get()).ok()).unwrap_or_default()
 }
 
 /// The error that a refusal stands for.
@@ -25,7 +26,12 @@ pub fn code(response: &Response) -> String {
 /// # Panics
 /// If a member is missing, or the code is none of a contract.
 pub fn refusal(response: &Response) -> Error {
-    let problem = Members { json: response.json() };
+    let raw = response.members();
+    // What a field holds is the user's: it may be a number that no tree takes.
+    let plain = raw.iter().filter(|(name, _)| *name != "current");
+    let read = |json: &RawValue| serde_json::from_str::<JsonValue>(json.get()).expect("JSON");
+    let tree = plain.map(|(name, json)| (name.clone(), read(json))).collect();
+    let problem = Members { json: tree, raw };
     let code = problem.text("code");
     match rejection(&code, &problem) {
         Some(rejection) => rejection.into(),
@@ -59,10 +65,10 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
         "SH-1018" => Rejection::InvalidDeclaration { what: text("what"), reason: reason() },
         "SH-1019" => {
             let held = problem.member("absent") != &JsonValue::Bool(true);
-            let current = held.then(|| from_text(&problem.member("current").to_string()));
+            let current = held.then(|| from_text(problem.raw["current"].get()));
             Rejection::FieldConflict { record: text("record"), field: text("field"), current }
         }
-        "SH-3001" => Rejection::InvalidEvent { what: fixed("what"), reason: fixed("reason") },
+        "SH-3001" => Rejection::InvalidEvent { what: text("what").into(), reason: text("reason").into() },
         "SH-3002" => Rejection::NoSuchRun { run: text("run") },
         "SH-3003" => {
             Rejection::SequenceConflict { run: text("run"), expected: number("expected"), last: number("last") }
@@ -112,6 +118,7 @@ fn failure(code: &str, problem: &Members) -> Failure {
 /// The members of a problem.
 struct Members {
     json: JsonValue,
+    raw: BTreeMap<String, Box<RawValue>>,
 }
 
 impl Members {

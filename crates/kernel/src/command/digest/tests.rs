@@ -25,6 +25,7 @@ const EVENT: EventRef<'static> = EventRef {
     engine_run_ref: None,
     caused_by_signal_id: None,
     parent_event_id: None,
+    extra: None,
 };
 
 /// The same event with each member changed, or given where it was left out.
@@ -44,6 +45,7 @@ fn events() -> Vec<EventRef<'static>> {
         EventRef { engine_run_ref: x, ..EVENT },
         EventRef { caused_by_signal_id: x, ..EVENT },
         EventRef { parent_event_id: x, ..EVENT },
+        EventRef { extra: x, ..EVENT },
     ]
 }
 
@@ -249,5 +251,5 @@ fn golden_digests() {
         hex(digest(&bytes(&Body::Transact(transaction()))).expect("well formed")),
         "d1995adf97b11047c24f3b5f33038197"
     );
-    assert_eq!(hex(all.finish()), "a79beb9f4cf53e71bbe143ad79bfd155");
+    assert_eq!(hex(all.finish()), "d5770101244f3953b6a2fc90cc804b88");
 }
