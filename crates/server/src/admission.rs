@@ -1,5 +1,5 @@
-//! What every request passes before it reaches its handler: the limits of its head and body, how many are under way, how much
-//! memory they may take, and how long they may last.
+//! What every request passes before it reaches its handler: the gate, then the limits of its head and body, how many are under
+//! way, how much memory they may take, and how long they may last.
 //!
 //! Keeps: a request that is begun counts until its work is over, also when its client has gone: what it does in the store
 //! cannot be called back. Only one that waits for something is given up with its client.
@@ -25,6 +25,7 @@ use tower::Service;
 
 use crate::alarm::Alarm;
 use crate::answer::Answer;
+use crate::gate::{Hosts, harden};
 use crate::guarded::InRequest;
 use crate::json::parse_duration;
 use crate::json_memory::memory_of;
@@ -48,29 +49,38 @@ pub(crate) struct Admission {
     load: Arc<Load>,
     stopping: CancellationToken,
     metrics: Metrics,
+    hosts: Arc<Hosts>,
 }
 
 impl Admission {
     pub(crate) fn new(server: Server) -> Self {
         let (limits, load) = (server.limits.clone(), server.load.clone());
         let (stopping, metrics) = (server.stopping.clone(), server.metrics.clone());
-        Self { router: router(server), limits, load, stopping, metrics }
+        let hosts = server.hosts.clone();
+        Self { router: router(server), limits, load, stopping, metrics, hosts }
     }
 
     /// Answers a request.
     pub(crate) async fn answer(&self, request: Request<Incoming>, mut in_request: InRequest) -> Response<Answer> {
         let (parts, body) = request.into_parts();
         let safe = parts.method.is_safe();
-        match self.admit(parts, body, &mut in_request.alarm).await {
+        let mut response = match self.admit(parts, body, &mut in_request.alarm).await {
             Ok(response) => self.finish(response, safe, in_request),
             Err(problem) => {
                 self.metrics.refused(problem.code());
                 problem.into_response().map(|body| Answer::new(body, in_request, Vec::new()))
             }
-        }
+        };
+        harden(response.headers_mut());
+        response
     }
 
     async fn admit(&self, parts: Parts, body: Incoming, alarm: &mut Alarm) -> Result<Response<Body>, Problem> {
+        if let Err(problem) = self.hosts.check(&parts) {
+            self.metrics.refused(problem.code());
+            // Its body is not read.
+            return Ok(close_after(problem));
+        }
         self.check_head(&parts)?;
         if ALWAYS.contains(&parts.uri.path()) {
             return Ok(self.begin(Request::from_parts(parts, Body::empty())).await);
