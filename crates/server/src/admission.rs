@@ -14,7 +14,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Request, Response, Uri};
+use axum::http::{HeaderMap, Method, Request, Response, Uri};
 use axum::response::IntoResponse;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
@@ -32,6 +32,7 @@ use crate::json_memory::memory_of;
 use crate::limits::ServerLimits;
 use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
+use crate::place::prefer_wait;
 use crate::problem::Problem;
 use crate::streamed;
 use crate::{Server, router};
@@ -188,16 +189,23 @@ impl Admission {
 
     /// How long a request may be asked to wait; none if it does not wait.
     fn wait_of(&self, parts: &Parts) -> Option<Duration> {
+        let path = parts.uri.path();
         // How long a claim waits is in its body, which only its handler reads.
-        if parts.uri.path() == "/v1/claims" || parts.headers.contains_key("prefer") {
+        if path == "/v1/claims" {
             return Some(self.limits.wait_time_max);
+        }
+        // Nothing else waits, whatever it says: it would only get around the bound of those that do not.
+        let follows = path == "/v1/changes" || path.ends_with("/events") || path.ends_with("/pushes");
+        if parts.method != Method::GET || !follows {
+            return None;
         }
         let parameters = parts.uri.query().unwrap_or_default().split('&');
         let mut waits = parameters.filter_map(|parameter| {
             let (name, value) = parameter.split_once('=')?;
             ["wait", "follow"].contains(&name).then(|| parse_duration(value).unwrap_or_default())
         });
-        waits.next().map(|wait| wait.min(self.limits.wait_time_max))
+        let wait = waits.next().or_else(|| prefer_wait(&parts.headers));
+        wait.map(|wait| wait.min(self.limits.wait_time_max))
     }
 
     fn begin(&self, request: Request<Body>) -> Answered {

@@ -183,6 +183,31 @@ fn waits_have_a_limit_of_their_own() {
 }
 
 #[test]
+fn only_what_can_wait_counts_as_waiting() {
+    let served = served(|limits| limits.waits_max = 1);
+    let _held = waiting(&served, 1);
+    let ask = |line: &str, prefer: &str| {
+        let head = format!("{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nprefer: {prefer}\r\n");
+        served.send(format!("{head}content-length: 1\r\n\r\n1")).code().to_owned()
+    };
+    for prefer in ["anything", "wait=5", "respond-async, wait=5", "wait=much", "waiting=5", ""] {
+        for line in [
+            "PUT /v1/cells/c",
+            "GET /v1/cells/c",
+            "GET /v1/cells",
+            "PUT /v1/cells/c?wait=5s",
+            "GET /v1/spaces?follow=5s",
+        ] {
+            assert_eq!(ask(line, prefer), "", "{line} {prefer}");
+        }
+    }
+    assert_eq!(ask("GET /v1/changes", "anything"), "", "it does not wait");
+    for prefer in ["wait=5", "respond-async,wait=5", "anything\r\nprefer: wait=5"] {
+        assert_eq!(ask("GET /v1/changes", prefer), "SH-2011", "{prefer}");
+    }
+}
+
+#[test]
 fn streams_have_a_limit() {
     let served = served(|limits| limits.streams_max = 2);
     let follow = "GET /v1/changes?follow=true HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
