@@ -32,6 +32,7 @@ use crate::json_memory::memory_of;
 use crate::limits::ServerLimits;
 use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
+use crate::page_memory::PageMemory;
 use crate::place::prefer_wait;
 use crate::problem::Problem;
 use crate::streamed;
@@ -217,11 +218,12 @@ impl Admission {
     }
 
     /// Counts what is still to be written of an answer.
-    fn finish(&self, response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
+    fn finish(&self, mut response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
         let size = response.body().size_hint();
+        let page = PageMemory::of(&mut response);
         let permits = match size.exact() {
             Some(bytes) if bytes < ANSWER_BYTES_FREE => Ok(Vec::new()),
-            Some(bytes) => self.take_memory(usize::try_from(bytes).unwrap_or(usize::MAX)).map(|memory| vec![memory]),
+            Some(bytes) => self.hold(page, usize::try_from(bytes).unwrap_or(usize::MAX)),
             None => self.enter_stream(response.headers()),
         };
         match (permits, safe) {
@@ -229,6 +231,17 @@ impl Admission {
             // What was done cannot be refused any more.
             (Err(_), false) => response.map(|body| Answer::new(body, in_request, Vec::new())),
             (Err(problem), true) => problem.into_response().map(|body| Answer::new(body, in_request, Vec::new())),
+        }
+    }
+
+    /// Takes the memory of an answer; a page has some already.
+    fn hold(&self, page: Option<PageMemory>, bytes: usize) -> Result<Vec<Permit>, Problem> {
+        match page {
+            None => self.take_memory(bytes).map(|memory| vec![memory]),
+            Some(page) => {
+                let max = self.limits.request_memory_bytes_max;
+                page.resize(&self.load, bytes).ok_or_else(|| Problem::memory_used_up(max, bytes))
+            }
         }
     }
 

@@ -11,7 +11,7 @@
 //! - [`health`]: whether it lives and is ready. `status`: how it is doing, in one screen. [`metrics`]: the same as numbers.
 //! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers that are written while they are sent.
 //! - [`gate`]: whom a request may be addressed to, and which pages may send one.
-//! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
+//! - `connections`, `guarded`, `admission`, `page_memory`, `answer`: what a connection and a request pass before and after their handler.
 //!   [`serving`]: from the start to the stop. [`limits`]: every bound by name. [`load`]: what is used of them. [`memory`] and
 //!   [`descriptors`]: what the process may take.
 //!
@@ -45,6 +45,7 @@ mod members;
 pub mod memory;
 pub mod metrics;
 pub mod openapi;
+mod page_memory;
 mod place;
 pub mod problem;
 mod record_json;

@@ -1,6 +1,7 @@
 //! Scans: `GET /v1/records`, a page of the records that match, at one view.
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use contract::Value;
 use serde_json::{Value as JsonValue, json};
 use statehouse::records::{Filter, ScanOptions, Test};
@@ -8,7 +9,7 @@ use statehouse::records::{Filter, ScanOptions, Test};
 use crate::Server;
 use crate::json::{from_json, to_json};
 use crate::place::Place;
-use crate::problem::{Answered, Problem, ok};
+use crate::problem::{Answered, Problem, body};
 use crate::record_json::RecordJson;
 
 /// `?prefix=&where=[["state","eq","pending"]]&type=task&limit=&cursor=`.
@@ -27,10 +28,12 @@ pub(crate) async fn scan(State(server): State<Server>, place: Place) -> Answered
             _ => return Err(Problem::malformed("?cursor= is not one of ours")),
         },
     };
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| place.inside(house).records().scan(&prefix, &filter, &options)).await?;
     let records: Vec<_> = found.records.iter().map(|(name, record)| RecordJson { name, record }).collect();
     let cursor = found.cursor.map(|cursor| to_json(&Value::Bytes(cursor))["$b64"].clone());
-    ok(json!({ "records": records, "cursor": cursor, "looked_at": found.looked_at }))
+    let answer = json!({ "records": records, "cursor": cursor, "looked_at": found.looked_at });
+    Ok(memory.hold(body(StatusCode::OK, answer)))
 }
 
 fn filter(tests: &str) -> Result<Filter, Problem> {

@@ -257,3 +257,41 @@ fn memory_that_others_hold_is_waited_for() {
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(served.put(&body).status / 100, 2, "what is given back can be used");
 }
+
+#[test]
+fn listings_that_nobody_reads_leave_memory_to_others() {
+    let served = served(|limits| {
+        limits.request_memory_bytes_max = 32 << 20;
+        limits.send_buffer_bytes_max = 16 << 10;
+    });
+    let large = format!("\"{}\"", "x".repeat(1_000_000));
+    for name in 0..5 {
+        let written = served.send(limited::put(&format!("/v1/cells/c{name}"), &large));
+        assert_eq!(written.status, 201);
+    }
+    let list = "GET /v1/cells?prefix=c HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut unread: Vec<TcpStream> = (0..20).map(|_| served.connect()).collect();
+    for stream in &mut unread {
+        stream.write_all(list.as_bytes()).expect("sent");
+    }
+    // Longer than a listing waits for memory.
+    std::thread::sleep(Duration::from_millis(1_500));
+    let write = |size: usize| served.put(&format!("\"{}\"", "x".repeat(size))).code().to_owned();
+    assert_eq!((write(10), write(1_000_000)), (String::new(), String::new()), "writes have memory of their own");
+    let statuses = unread.iter_mut().map(|stream| {
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).expect("an answer");
+        String::from_utf8_lossy(&status[9..]).into_owned()
+    });
+    let statuses: Vec<_> = statuses.collect();
+    let count = |wanted: &str| statuses.iter().filter(|status| *status == wanted).count();
+    assert_eq!((count("200") + count("429"), count("200") <= 3, count("200") > 0), (20, true, true), "{statuses:?}");
+    let refused = served.get("/v1/cells?prefix=c");
+    assert_eq!((refused.status, refused.code()), (429, "SH-2014"));
+    assert_eq!(
+        (refused.beyond().0, refused.body["outcome"].as_str()),
+        ("request_memory_bytes_max", Some("not_applied"))
+    );
+    drop(unread);
+    assert_eq!(served.get_soon("/v1/cells?prefix=c").status, 200, "what is given back can be used");
+}
