@@ -57,6 +57,11 @@ impl Gate {
         self.enter_many(units(bytes)?)
     }
 
+    /// The same, where it is no refusal if they are not.
+    pub(crate) fn try_bytes(&self, bytes: usize) -> Option<Permit> {
+        self.free.clone().try_acquire_many_owned(units(bytes)?).ok()
+    }
+
     /// Takes bytes of memory, in turn, as soon as they are free; none if there are never as many.
     pub(crate) async fn wait_bytes(&self, bytes: usize) -> Option<Permit> {
         let units = units(bytes).filter(|units| *units as usize <= self.max)?;
@@ -76,9 +81,14 @@ impl Gate {
     fn enter_many(&self, count: u32) -> Option<Permit> {
         let entered = self.free.clone().try_acquire_many_owned(count).ok();
         if entered.is_none() {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+            self.note_refused();
         }
         entered
+    }
+
+    /// Counts something that was refused after it had waited.
+    pub(crate) fn note_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
     }
 }
 

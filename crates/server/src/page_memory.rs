@@ -47,7 +47,10 @@ impl Server {
     pub(crate) async fn reserve_page(&self) -> Result<PagePermit, Problem> {
         let max = self.limits.request_memory_bytes_max;
         let bytes = PAGE_BUILD_BYTES.min(max / 2);
-        let refused = || Problem::memory_used_up(max, bytes);
+        let refused = || {
+            self.load.memory.note_refused();
+            Problem::memory_used_up(max, bytes)
+        };
         let taken = match PageMemory::take(&self.load, bytes) {
             Some(taken) => taken,
             None => {
@@ -77,7 +80,7 @@ impl PagePermit {
 
 impl PageMemory {
     fn take(load: &Load, bytes: usize) -> Option<Self> {
-        Some(Self { share: load.pages.take_bytes(bytes)?, memory: load.memory.take_bytes(bytes)? })
+        Some(Self { share: load.pages.try_bytes(bytes)?, memory: load.memory.try_bytes(bytes)? })
     }
 
     async fn wait(load: &Load, bytes: usize) -> Option<Self> {

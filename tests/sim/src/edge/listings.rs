@@ -34,7 +34,7 @@ const LISTINGS: [&str; 5] = [
     "/v1/changes?from=0&limit=1000",
 ];
 
-/// How often a client asks again, on the same connection, without having read anything.
+/// How often each client asks again, on the same connection, without having read anything. They do not ask all at once.
 const AGAIN_EVERY: Duration = Duration::from_secs(1);
 
 /// See the module.
@@ -130,12 +130,13 @@ fn leave_unread(address: SocketAddr, listings: u64, seconds: u64, tally: &mut BT
         stream.set_nonblocking(true).expect("a setting");
         asked.push((stream, request, None));
     }
+    let pause = AGAIN_EVERY / u32::try_from(asked.len().max(1)).unwrap_or(u32::MAX);
     for _ in 0..seconds {
-        std::thread::sleep(AGAIN_EVERY);
         for (stream, request, outcome) in &mut asked {
             *outcome = outcome.take().or_else(|| peeked(stream));
             // One that was refused asks again; one whose answer is unread has to wait for that.
             let _ = stream.write(request.as_bytes());
+            std::thread::sleep(pause);
         }
     }
     for (stream, _, outcome) in asked {
