@@ -129,7 +129,7 @@ impl Hosts {
     }
 }
 
-/// Routes that pages of other origins may ask for: they say nothing about the data.
+/// Routes that pages of other origins may send their visitors to: they say nothing about the data.
 fn is_open(method: &Method, path: &str) -> bool {
     let is_error_page =
         || path.strip_prefix("/v1/errors").is_some_and(|rest| rest.is_empty() || rest.rfind('/') == Some(0));
