@@ -77,6 +77,7 @@ async fn read(State(server): State<Server>, Path(name): Path<String>, place: Pla
 async fn history(server: &Server, name: String, place: Place) -> Answered {
     let page = HistoryPage { before: place.number("before")?, limit: place.limit(100)? };
     let asked = name.clone();
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| place.inside(house).cells().history(&asked, page)).await?;
     let versions: Vec<_> = found
         .versions
@@ -95,7 +96,7 @@ async fn history(server: &Server, name: String, place: Place) -> Answered {
     let (name, next_before) = (json!(name), json!(found.next_before));
     let versions = versions.join(",");
     let answer = format!("{{\"name\":{name},\"versions\":[{versions}],\"next_before\":{next_before}}}");
-    Ok(text_body(StatusCode::OK, answer))
+    Ok(memory.hold(text_body(StatusCode::OK, answer)))
 }
 
 async fn write(
@@ -142,8 +143,9 @@ async fn delete(State(server): State<Server>, Path(name): Path<String>, place: P
 async fn list(State(server): State<Server>, place: Place) -> Answered {
     let prefix = place.query("prefix").unwrap_or_default().to_owned();
     let page = ListPage { after: place.query("after").map(str::to_owned), limit: place.limit(100)? };
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| place.inside(house).cells().list(&prefix, page)).await?;
     let cells: Vec<_> = found.cells.iter().map(|(name, found)| cell(name, found)).collect();
     let answer = format!("{{\"cells\":[{}],\"next_after\":{}}}", cells.join(","), json!(found.next_after));
-    Ok(text_body(StatusCode::OK, answer))
+    Ok(memory.hold(text_body(StatusCode::OK, answer)))
 }

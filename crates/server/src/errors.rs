@@ -44,6 +44,8 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-1045", "the JSON is too deep", include_str!("../../../docs/errors/SH-1045.md")),
     ("SH-1046", "this is no request", include_str!("../../../docs/errors/SH-1046.md")),
     ("SH-1047", "the body holds too much", include_str!("../../../docs/errors/SH-1047.md")),
+    ("SH-1060", "the request is for another host", include_str!("../../../docs/errors/SH-1060.md")),
+    ("SH-1061", "a page of another origin sent this", include_str!("../../../docs/errors/SH-1061.md")),
     ("SH-2001", "the store is busy", include_str!("../../../docs/errors/SH-2001.md")),
     ("SH-2002", "the store is closed", include_str!("../../../docs/errors/SH-2002.md")),
     ("SH-2003", "the store has stopped", include_str!("../../../docs/errors/SH-2003.md")),

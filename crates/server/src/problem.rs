@@ -312,6 +312,27 @@ impl Problem {
         Self::beyond(status, code, "request_memory_bytes_max", max as u64, detail).got(got as u64)
     }
 
+    /// The request is addressed to somebody else, or to nobody.
+    pub(crate) fn other_host(reason: &str) -> Self {
+        let detail = format!(
+            "{reason}; this server answers to IP addresses, localhost and the names in the setting server.hosts"
+        );
+        Self::not_begun(StatusCode::MISDIRECTED_REQUEST, "SH-1060", detail)
+    }
+
+    /// A page of another origin sent the request; `header` says so.
+    pub(crate) fn other_origin(header: &'static str, value: &str) -> Self {
+        let detail = format!("{header} is {value:?}; requests that pages of other origins send are refused");
+        Self::not_begun(StatusCode::FORBIDDEN, "SH-1061", detail)
+    }
+
+    fn not_begun(status: StatusCode, code: &'static str, detail: String) -> Self {
+        let mut problem = Self::new(status, code, detail);
+        problem.more.insert("retryable".into(), false.into());
+        problem.more.insert("outcome".into(), "not_applied".into());
+        problem
+    }
+
     /// The server is told to stop.
     pub(crate) fn stopping() -> Self {
         let mut problem = Self::new(

@@ -15,7 +15,7 @@ use statehouse::runs::{AppendOptions, FETCH_LIMIT, RunList, Tail};
 use crate::Server;
 use crate::json::{entries, object_of, parse, parse_object, required, required_number};
 use crate::place::{Path, Place, idempotency_key, if_match};
-use crate::problem::{Answered, Problem, body, ok, text_body};
+use crate::problem::{Answered, Problem, body, text_body};
 use crate::stream::{Sent, Source};
 use crate::transactions::appended_json;
 
@@ -41,12 +41,13 @@ async fn read(State(server): State<Server>, Path(path): Path<String>, place: Pla
         "snapshot" => {
             let project = place.query("project") == Some("true");
             let asked = run.clone();
+            let memory = server.reserve_page().await?;
             let snapshot = server.call(move |house| match project {
                 true => place.inside(house).runs().project(&asked).map(Some),
                 false => place.inside(house).runs().snapshot(&asked),
             });
             match snapshot.await? {
-                Some(snapshot) => Ok(text_body(StatusCode::OK, snapshot.to_json())),
+                Some(snapshot) => Ok(memory.hold(text_body(StatusCode::OK, snapshot.to_json()))),
                 None => Err(Problem::not_found("run", &run)),
             }
         }
@@ -60,18 +61,17 @@ async fn events(server: &Server, run: String, place: Place) -> Answered {
     let limit = place.limit(FETCH_LIMIT)?;
     let wait = place.wait("follow")?;
     let mut tail = place.inside(&server.house).runs().tail(&run, after);
+    let mut memory = server.reserve_page().await?;
     let (mut fetched, mut tail) = server.call(move |_| Ok((tail.read(limit)?, tail))).await?;
-    if fetched.events.is_empty()
-        && !wait.is_zero()
-        && let Some(followed) = server.in_time(wait, tail.next_async(limit)).await
-    {
-        fetched = followed?;
+    if fetched.events.is_empty() && !wait.is_zero() {
+        memory.give_back();
+        if let Some(followed) = server.in_time(wait, tail.next_async(limit)).await {
+            fetched = followed?;
+        }
     }
     let events: Vec<_> = fetched.events.iter().map(event_json).collect();
-    Ok(text_body(
-        StatusCode::OK,
-        format!("{{\"events\":[{}],\"stable_seq\":{}}}", events.join(","), fetched.stable_seq),
-    ))
+    let answer = format!("{{\"events\":[{}],\"stable_seq\":{}}}", events.join(","), fetched.stable_seq);
+    Ok(memory.hold(text_body(StatusCode::OK, answer)))
 }
 
 /// The events as a stream, from behind `?after=` or the `Last-Event-ID` on.
@@ -184,6 +184,7 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
     list.run_type = place.query("type").map(str::to_owned);
     list.quiet_for = place.duration("stalled")?;
     list.limit = place.limit(100)?;
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| place.inside(house).runs().list(&list)).await?;
     let runs: Vec<_> = found
         .iter()
@@ -198,5 +199,5 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
             })
         })
         .collect();
-    ok(json!({ "runs": runs }))
+    Ok(memory.hold(body(StatusCode::OK, json!({ "runs": runs }))))
 }

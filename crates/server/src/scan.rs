@@ -1,6 +1,7 @@
 //! Scans: `GET /v1/records`, a page of the records that match, at one view.
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -9,7 +10,7 @@ use statehouse::records::{Filter, ScanOptions, Test};
 use crate::Server;
 use crate::json::{as_text, entries, from_json};
 use crate::place::Place;
-use crate::problem::{Answered, Problem, ok};
+use crate::problem::{Answered, Problem, body};
 use crate::record_json::RecordJson;
 
 /// `?prefix=&where=[["state","eq","pending"]]&type=task&limit=&cursor=`.
@@ -25,10 +26,11 @@ pub(crate) async fn scan(State(server): State<Server>, place: Place) -> Answered
         None => None,
         Some(cursor) => Some(STANDARD.decode(cursor).map_err(|_| Problem::malformed("?cursor= is not one of ours"))?),
     };
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| place.inside(house).records().scan(&prefix, &filter, &options)).await?;
     let records: Vec<_> = found.records.iter().map(|(name, record)| RecordJson { name, record }).collect();
     let page = Page { records, cursor: found.cursor.map(|cursor| STANDARD.encode(cursor)), looked_at: found.looked_at };
-    ok(page)
+    Ok(memory.hold(body(StatusCode::OK, page)))
 }
 
 /// A page, written as it is read.

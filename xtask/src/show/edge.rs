@@ -31,5 +31,21 @@ pub(super) const TOPIC: Topic = Topic {
             work: Work::Programs(&[Program { cargo: SIM, full: "edge-halts", small: "edge-halts" }]),
             judge: Judge::Correctness,
         },
+        Item {
+            name: "gate",
+            shows: "other hosts and pages of other origins get nothing: a matrix of requests, and pages in a real Chromium",
+            work: Work::Programs(&[Program { cargo: SIM, full: "edge-gate", small: "edge-gate --cases 2000" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "listings",
+            shows: "1,024 unread listings of 4 MiB in 512 MiB: never killed, and a client that behaves hardly notices",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "edge-listings --listings 1024 --rounds 3 --seconds 10",
+                small: "edge-listings --small --listings 64 --rounds 1 --seconds 3",
+            }]),
+            judge: Judge::Correctness,
+        },
     ],
 };
