@@ -5,8 +5,8 @@
 
 use std::io::Read;
 
-use contract::{InvalidJson, Value, object_text};
 use serde_json::{Map, Value as JsonValue, json};
+use statehouse::{InvalidJson, Value, object_text};
 
 use crate::exit::Failure;
 use crate::raw_json;

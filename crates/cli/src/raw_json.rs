@@ -4,10 +4,10 @@
 //! `1.0`, `"\u0041"`, is a mark: an object with one member, under a name that no answer of the API has, which holds the text. Keeps:
 //! what is written from such a tree has every value as the API gave it. Never: looks for marks in what is the user's.
 
-use contract::object_text::{Member, entries, members};
-use contract::value::in_one_line;
-use contract::{InvalidJson, Value};
 use serde_json::{Map, Value as JsonValue};
+use statehouse::object_text::{Member, entries, members};
+use statehouse::value::in_one_line;
+use statehouse::{InvalidJson, Value};
 
 /// The name of a mark's only member.
 const MARK: &str = "\0raw";
@@ -110,7 +110,7 @@ fn write(tree: &JsonValue, indent: Option<usize>, out: &mut String) {
             out.push('{');
             for (place, (name, value)) in object.iter().enumerate() {
                 begin(place, out);
-                contract::value::write_text_json(name, out);
+                statehouse::value::write_text_json(name, out);
                 out.push_str(if indent.is_some() { ": " } else { ":" });
                 write(value, inner, out);
             }
