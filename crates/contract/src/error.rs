@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 pub use crate::failure::{Failure, FailureKind, Outcome};
+use crate::reason::{RefusalReason, WantedKind};
 use crate::value::Value;
 
 /// Why a call did not do what it was asked.
@@ -179,6 +180,14 @@ pub enum Rejection {
         /// The lowest request that is still answered.
         floor: u64,
     },
+    /// Another command was executed under this number. This one was not executed.
+    #[error(
+        "request {request} was another command before; this one was not executed: send it with a number that was not used [SH-5006]"
+    )]
+    RequestReused {
+        /// The request.
+        request: u64,
+    },
     /// A session has reached a limit. The command was not executed.
     #[error("the session has reached {limit} = {max}; take answers or acknowledge, then try again [SH-5001]")]
     SessionBusy {
@@ -225,7 +234,7 @@ pub enum Rejection {
         /// Its state.
         state: String,
         /// What is not allowed.
-        reason: &'static str,
+        reason: RefusalReason,
     },
     /// A field holds another kind of value than this needs.
     #[error("field {field:?} of record {record:?} does not hold {wanted} [SH-1016]")]
@@ -235,7 +244,7 @@ pub enum Rejection {
         /// The field.
         field: String,
         /// What it would have to hold.
-        wanted: &'static str,
+        wanted: WantedKind,
     },
     /// A record is not as the caller expected it.
     #[error("record {record:?} is not as expected, it {} [SH-1017]", state(.current))]
@@ -275,7 +284,7 @@ pub enum Rejection {
         /// What.
         what: String,
         /// Why not.
-        reason: &'static str,
+        reason: RefusalReason,
     },
 }
 
@@ -322,6 +331,7 @@ impl Rejection {
             Rejection::RunArchived { .. } => "SH-3006",
             Rejection::Evicted { .. } => "SH-5003",
             Rejection::SessionBusy { .. } => "SH-5001",
+            Rejection::RequestReused { .. } => "SH-5006",
             Rejection::UnreadableCommand { .. } => "SH-5005",
             Rejection::TransactionLost { .. } => "SH-1011",
             Rejection::TransactionState { .. } => "SH-1012",

@@ -9,6 +9,7 @@
 //! - [`changes`]: the feed of what every command changed.
 //! - [`catalogue`]: spaces, branches and how much history they keep.
 //! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
+//! - [`reason`]: why a rejection refuses, where its code alone does not say.
 //! - [`limits`]: every bound by name.
 //! - [`object_text`]: JSON objects as text, written and taken apart.
 //! - [`time`]: times as people write them.
@@ -24,6 +25,7 @@ pub mod failure;
 pub mod limits;
 pub mod names;
 pub mod object_text;
+pub mod reason;
 pub mod records;
 pub mod runs;
 pub mod seed;
@@ -39,4 +41,5 @@ pub use cells::{
 pub use changes::{Change, ChangesPage, Followed, Reason, Subject};
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
 pub use limits::Limits;
+pub use reason::{RefusalReason, WantedKind};
 pub use value::{InvalidJson, Json, Value};

@@ -5,6 +5,7 @@
 //! cannot be called back. Only one that waits for something is given up with its client.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -16,6 +17,7 @@ use axum::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_T
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, Response, Uri};
 use axum::response::IntoResponse;
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use tokio::runtime::Handle;
@@ -192,10 +194,11 @@ impl Admission {
 
     fn begin(&self, request: Request<Body>) -> Answered {
         let mut router = self.router.clone();
-        Box::pin(async move {
+        let route = format!("{} {}", request.method(), request.uri().path());
+        Box::pin(answered_if_it_panics(route, async move {
             let answered = router.call(request).await;
             answered.unwrap_or_else(|never| match never {})
-        })
+        }))
     }
 
     /// Counts what is still to be written of an answer.
@@ -224,6 +227,20 @@ impl Admission {
             false => Ok(vec![entered, self.take_memory(streamed::AHEAD_BYTES)?]),
         }
     }
+}
+
+/// The answer of a handler; its panic is answered too. The client must learn that it knows nothing of its write, and a panic
+/// must not reach the connection, which others may wait for.
+async fn answered_if_it_panics(route: String, handler: impl Future<Output = Response<Body>>) -> Response<Body> {
+    // What the handler has left half done is its own: what handlers share is kept behind locks that are not poisoned.
+    let answered = AssertUnwindSafe(handler).catch_unwind().await;
+    answered.unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<&str>().copied();
+        let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("nothing");
+        tracing::error!(%route, panic = %said, "a handler panicked");
+        Problem::internal(format!("the server failed to answer {route}; report it with the log of this moment"))
+            .into_response()
+    })
 }
 
 fn url_bytes(uri: &Uri) -> usize {
@@ -275,5 +292,26 @@ impl Drop for Work {
                 drop(permits);
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_answered_and_nothing_is_left_to_resume() {
+        let panics = async {
+            tokio::task::yield_now().await;
+            panic!("planted")
+        };
+        let answered: Answered = Box::pin(answered_if_it_panics("GET /v1/x".to_owned(), panics));
+        let mut work = Work::new(answered, Vec::new());
+        let response = (&mut work).await;
+        assert_eq!(response.status(), 500);
+        let body = response.into_body().collect().await.expect("a body").to_bytes();
+        let problem: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!((&problem["code"], &problem["outcome"]), (&"SH-2006".into(), &"unknown".into()));
+        assert!(work.answered.is_none(), "dropping it would resume the panic");
     }
 }

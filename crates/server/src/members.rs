@@ -9,7 +9,7 @@ pub(crate) fn members(rejection: &Rejection) -> JsonValue {
     match rejection {
         Rejection::InvalidName { what, reason } => json!({ "what": what, "reason": reason }),
         Rejection::InvalidEvent { what, reason } => json!({ "what": what, "reason": reason }),
-        Rejection::InvalidDeclaration { what, reason } => json!({ "what": what, "reason": reason }),
+        Rejection::InvalidDeclaration { what, reason } => json!({ "what": what, "reason": reason.text() }),
         Rejection::LimitExceeded { limit, max, got } => json!({ "limit": limit, "max": max, "got": got }),
         Rejection::Conflict { cell, current } => json!({ "cell": cell, "current_version": current }),
         Rejection::RecordConflict { record, current } => json!({ "record": record, "current_version": current }),
@@ -30,16 +30,17 @@ pub(crate) fn members(rejection: &Rejection) -> JsonValue {
             json!({ "run": run, "last": last })
         }
         Rejection::Evicted { request, floor } => json!({ "request": request, "floor": floor }),
+        Rejection::RequestReused { request } => json!({ "request": request }),
         Rejection::SessionBusy { limit, max } => json!({ "limit": limit, "max": max }),
         Rejection::UnreadableCommand { machine } => json!({ "machine": machine }),
         Rejection::TransactionLost { reason } | Rejection::TransactionState { reason } => json!({ "reason": reason }),
         Rejection::NoSuchRecord { record } => json!({ "record": record }),
         Rejection::NoSuchType { name } => json!({ "name": name }),
         Rejection::WrongState { record, state, reason } => {
-            json!({ "record": record, "state": state, "reason": reason })
+            json!({ "record": record, "state": state, "reason": reason.text() })
         }
         Rejection::WrongKind { record, field, wanted } => {
-            json!({ "record": record, "field": field, "wanted": wanted })
+            json!({ "record": record, "field": field, "wanted": wanted.text() })
         }
         Rejection::Fenced { record, given, attempt, state, holder } => {
             json!({ "record": record, "given": given, "attempt": attempt, "state": state, "holder": holder })

@@ -39,7 +39,10 @@ impl Problem {
 
     /// A defect of the server.
     pub(crate) fn internal(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "SH-2006", detail)
+        let mut problem = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "SH-2006", detail);
+        problem.more.insert("outcome".into(), "unknown".into());
+        problem.more.insert("retryable".into(), false.into());
+        problem
     }
 
     /// There is nothing with this name.
@@ -74,7 +77,9 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         | Rejection::UnreadableCommand { .. }
         | Rejection::MainBranch => StatusCode::BAD_REQUEST,
         Rejection::LimitExceeded { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        Rejection::TwoGroups { .. } | Rejection::KeyReused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        Rejection::TwoGroups { .. } | Rejection::KeyReused { .. } | Rejection::RequestReused { .. } => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
         Rejection::NoSuchSpace { .. }
         | Rejection::NoSuchBranch { .. }
         | Rejection::NoSuchRecord { .. }
@@ -96,6 +101,7 @@ impl From<Error> for Problem {
             Error::Rejected(rejection) => status_of(rejection),
             Error::Failed(failure) if failure.kind == FailureKind::Busy => StatusCode::TOO_MANY_REQUESTS,
             Error::Failed(failure) if failure.kind == FailureKind::DiskLow => StatusCode::INSUFFICIENT_STORAGE,
+            Error::Failed(failure) if failure.kind == FailureKind::Bug => StatusCode::INTERNAL_SERVER_ERROR,
             Error::Failed(failure) if failure.outcome == Outcome::Unknown => StatusCode::GATEWAY_TIMEOUT,
             Error::Failed(failure) if failure.kind == FailureKind::Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::SERVICE_UNAVAILABLE,

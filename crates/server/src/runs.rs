@@ -131,8 +131,8 @@ async fn write(
     Ok(inside.answer(body(StatusCode::OK, answer)))
 }
 
-/// One event or a list of them, spelled as the contract has it; `If-Match` expects a sequence. The key of one event, and
-/// when it was emitted, may be left to `Idempotency-Key` and to the server.
+/// One event or a list of them, spelled as the contract has it; `If-Match` expects a sequence. The key of one event may be
+/// left to `Idempotency-Key`, and when it was emitted to the store.
 async fn append(server: &Server, run: &str, place: &Place, headers: &HeaderMap, bytes: &[u8]) -> Answered {
     let key = idempotency_key(headers)?;
     let (one, given) = match parse(bytes)? {
@@ -169,9 +169,6 @@ pub(crate) fn event_of(run: &str, event: &str, key: Option<&str>) -> Result<NewE
     let mut whole = ObjectText::default();
     if let Some(key) = key.filter(|_| given.get("idempotencyKey").is_none()) {
         whole.text("idempotencyKey", key);
-    }
-    if given.get("emittedAt").is_none() {
-        whole.text("emittedAt", &jiff::Timestamp::now().to_string());
     }
     whole.members_of(event);
     NewEvent::from_json(run, &whole.finish()).map_err(|rejection| Problem::from(Error::from(rejection)))

@@ -43,6 +43,8 @@ fn main() -> ExitCode {
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
         "edge-fidelity" => edge::run_fidelity(&arguments),
+        "edge-halts" => edge::run_halts(&arguments),
+        "edge-reuse" => edge::run_reuse(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => http::run_kills(&arguments),
         "http-schemathesis" => http::run_schemathesis(&arguments),

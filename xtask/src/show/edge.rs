@@ -1,4 +1,4 @@
-//! The topic `edge`: what a request says is what is done and stored, or it is refused by name.
+//! The topic `edge`: a request means exactly what it says or is refused by name, and nobody gets in by accident.
 //!
 //! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: is
 //! the only place that says what a program's arguments mean; the program does.
@@ -8,14 +8,28 @@ use super::{Item, Judge, Program, SIM, Topic, Work};
 /// The table.
 pub(super) const TOPIC: Topic = Topic {
     name: "edge",
-    items: &[Item {
-        name: "fidelity",
-        shows: "random JSON through every contract, export and import comes back as the same text",
-        work: Work::Programs(&[Program {
-            cargo: SIM,
-            full: "edge-fidelity --documents 1000000",
-            small: "edge-fidelity --documents 5000",
-        }]),
-        judge: Judge::Correctness,
-    }],
+    items: &[
+        Item {
+            name: "reuse",
+            shows: "a number of a session is bound to its command: all pairs of operations",
+            work: Work::Programs(&[Program { cargo: SIM, full: "edge-reuse", small: "edge-reuse --stride 11" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "halts",
+            shows: "a panic while an entry is applied stops the store at once, names the entry and the way out",
+            work: Work::Programs(&[Program { cargo: SIM, full: "edge-halts", small: "edge-halts" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "fidelity",
+            shows: "random JSON through every contract, export and import comes back as the same text",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "edge-fidelity --documents 1000000",
+                small: "edge-fidelity --documents 5000",
+            }]),
+            judge: Judge::Correctness,
+        },
+    ],
 };

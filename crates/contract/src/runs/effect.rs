@@ -79,7 +79,8 @@ pub fn effect(event: &NewEvent) -> Effect {
     let ends =
         run.is_some_and(RunStatus::is_terminal) || matches!(step, Some(StepStatus::Success | StepStatus::Failed));
     let data = if ends { Content::read(event.data.as_str()) } else { Content::default() };
-    let at = &event.emitted_at;
+    // An event that is applied has its time; see `StoredEvent::new`.
+    let at = event.emitted_at.clone().unwrap_or_default();
     Effect {
         run: run.map(|status| RunEffect {
             status,

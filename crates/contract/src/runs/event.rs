@@ -30,8 +30,8 @@ pub struct NewEvent {
     pub engine_attempt_id: Option<String>,
     /// Counts what was decided to be tried again.
     pub logical_attempt_id: Option<String>,
-    /// When it was emitted, ISO 8601.
-    pub emitted_at: String,
+    /// When it was emitted, ISO 8601; the time of its commit if it is left out.
+    pub emitted_at: Option<String>,
     /// Of what emitted it.
     pub adapter_version: Option<String>,
     /// How the engine calls this run.
@@ -83,7 +83,7 @@ impl NewEvent {
             step_id: None,
             engine_attempt_id: None,
             logical_attempt_id: None,
-            emitted_at: emitted_at.into(),
+            emitted_at: Some(emitted_at.into()),
             adapter_version: None,
             engine_run_ref: None,
             caused_by_signal_id: None,
@@ -120,7 +120,7 @@ impl NewEvent {
             return Err(invalid("idempotencyKey", "it is empty"));
         }
         Rejection::check_limit("event_key_bytes_max", EVENT_KEY_BYTES_MAX, self.idempotency_key.len())?;
-        if self.emitted_at.parse::<jiff::Timestamp>().is_err() {
+        if self.emitted_at.as_ref().is_some_and(|at| at.parse::<jiff::Timestamp>().is_err()) {
             return Err(invalid("emittedAt", "it is no time in ISO 8601 with an offset"));
         }
         for (what, id) in [
@@ -186,7 +186,7 @@ impl NewEvent {
             step_id: optional("stepId")?,
             engine_attempt_id: optional("engineAttemptId")?,
             logical_attempt_id: optional("logicalAttemptId")?,
-            emitted_at: required("emittedAt")?,
+            emitted_at: optional("emittedAt")?,
             adapter_version: optional("adapterVersion")?,
             engine_run_ref: json("engineRunRef")?.filter(|json| json.as_str() != "null"),
             caused_by_signal_id: optional("causedBySignalId")?,
@@ -273,9 +273,18 @@ pub struct StoredEvent {
 }
 
 impl StoredEvent {
-    /// An event, for those who implement the contract. Its id is made if it came without one.
-    pub fn new(run_id: String, run_seq: u64, prev_seq: u64, persisted_at: u64, commit: u64, event: NewEvent) -> Self {
+    /// An event, for those who implement the contract. If it came without an id, or without saying when it was emitted, both
+    /// are made here.
+    pub fn new(
+        run_id: String,
+        run_seq: u64,
+        prev_seq: u64,
+        persisted_at: u64,
+        commit: u64,
+        mut event: NewEvent,
+    ) -> Self {
         let event_id = event.event_id.clone().unwrap_or_else(|| derived_id(&run_id, run_seq, commit));
+        event.emitted_at.get_or_insert_with(|| iso(persisted_at));
         Self { run_id, run_seq, prev_seq, event_id, persisted_at, commit, event }
     }
 
@@ -288,7 +297,7 @@ impl StoredEvent {
         json.text_if("engineAttemptId", event.engine_attempt_id.as_deref());
         json.text_if("logicalAttemptId", event.logical_attempt_id.as_deref());
         json.text("eventType", &event.event_type).raw("eventData", event.data.as_str());
-        json.text("idempotencyKey", &event.idempotency_key).text("emittedAt", &event.emitted_at);
+        json.text("idempotencyKey", &event.idempotency_key).text_if("emittedAt", event.emitted_at.as_deref());
         json.text("persistedAt", &iso(self.persisted_at));
         json.text_if("adapterVersion", event.adapter_version.as_deref());
         if let Some(reference) = &event.engine_run_ref {
@@ -407,10 +416,14 @@ mod tests {
         let code = |event: NewEvent| event.check().expect_err("refused").code();
         assert_eq!(code(NewEvent { event_type: String::new(), ..good() }), "SH-3001");
         assert_eq!(code(NewEvent { idempotency_key: String::new(), ..good() }), "SH-3001");
-        assert_eq!(code(NewEvent { emitted_at: "yesterday".into(), ..good() }), "SH-3001");
+        assert_eq!(code(NewEvent { emitted_at: Some("yesterday".into()), ..good() }), "SH-3001");
         assert_eq!(code(good().with_id("0190c4d0")), "SH-3001");
         assert_eq!(code(NewEvent { idempotency_key: "k".repeat(257), ..good() }), "SH-1002");
         assert!(NewEvent::from_json("r", "{\"eventType\":\"T\"}").is_err());
+        let left_out =
+            NewEvent::from_json("r", r#"{"eventType":"T","idempotencyKey":"k"}"#).expect("the store says when");
+        let stored = StoredEvent::new("r".into(), 1, 0, 1_770_804_000_123_456, 7, left_out);
+        assert_eq!(stored.event.emitted_at.as_deref(), Some("2026-02-11T10:00:00.123456Z"));
     }
 
     #[test]

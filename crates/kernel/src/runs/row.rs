@@ -269,7 +269,7 @@ mod tests {
             step_id: Some("s"),
             engine_attempt_id: None,
             logical_attempt_id: None,
-            emitted_at: "e",
+            emitted_at: Some("e"),
             adapter_version: None,
             engine_run_ref: None,
             caused_by_signal_id: None,
@@ -282,7 +282,7 @@ mod tests {
         let expected = "01".to_owned()
             + "010000000000000002000000000000000300000000000000"
             + "0100000054010000003101000000"
-            + "6b0100000065"
+            + "6b010100000065"
             + "00010100000073"
             + "000000000000"
             + "01020000007b7d";

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use contract::{Error, Failure, FailureKind, Rejection};
+use contract::{Error, Failure, FailureKind, RefusalReason, Rejection, WantedKind};
 use serde_json::Value as JsonValue;
 use serde_json::value::RawValue;
 
@@ -43,6 +43,8 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
     let text = |name| problem.text(name);
     let fixed = |name| problem.fixed(name);
     let number = |name| problem.number(name);
+    let reason = || RefusalReason::saying(&text("reason")).expect("a reason of the contract");
+    let wanted = || WantedKind::saying(&text("wanted")).expect("a kind of the contract");
     Some(match code {
         "SH-1001" => Rejection::InvalidName { what: fixed("what"), reason: fixed("reason") },
         "SH-1002" => Rejection::LimitExceeded { limit: fixed("limit"), max: number("max"), got: number("got") },
@@ -57,10 +59,10 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
         "SH-1012" => Rejection::TransactionState { reason: fixed("reason") },
         "SH-1013" => Rejection::NoSuchRecord { record: text("record") },
         "SH-1014" => Rejection::NoSuchType { name: text("name") },
-        "SH-1015" => Rejection::WrongState { record: text("record"), state: text("state"), reason: fixed("reason") },
-        "SH-1016" => Rejection::WrongKind { record: text("record"), field: text("field"), wanted: fixed("wanted") },
+        "SH-1015" => Rejection::WrongState { record: text("record"), state: text("state"), reason: reason() },
+        "SH-1016" => Rejection::WrongKind { record: text("record"), field: text("field"), wanted: wanted() },
         "SH-1017" => Rejection::RecordConflict { record: text("record"), current: problem.optional("current_version") },
-        "SH-1018" => Rejection::InvalidDeclaration { what: text("what"), reason: fixed("reason") },
+        "SH-1018" => Rejection::InvalidDeclaration { what: text("what"), reason: reason() },
         "SH-1019" => {
             let held = problem.member("absent") != &JsonValue::Bool(true);
             let current = held.then(|| from_text(problem.raw["current"].get()));
@@ -84,6 +86,7 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
         "SH-5001" => Rejection::SessionBusy { limit: fixed("limit"), max: number("max") },
         "SH-5003" => Rejection::Evicted { request: number("request"), floor: number("floor") },
         "SH-5004" => Rejection::SessionExpired,
+        "SH-5006" => Rejection::RequestReused { request: number("request") },
         "SH-5005" => {
             Rejection::UnreadableCommand { machine: u16::try_from(number("machine")).expect("a machine's number") }
         }
@@ -92,8 +95,15 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
 }
 
 fn failure(code: &str, problem: &Members) -> Failure {
-    let kinds =
-        [FailureKind::Busy, FailureKind::Closed, FailureKind::Stopped, FailureKind::Corrupt, FailureKind::CannotOpen];
+    let kinds = [
+        FailureKind::Busy,
+        FailureKind::Closed,
+        FailureKind::Stopped,
+        FailureKind::Corrupt,
+        FailureKind::CannotOpen,
+        FailureKind::Halted,
+        FailureKind::Bug,
+    ];
     let kind = kinds.into_iter().find(|kind| kind.code() == code);
     let kind = kind.unwrap_or_else(|| panic!("{code} is no code of a contract: {}", problem.json));
     let detail = problem.text("detail");

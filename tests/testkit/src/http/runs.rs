@@ -33,8 +33,9 @@ fn path(run: &str, part: &str) -> String {
 pub fn event_json(event: &NewEvent) -> String {
     let mut json = ObjectText::default();
     json.text("eventType", &event.event_type).raw("eventData", event.data.as_str());
-    json.text("idempotencyKey", &event.idempotency_key).text("emittedAt", &event.emitted_at);
+    json.text("idempotencyKey", &event.idempotency_key);
     for (name, text) in [
+        ("emittedAt", &event.emitted_at),
         ("eventId", &event.event_id),
         ("stepId", &event.step_id),
         ("engineAttemptId", &event.engine_attempt_id),
