@@ -11,6 +11,7 @@ use serde_json::{Value as JsonValue, json};
 
 use crate::config::ConfigError;
 use crate::output::Format;
+use crate::raw_json;
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +147,7 @@ impl Failure {
                     eprintln!("  next: {next}");
                 }
             }
-            Format::Json | Format::Jsonl => eprintln!("{}", self.to_json()),
+            Format::Json | Format::Jsonl => eprintln!("{}", raw_json::line(&self.to_json())),
         }
     }
 

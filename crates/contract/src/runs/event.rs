@@ -420,7 +420,8 @@ mod tests {
         assert_eq!(code(good().with_id("0190c4d0")), "SH-3001");
         assert_eq!(code(NewEvent { idempotency_key: "k".repeat(257), ..good() }), "SH-1002");
         assert!(NewEvent::from_json("r", "{\"eventType\":\"T\"}").is_err());
-        let left_out = NewEvent::from_json("r", r#"{"eventType":"T","idempotencyKey":"k"}"#).expect("the store says when");
+        let left_out =
+            NewEvent::from_json("r", r#"{"eventType":"T","idempotencyKey":"k"}"#).expect("the store says when");
         let stored = StoredEvent::new("r".into(), 1, 0, 1_770_804_000_123_456, 7, left_out);
         assert_eq!(stored.event.emitted_at.as_deref(), Some("2026-02-11T10:00:00.123456Z"));
     }
