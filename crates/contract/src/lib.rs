@@ -1,7 +1,7 @@
 //! What the Statehouse contracts promise: value types, outcomes, limits and errors, and a trait for each contract.
 //!
 //! - [`value`]: what a cell can hold.
-//! - [`names`]: which names are allowed.
+//! - [`names`]: which names are allowed, and names with their groups.
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
 //! - [`runs`]: the contract of runs: events, their JSON, projections, idempotency keys.
@@ -37,4 +37,5 @@ pub use cells::{
 pub use changes::{Change, ChangesPage, Followed, Reason, Subject};
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
 pub use limits::Limits;
+pub use names::NameInGroup;
 pub use value::{InvalidJson, Json, Value};

@@ -9,9 +9,25 @@ use crate::Server;
 use crate::json::{from_json, to_json};
 use crate::place::Place;
 use crate::problem::{Answered, Problem, ok};
-use crate::record_json::RecordJson;
+use crate::record_json::ListedRecord;
 
-/// `?prefix=&where=[["state","eq","pending"]]&type=task&limit=&cursor=`.
+/// Where a page of a list ended, from `?cursor=`.
+pub(crate) fn cursor_of(place: &Place) -> Result<Option<Vec<u8>>, Problem> {
+    let Some(cursor) = place.query("cursor") else {
+        return Ok(None);
+    };
+    match from_json(&json!({ "$b64": cursor })) {
+        Ok(Value::Bytes(cursor)) => Ok(Some(cursor)),
+        _ => Err(Problem::malformed("?cursor= is not one of ours")),
+    }
+}
+
+/// Where a page of a list ended, as text that a client gives back.
+pub(crate) fn cursor_text(cursor: Vec<u8>) -> JsonValue {
+    to_json(&Value::Bytes(cursor))["$b64"].clone()
+}
+
+/// `?prefix=&group=&where=[["state","eq","pending"]]&type=task&limit=&cursor=`.
 pub(crate) async fn scan(State(server): State<Server>, place: Place) -> Answered {
     let prefix = place.query("prefix").unwrap_or_default().to_owned();
     let filter = match place.query("where") {
@@ -20,16 +36,10 @@ pub(crate) async fn scan(State(server): State<Server>, place: Place) -> Answered
     };
     let mut options = ScanOptions::default().limit(place.limit(100)?);
     options.record_type = place.query("type").map(str::to_owned);
-    options.cursor = match place.query("cursor") {
-        None => None,
-        Some(cursor) => match from_json(&json!({ "$b64": cursor }))? {
-            Value::Bytes(cursor) => Some(cursor),
-            _ => return Err(Problem::malformed("?cursor= is not one of ours")),
-        },
-    };
+    options.cursor = cursor_of(&place)?;
     let found = server.call(move |house| place.inside(house).records().scan(&prefix, &filter, &options)).await?;
-    let records: Vec<_> = found.records.iter().map(|(name, record)| RecordJson { name, record }).collect();
-    let cursor = found.cursor.map(|cursor| to_json(&Value::Bytes(cursor))["$b64"].clone());
+    let records: Vec<_> = found.records.iter().map(|(name, record)| ListedRecord { name, record }).collect();
+    let cursor = found.cursor.map(cursor_text);
     ok(json!({ "records": records, "cursor": cursor, "looked_at": found.looked_at }))
 }
 

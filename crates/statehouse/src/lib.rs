@@ -80,8 +80,8 @@ pub use contract::cells::PastVersion;
 pub use contract::time;
 pub use contract::{
     AsOf, Cells as CellsContract, Change, ChangesPage, Deleted, Error, Expected, Failure, FailureKind, Followed,
-    History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, Outcome, Reason, Rejection,
-    Retention, Subject, Swapped, Value, Versioned, Written,
+    History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, NameInGroup, Outcome,
+    Reason, Rejection, Retention, Subject, Swapped, Value, Versioned, Written,
 };
 pub use counters::{Counters, Overview};
 pub use disk::{DiskReserve, DiskSpace};
