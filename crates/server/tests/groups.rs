@@ -10,7 +10,9 @@ const GROUPS: [Option<&str>; 3] = [None, Some("g"), Some("h#1")];
 const NAMES: [&str; 3] = ["t.a", "t.a%", "t.b"];
 
 /// A kind of thing: where it is listed, under which key, by which name, and where the next page begins.
-const LISTS: [(&str, &str, &str, (&str, &str)); 3] = [
+type List = (&'static str, &'static str, &'static str, (&'static str, &'static str));
+
+const LISTS: [List; 3] = [
     ("/v1/cells", "cells", "name", ("after", "next_after")),
     ("/v1/records", "records", "name", ("cursor", "cursor")),
     ("/v1/runs", "runs", "runId", ("cursor", "cursor")),
@@ -38,8 +40,8 @@ fn fill(served: &Served) {
 }
 
 /// Everything that a list gives, by pages.
-fn pages(served: &Served, list: usize, query: &str, limit: usize) -> Vec<(String, JsonValue)> {
-    let (path, key, name, (parameter, next)) = LISTS[list];
+fn pages(served: &Served, list: &List, query: &str, limit: usize) -> Vec<(String, JsonValue)> {
+    let (path, key, name, (parameter, next)) = *list;
     let (mut found, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = served.get(&format!("{path}?prefix=t.&limit={limit}{query}{cursor}"));
@@ -58,13 +60,13 @@ fn pages(served: &Served, list: usize, query: &str, limit: usize) -> Vec<(String
 fn lists_cover_all_groups_and_narrow_to_one() {
     let served = served();
     fill(&served);
-    for list in 0..LISTS.len() {
+    for list in &LISTS {
         for limit in [1, 2, 100] {
             let all = NAMES.iter().flat_map(|name| GROUPS.map(|group| ((*name).to_owned(), json!(group))));
-            assert_eq!(pages(&served, list, "", limit), all.collect::<Vec<_>>(), "{:?} by {limit}", LISTS[list]);
+            assert_eq!(pages(&served, list, "", limit), all.collect::<Vec<_>>(), "{list:?} by {limit}");
             for group in GROUPS.into_iter().flatten() {
                 let of_group: Vec<_> = NAMES.iter().map(|name| ((*name).to_owned(), json!(group))).collect();
-                assert_eq!(pages(&served, list, &in_group(Some(group)), limit), of_group, "{:?}", LISTS[list]);
+                assert_eq!(pages(&served, list, &in_group(Some(group)), limit), of_group, "{list:?}");
             }
             assert_eq!(pages(&served, list, "&group=none", limit), []);
         }
@@ -77,7 +79,7 @@ fn runs_by_status_and_type_have_a_cursor_too() {
     let served = served();
     fill(&served);
     for query in ["&status=RUNNING", "&type="] {
-        let mut found = pages(&served, 2, query, 2);
+        let mut found = pages(&served, &LISTS[2], query, 2);
         found.sort_by_key(|(name, group)| (name.clone(), group.to_string()));
         let mut all: Vec<_> =
             NAMES.iter().flat_map(|name| GROUPS.map(|group| ((*name).to_owned(), json!(group)))).collect();

@@ -88,6 +88,9 @@ pub struct ListedRuns {
 const BY_NAME: u8 = 0;
 const BY_INDEX: u8 = 1;
 
+/// How many runs of a kind are in a status.
+pub type RunCounts = BTreeMap<(String, RunStatus), u64>;
+
 /// Where runs are listed.
 #[derive(Clone, Copy)]
 pub struct ViewRuns<'view> {
@@ -249,11 +252,11 @@ impl ViewRuns<'_> {
         (space, branch): (u32, u32),
         group: &str,
         rows_max: usize,
-    ) -> Result<Result<BTreeMap<(String, RunStatus), u64>, Rejection>, Halt> {
+    ) -> Result<Result<RunCounts, Rejection>, Halt> {
         let groups = InGroup::Named(group);
         let listing = Listing { kind: Kind::Run, space, branch, groups, prefix: "", after: None };
         let mut things = Things::new(self.view, self.keys, self.catalogue, &listing)?;
-        let (mut counts, mut looked_at) = (BTreeMap::new(), 0);
+        let (mut counts, mut looked_at) = (RunCounts::new(), 0);
         while let Some(thing) = things.next()? {
             looked_at += 1;
             if let Err(rejection) = Rejection::check_limit("scan_rows_max", rows_max, looked_at) {
