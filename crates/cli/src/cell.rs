@@ -85,7 +85,7 @@ enum Verb {
         #[command(flatten)]
         expect: Expect,
     },
-    /// List cells by a prefix of their names.
+    /// List cells by a prefix of their names, of all groups or with --group of one.
     ///
     /// Examples:
     ///   statehouse cell ls config/
@@ -95,8 +95,8 @@ enum Verb {
         /// How their names begin.
         #[arg(default_value = "")]
         prefix: String,
-        /// Begin behind this name.
-        #[arg(long, value_name = "NAME")]
+        /// Go on where a list before ended.
+        #[arg(long, value_name = "CURSOR")]
         after: Option<String>,
         #[command(flatten)]
         listing: Listing,
@@ -152,6 +152,7 @@ const CELL: &[Column] = &[
 
 const LISTED: &[Column] = &[
     plain("NAME", "name").raw(),
+    plain("GROUP", "group").optional(),
     column("VALUE", "value", Style::Value),
     plain("VERSION", "version"),
     column("UPDATED", "updated_at", Style::Ago),

@@ -200,9 +200,8 @@ fn replay_runs(house: &Statehouse) -> Result<(u64, Vec<String>, u64), statehouse
         for branch in space.branches()? {
             let branch = space.branch(&branch);
             all += branch.runs().counts()?.values().sum::<u64>();
-            let mut list = RunList::default();
-            list.limit = RUNS_MAX;
-            for run in branch.runs().list(&list)? {
+            let list = RunList::default().limit(RUNS_MAX);
+            for run in branch.runs().list(&list)?.runs {
                 let runs = match &run.group {
                     Some(group) => branch.group(group).runs(),
                     None => branch.runs(),

@@ -121,7 +121,7 @@ enum Verb {
         #[arg(default_value_t = 1)]
         by: i64,
     },
-    /// Find records by a prefix of their names, and by tests of their fields.
+    /// Find records by a prefix of their names, and by tests of their fields, in all groups or with --group in one.
     ///
     /// Examples:
     ///   statehouse rec scan jobs. --where state=pending
@@ -169,7 +169,7 @@ enum Verb {
         #[arg(value_parser = duration)]
         time: Option<Duration>,
     },
-    /// How many records there are, by type and state.
+    /// How many records there are, by type and state, in all groups or with --group in one.
     ///
     /// Examples:
     ///   statehouse rec count
@@ -210,6 +210,7 @@ const FIELD: &[Column] =
 
 const SCANNED: &[Column] = &[
     plain("NAME", "name").raw(),
+    plain("GROUP", "group").optional(),
     plain("TYPE", "type"),
     plain("ATTEMPT", "attempt"),
     plain("WORKER", "holder.worker"),

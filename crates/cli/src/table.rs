@@ -33,6 +33,8 @@ pub(crate) struct Column {
     style: Style,
     /// Whether it is what `-o raw` gives.
     pub(crate) raw: bool,
+    /// Whether it is left out where no row has anything for it.
+    optional: bool,
 }
 
 /// A column that shows what is under `path` as it is.
@@ -42,13 +44,19 @@ pub(crate) const fn plain(title: &'static str, path: &'static str) -> Column {
 
 /// A column in a style.
 pub(crate) const fn column(title: &'static str, path: &'static str, style: Style) -> Column {
-    Column { title, path, style, raw: false }
+    Column { title, path, style, raw: false, optional: false }
 }
 
 impl Column {
     /// The same column, as what `-o raw` gives.
     pub(crate) const fn raw(mut self) -> Self {
         self.raw = true;
+        self
+    }
+
+    /// The same column, left out of a table in which no row has anything for it.
+    pub(crate) const fn optional(mut self) -> Self {
+        self.optional = true;
         self
     }
 
@@ -73,6 +81,8 @@ impl Column {
 
 /// Rows under a line of titles.
 pub(crate) fn rows(rows: &[JsonValue], columns: &[Column]) -> String {
+    let is_shown = |column: &&Column| !column.optional || rows.iter().any(|row| !column.find(row).is_null());
+    let columns: Vec<_> = columns.iter().filter(is_shown).collect();
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(columns.iter().map(|column| column.title));
@@ -199,5 +209,13 @@ mod tests {
         let found = json!({ "name": "a", "holder": { "lease_ms": 1500 } });
         assert_eq!(rows(&[found.clone(), json!({ "name": "b" })], &columns), "NAME  LEASE\na     1 s\nb     -");
         assert_eq!(line(&found, &columns), "a  1 s");
+    }
+
+    #[test]
+    fn an_optional_column_is_there_if_any_row_needs_it() {
+        let columns = [plain("NAME", "name"), plain("GROUP", "group").optional()];
+        let (alone, grouped) = (json!({ "name": "a", "group": null }), json!({ "name": "b", "group": "g" }));
+        assert_eq!(rows(&[alone.clone(), alone.clone()], &columns), "NAME\na\na");
+        assert_eq!(rows(&[alone, grouped], &columns), "NAME  GROUP\na     -\nb     g");
     }
 }

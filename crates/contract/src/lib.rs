@@ -1,7 +1,7 @@
 //! What the Statehouse contracts promise: value types, outcomes, limits and errors, and a trait for each contract.
 //!
 //! - [`value`]: what a cell, a field or an event can hold, and the one way between it and JSON text.
-//! - [`names`]: which names are allowed.
+//! - [`names`]: which names are allowed, and names with their groups.
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
 //! - [`runs`]: the contract of runs: events, their JSON, projections, idempotency keys.
@@ -41,5 +41,6 @@ pub use cells::{
 pub use changes::{Change, ChangesPage, Followed, Reason, Subject};
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
 pub use limits::Limits;
+pub use names::NameInGroup;
 pub use reason::{RefusalReason, WantedKind};
 pub use value::{InvalidJson, Json, Value};

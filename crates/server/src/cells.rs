@@ -7,7 +7,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{any, get};
 use contract::time::iso;
-use contract::{AsOf, Error, HistoryPage, ListPage, Moment, Rejection, Swapped, Value, Versioned, Written, names};
+use contract::{
+    AsOf, Error, HistoryPage, ListPage, Moment, NameInGroup, Rejection, Swapped, Value, Versioned, Written, names,
+};
 use serde_json::json;
 
 use crate::Server;
@@ -25,9 +27,17 @@ pub(crate) fn routes() -> Router<Server> {
 
 /// A cell as JSON. It is written as text at once: reading one cell is what is asked for most.
 fn cell(name: &str, found: &Versioned) -> String {
+    format!("{{\"name\":{}{}}}", text_json(name), members(found))
+}
+
+/// A cell of a list, with its group.
+fn listed_cell(name: &NameInGroup, found: &Versioned) -> String {
+    format!("{{\"name\":{},\"group\":{}{}}}", text_json(&name.name), json!(name.group), members(found))
+}
+
+fn members(found: &Versioned) -> String {
     format!(
-        "{{\"name\":{},\"version\":{},\"commit\":{},\"updated_at\":\"{}\",\"value\":{}}}",
-        text_json(name),
+        ",\"version\":{},\"commit\":{},\"updated_at\":\"{}\",\"value\":{}",
         found.version,
         found.commit,
         iso(found.updated_at),
@@ -140,12 +150,19 @@ async fn delete(State(server): State<Server>, Path(name): Path<String>, place: P
     }
 }
 
+/// `?prefix=&group=&limit=&after=`.
 async fn list(State(server): State<Server>, place: Place) -> Answered {
     let prefix = place.query("prefix").unwrap_or_default().to_owned();
-    let page = ListPage { after: place.query("after").map(str::to_owned), limit: place.limit(100)? };
+    let after = match place.query("after").map(NameInGroup::from_cursor) {
+        None => None,
+        Some(Some(after)) => Some(after),
+        Some(None) => return Err(Problem::malformed("?after= is no `next_after` of ours")),
+    };
+    let page = ListPage { after, limit: place.limit(100)? };
     let memory = server.reserve_page().await?;
     let found = server.call(move |house| place.inside(house).cells().list(&prefix, page)).await?;
-    let cells: Vec<_> = found.cells.iter().map(|(name, found)| cell(name, found)).collect();
-    let answer = format!("{{\"cells\":[{}],\"next_after\":{}}}", cells.join(","), json!(found.next_after));
+    let cells: Vec<_> = found.cells.iter().map(|(name, found)| listed_cell(name, found)).collect();
+    let next_after = json!(found.next_after.map(|after| after.to_cursor()));
+    let answer = format!("{{\"cells\":[{}],\"next_after\":{next_after}}}", cells.join(","));
     Ok(memory.hold(text_body(StatusCode::OK, answer)))
 }

@@ -22,10 +22,14 @@ pub(crate) fn routes() -> Router<Server> {
     Router::new().route("/v1/changes", get(changes))
 }
 
-/// `?prefix=&from=CURSOR&limit=&follow=10s`. Without `from`, from now on. As a stream with `?follow=true`, which goes on
+/// `?prefix=&group=&from=CURSOR&limit=&follow=10s`. Without `from`, from now on. As a stream with `?follow=true`, which goes on
 /// behind the `Last-Event-ID`.
 async fn changes(State(server): State<Server>, place: Place) -> Answered {
     let feed = place.inside(&server.house).space.changes().with_prefix(place.query("prefix").unwrap_or_default());
+    let feed = match &place.group {
+        Some(group) => feed.in_group(group),
+        None => feed,
+    };
     let streamed = place.wants_stream();
     let from = match place.last_event()?.filter(|_| streamed).or(place.number("from")?) {
         Some(from) => from,

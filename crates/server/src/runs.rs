@@ -16,6 +16,7 @@ use crate::Server;
 use crate::json::{entries, object_of, parse, parse_object, required, required_number};
 use crate::place::{Path, Place, idempotency_key, if_match};
 use crate::problem::{Answered, Problem, body, text_body};
+use crate::scan::{cursor_of, cursor_text};
 use crate::stream::{Sent, Source};
 use crate::transactions::appended_json;
 
@@ -174,7 +175,7 @@ pub(crate) fn event_of(run: &str, event: &str, key: Option<&str>) -> Result<NewE
     NewEvent::from_json(run, &whole.finish()).map_err(|rejection| Problem::from(Error::from(rejection)))
 }
 
-/// `?status=RUNNING&type=etl&stalled=10m&limit=`.
+/// `?prefix=&group=&status=RUNNING&type=etl&stalled=10m&limit=&cursor=`.
 async fn list(State(server): State<Server>, place: Place) -> Answered {
     let mut list = RunList::default();
     if let Some(name) = place.query("status") {
@@ -183,10 +184,13 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
     }
     list.run_type = place.query("type").map(str::to_owned);
     list.quiet_for = place.duration("stalled")?;
+    list.prefix = place.query("prefix").unwrap_or_default().to_owned();
     list.limit = place.limit(100)?;
+    list.cursor = cursor_of(&place)?;
     let memory = server.reserve_page().await?;
     let found = server.call(move |house| place.inside(house).runs().list(&list)).await?;
     let runs: Vec<_> = found
+        .runs
         .iter()
         .map(|run| {
             json!({
@@ -199,5 +203,6 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
             })
         })
         .collect();
-    Ok(memory.hold(body(StatusCode::OK, json!({ "runs": runs }))))
+    let answer = json!({ "runs": runs, "cursor": found.cursor.map(cursor_text), "looked_at": found.looked_at });
+    Ok(memory.hold(body(StatusCode::OK, answer)))
 }

@@ -11,9 +11,23 @@ use crate::Server;
 use crate::json::{as_text, entries, from_json};
 use crate::place::Place;
 use crate::problem::{Answered, Problem, body};
-use crate::record_json::RecordJson;
+use crate::record_json::ListedRecord;
 
-/// `?prefix=&where=[["state","eq","pending"]]&type=task&limit=&cursor=`.
+/// Where a page of a list ended, from `?cursor=`.
+pub(crate) fn cursor_of(place: &Place) -> Result<Option<Vec<u8>>, Problem> {
+    let Some(cursor) = place.query("cursor") else {
+        return Ok(None);
+    };
+    let wrong = |_| Problem::malformed("?cursor= is not one of ours");
+    STANDARD.decode(cursor).map(Some).map_err(wrong)
+}
+
+/// Where a page of a list ended, as text that a client gives back.
+pub(crate) fn cursor_text(cursor: Vec<u8>) -> String {
+    STANDARD.encode(cursor)
+}
+
+/// `?prefix=&group=&where=[["state","eq","pending"]]&type=task&limit=&cursor=`.
 pub(crate) async fn scan(State(server): State<Server>, place: Place) -> Answered {
     let prefix = place.query("prefix").unwrap_or_default().to_owned();
     let filter = match place.query("where") {
@@ -22,20 +36,17 @@ pub(crate) async fn scan(State(server): State<Server>, place: Place) -> Answered
     };
     let mut options = ScanOptions::default().limit(place.limit(100)?);
     options.record_type = place.query("type").map(str::to_owned);
-    options.cursor = match place.query("cursor") {
-        None => None,
-        Some(cursor) => Some(STANDARD.decode(cursor).map_err(|_| Problem::malformed("?cursor= is not one of ours"))?),
-    };
+    options.cursor = cursor_of(&place)?;
     let memory = server.reserve_page().await?;
     let found = server.call(move |house| place.inside(house).records().scan(&prefix, &filter, &options)).await?;
-    let records: Vec<_> = found.records.iter().map(|(name, record)| RecordJson { name, record }).collect();
-    let page = Page { records, cursor: found.cursor.map(|cursor| STANDARD.encode(cursor)), looked_at: found.looked_at };
+    let records: Vec<_> = found.records.iter().map(|(name, record)| ListedRecord { name, record }).collect();
+    let page = Page { records, cursor: found.cursor.map(cursor_text), looked_at: found.looked_at };
     Ok(memory.hold(body(StatusCode::OK, page)))
 }
 
 /// A page, written as it is read.
 struct Page<'found> {
-    records: Vec<RecordJson<'found>>,
+    records: Vec<ListedRecord<'found>>,
     cursor: Option<String>,
     looked_at: usize,
 }

@@ -15,7 +15,8 @@ use contract::{Error, Reason};
 use journal::JournalMeter;
 use kernel::records::counts::count_states;
 use kernel::records::oldest::{OldestReady, oldest_ready};
-use kernel::runs::read::{self, ListedRun};
+use kernel::runs::list::{ListedRun, ViewRuns};
+use kernel::runs::read;
 use kernel::{ConflictOn, Kernel, MessageCounts, Tally};
 use session::Reply;
 
@@ -151,7 +152,8 @@ impl Statehouse {
                 read::counts(&*view, &keys(), space, branch).map_err(|halt| from_halt(&halt))?
             {
                 if status == RunStatus::Running && overview.quietest_runs.len() < LOOKED_AT_MAX {
-                    let quietest = read::quietest(&*view, &keys(), &catalogue, place, &kind);
+                    let runs = ViewRuns { view: &*view, keys: keys(), catalogue: &catalogue };
+                    let quietest = runs.quietest(place, &kind);
                     let quietest = quietest.map_err(|halt| from_halt(&halt))?;
                     overview.quietest_runs.extend(quietest.map(|run| {
                         let quiet_for = Duration::from_micros(now_us.saturating_sub(run.last_event_us));

@@ -79,8 +79,8 @@ pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 pub use contract::cells::PastVersion;
 pub use contract::{
     AsOf, Cells as CellsContract, Change, ChangesPage, Deleted, Error, Expected, Failure, FailureKind, Followed,
-    History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, Outcome, Reason, Rejection,
-    Retention, Subject, Swapped, Value, Versioned, Written,
+    History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, NameInGroup, Outcome,
+    Reason, Rejection, Retention, Subject, Swapped, Value, Versioned, Written,
 };
 pub use contract::{object_text, time, value};
 pub use counters::{Counters, Overview};

@@ -12,6 +12,7 @@ const LOOKED_AT_MAX: u64 = 20_000;
 
 const HELD: &[Column] = &[
     plain("HOLDS", "name"),
+    plain("GROUP", "group").optional(),
     plain("ATTEMPT", "attempt"),
     plain("WORKER", "holder.worker"),
     column("LEASE LEFT", "holder.lease_ms", Style::Millis),

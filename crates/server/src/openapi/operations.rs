@@ -171,10 +171,15 @@ const MADE: &[&str] = &["200", "201"];
 
 /// Every call.
 pub(super) const OPERATIONS: &[Operation] = &[
-    op(Get, "/v1/cells", "cells", "The cells whose names begin with a prefix, in name order")
-        .placed()
-        .with(&[PREFIX, LIMIT, query("after", Kind::Text, "Only names behind this one.")])
-        .answers(&["200"], "`cells` and `next_after`"),
+    op(
+        Get,
+        "/v1/cells",
+        "cells",
+        "The cells of all groups, or of one, whose names begin with a prefix, in the order of (name, group)",
+    )
+    .placed()
+    .with(&[PREFIX, LIMIT, query("after", Kind::Text, "The `next_after` of the page before.")])
+    .answers(&["200"], "`cells` and `next_after`"),
     op(Get, "/v1/cells/{name}", "cells", "A cell, as it is or as it was; or its history")
         .placed()
         .with(&[
@@ -191,7 +196,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .body("Value")
         .answers(MADE, "`version` and `commit`; 201 for its first version"),
     op(Delete, "/v1/cells/{name}", "cells", "Deletes a cell").write().with(&[IF_MATCH]),
-    op(Get, "/v1/records", "records", "The records that match, at one view")
+    op(Get, "/v1/records", "records", "The records of all groups, or of one, that match, at one view")
         .placed()
         .with(&[
             PREFIX,
@@ -229,12 +234,22 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .write()
         .body("Transaction")
         .answers(&["200"], "`commit`, and what each operation did in `done`"),
-    op(Get, "/v1/runs", "runs", "Runs by status, type and how long they have been quiet").placed().with(&[
+    op(
+        Get,
+        "/v1/runs",
+        "runs",
+        "The runs of all groups, or of one, by name, status, type and how long they have been quiet",
+    )
+    .placed()
+    .with(&[
+        PREFIX,
         query("status", Kind::Text, "`RUNNING`, `COMPLETED` and so on."),
         query("type", Kind::Text, "Only of this kind."),
         query("stalled", Kind::Duration, "Only those without an event for so long."),
         LIMIT,
-    ]),
+        query("cursor", Kind::Text, "Where the page before ended."),
+    ])
+    .answers(&["200"], "`runs`, `cursor` if there may be more, `looked_at`"),
     op(Get, "/v1/runs/{run}/events", "runs", "The events behind a sequence")
         .placed()
         .with(&[query("after", Kind::Number, "Behind this sequence."), LIMIT, FOLLOW, LAST_EVENT])

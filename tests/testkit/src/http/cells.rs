@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use contract::cells::PastVersion;
 use contract::time::iso;
 use contract::{
-    AsOf, Cells, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, Rejection,
-    Swapped, Value, Versioned, Written,
+    AsOf, Cells, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, NameInGroup,
+    Rejection, Swapped, Value, Versioned, Written,
 };
 use serde_json::value::RawValue;
 
@@ -146,11 +146,15 @@ impl Cells for HttpCells {
     fn list(&self, prefix: &str, page: ListPage) -> Result<Listed, Error> {
         let mut request = Request::get("/v1/cells").query("prefix", prefix).query("limit", page.limit);
         if let Some(after) = page.after {
-            request = request.query("after", after);
+            request = request.query("after", after.to_cursor());
         }
         let members = self.client.call(request)?.members();
         let cells = list_of(&members, "cells");
-        let cells = cells.iter().map(|cell| (text(cell, "name"), versioned(cell))).collect();
-        Ok(Listed { cells, next_after: serde_json::from_str(members["next_after"].get()).expect("a name") })
+        let group = |cell: &Members| serde_json::from_str(cell["group"].get()).expect("a group, or none");
+        let named = |cell: &Members| NameInGroup::new(text(cell, "name"), group(cell));
+        let cells = cells.iter().map(|cell| (named(cell), versioned(cell))).collect();
+        let next_after: Option<String> = serde_json::from_str(members["next_after"].get()).expect("a cursor");
+        let next_after = next_after.map(|after| NameInGroup::from_cursor(&after).expect("a cursor of ours"));
+        Ok(Listed { cells, next_after })
     }
 }
