@@ -1,6 +1,6 @@
 //! What the Statehouse contracts promise: value types, outcomes, limits and errors, and a trait for each contract.
 //!
-//! - [`value`]: what a cell can hold.
+//! - [`value`]: what a cell, a field or an event can hold, and the one way between it and JSON text.
 //! - [`names`]: which names are allowed, and names with their groups.
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
@@ -9,7 +9,9 @@
 //! - [`changes`]: the feed of what every command changed.
 //! - [`catalogue`]: spaces, branches and how much history they keep.
 //! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
+//! - [`reason`]: why a rejection refuses, where its code alone does not say.
 //! - [`limits`]: every bound by name.
+//! - [`object_text`]: JSON objects as text, written and taken apart.
 //! - [`time`]: times as people write them.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
@@ -22,6 +24,8 @@ pub mod error;
 pub mod failure;
 pub mod limits;
 pub mod names;
+pub mod object_text;
+pub mod reason;
 pub mod records;
 pub mod runs;
 pub mod seed;
@@ -38,4 +42,5 @@ pub use changes::{Change, ChangesPage, Followed, Reason, Subject};
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
 pub use limits::Limits;
 pub use names::NameInGroup;
+pub use reason::{RefusalReason, WantedKind};
 pub use value::{InvalidJson, Json, Value};

@@ -24,11 +24,19 @@ pub const PAGE_ROWS_MAX: usize = 1000;
 /// them, and says where the next one begins.
 pub const PAGE_BYTES_MAX: usize = 4 << 20;
 
+/// How deep lists and objects may lie in each other in JSON that is stored. Common readers give up at 128 levels (serde_json)
+/// or at 100 (Ruby), and an answer wraps what is stored in a few levels of its own: one value that could be written but not be
+/// read would make every list that holds it unreadable.
+pub const JSON_DEPTH_MAX: usize = 96;
+
 /// Bytes of the idempotency key of an event.
 pub const EVENT_KEY_BYTES_MAX: usize = 256;
 
 /// Bytes of each of an event's texts: its type, its step, its attempts.
 pub const EVENT_TEXT_BYTES_MAX: usize = 256;
+
+/// Bytes of the members of an event that the contract does not name, together.
+pub const EVENT_EXTRA_BYTES_MAX: usize = 16 << 10;
 
 /// Steps that the projection of a run holds. Events of further ones are counted.
 pub const RUN_STEPS_MAX: usize = 10_000;

@@ -1,6 +1,24 @@
-//! What a cell can hold: bytes with a kind.
+//! What a cell, a field or an event can hold: bytes with a kind; and the one way between values and JSON text.
+//!
+//! Keeps: text in, the same text out. For every JSON text `t` without whitespace around it that
+//! [`Value::from_json_text`] takes, `Value::from_json_text(t)?.to_json_text() == t`. A kind of its own is given only to what
+//! can be spelled in one way: the literals, integers of 64 bits, text with no more escapes than it needs, and bytes. All
+//! else is [`Value::Json`], which keeps its text: `1.0`, `-0`, `1e400`, numbers of any length, `"\u0041"`, `{"a": 1, "a": 2}`.
+//!
+//! Never: passes user JSON through a tree of values, where numbers are rounded and members lose their order.
 
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::IgnoredAny;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::limits::JSON_DEPTH_MAX;
+
+/// How bytes begin and end as JSON: base64 stands in between.
+const BYTES: (&str, &str) = ("{\"$b64\":\"", "\"}");
 
 /// A value with its kind. Integers and bytes keep every bit; nothing passes through JSON unless it is JSON.
 ///
@@ -28,18 +46,23 @@ pub enum Value {
     Bytes(Vec<u8>),
 }
 
-/// Text that is well-formed JSON.
+/// Text that is well-formed JSON, kept as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json(String);
 
 impl Json {
     /// Checks `text`.
+    ///
+    /// ```
+    /// use statehouse_contract::{InvalidJson, Json};
+    /// assert_eq!(Json::new("[1.0, 1e400]").map(Json::into_string), Ok("[1.0, 1e400]".to_owned()));
+    /// assert!(matches!(Json::new("[1,]"), Err(InvalidJson::Malformed { .. })));
+    /// assert_eq!(Json::new("[\"\\ud800\"]"), Err(InvalidJson::LoneSurrogate { at: 2 }));
+    /// ```
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidJson> {
         let text = text.into();
-        match serde_json::from_str::<IgnoredAny>(&text) {
-            Ok(_) => Ok(Self(text)),
-            Err(error) => Err(InvalidJson { reason: error.to_string() }),
-        }
+        check(&text)?;
+        Ok(Self(text))
     }
 
     /// Text that was checked before it was stored.
@@ -52,29 +75,216 @@ impl Json {
         &self.0
     }
 
-    /// The JSON, to be put into other JSON. What is nested deeper than can be read is null.
-    pub(crate) fn parsed(&self) -> serde_json::Value {
-        serde_json::from_str(&self.0).unwrap_or_default()
-    }
-
     /// The text.
     pub fn into_string(self) -> String {
         self.0
     }
 }
 
-/// Text that is not JSON.
+impl Serialize for Json {
+    /// Writes the text as it is. Only serde_json's serializers to text can do this.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        raw(&self.0)?.serialize(serializer)
+    }
+}
+
+/// Text that cannot be stored as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not JSON: {reason}")]
-pub struct InvalidJson {
-    /// What is wrong, and where.
-    pub reason: String,
+#[non_exhaustive]
+pub enum InvalidJson {
+    /// It is no JSON.
+    #[error("not JSON: {reason}")]
+    Malformed {
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// A `\u` escape is one half of a surrogate pair without the other. It stands for no character: one reader refuses it, the
+    /// next replaces it.
+    #[error("lone surrogate: the escape at byte {at} is half of a pair, which is no character")]
+    LoneSurrogate {
+        /// Where the escape begins, in bytes from 0.
+        at: usize,
+    },
+    /// Lists and objects lie too deep in each other.
+    #[error("lists and objects lie deeper in each other than json_depth_max = {max}")]
+    TooDeep {
+        /// [`JSON_DEPTH_MAX`].
+        max: usize,
+    },
+    /// What stands between the quotes of `{"$b64":"..."}` is not how base64 spells any bytes.
+    #[error("$b64 is not base64 in its canonical form: {reason}")]
+    Base64 {
+        /// What is wrong, and where.
+        reason: String,
+    },
+}
+
+/// Refuses text that is not JSON, that is nested too deep or that escapes half a surrogate pair.
+pub(crate) fn check(text: &str) -> Result<(), InvalidJson> {
+    // Neither raw values nor this look into strings or count levels.
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| InvalidJson::Malformed { reason: error.to_string() })?;
+    let bytes = text.as_bytes();
+    let (mut depth, mut at, mut in_string) = (0, 0, false);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => in_string = !in_string,
+            b'\\' => {
+                at += escape(bytes, at)?;
+                continue;
+            }
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                if depth > JSON_DEPTH_MAX {
+                    return Err(InvalidJson::TooDeep { max: JSON_DEPTH_MAX });
+                }
+            }
+            b']' | b'}' if !in_string => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
+/// How long the escape at `at` is; both halves of a surrogate pair are one.
+fn escape(bytes: &[u8], at: usize) -> Result<usize, InvalidJson> {
+    let unit = |at: usize| match bytes.get(at..at + 6) {
+        Some([b'\\', b'u', hex @ ..]) => {
+            std::str::from_utf8(hex).ok().and_then(|hex| u16::from_str_radix(hex, 16).ok())
+        }
+        _ => None,
+    };
+    match unit(at) {
+        None => Ok(2),
+        Some(0xd800..=0xdbff) if matches!(unit(at + 6), Some(0xdc00..=0xdfff)) => Ok(12),
+        Some(0xd800..=0xdfff) => Err(InvalidJson::LoneSurrogate { at }),
+        Some(_) => Ok(6),
+    }
+}
+
+fn raw<E: serde::ser::Error>(text: &str) -> Result<&RawValue, E> {
+    serde_json::from_str(text).map_err(|_| E::custom("stored JSON that is not JSON"))
+}
+
+/// Whether `text` is how the integer is written that it stands for.
+fn integer(text: &str) -> Option<i64> {
+    let integer: i64 = text.parse().ok()?;
+    // `-0`, `+1` and `01` are integers for the parser, and spelled in another way.
+    (integer.to_string() == text).then_some(integer)
+}
+
+/// JSON text in one line, for streams and files of which each line is a document. A line break in JSON can only stand
+/// between tokens; it becomes a space.
+///
+/// ```
+/// use statehouse_contract::value::in_one_line;
+/// assert_eq!(in_one_line("{\r\n\"a\\n\": 1}"), "{  \"a\\n\": 1}");
+/// ```
+pub fn in_one_line(json: &str) -> Cow<'_, str> {
+    match json.contains(['\n', '\r']) {
+        true => Cow::Owned(json.replace(['\n', '\r'], " ")),
+        false => Cow::Borrowed(json),
+    }
+}
+
+/// Appends `text` to `out` as JSON, with no more escapes than it needs.
+pub fn write_text_json(text: &str, out: &mut String) {
+    out.push('"');
+    let mut written = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escaped = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            0x08 => "\\b",
+            0x0c => "\\f",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0..0x20 => "",
+            _ => continue,
+        };
+        out.push_str(&text[written..at]);
+        match escaped {
+            "" => out.push_str(&format!("\\u{byte:04x}")),
+            escaped => out.push_str(escaped),
+        }
+        written = at + 1;
+    }
+    out.push_str(&text[written..]);
+    out.push('"');
 }
 
 impl Value {
     /// A JSON value, if `text` is JSON.
     pub fn json(text: impl Into<String>) -> Result<Self, InvalidJson> {
         Json::new(text).map(Self::Json)
+    }
+
+    /// The value that JSON text stands for. Whitespace around it is no part of it; see [the module](self) for what is kept.
+    ///
+    /// ```
+    /// use statehouse_contract::{InvalidJson, Value};
+    /// assert_eq!(Value::from_json_text("-7")?, Value::Integer(-7));
+    /// assert_eq!(Value::from_json_text("\"red\"")?, Value::from("red"));
+    /// assert_eq!(Value::from_json_text("{\"$b64\":\"AP8=\"}")?, Value::Bytes(vec![0, 255]));
+    /// assert_eq!(Value::from_json_text("1.0")?, Value::json("1.0")?);
+    /// assert!(matches!(Value::from_json_text("{\"$b64\":\"AP9=\"}"), Err(InvalidJson::Base64 { .. })));
+    /// # Ok::<(), InvalidJson>(())
+    /// ```
+    pub fn from_json_text(text: &str) -> Result<Self, InvalidJson> {
+        let text = text.trim_matches([' ', '\t', '\n', '\r']);
+        match text {
+            "null" => return Ok(Value::Null),
+            "true" => return Ok(Value::Boolean(true)),
+            "false" => return Ok(Value::Boolean(false)),
+            _ => {}
+        }
+        if let Some(integer) = integer(text) {
+            return Ok(Value::Integer(integer));
+        }
+        check(text)?;
+        if text.starts_with('"')
+            && let Ok(decoded) = serde_json::from_str::<Cow<str>>(text)
+            && is_spelled(&decoded, text)
+        {
+            return Ok(Value::Text(decoded.into_owned()));
+        }
+        let between = text.strip_prefix(BYTES.0).and_then(|rest| rest.strip_suffix(BYTES.1));
+        if let Some(base64) = between.filter(|base64| !base64.contains(['"', '\\'])) {
+            let refused = |error: base64::DecodeError| InvalidJson::Base64 { reason: error.to_string() };
+            return STANDARD.decode(base64).map(Value::Bytes).map_err(refused);
+        }
+        Ok(Value::Json(Json(text.to_owned())))
+    }
+
+    /// The value as JSON text: bytes are `{"$b64":"..."}`, JSON is what was given.
+    ///
+    /// ```
+    /// use statehouse_contract::Value;
+    /// assert_eq!(Value::from("red").to_json_text(), "\"red\"");
+    /// assert_eq!(Value::Bytes(vec![0, 255]).to_json_text(), "{\"$b64\":\"AP8=\"}");
+    /// ```
+    pub fn to_json_text(&self) -> String {
+        let mut text = String::new();
+        self.write_json_text(&mut text);
+        text
+    }
+
+    /// Appends the value to `out` as JSON text.
+    pub fn write_json_text(&self, out: &mut String) {
+        match self {
+            Value::Null => out.push_str("null"),
+            Value::Boolean(true) => out.push_str("true"),
+            Value::Boolean(false) => out.push_str("false"),
+            Value::Integer(integer) => out.push_str(&integer.to_string()),
+            Value::Text(text) => write_text_json(text, out),
+            Value::Json(json) => out.push_str(&json.0),
+            Value::Bytes(bytes) => {
+                out.push_str(BYTES.0);
+                STANDARD.encode_string(bytes, out);
+                out.push_str(BYTES.1);
+            }
+        }
     }
 
     /// How many bytes the value takes.
@@ -102,6 +312,30 @@ impl Value {
     /// The number of an integer value.
     pub fn as_integer(&self) -> Option<i64> {
         if let Value::Integer(integer) = self { Some(*integer) } else { None }
+    }
+}
+
+/// Whether `text` is how we would spell `decoded`.
+fn is_spelled(decoded: &str, text: &str) -> bool {
+    if !text.contains('\\') {
+        return true;
+    }
+    let mut spelled = String::with_capacity(text.len());
+    write_text_json(decoded, &mut spelled);
+    spelled == text
+}
+
+impl Serialize for Value {
+    /// The value as JSON, without a tree in between. Only serde_json's serializers to text write JSON as it was given.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Value::Null => serializer.serialize_unit(),
+            Value::Boolean(boolean) => serializer.serialize_bool(*boolean),
+            Value::Integer(integer) => serializer.serialize_i64(*integer),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::Json(json) => json.serialize(serializer),
+            Value::Bytes(bytes) => serializer.collect_map([("$b64", STANDARD.encode(bytes))]),
+        }
     }
 }
 
@@ -152,3 +386,6 @@ impl From<Json> for Value {
         Value::Json(json)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,11 @@
-//! What every request passes before it reaches its handler: the limits of its head and body, how many are under way, how much
-//! memory they may take, and how long they may last.
+//! What every request passes before it reaches its handler: the gate, then the limits of its head and body, how many are under
+//! way, how much memory they may take, and how long they may last.
 //!
 //! Keeps: a request that is begun counts until its work is over, also when its client has gone: what it does in the store
 //! cannot be called back. Only one that waits for something is given up with its client.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -14,8 +15,9 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Request, Response, Uri};
+use axum::http::{HeaderMap, Method, Request, Response, Uri};
 use axum::response::IntoResponse;
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use tokio::runtime::Handle;
@@ -25,12 +27,15 @@ use tower::Service;
 
 use crate::alarm::Alarm;
 use crate::answer::Answer;
+use crate::gate::{Hosts, harden};
 use crate::guarded::InRequest;
 use crate::json::parse_duration;
 use crate::json_memory::memory_of;
 use crate::limits::ServerLimits;
 use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
+use crate::page_memory::PageMemory;
+use crate::place::prefer_wait;
 use crate::problem::Problem;
 use crate::streamed;
 use crate::{Server, router};
@@ -48,29 +53,38 @@ pub(crate) struct Admission {
     load: Arc<Load>,
     stopping: CancellationToken,
     metrics: Metrics,
+    hosts: Arc<Hosts>,
 }
 
 impl Admission {
     pub(crate) fn new(server: Server) -> Self {
         let (limits, load) = (server.limits.clone(), server.load.clone());
         let (stopping, metrics) = (server.stopping.clone(), server.metrics.clone());
-        Self { router: router(server), limits, load, stopping, metrics }
+        let hosts = server.hosts.clone();
+        Self { router: router(server), limits, load, stopping, metrics, hosts }
     }
 
     /// Answers a request.
     pub(crate) async fn answer(&self, request: Request<Incoming>, mut in_request: InRequest) -> Response<Answer> {
         let (parts, body) = request.into_parts();
         let safe = parts.method.is_safe();
-        match self.admit(parts, body, &mut in_request.alarm).await {
+        let mut response = match self.admit(parts, body, &mut in_request.alarm).await {
             Ok(response) => self.finish(response, safe, in_request),
             Err(problem) => {
                 self.metrics.refused(problem.code());
                 problem.into_response().map(|body| Answer::new(body, in_request, Vec::new()))
             }
-        }
+        };
+        harden(response.headers_mut());
+        response
     }
 
     async fn admit(&self, parts: Parts, body: Incoming, alarm: &mut Alarm) -> Result<Response<Body>, Problem> {
+        if let Err(problem) = self.hosts.check(&parts) {
+            self.metrics.refused(problem.code());
+            // Its body is not read.
+            return Ok(close_after(problem));
+        }
         self.check_head(&parts)?;
         if ALWAYS.contains(&parts.uri.path()) {
             return Ok(self.begin(Request::from_parts(parts, Body::empty())).await);
@@ -178,32 +192,41 @@ impl Admission {
 
     /// How long a request may be asked to wait; none if it does not wait.
     fn wait_of(&self, parts: &Parts) -> Option<Duration> {
+        let path = parts.uri.path();
         // How long a claim waits is in its body, which only its handler reads.
-        if parts.uri.path() == "/v1/claims" || parts.headers.contains_key("prefer") {
+        if path == "/v1/claims" {
             return Some(self.limits.wait_time_max);
+        }
+        // Nothing else waits, whatever it says: it would only get around the bound of those that do not.
+        let follows = path == "/v1/changes" || path.ends_with("/events") || path.ends_with("/pushes");
+        if parts.method != Method::GET || !follows {
+            return None;
         }
         let parameters = parts.uri.query().unwrap_or_default().split('&');
         let mut waits = parameters.filter_map(|parameter| {
             let (name, value) = parameter.split_once('=')?;
             ["wait", "follow"].contains(&name).then(|| parse_duration(value).unwrap_or_default())
         });
-        waits.next().map(|wait| wait.min(self.limits.wait_time_max))
+        let wait = waits.next().or_else(|| prefer_wait(&parts.headers));
+        wait.map(|wait| wait.min(self.limits.wait_time_max))
     }
 
     fn begin(&self, request: Request<Body>) -> Answered {
         let mut router = self.router.clone();
-        Box::pin(async move {
+        let route = format!("{} {}", request.method(), request.uri().path());
+        Box::pin(answered_if_it_panics(route, async move {
             let answered = router.call(request).await;
             answered.unwrap_or_else(|never| match never {})
-        })
+        }))
     }
 
     /// Counts what is still to be written of an answer.
-    fn finish(&self, response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
+    fn finish(&self, mut response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
         let size = response.body().size_hint();
+        let page = PageMemory::of(&mut response);
         let permits = match size.exact() {
             Some(bytes) if bytes < ANSWER_BYTES_FREE => Ok(Vec::new()),
-            Some(bytes) => self.take_memory(usize::try_from(bytes).unwrap_or(usize::MAX)).map(|memory| vec![memory]),
+            Some(bytes) => self.hold(page, usize::try_from(bytes).unwrap_or(usize::MAX)),
             None => self.enter_stream(response.headers()),
         };
         match (permits, safe) {
@@ -211,6 +234,17 @@ impl Admission {
             // What was done cannot be refused any more.
             (Err(_), false) => response.map(|body| Answer::new(body, in_request, Vec::new())),
             (Err(problem), true) => problem.into_response().map(|body| Answer::new(body, in_request, Vec::new())),
+        }
+    }
+
+    /// Takes the memory of an answer; a page has some already.
+    fn hold(&self, page: Option<PageMemory>, bytes: usize) -> Result<Vec<Permit>, Problem> {
+        match page {
+            None => self.take_memory(bytes).map(|memory| vec![memory]),
+            Some(page) => {
+                let max = self.limits.request_memory_bytes_max;
+                page.resize(&self.load, bytes).ok_or_else(|| Problem::memory_used_up(max, bytes))
+            }
         }
     }
 
@@ -224,6 +258,20 @@ impl Admission {
             false => Ok(vec![entered, self.take_memory(streamed::AHEAD_BYTES)?]),
         }
     }
+}
+
+/// The answer of a handler; its panic is answered too. The client must learn that it knows nothing of its write, and a panic
+/// must not reach the connection, which others may wait for.
+async fn answered_if_it_panics(route: String, handler: impl Future<Output = Response<Body>>) -> Response<Body> {
+    // What the handler has left half done is its own: what handlers share is kept behind locks that are not poisoned.
+    let answered = AssertUnwindSafe(handler).catch_unwind().await;
+    answered.unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<&str>().copied();
+        let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("nothing");
+        tracing::error!(%route, panic = %said, "a handler panicked");
+        Problem::internal(format!("the server failed to answer {route}; report it with the log of this moment"))
+            .into_response()
+    })
 }
 
 fn url_bytes(uri: &Uri) -> usize {
@@ -275,5 +323,26 @@ impl Drop for Work {
                 drop(permits);
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_answered_and_nothing_is_left_to_resume() {
+        let panics = async {
+            tokio::task::yield_now().await;
+            panic!("planted")
+        };
+        let answered: Answered = Box::pin(answered_if_it_panics("GET /v1/x".to_owned(), panics));
+        let mut work = Work::new(answered, Vec::new());
+        let response = (&mut work).await;
+        assert_eq!(response.status(), 500);
+        let body = response.into_body().collect().await.expect("a body").to_bytes();
+        let problem: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!((&problem["code"], &problem["outcome"]), (&"SH-2006".into(), &"unknown".into()));
+        assert!(work.answered.is_none(), "dropping it would resume the panic");
     }
 }

@@ -25,7 +25,7 @@ pub(crate) async fn act(
     let (name, action) = path.rsplit_once('/').ok_or_else(no_such_action)?;
     let object = parse_object(&bytes)?;
     let attempt = number(&object, "attempt")?.ok_or_else(|| Problem::malformed("attempt is missing"))?;
-    let given = object_in(&object, "fields")?.map(fields).transpose()?.unwrap_or_default();
+    let given = object_in(&object, "fields")?.as_ref().map(fields).transpose()?.unwrap_or_default();
     let lease = duration(&object, "lease")?;
     let error = text(&object, "error")?.unwrap_or_default();
     let inside = place.inside(&server.house);
@@ -37,7 +37,7 @@ pub(crate) async fn act(
         "release" => records.release_later(&claimed).await?,
         "complete" => records.complete_later(&claimed, given).await?,
         "fail" => {
-            let answer = match records.fail_later(&claimed, error).await? {
+            let answer = match records.fail_later(&claimed, &error).await? {
                 Retry::After(pause) => json!({ "name": name, "retry_in_ms": millis(pause), "exhausted": false }),
                 Retry::Exhausted => json!({ "name": name, "retry_in_ms": null, "exhausted": true }),
             };

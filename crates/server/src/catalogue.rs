@@ -1,6 +1,7 @@
 //! What a store is told once: spaces and how much history they keep, branches, record types; and the limits that are in
 //! force.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::Router;
@@ -14,7 +15,9 @@ use contract::{Limits, Retention};
 use serde_json::{Map, Value as JsonValue, json};
 
 use crate::Server;
-use crate::json::{duration, list as list_in, number, object_in, parse_object, required, text};
+use crate::json::{
+    Object, as_text, duration, list as list_in, number, object_in, object_of, parse_object, required, text,
+};
 use crate::place::{Path, Place};
 use crate::problem::{Answered, Problem, body, done, ok};
 
@@ -146,28 +149,28 @@ fn type_json(prefixes: &[String], declared: &RecordType) -> JsonValue {
 }
 
 /// A duration under its own name, or in ms under the name that it is shown with.
-fn time(object: &Map<String, JsonValue>, name: &str) -> Result<Option<Duration>, Problem> {
+fn time(object: &Object<'_>, name: &str) -> Result<Option<Duration>, Problem> {
     let shown = number(object, &format!("{name}_ms"))?;
     Ok(duration(object, name)?.or(shown.map(Duration::from_millis)))
 }
 
-fn type_of(object: &Map<String, JsonValue>) -> Result<RecordType, Problem> {
-    let mut declared = RecordType::task().named(required(object, "name")?);
+fn type_of(object: &Object<'_>) -> Result<RecordType, Problem> {
+    let mut declared = RecordType::task().named(&*required(object, "name")?);
     if let Some(field) = text(object, "state_field")? {
-        declared.state_field = field.to_owned();
+        declared.state_field = field.into_owned();
     }
     let states = list_in(object, "states")?;
     if !states.is_empty() {
-        declared.states = states.iter().map(state_of).collect::<Result<_, _>>()?;
+        declared.states = states.into_iter().map(state_of).collect::<Result<_, _>>()?;
     }
     if let Some(completed) = text(object, "completed")? {
-        declared.completed = completed.to_owned();
+        declared.completed = completed.into_owned();
     }
     if let Some(failed) = text(object, "failed")? {
-        declared.failed = failed.to_owned();
+        declared.failed = failed.into_owned();
     }
-    for (field, kind) in object_in(object, "indexes")?.into_iter().flatten() {
-        let kind = kind.as_str().and_then(|name| INDEX_KINDS.into_iter().find(|kind| index_kind(*kind) == name));
+    for (field, kind) in object_in(object, "indexes")?.unwrap_or_default().iter() {
+        let kind = as_text(kind)?.and_then(|name| INDEX_KINDS.into_iter().find(|kind| index_kind(*kind) == name));
         let kind = kind.ok_or_else(|| Problem::malformed("an index is bytes, unsigned, signed, text or time"))?;
         declared = declared.index(field, kind);
     }
@@ -176,15 +179,15 @@ fn type_of(object: &Map<String, JsonValue>) -> Result<RecordType, Problem> {
     declared.lease = time(object, "lease")?.unwrap_or(declared.lease);
     declared.attempts_max = number(object, "attempts_max")?.unwrap_or(declared.attempts_max);
     if let Some(backoff) = object_in(object, "backoff")? {
-        let first = time(backoff, "first")?.unwrap_or(declared.backoff.first);
-        let max = time(backoff, "max")?.unwrap_or(declared.backoff.max);
+        let first = time(&backoff, "first")?.unwrap_or(declared.backoff.first);
+        let max = time(&backoff, "max")?.unwrap_or(declared.backoff.max);
         declared.backoff = Backoff { first, max };
     }
     if let Some(field) = text(object, "ready_order")? {
-        declared.ready_order = ReadyOrder::Field(field.to_owned());
+        declared.ready_order = ReadyOrder::Field(field.into_owned());
     }
-    declared.rescued_to = text(object, "rescued_to")?.map(str::to_owned);
-    declared.exhausted_to = text(object, "exhausted_to")?.map(str::to_owned);
+    declared.rescued_to = text(object, "rescued_to")?.map(Cow::into_owned);
+    declared.exhausted_to = text(object, "exhausted_to")?.map(Cow::into_owned);
     Ok(declared)
 }
 
@@ -192,12 +195,12 @@ const STATE_KINDS: [StateKind; 3] = [StateKind::Ready, StateKind::Held, StateKin
 const INDEX_KINDS: [IndexKind; 5] =
     [IndexKind::Bytes, IndexKind::Unsigned, IndexKind::Signed, IndexKind::Text, IndexKind::Time];
 
-fn state_of(json: &JsonValue) -> Result<RecordState, Problem> {
-    let object = json.as_object().ok_or_else(|| Problem::malformed("states is no list of {name, kind}"))?;
-    let kind = required(object, "kind")?;
+fn state_of(json: &str) -> Result<RecordState, Problem> {
+    let object = object_of(json, "a state")?;
+    let kind = required(&object, "kind")?;
     let kind = STATE_KINDS.into_iter().find(|known| state_kind(*known) == kind);
     let kind = kind.ok_or_else(|| Problem::malformed("a state's kind is ready, held or terminal"))?;
-    Ok(RecordState { name: required(object, "name")?.to_owned(), kind })
+    Ok(RecordState { name: required(&object, "name")?.into_owned(), kind })
 }
 
 fn state_kind(kind: StateKind) -> &'static str {

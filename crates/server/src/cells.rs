@@ -13,7 +13,7 @@ use contract::{
 use serde_json::json;
 
 use crate::Server;
-use crate::json::{text_json, to_text, value_of};
+use crate::json::{text_json, value_of};
 use crate::place::{Path, Place, expected, if_match};
 use crate::problem::{Answered, Problem, body, no_name, text_body};
 use crate::transactions::version_of;
@@ -41,7 +41,7 @@ fn members(found: &Versioned) -> String {
         found.version,
         found.commit,
         iso(found.updated_at),
-        to_text(&found.value),
+        found.value.to_json_text(),
     )
 }
 
@@ -87,6 +87,7 @@ async fn read(State(server): State<Server>, Path(name): Path<String>, place: Pla
 async fn history(server: &Server, name: String, place: Place) -> Answered {
     let page = HistoryPage { before: place.number("before")?, limit: place.limit(100)? };
     let asked = name.clone();
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| place.inside(house).cells().history(&asked, page)).await?;
     let versions: Vec<_> = found
         .versions
@@ -98,14 +99,14 @@ async fn history(server: &Server, name: String, place: Place) -> Answered {
                 past.value.is_none(),
                 past.commit,
                 iso(past.updated_at),
-                to_text(past.value.as_ref().unwrap_or(&Value::Null)),
+                past.value.as_ref().unwrap_or(&Value::Null).to_json_text(),
             )
         })
         .collect();
     let (name, next_before) = (json!(name), json!(found.next_before));
     let versions = versions.join(",");
     let answer = format!("{{\"name\":{name},\"versions\":[{versions}],\"next_before\":{next_before}}}");
-    Ok(text_body(StatusCode::OK, answer))
+    Ok(memory.hold(text_body(StatusCode::OK, answer)))
 }
 
 async fn write(
@@ -158,8 +159,10 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
         Some(None) => return Err(Problem::malformed("?after= is no `next_after` of ours")),
     };
     let page = ListPage { after, limit: place.limit(100)? };
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| place.inside(house).cells().list(&prefix, page)).await?;
     let cells: Vec<_> = found.cells.iter().map(|(name, found)| listed_cell(name, found)).collect();
     let next_after = json!(found.next_after.map(|after| after.to_cursor()));
-    Ok(text_body(StatusCode::OK, format!("{{\"cells\":[{}],\"next_after\":{next_after}}}", cells.join(","))))
+    let answer = format!("{{\"cells\":[{}],\"next_after\":{next_after}}}", cells.join(","));
+    Ok(memory.hold(text_body(StatusCode::OK, answer)))
 }

@@ -2,6 +2,7 @@
 
 use axum::Router;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::routing::get;
 use contract::time::iso;
 use contract::{Change, Followed, Reason, Subject};
@@ -11,7 +12,7 @@ use statehouse::Changes;
 use crate::Server;
 use crate::metrics::Watcher;
 use crate::place::Place;
-use crate::problem::{Answered, ok};
+use crate::problem::{Answered, body, ok};
 use crate::stream::{Sent, Source};
 
 /// Changes that a stream reads at a time. One command's are never split, so there can be more.
@@ -42,20 +43,24 @@ async fn changes(State(server): State<Server>, place: Place) -> Answered {
     }
     let wait = place.wait("follow")?;
     let limit = place.limit(100)?;
+    let mut memory = server.reserve_page().await?;
     let (mut followed, feed) = server.call(move |_| Ok((feed.read(from, limit)?, feed))).await?;
     if let Followed::Page(page) = &followed
         && page.changes.is_empty()
         && !page.more
         && !wait.is_zero()
-        && let Some(found) = server.in_time(wait, feed.follow_async(page.next, limit)).await
     {
-        followed = found?;
+        memory.give_back();
+        if let Some(found) = server.in_time(wait, feed.follow_async(page.next, limit)).await {
+            followed = found?;
+        }
     }
     match followed {
         Followed::Gap { oldest, newest } => ok(json!({ "gap": { "oldest": oldest, "newest": newest } })),
         Followed::Page(page) => {
             let changes: Vec<_> = page.changes.iter().map(change_json).collect();
-            ok(json!({ "changes": changes, "next": page.next, "more": page.more }))
+            let answer = json!({ "changes": changes, "next": page.next, "more": page.more });
+            Ok(memory.hold(body(StatusCode::OK, answer)))
         }
     }
 }

@@ -30,15 +30,15 @@ async fn claim(State(server): State<Server>, place: Place, bytes: Bytes) -> Answ
     let object = parse_object(&bytes)?;
     let records_max = number(&object, "n")?.unwrap_or(1);
     let records_max = u32::try_from(records_max).map_err(|_| Problem::malformed("n is too large"))?;
-    let mut options = ClaimOptions::worker(text(&object, "worker")?.unwrap_or_default());
+    let mut options = ClaimOptions::worker(&*text(&object, "worker")?.unwrap_or_default());
     if let Some(lease) = duration(&object, "lease")? {
         options = options.lease(lease);
     }
     let wait = duration(&object, "wait")?.unwrap_or_default().min(WAIT_MAX);
     let inside = place.inside(&server.house);
     let claimed = match (text(&object, "name")?, text(&object, "prefix")?.unwrap_or_default()) {
-        (Some(name), _) => vec![inside.records().claim_later(name, &options).await?],
-        (None, prefix) if wait.is_zero() => inside.records().claim_next_later(prefix, records_max, &options).await?,
+        (Some(name), _) => vec![inside.records().claim_later(&name, &options).await?],
+        (None, prefix) if wait.is_zero() => inside.records().claim_next_later(&prefix, records_max, &options).await?,
         (None, prefix) => {
             // When the server stops, whoever waits is told to ask again, another server or this one when it is back.
             let time_over = async {
@@ -47,7 +47,7 @@ async fn claim(State(server): State<Server>, place: Place, bytes: Bytes) -> Answ
                     () = server.stopping.cancelled() => {}
                 }
             };
-            inside.records().claim_next_until(prefix, records_max, &options, time_over).await?
+            inside.records().claim_next_until(&prefix, records_max, &options, time_over).await?
         }
     };
     let claimed: Vec<_> = claimed.into_iter().map(ClaimedJson).collect();

@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use statehouse::Statehouse;
 use tower::ServiceExt;
 
-use crate::json::{fields, parse_duration, parse_object, to_json, to_text, value_of};
+use crate::json::{fields, parse_duration, parse_object, value_of};
 use crate::place::{Place, expected, idempotency_key, if_match};
 use crate::problem::Problem;
 use crate::transactions::commit_of;
@@ -34,8 +34,9 @@ fn refused(problem: Problem) -> Read {
 pub fn value(bytes: &[u8]) -> Read {
     match value_of(bytes) {
         Ok(value) => {
-            let again = value_of(to_text(&value).as_bytes()).ok();
-            assert_eq!(again.as_ref(), Some(&value), "a value comes back as it was");
+            // Text against text: two values that were decoded from what was lost already would be equal.
+            let given = std::str::from_utf8(bytes).unwrap_or_default().trim_matches([' ', '\t', '\n', '\r']);
+            assert_eq!(value.to_json_text(), given, "a value comes back as it was written");
             Read::Decoded
         }
         Err(problem) => refused(problem),
@@ -47,8 +48,9 @@ pub fn object(bytes: &[u8]) -> Read {
     let read = || {
         let object = parse_object(bytes)?;
         let first = fields(&object)?;
-        let written = first.iter().map(|(name, value)| (name.clone(), to_json(value))).collect();
-        assert_eq!(fields(&written)?, first, "fields come back as they were");
+        for ((name, json), (_, value)) in object.iter().zip(&first) {
+            assert_eq!(value.to_json_text(), json, "the field {name:?} comes back as it was written");
+        }
         Ok(())
     };
     read().map_or_else(refused, |()| Read::Decoded)

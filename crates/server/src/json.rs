@@ -1,61 +1,57 @@
-//! Values as JSON, and back. Bytes are `{"$b64": "..."}`; everything else is what it looks like.
+//! JSON bodies, taken apart as text: what is the user's in them is kept as it was written, to the byte.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use contract::{Json, Value};
-use serde::{Serialize, Serializer};
-use serde_json::{Map, Value as JsonValue};
+use std::borrow::Cow;
 
-use crate::limits::JSON_DEPTH_MAX;
+use contract::object_text::{self, Member};
+use contract::{InvalidJson, Value};
+
 use crate::problem::Problem;
 
-const BYTES: &str = "$b64";
+/// A JSON object as text. No member is in it twice.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Object<'body>(Vec<Member<'body>>);
 
-/// A value as JSON.
-pub(crate) struct AsJson<'a>(pub(crate) &'a Value);
+impl<'body> Object<'body> {
+    /// The value of a member, as text.
+    pub(crate) fn get(&self, name: &str) -> Option<&'body str> {
+        self.iter().find(|(found, _)| *found == name).map(|(_, json)| json)
+    }
 
-impl Serialize for AsJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Value::Null => serializer.serialize_unit(),
-            Value::Boolean(boolean) => serializer.serialize_bool(*boolean),
-            Value::Integer(integer) => serializer.serialize_i64(*integer),
-            Value::Text(text) => serializer.serialize_str(text),
-            Value::Json(json) => serde_json::from_str(json.as_str()).unwrap_or(JsonValue::Null).serialize(serializer),
-            Value::Bytes(bytes) => serializer.collect_map([(BYTES, STANDARD.encode(bytes))]),
-            other => other.as_text().serialize(serializer),
-        }
+    /// Names and values, in the order in which they were written.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'body str)> {
+        self.0.iter().map(|member| (&*member.name, member.json))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 }
 
-pub(crate) fn to_json(value: &Value) -> JsonValue {
-    serde_json::to_value(AsJson(value)).expect("a value is JSON")
+/// A value.
+pub(crate) fn from_json(json: &str) -> Result<Value, Problem> {
+    Value::from_json_text(json).map_err(refused)
 }
 
-pub(crate) fn from_json(json: &JsonValue) -> Result<Value, Problem> {
-    Ok(match json {
-        JsonValue::Null => Value::Null,
-        JsonValue::Bool(boolean) => Value::Boolean(*boolean),
-        JsonValue::Number(number) => match number.as_i64() {
-            Some(integer) => Value::Integer(integer),
-            None => Value::Json(Json::from_checked(number.to_string())),
-        },
-        JsonValue::String(text) => Value::Text(text.clone()),
-        JsonValue::Object(object) if object.len() == 1 && object.contains_key(BYTES) => {
-            let text = object[BYTES].as_str().ok_or_else(|| Problem::malformed("$b64 is not text"))?;
-            let bytes = STANDARD.decode(text).map_err(|_| Problem::malformed("$b64 is not base64"))?;
-            Value::Bytes(bytes)
-        }
-        other => Value::Json(Json::from_checked(other.to_string())),
-    })
+/// A value, unless it is `null`.
+pub(crate) fn unless_null(json: &str) -> Result<Option<Value>, Problem> {
+    if json == "null" { Ok(None) } else { from_json(json).map(Some) }
 }
 
-/// The value that a body is. What is kept as JSON is kept as it was written.
+/// The value that a body is.
 pub(crate) fn value_of(bytes: &[u8]) -> Result<Value, Problem> {
-    Ok(match from_json(&parse(bytes)?)? {
-        Value::Json(_) => Value::Json(Json::from_checked(String::from_utf8_lossy(bytes.trim_ascii()).into_owned())),
-        other => other,
-    })
+    from_json(utf8(bytes)?)
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, Problem> {
+    std::str::from_utf8(bytes).map_err(|_| Problem::malformed("the body is not JSON: it is not UTF-8"))
+}
+
+/// Why JSON cannot be taken.
+pub(crate) fn refused(error: InvalidJson) -> Problem {
+    match error {
+        InvalidJson::TooDeep { max } => Problem::too_deep(max),
+        other => Problem::malformed(other.to_string()),
+    }
 }
 
 /// Text as JSON text.
@@ -63,97 +59,104 @@ pub(crate) fn text_json(text: &str) -> String {
     serde_json::to_string(text).expect("text is JSON")
 }
 
-/// A value as JSON text, JSON as it was written.
-pub(crate) fn to_text(value: &Value) -> String {
-    match value {
-        Value::Json(json) => json.as_str().to_owned(),
-        Value::Text(text) => text_json(text),
-        Value::Integer(integer) => integer.to_string(),
-        other => to_json(other).to_string(),
+/// The members of an object.
+pub(crate) fn object_of<'body>(json: &'body str, what: &str) -> Result<Object<'body>, Problem> {
+    if !json.starts_with('{') {
+        from_json(json)?;
+        return Err(Problem::malformed(format!("{what} is no JSON object")));
     }
+    let members = object_text::members(json).map_err(refused)?;
+    for (place, member) in members.iter().enumerate() {
+        if members[..place].iter().any(|before| before.name == member.name) {
+            return Err(Problem::malformed(format!("{what} has {:?} twice", member.name)));
+        }
+    }
+    Ok(Object(members))
 }
 
-/// A body that must be JSON.
-pub(crate) fn parse(bytes: &[u8]) -> Result<JsonValue, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| match error.to_string() {
-        deep if deep.starts_with("recursion limit exceeded") => Problem::too_deep(JSON_DEPTH_MAX),
-        other => Problem::malformed(format!("the body is not JSON: {other}")),
-    })
+/// A body that is JSON, as text.
+pub(crate) fn parse(bytes: &[u8]) -> Result<&str, Problem> {
+    Ok(utf8(bytes)?.trim_matches([' ', '\t', '\n', '\r']))
 }
 
 /// A body that must be a JSON object; an empty one is an empty object.
-pub(crate) fn parse_object(bytes: &[u8]) -> Result<Map<String, JsonValue>, Problem> {
+pub(crate) fn parse_object(bytes: &[u8]) -> Result<Object<'_>, Problem> {
     if bytes.is_empty() {
-        return Ok(Map::new());
+        return Ok(Object::default());
     }
-    match parse(bytes)? {
-        JsonValue::Object(object) => Ok(object),
-        _ => Err(Problem::malformed("the body is no JSON object")),
-    }
+    object_of(parse(bytes)?, "the body")
 }
 
 /// The fields of an object as values.
-pub(crate) fn fields(object: &Map<String, JsonValue>) -> Result<Vec<(String, Value)>, Problem> {
-    object.iter().map(|(name, value)| Ok((name.clone(), from_json(value)?))).collect()
+pub(crate) fn fields(object: &Object<'_>) -> Result<Vec<(String, Value)>, Problem> {
+    object.iter().map(|(name, json)| Ok((name.to_owned(), from_json(json)?))).collect()
+}
+
+/// The text that some JSON is, if it is text.
+pub(crate) fn as_text(json: &str) -> Result<Option<Cow<'_, str>>, Problem> {
+    if json.starts_with('"') { object_text::text(json).map(Some).map_err(refused) } else { Ok(None) }
+}
+
+/// A member that is not there or `null` is none.
+fn given<'body>(object: &Object<'body>, name: &str) -> Option<&'body str> {
+    object.get(name).filter(|json| *json != "null")
 }
 
 /// A text of an object, if it is there.
-pub(crate) fn text<'json>(object: &'json Map<String, JsonValue>, name: &str) -> Result<Option<&'json str>, Problem> {
-    match object.get(name) {
-        None | Some(JsonValue::Null) => Ok(None),
-        Some(JsonValue::String(text)) => Ok(Some(text)),
-        Some(_) => Err(Problem::malformed(format!("{name} is not text"))),
+pub(crate) fn text<'body>(object: &Object<'body>, name: &str) -> Result<Option<Cow<'body, str>>, Problem> {
+    match given(object, name) {
+        None => Ok(None),
+        Some(json) => match as_text(json)? {
+            Some(text) => Ok(Some(text)),
+            None => Err(Problem::malformed(format!("{name} is not text"))),
+        },
     }
 }
 
 /// An object of an object, if it is there.
-pub(crate) fn object_in<'json>(
-    object: &'json Map<String, JsonValue>,
-    name: &str,
-) -> Result<Option<&'json Map<String, JsonValue>>, Problem> {
-    match object.get(name) {
-        None | Some(JsonValue::Null) => Ok(None),
-        Some(JsonValue::Object(found)) => Ok(Some(found)),
-        Some(_) => Err(Problem::malformed(format!("{name} is no JSON object"))),
+pub(crate) fn object_in<'body>(object: &Object<'body>, name: &str) -> Result<Option<Object<'body>>, Problem> {
+    given(object, name).map(|json| object_of(json, name)).transpose()
+}
+
+/// The entries of a list, as text.
+pub(crate) fn entries<'body>(json: &'body str, what: &str) -> Result<Vec<&'body str>, Problem> {
+    if !json.starts_with('[') {
+        return Err(Problem::malformed(format!("{what} is no list")));
     }
+    object_text::entries(json).map_err(refused)
 }
 
 /// A list of an object; one that is not there is empty.
-pub(crate) fn list<'json>(object: &'json Map<String, JsonValue>, name: &str) -> Result<&'json [JsonValue], Problem> {
-    match object.get(name) {
-        None | Some(JsonValue::Null) => Ok(&[]),
-        Some(JsonValue::Array(found)) => Ok(found),
-        Some(_) => Err(Problem::malformed(format!("{name} is no list"))),
-    }
+pub(crate) fn list<'body>(object: &Object<'body>, name: &str) -> Result<Vec<&'body str>, Problem> {
+    given(object, name).map_or_else(|| Ok(Vec::new()), |json| entries(json, name))
 }
 
 /// A text that must be there.
-pub(crate) fn required<'json>(object: &'json Map<String, JsonValue>, name: &str) -> Result<&'json str, Problem> {
+pub(crate) fn required<'body>(object: &Object<'body>, name: &str) -> Result<Cow<'body, str>, Problem> {
     text(object, name)?.ok_or_else(|| Problem::malformed(format!("{name} is missing")))
 }
 
 /// A number that must be there.
-pub(crate) fn required_number(object: &Map<String, JsonValue>, name: &str) -> Result<u64, Problem> {
+pub(crate) fn required_number(object: &Object<'_>, name: &str) -> Result<u64, Problem> {
     number(object, name)?.ok_or_else(|| Problem::malformed(format!("{name} is missing")))
 }
 
 /// A number of an object, if it is there.
-pub(crate) fn number(object: &Map<String, JsonValue>, name: &str) -> Result<Option<u64>, Problem> {
-    match object.get(name) {
-        None | Some(JsonValue::Null) => Ok(None),
-        Some(value) => match value.as_u64() {
-            Some(number) => Ok(Some(number)),
-            None => Err(Problem::malformed(format!("{name} is not a whole number"))),
+pub(crate) fn number(object: &Object<'_>, name: &str) -> Result<Option<u64>, Problem> {
+    match given(object, name) {
+        None => Ok(None),
+        Some(json) => match json.parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(Problem::malformed(format!("{name} is not a whole number"))),
         },
     }
 }
 
 /// A duration of an object, if it is there: a number of ms, or text as `500ms`, `30s`, `10m`, `2h`, `7d`.
-pub(crate) fn duration(object: &Map<String, JsonValue>, name: &str) -> Result<Option<std::time::Duration>, Problem> {
-    match object.get(name) {
-        None | Some(JsonValue::Null) => Ok(None),
-        Some(JsonValue::String(text)) => parse_duration(text).map(Some),
-        Some(_) => Ok(number(object, name)?.map(std::time::Duration::from_millis)),
+pub(crate) fn duration(object: &Object<'_>, name: &str) -> Result<Option<std::time::Duration>, Problem> {
+    match given(object, name).map(as_text).transpose()?.flatten() {
+        Some(text) => parse_duration(&text).map(Some),
+        None => Ok(number(object, name)?.map(std::time::Duration::from_millis)),
     }
 }
 
@@ -165,29 +168,13 @@ pub(crate) fn parse_duration(text: &str) -> Result<std::time::Duration, Problem>
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
-    fn values_are_what_they_look_like() {
-        let values = [
-            (Value::Null, "null"),
-            (Value::Boolean(true), "true"),
-            (Value::Integer(i64::MIN), "-9223372036854775808"),
-            (Value::Text("a".into()), "\"a\""),
-            (Value::Json(Json::from_checked("{\"a\":[1,2]}".into())), "{\"a\":[1,2]}"),
-            (Value::Json(Json::from_checked("1.5".into())), "1.5"),
-            (Value::Bytes(vec![0, 255]), "{\"$b64\":\"AP8=\"}"),
-        ];
-        for (value, text) in values {
-            let json: JsonValue = serde_json::from_str(text).expect("JSON");
-            assert_eq!(to_json(&value), json);
-            assert_eq!(from_json(&json).expect("a value"), value);
-        }
-        assert!(from_json(&json!({ BYTES: "?" })).is_err());
-        let exact = parse(b"7.907794388658566e-115").and_then(|json| from_json(&json)).expect("a value");
-        assert_eq!(to_text(&exact), "7.907794388658566e-115", "to the last digit");
+    fn a_member_that_is_there_twice_is_refused_by_name() {
+        let refused = format!("{:?}", parse_object(br#"{"a":1,"\u0061":2}"#).expect_err("refused"));
+        assert!(refused.contains(r#"the body has \"a\" twice"#), "{refused}");
+        assert!(parse_object(br#"{"a":{"b":1,"b":2}}"#).is_ok(), "what is the user's is the user's");
     }
 
     #[test]

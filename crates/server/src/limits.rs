@@ -4,10 +4,6 @@
 
 use std::time::Duration;
 
-/// How deep lists and objects may lie in each other in a body. It is the bound of the JSON reader itself, which cannot be
-/// raised: a deeper body could use up a thread's stack.
-pub const JSON_DEPTH_MAX: usize = 127;
-
 /// Connections beyond `connections_max` that are told so at a time; any more are closed without a word.
 pub(crate) const REFUSALS_MAX: usize = 64;
 

@@ -40,7 +40,7 @@ pub(crate) struct Place {
     pub(crate) group: Option<String>,
     session: Option<InSession>,
     query: Vec<(String, String)>,
-    prefer_wait: Option<u64>,
+    prefer_wait: Option<Duration>,
     accepts_events: bool,
     last_event: Option<String>,
     has_idempotency_key: bool,
@@ -134,7 +134,7 @@ impl Place {
     pub(crate) fn wait(&self, name: &str) -> Result<Duration, Problem> {
         let wait = match self.query(name) {
             Some(wait) => parse_duration(wait)?,
-            None => Duration::from_secs(self.prefer_wait.unwrap_or(0)),
+            None => self.prefer_wait.unwrap_or_default(),
         };
         Ok(wait.min(WAIT_MAX))
     }
@@ -190,9 +190,7 @@ impl FromRequestParts<Server> for Place {
                 Some(InSession { session, request, lowest_pending })
             }
         };
-        let prefer = header(&parts.headers, &PREFER)?.unwrap_or_default();
-        let mut preferences = prefer.split(',').filter_map(|part| part.trim().strip_prefix("wait="));
-        let prefer_wait = preferences.next().and_then(|seconds| seconds.parse().ok());
+        let prefer_wait = prefer_wait(&parts.headers);
         let accept = header(&parts.headers, &ACCEPT)?.unwrap_or_default();
         let accepts_events = accept.split(',').any(|kind| kind.trim().starts_with("text/event-stream"));
         let last_event = header(&parts.headers, &LAST_EVENT_ID)?.map(str::to_owned);
@@ -220,6 +218,13 @@ where
 fn header<'headers>(headers: &'headers HeaderMap, name: &HeaderName) -> Result<Option<&'headers str>, Problem> {
     let malformed = |_| Problem::malformed(format!("the header {name} is not text"));
     headers.get(name).map(|value| value.to_str().map_err(malformed)).transpose()
+}
+
+/// How long `Prefer: wait=10` asks to wait, in seconds. It is the one preference that has a meaning here.
+pub(crate) fn prefer_wait(headers: &HeaderMap) -> Option<Duration> {
+    let given = headers.get_all(&PREFER).iter().filter_map(|given| given.to_str().ok());
+    let mut waits = given.flat_map(|given| given.split(',')).filter_map(|part| part.trim().strip_prefix("wait="));
+    waits.next().and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs)
 }
 
 /// A number in a header, if it is there.

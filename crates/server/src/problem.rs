@@ -2,12 +2,13 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use contract::object_text::ObjectText;
 use contract::{Error, FailureKind, Outcome, Rejection};
 use serde::Serialize;
 use serde_json::{Map, Value as JsonValue, json};
 
 use crate::errors::title;
-use crate::members::members;
+use crate::members::{current_of, members};
 use crate::metrics::ProblemCode;
 
 /// A refusal.
@@ -17,11 +18,13 @@ pub struct Problem {
     code: &'static str,
     detail: String,
     more: Map<String, JsonValue>,
+    /// What a field holds, as JSON text.
+    current: Option<String>,
 }
 
 impl Problem {
     fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into(), more: Map::new() }
+        Self { status, code, detail: detail.into(), more: Map::new(), current: None }
     }
 
     /// Its code.
@@ -36,7 +39,10 @@ impl Problem {
 
     /// A defect of the server.
     pub(crate) fn internal(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "SH-2006", detail)
+        let mut problem = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "SH-2006", detail);
+        problem.more.insert("outcome".into(), "unknown".into());
+        problem.more.insert("retryable".into(), false.into());
+        problem
     }
 
     /// There is nothing with this name.
@@ -71,7 +77,9 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         | Rejection::UnreadableCommand { .. }
         | Rejection::MainBranch => StatusCode::BAD_REQUEST,
         Rejection::LimitExceeded { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        Rejection::TwoGroups { .. } | Rejection::KeyReused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        Rejection::TwoGroups { .. } | Rejection::KeyReused { .. } | Rejection::RequestReused { .. } => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
         Rejection::NoSuchSpace { .. }
         | Rejection::NoSuchBranch { .. }
         | Rejection::NoSuchRecord { .. }
@@ -93,6 +101,7 @@ impl From<Error> for Problem {
             Error::Rejected(rejection) => status_of(rejection),
             Error::Failed(failure) if failure.kind == FailureKind::Busy => StatusCode::TOO_MANY_REQUESTS,
             Error::Failed(failure) if failure.kind == FailureKind::DiskLow => StatusCode::INSUFFICIENT_STORAGE,
+            Error::Failed(failure) if failure.kind == FailureKind::Bug => StatusCode::INTERNAL_SERVER_ERROR,
             Error::Failed(failure) if failure.outcome == Outcome::Unknown => StatusCode::GATEWAY_TIMEOUT,
             Error::Failed(failure) if failure.kind == FailureKind::Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::SERVICE_UNAVAILABLE,
@@ -105,6 +114,7 @@ impl From<Error> for Problem {
             && let JsonValue::Object(mut members) = members(rejection)
         {
             problem.more.append(&mut members);
+            problem.current = current_of(rejection);
         }
         problem
     }
@@ -118,7 +128,13 @@ impl IntoResponse for Problem {
         body.insert("status".into(), self.status.as_u16().into());
         body.insert("title".into(), title(self.code).unwrap_or_default().into());
         body.insert("detail".into(), self.detail.into());
-        let body = JsonValue::Object(body).to_string() + "\n";
+        let mut whole = ObjectText::default();
+        if let Some(current) = &self.current {
+            body.remove("current");
+            whole.raw("current", current);
+        }
+        whole.members_of(&JsonValue::Object(body).to_string());
+        let body = whole.finish() + "\n";
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         response.extensions_mut().insert(ProblemCode(self.code));
         if self.status == StatusCode::TOO_MANY_REQUESTS || self.status == StatusCode::SERVICE_UNAVAILABLE {
@@ -294,6 +310,27 @@ impl Problem {
             "this takes up to {got} bytes of memory, and of request_memory_bytes_max = {max} less is free; {advice}"
         );
         Self::beyond(status, code, "request_memory_bytes_max", max as u64, detail).got(got as u64)
+    }
+
+    /// The request is addressed to somebody else, or to nobody.
+    pub(crate) fn other_host(reason: &str) -> Self {
+        let detail = format!(
+            "{reason}; this server answers to IP addresses, localhost and the names in the setting server.hosts"
+        );
+        Self::not_begun(StatusCode::MISDIRECTED_REQUEST, "SH-1060", detail)
+    }
+
+    /// A page of another origin sent the request; `header` says so.
+    pub(crate) fn other_origin(header: &'static str, value: &str) -> Self {
+        let detail = format!("{header} is {value:?}; requests that pages of other origins send are refused");
+        Self::not_begun(StatusCode::FORBIDDEN, "SH-1061", detail)
+    }
+
+    fn not_begun(status: StatusCode, code: &'static str, detail: String) -> Self {
+        let mut problem = Self::new(status, code, detail);
+        problem.more.insert("retryable".into(), false.into());
+        problem.more.insert("outcome".into(), "not_applied".into());
+        problem
     }
 
     /// The server is told to stop.

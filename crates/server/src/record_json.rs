@@ -6,8 +6,6 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use statehouse::records::{Claimed, Holder, Record};
 
-use crate::json::AsJson;
-
 /// A record under its name.
 pub(crate) struct RecordJson<'a> {
     pub(crate) name: &'a str,
@@ -73,7 +71,7 @@ struct Values<'a>(&'a Record);
 
 impl Serialize for Values<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.fields.iter().map(|(name, field)| (name, AsJson(&field.value))))
+        serializer.collect_map(self.0.fields.iter().map(|(name, field)| (name, &field.value)))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Records: `GET PUT PATCH DELETE /v1/records/{name}`, and how many there are in each state: `GET /v1/counts`. What an
 //! attempt does to one is in `attempts.rs`, scans are in `scan.rs`.
 
+use std::borrow::Cow;
+
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -14,7 +16,7 @@ use statehouse::records::{FieldSwapped, Put, Ttl};
 use crate::Server;
 use crate::attempts::act;
 use crate::cells::{with_etag, written_answer};
-use crate::json::{duration, fields, from_json, list, object_in, parse_object, text};
+use crate::json::{Object, as_text, duration, fields, from_json, list, object_in, parse_object, text, unless_null};
 use crate::place::{Path, Place, expected, if_match};
 use crate::problem::{Answered, Problem, body, no_name, ok};
 use crate::record_json::RecordJson;
@@ -40,15 +42,15 @@ async fn read(State(server): State<Server>, Path(name): Path<String>, place: Pla
 }
 
 /// How a record is put: `{"fields": {...}, "ttl": "10m" | "keep" | "session", "type": "task"}`.
-pub(crate) fn put_of(object: &Map<String, JsonValue>) -> Result<(Vec<(String, Value)>, Put), Problem> {
+pub(crate) fn put_of(object: &Object<'_>) -> Result<(Vec<(String, Value)>, Put), Problem> {
     let given = object_in(object, "fields")?.ok_or_else(|| Problem::malformed("fields is missing"))?;
     let ttl = ttl_of(object)?.unwrap_or(Ttl::Persist);
-    Ok((fields(given)?, Put { ttl, record_type: text(object, "type")?.map(str::to_owned) }))
+    Ok((fields(&given)?, Put { ttl, record_type: text(object, "type")?.map(Cow::into_owned) }))
 }
 
 /// How long a record is to exist: a duration, `keep`, `session`, or `forever`.
-fn ttl_of(object: &Map<String, JsonValue>) -> Result<Option<Ttl>, Problem> {
-    Ok(match object.get("ttl").and_then(JsonValue::as_str) {
+fn ttl_of(object: &Object<'_>) -> Result<Option<Ttl>, Problem> {
+    Ok(match object.get("ttl").map(as_text).transpose()?.flatten().as_deref() {
         Some("keep") => Some(Ttl::Keep),
         Some("session") => Some(Ttl::WithSession),
         Some("forever") => Some(Ttl::Persist),
@@ -57,14 +59,14 @@ fn ttl_of(object: &Map<String, JsonValue>) -> Result<Option<Ttl>, Problem> {
 }
 
 /// Which fields are written and removed: `{"set": {...}, "unset": [...]}`.
-pub(crate) fn patches_of(object: &Map<String, JsonValue>) -> Result<Vec<(String, Option<Value>)>, Problem> {
+pub(crate) fn patches_of(object: &Object<'_>) -> Result<Vec<(String, Option<Value>)>, Problem> {
     let mut patches: Vec<_> = match object_in(object, "set")? {
-        Some(set) => fields(set)?.into_iter().map(|(name, value)| (name, Some(value))).collect(),
+        Some(set) => fields(&set)?.into_iter().map(|(name, value)| (name, Some(value))).collect(),
         None => Vec::new(),
     };
     for name in list(object, "unset")? {
-        let name = name.as_str().ok_or_else(|| Problem::malformed("unset is no list of names"))?;
-        patches.push((name.to_owned(), None));
+        let name = as_text(name)?.ok_or_else(|| Problem::malformed("unset is no list of names"))?;
+        patches.push((name.into_owned(), None));
     }
     Ok(patches)
 }
@@ -97,23 +99,23 @@ async fn put(
 }
 
 /// A field that gets a new value if it holds what is expected.
-struct Swap<'body> {
-    field: &'body str,
+struct Swap {
+    field: String,
     expected: Option<Value>,
     new: Value,
 }
 
 /// The one field that is to be swapped, if that is all there is to do. By a swap of its state a record can also be claimed.
-fn swap_of<'body>(object: &'body Map<String, JsonValue>) -> Result<Option<Swap<'body>>, Problem> {
-    let alone = object.keys().all(|name| ["set", "expect"].contains(&name.as_str()));
-    let (set, expect) = (object_in(object, "set")?, object_in(object, "expect")?);
-    let one = |fields: Option<&'body Map<String, JsonValue>>| {
-        fields.filter(|fields| fields.len() == 1).and_then(|fields| fields.iter().next())
-    };
-    Ok(match (one(set), one(expect)) {
-        (Some((field, new)), Some((expected_of, expected))) if alone && field == expected_of => {
-            let expected = if expected.is_null() { None } else { Some(from_json(expected)?) };
-            Some(Swap { field, expected, new: from_json(new)? })
+fn swap_of(object: &Object<'_>) -> Result<Option<Swap>, Problem> {
+    let alone = object.iter().all(|(name, _)| ["set", "expect"].contains(&name));
+    let (set, expect) =
+        (object_in(object, "set")?.unwrap_or_default(), object_in(object, "expect")?.unwrap_or_default());
+    if !alone || set.len() != 1 || expect.len() != 1 {
+        return Ok(None);
+    }
+    Ok(match (set.iter().next(), expect.iter().next()) {
+        (Some((field, new)), Some((expected_of, expected))) if field == expected_of => {
+            Some(Swap { field: field.to_owned(), expected: unless_null(expected)?, new: from_json(new)? })
         }
         _ => None,
     })
@@ -134,10 +136,10 @@ async fn patch(
     if version_expected.is_none()
         && let Some(Swap { field, expected, new }) = swap_of(&object)?
     {
-        return match inside.records().compare_and_swap_later(&name, field, expected, Some(new)).await? {
+        return match inside.records().compare_and_swap_later(&name, &field, expected, Some(new)).await? {
             FieldSwapped::Written(written) => Ok(inside.answer(written_answer(StatusCode::OK, &name, written))),
             FieldSwapped::Conflict { current } => {
-                let conflict = Rejection::FieldConflict { record: name, field: field.to_owned(), current };
+                let conflict = Rejection::FieldConflict { record: name, field, current };
                 Err(Error::from(conflict).into())
             }
         };
@@ -146,15 +148,14 @@ async fn patch(
     if let Some(version) = version_expected {
         commit = commit.if_record_version(&name, version);
     }
-    for (field, value) in object_in(&object, "expect")?.into_iter().flatten() {
-        let value = if value.is_null() { None } else { Some(from_json(value)?) };
-        commit = commit.if_field(&name, field, value);
+    for (field, value) in object_in(&object, "expect")?.unwrap_or_default().iter() {
+        commit = commit.if_field(&name, field, unless_null(value)?);
     }
     let patches = patches_of(&object)?;
     let mut counted = Vec::new();
-    for (field, by) in object_in(&object, "incr")?.into_iter().flatten() {
-        let by = by.as_i64().ok_or_else(|| Problem::malformed("incr is not of whole numbers"))?;
-        counted.push(field.clone());
+    for (field, by) in object_in(&object, "incr")?.unwrap_or_default().iter() {
+        let by = by.parse().map_err(|_| Problem::malformed("incr is not of whole numbers"))?;
+        counted.push(field.to_owned());
         commit = commit.increment(&name, field, by);
     }
     let ttl = ttl_of(&object)?;

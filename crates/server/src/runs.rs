@@ -6,15 +6,16 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use contract::Error;
+use contract::object_text::ObjectText;
 use contract::runs::{NewEvent, RunStatus, StoredEvent};
 use contract::time::iso;
-use serde_json::{Map, Value as JsonValue, json};
+use serde_json::json;
 use statehouse::runs::{AppendOptions, FETCH_LIMIT, RunList, Tail};
 
 use crate::Server;
-use crate::json::{parse, parse_object, required, required_number};
+use crate::json::{entries, object_of, parse, parse_object, required, required_number};
 use crate::place::{Path, Place, idempotency_key, if_match};
-use crate::problem::{Answered, Problem, body, ok, text_body};
+use crate::problem::{Answered, Problem, body, text_body};
 use crate::scan::{cursor_of, cursor_text};
 use crate::stream::{Sent, Source};
 use crate::transactions::appended_json;
@@ -41,12 +42,13 @@ async fn read(State(server): State<Server>, Path(path): Path<String>, place: Pla
         "snapshot" => {
             let project = place.query("project") == Some("true");
             let asked = run.clone();
+            let memory = server.reserve_page().await?;
             let snapshot = server.call(move |house| match project {
                 true => place.inside(house).runs().project(&asked).map(Some),
                 false => place.inside(house).runs().snapshot(&asked),
             });
             match snapshot.await? {
-                Some(snapshot) => Ok(text_body(StatusCode::OK, snapshot.to_json())),
+                Some(snapshot) => Ok(memory.hold(text_body(StatusCode::OK, snapshot.to_json()))),
                 None => Err(Problem::not_found("run", &run)),
             }
         }
@@ -60,18 +62,17 @@ async fn events(server: &Server, run: String, place: Place) -> Answered {
     let limit = place.limit(FETCH_LIMIT)?;
     let wait = place.wait("follow")?;
     let mut tail = place.inside(&server.house).runs().tail(&run, after);
+    let mut memory = server.reserve_page().await?;
     let (mut fetched, mut tail) = server.call(move |_| Ok((tail.read(limit)?, tail))).await?;
-    if fetched.events.is_empty()
-        && !wait.is_zero()
-        && let Some(followed) = server.in_time(wait, tail.next_async(limit)).await
-    {
-        fetched = followed?;
+    if fetched.events.is_empty() && !wait.is_zero() {
+        memory.give_back();
+        if let Some(followed) = server.in_time(wait, tail.next_async(limit)).await {
+            fetched = followed?;
+        }
     }
     let events: Vec<_> = fetched.events.iter().map(event_json).collect();
-    Ok(text_body(
-        StatusCode::OK,
-        format!("{{\"events\":[{}],\"stable_seq\":{}}}", events.join(","), fetched.stable_seq),
-    ))
+    let answer = format!("{{\"events\":[{}],\"stable_seq\":{}}}", events.join(","), fetched.stable_seq);
+    Ok(memory.hold(text_body(StatusCode::OK, answer)))
 }
 
 /// The events as a stream, from behind `?after=` or the `Last-Event-ID` on.
@@ -123,7 +124,7 @@ async fn write(
         "fork" => {
             let object = parse_object(&bytes)?;
             let (fork, at) = (required(&object, "as")?, required_number(&object, "at")?);
-            inside.runs().fork_later(&run, at, fork).await?;
+            inside.runs().fork_later(&run, at, &fork).await?;
             json!({ "runId": fork, "lastEventSeq": at })
         }
         _ => return Err(Problem::not_found("part of a run", what)),
@@ -131,12 +132,12 @@ async fn write(
     Ok(inside.answer(body(StatusCode::OK, answer)))
 }
 
-/// One event or a list of them, spelled as the contract has it; `If-Match` expects a sequence. The key of one event, and
-/// when it was emitted, may be left to `Idempotency-Key` and to the server.
+/// One event or a list of them, spelled as the contract has it; `If-Match` expects a sequence. The key of one event may be
+/// left to `Idempotency-Key`, and when it was emitted to the store.
 async fn append(server: &Server, run: &str, place: &Place, headers: &HeaderMap, bytes: &[u8]) -> Answered {
     let key = idempotency_key(headers)?;
     let (one, given) = match parse(bytes)? {
-        JsonValue::Array(list) => (false, list),
+        list if list.starts_with('[') => (false, entries(list, "the body")?),
         one => (true, vec![one]),
     };
     if given.len() > 1 && key.is_some() {
@@ -144,10 +145,7 @@ async fn append(server: &Server, run: &str, place: &Place, headers: &HeaderMap, 
     }
     let mut events = Vec::with_capacity(given.len());
     for event in given {
-        let JsonValue::Object(event) = event else {
-            return Err(Problem::malformed("an event is a JSON object"));
-        };
-        events.push(event_of(event, key.as_deref())?);
+        events.push(event_of(run, event, key.as_deref())?);
     }
     let mut options = AppendOptions::run_type(place.query("type").unwrap_or_default());
     if let Some(last) = if_match(headers)? {
@@ -167,13 +165,14 @@ async fn append(server: &Server, run: &str, place: &Place, headers: &HeaderMap, 
 }
 
 /// An event as it was sent, with what may be left out.
-pub(crate) fn event_of(mut event: Map<String, JsonValue>, key: Option<&str>) -> Result<NewEvent, Problem> {
-    if let Some(key) = key {
-        event.entry("idempotencyKey").or_insert_with(|| key.into());
+pub(crate) fn event_of(run: &str, event: &str, key: Option<&str>) -> Result<NewEvent, Problem> {
+    let given = object_of(event, "an event")?;
+    let mut whole = ObjectText::default();
+    if let Some(key) = key.filter(|_| given.get("idempotencyKey").is_none()) {
+        whole.text("idempotencyKey", key);
     }
-    event.entry("emittedAt").or_insert_with(|| jiff::Timestamp::now().to_string().into());
-    let event = JsonValue::Object(event).to_string();
-    NewEvent::from_json(&event).map_err(|rejection| Problem::from(Error::from(rejection)))
+    whole.members_of(event);
+    NewEvent::from_json(run, &whole.finish()).map_err(|rejection| Problem::from(Error::from(rejection)))
 }
 
 /// `?prefix=&group=&status=RUNNING&type=etl&stalled=10m&limit=&cursor=`.
@@ -188,6 +187,7 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
     list.prefix = place.query("prefix").unwrap_or_default().to_owned();
     list.limit = place.limit(100)?;
     list.cursor = cursor_of(&place)?;
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| place.inside(house).runs().list(&list)).await?;
     let runs: Vec<_> = found
         .runs
@@ -203,5 +203,7 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
             })
         })
         .collect();
-    ok(json!({ "runs": runs, "cursor": found.cursor.map(cursor_text), "looked_at": found.looked_at }))
+    let cursor = found.cursor.map(cursor_text);
+    let page = json!({ "runs": runs, "cursor": cursor, "looked_at": found.looked_at });
+    Ok(memory.hold(body(StatusCode::OK, page)))
 }

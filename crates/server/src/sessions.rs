@@ -8,12 +8,13 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
+use contract::limits::PAGE_BYTES_MAX;
 use contract::time::millis;
 use serde_json::{Map, Value as JsonValue, json};
 use statehouse::sessions::{Deliveries, Delivery, LifeState, SessionOptions, SessionStatus};
 
 use crate::Server;
-use crate::json::{duration, object_in, parse_object, required_number, to_json};
+use crate::json::{as_text, duration, object_in, parse_object, required_number};
 use crate::place::{Path, Place};
 use crate::problem::{Answered, Problem, body, done, ok};
 use crate::stream::{Sent, Source};
@@ -34,9 +35,9 @@ async fn create(State(server): State<Server>, bytes: Bytes) -> Answered {
     if let Some(timeout) = duration(&object, "timeout")? {
         options = options.timeout(timeout);
     }
-    for (name, value) in object_in(&object, "capabilities")?.into_iter().flatten() {
-        let value = value.as_str().ok_or_else(|| Problem::malformed("a capability is not text"))?;
-        options = options.capability(name, value);
+    for (name, value) in object_in(&object, "capabilities")?.unwrap_or_default().iter() {
+        let value = as_text(value)?.ok_or_else(|| Problem::malformed("a capability is not text"))?;
+        options = options.capability(name, &*value);
     }
     let timeout_ms = millis(options.timeout);
     let session = server.house.sessions().create_later(options).await?;
@@ -83,6 +84,7 @@ async fn close(State(server): State<Server>, Path(id): Path<u64>) -> Answered {
 /// `?after=&limit=`: the sessions, by number.
 async fn list(State(server): State<Server>, place: Place) -> Answered {
     let (after, limit) = (place.number("after")?.unwrap_or(0), place.limit(100)?);
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| {
         let sessions = house.sessions();
         let numbers = sessions.list(after, limit)?;
@@ -97,7 +99,7 @@ async fn list(State(server): State<Server>, place: Place) -> Answered {
         Ok((found, next_after))
     });
     let (sessions, next_after) = found.await?;
-    ok(json!({ "sessions": sessions, "next_after": next_after }))
+    Ok(memory.hold(body(StatusCode::OK, json!({ "sessions": sessions, "next_after": next_after }))))
 }
 
 /// `?wait=10s&limit=`: the pushes that are not acknowledged, from the first on; waits for one if there is none. As a
@@ -110,24 +112,29 @@ async fn pushes(State(server): State<Server>, Path(id): Path<u64>, place: Place)
     }
     let wait = place.wait("wait")?;
     let limit = place.limit(100)?;
+    let mut memory = server.reserve_page().await?;
     let read = server.call(move |_| {
-        let mut pushes = Vec::new();
+        let (mut pushes, mut bytes) = (Vec::new(), 0);
         while pushes.len() < limit
+            && bytes < PAGE_BYTES_MAX
             && let Some(delivery) = deliveries.next(Duration::ZERO)?
         {
+            if let Delivery::Push { payload, .. } = &delivery {
+                bytes += payload.len();
+            }
             pushes.extend(push_json(delivery));
         }
         Ok((pushes, deliveries))
     });
     let (mut pushes, mut deliveries) = read.await?;
-    if pushes.is_empty()
-        && !wait.is_zero()
-        && let Some(delivery) = server.in_time(wait, deliveries.next_async()).await
-    {
-        pushes.extend(push_json(delivery?));
+    if pushes.is_empty() && !wait.is_zero() {
+        memory.give_back();
+        if let Some(delivery) = server.in_time(wait, deliveries.next_async()).await {
+            pushes.extend(push_json(delivery?));
+        }
     }
     let pushes: Vec<_> = pushes.into_iter().map(|(_, push)| push).collect();
-    ok(json!({ "pushes": pushes }))
+    Ok(memory.hold(body(StatusCode::OK, json!({ "pushes": pushes }))))
 }
 
 /// The pushes of a session, for a stream.
@@ -166,7 +173,7 @@ fn push_json(delivery: Delivery) -> Option<(u64, JsonValue)> {
 pub(crate) fn payload_json(payload: Vec<u8>) -> JsonValue {
     match String::from_utf8(payload) {
         Ok(text) => text.into(),
-        Err(error) => to_json(&contract::Value::Bytes(error.into_bytes())),
+        Err(error) => json!(contract::Value::Bytes(error.into_bytes())),
     }
 }
 

@@ -17,6 +17,7 @@ use std::time::Duration;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
 use contract::Error;
+use contract::value::in_one_line;
 use futures_util::stream::unfold;
 use serde_json::json;
 use tokio::time::Instant;
@@ -52,7 +53,7 @@ impl Sent {
     }
 
     fn event(&self) -> Event {
-        Event::default().id(self.id.to_string()).event(self.kind).data(&self.data)
+        Event::default().id(self.id.to_string()).event(self.kind).data(in_one_line(&self.data))
     }
 }
 

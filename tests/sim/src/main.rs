@@ -4,6 +4,7 @@
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
 mod backups;
+mod edge;
 mod flips;
 mod fuzz;
 mod hostile;
@@ -41,6 +42,11 @@ fn main() -> ExitCode {
         "backups" => backups::run(&arguments),
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
+        "edge-fidelity" => edge::run_fidelity(&arguments),
+        "edge-gate" => edge::run_gate(&arguments),
+        "edge-halts" => edge::run_halts(&arguments),
+        "edge-listings" => edge::run_listings(&arguments),
+        "edge-reuse" => edge::run_reuse(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => http::run_kills(&arguments),
         "http-schemathesis" => http::run_schemathesis(&arguments),

@@ -1,10 +1,9 @@
 //! The projection of a run: what its events say of it by now.
 
-use serde_json::{Map, Value as JsonValue};
-
 use super::effect::{Effect, RunEffect, StepEffect, effect};
 use super::event::StoredEvent;
 use crate::limits::{RUN_ARTIFACTS_MAX, RUN_STEPS_MAX};
+use crate::object_text::ObjectText;
 use crate::value::Json;
 
 /// How a run is doing. The numbers are stored.
@@ -187,17 +186,19 @@ impl RunSnapshot {
 
     /// The projection as JSON, spelled as the contract has it.
     pub fn to_json(&self) -> String {
-        let mut json = Map::new();
-        json.insert("runId".into(), self.run_id.clone().into());
-        json.insert("status".into(), self.status.name().into());
-        json.insert("lastEventSeq".into(), self.last_event_seq.into());
-        json.insert("steps".into(), self.steps.iter().map(StepSnapshot::json).collect());
-        json.insert("artifacts".into(), self.artifacts.iter().map(Json::parsed).collect());
-        put(&mut json, "startedAt", self.started_at.clone());
-        put(&mut json, "completedAt", self.completed_at.clone());
-        put(&mut json, "totalDurationMs", self.total_duration_ms);
-        put(&mut json, "stepsLeftOut", Some(self.steps_left_out).filter(|count| *count > 0));
-        JsonValue::Object(json).to_string()
+        let steps: Vec<String> = self.steps.iter().map(StepSnapshot::to_json).collect();
+        let mut json = ObjectText::default();
+        json.text("runId", &self.run_id).text("status", self.status.name());
+        json.number("lastEventSeq", self.last_event_seq);
+        json.list("steps", steps.iter().map(String::as_str)).jsons("artifacts", &self.artifacts);
+        json.text_if("startedAt", self.started_at.as_deref()).text_if("completedAt", self.completed_at.as_deref());
+        if let Some(duration) = self.total_duration_ms {
+            json.number("totalDurationMs", duration);
+        }
+        if self.steps_left_out > 0 {
+            json.number("stepsLeftOut", self.steps_left_out);
+        }
+        json.finish()
     }
 }
 
@@ -206,12 +207,6 @@ pub fn duration_ms(started_at: Option<&str>, completed_at: Option<&str>) -> Opti
     let ms =
         |text: Option<&str>| text.and_then(|text| text.parse::<jiff::Timestamp>().ok()).map(|at| at.as_millisecond());
     u64::try_from(ms(completed_at)?.checked_sub(ms(started_at)?)?).ok()
-}
-
-fn put(json: &mut Map<String, JsonValue>, name: &str, value: Option<impl Into<JsonValue>>) {
-    if let Some(value) = value {
-        json.insert(name.to_owned(), value.into());
-    }
 }
 
 impl StepSnapshot {
@@ -232,22 +227,19 @@ impl StepSnapshot {
         self.artifacts.truncate(RUN_ARTIFACTS_MAX);
     }
 
-    fn json(&self) -> JsonValue {
-        let mut json = Map::new();
-        json.insert("stepId".into(), self.step_id.clone().into());
-        json.insert("status".into(), self.status.name().into());
-        json.insert("logicalAttemptId".into(), self.logical_attempt_id.clone().into());
-        put(&mut json, "engineAttemptId", self.engine_attempt_id.clone());
-        put(&mut json, "startedAt", self.started_at.clone());
-        put(&mut json, "completedAt", self.completed_at.clone());
-        json.insert("artifacts".into(), self.artifacts.iter().map(Json::parsed).collect());
+    fn to_json(&self) -> String {
+        let mut json = ObjectText::default();
+        json.text("stepId", &self.step_id).text("status", self.status.name());
+        json.text("logicalAttemptId", &self.logical_attempt_id);
+        json.text_if("engineAttemptId", self.engine_attempt_id.as_deref());
+        json.text_if("startedAt", self.started_at.as_deref()).text_if("completedAt", self.completed_at.as_deref());
+        json.jsons("artifacts", &self.artifacts);
         if let Some(error) = &self.error {
-            let mut found = Map::new();
-            found.insert("code".into(), error.code.clone().into());
-            found.insert("message".into(), error.message.clone().into());
-            found.insert("retryable".into(), error.retryable.into());
-            json.insert("error".into(), JsonValue::Object(found));
+            let mut found = ObjectText::default();
+            found.text("code", &error.code).text("message", &error.message);
+            found.raw("retryable", if error.retryable { "true" } else { "false" });
+            json.raw("error", &found.finish());
         }
-        JsonValue::Object(json)
+        json.finish()
     }
 }

@@ -10,10 +10,13 @@ mod schemas;
 use std::sync::LazyLock;
 
 use axum::Router;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use utoipa::openapi::path::{OperationBuilder, ParameterBuilder, ParameterIn, PathItem, PathsBuilder};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::{ContentBuilder, InfoBuilder, OpenApiBuilder, Ref, Required, ResponseBuilder};
@@ -26,8 +29,27 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(document);
 
 const PAGE: &str = include_str!("page.html");
 
+/// What the page may do: run its own script and style, by their digests, and ask this server.
+static PAGE_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let digest = |tag: &str| {
+        let inside = PAGE.split_once(&format!("<{tag}>")).and_then(|(_, rest)| rest.split_once(&format!("</{tag}>")));
+        let (text, _) = inside.expect("the page has one");
+        BASE64_STANDARD.encode(Sha256::digest(text))
+    };
+    let (script, style) = (digest("script"), digest("style"));
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; connect-src 'self'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
+    HeaderValue::from_str(&policy).expect("ASCII")
+});
+
 pub(crate) fn routes() -> Router<Server> {
-    Router::new().route("/openapi.json", get(json)).route("/docs", get(|| async { Html(PAGE) }))
+    Router::new().route("/openapi.json", get(json)).route("/docs", get(page))
+}
+
+async fn page() -> Response {
+    ([(header::CONTENT_SECURITY_POLICY, PAGE_POLICY.clone())], Html(PAGE)).into_response()
 }
 
 async fn json() -> Response {
