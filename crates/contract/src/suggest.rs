@@ -26,4 +26,3 @@ fn distance(from: &str, to: &str) -> usize {
     }
     row[to.len()]
 }
-

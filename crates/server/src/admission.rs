@@ -8,9 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use axum::http::request::Parts;
@@ -21,29 +19,24 @@ use hyper::body::{Body as _, Incoming};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tower::Service;
 
 use crate::alarm::Alarm;
 use crate::answer::Answer;
 use crate::guarded::InRequest;
-use crate::json::parse_duration;
+use crate::http::dispatch::{Answering, HISTORY, Routed};
 use crate::json_memory::memory_of;
 use crate::limits::ServerLimits;
 use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
-use crate::streamed;
-use crate::{Server, router};
-
-/// These are answered whatever the load is, and while the server stops.
-const ALWAYS: &[&str] = &["/livez", "/readyz", "/startupz", "/metrics", "/version"];
+use crate::{Server, streamed};
 
 /// Answers below this size do not count against the memory for requests: they go into the buffers of their connection.
 const ANSWER_BYTES_FREE: u64 = 16 << 10;
 
 /// See the module.
 pub(crate) struct Admission {
-    router: Router,
+    server: Server,
     limits: Arc<ServerLimits>,
     load: Arc<Load>,
     stopping: CancellationToken,
@@ -54,26 +47,29 @@ impl Admission {
     pub(crate) fn new(server: Server) -> Self {
         let (limits, load) = (server.limits.clone(), server.load.clone());
         let (stopping, metrics) = (server.stopping.clone(), server.metrics.clone());
-        Self { router: router(server), limits, load, stopping, metrics }
+        Self { server, limits, load, stopping, metrics }
     }
 
     /// Answers a request.
     pub(crate) async fn answer(&self, request: Request<Incoming>, mut in_request: InRequest) -> Response<Answer> {
         let (parts, body) = request.into_parts();
         let safe = parts.method.is_safe();
-        match self.admit(parts, body, &mut in_request.alarm).await {
+        let mut response = match self.admit(parts, body, &mut in_request.alarm).await {
             Ok(response) => self.finish(response, safe, in_request),
             Err(problem) => {
                 self.metrics.refused(problem.code());
                 problem.into_response().map(|body| Answer::new(body, in_request, Vec::new()))
             }
-        }
+        };
+        response.headers_mut().insert(&HISTORY, self.server.history.clone());
+        response
     }
 
     async fn admit(&self, parts: Parts, body: Incoming, alarm: &mut Alarm) -> Result<Response<Body>, Problem> {
         self.check_head(&parts)?;
-        if ALWAYS.contains(&parts.uri.path()) {
-            return Ok(self.begin(Request::from_parts(parts, Body::empty())).await);
+        let routed = Routed::find(&parts);
+        if routed.is_always_admitted() {
+            return Ok(routed.prepare(&self.server, &parts, Bytes::new()).begin().await);
         }
         if self.stopping.is_cancelled() {
             return Err(Problem::stopping());
@@ -86,23 +82,23 @@ impl Admission {
                 return Ok(close_after(problem));
             }
         };
-        let wait = self.wait_of(&parts);
+        let prepared = routed.prepare(&self.server, &parts, bytes);
+        let wait = prepared.wait;
         let (gate, limit) = match wait {
             Some(_) => (&self.load.waits, "waits_max"),
             None => (&self.load.requests, "requests_max"),
         };
         let entered = gate.enter().ok_or_else(|| Problem::too_many_requests(limit, gate.max()))?;
         let permits = memory.into_iter().chain([entered]).collect();
-        let request = Request::from_parts(parts, Body::from(bytes));
         let time_max = self.limits.request_time_max + wait.unwrap_or_default();
         let deadline = Instant::now() + time_max;
         let answered = match wait {
             // Who has gone waits for nothing any more: nothing must be claimed for it.
             Some(_) => {
                 let _permits: Vec<Permit> = permits;
-                alarm.or_none(deadline, self.begin(request)).await
+                alarm.or_none(deadline, prepared.begin()).await
             }
-            None => alarm.or_none(deadline, Work::new(self.begin(request), permits)).await,
+            None => alarm.or_none(deadline, Work::new(prepared.begin(), permits)).await,
         };
         answered.ok_or_else(|| Problem::unanswered(time_max))
     }
@@ -176,28 +172,6 @@ impl Admission {
         self.load.take_memory(bytes).ok_or_else(|| Problem::memory_used_up(max, bytes))
     }
 
-    /// How long a request may be asked to wait; none if it does not wait.
-    fn wait_of(&self, parts: &Parts) -> Option<Duration> {
-        // How long a claim waits is in its body, which only its handler reads.
-        if parts.uri.path() == "/v1/claims" || parts.headers.contains_key("prefer") {
-            return Some(self.limits.wait_time_max);
-        }
-        let parameters = parts.uri.query().unwrap_or_default().split('&');
-        let mut waits = parameters.filter_map(|parameter| {
-            let (name, value) = parameter.split_once('=')?;
-            ["wait", "follow"].contains(&name).then(|| parse_duration(value).unwrap_or_default())
-        });
-        waits.next().map(|wait| wait.min(self.limits.wait_time_max))
-    }
-
-    fn begin(&self, request: Request<Body>) -> Answered {
-        let mut router = self.router.clone();
-        Box::pin(async move {
-            let answered = router.call(request).await;
-            answered.unwrap_or_else(|never| match never {})
-        })
-    }
-
     /// Counts what is still to be written of an answer.
     fn finish(&self, response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
         let size = response.body().size_hint();
@@ -236,17 +210,14 @@ fn close_after(problem: Problem) -> Response<Body> {
     response
 }
 
-/// An answer to come.
-type Answered = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
-
 /// A request that is worked on. If nobody waits for it any more, its work goes on by itself, and counts as long.
 struct Work {
-    answered: Option<Answered>,
+    answered: Option<Answering>,
     permits: Vec<Permit>,
 }
 
 impl Work {
-    fn new(answered: Answered, permits: Vec<Permit>) -> Self {
+    fn new(answered: Answering, permits: Vec<Permit>) -> Self {
         Self { answered: Some(answered), permits }
     }
 }

@@ -116,7 +116,7 @@ object! {
         /// The commit.
         commit: u64,
         /// What the counted fields hold now.
-        values: Members<i64>,
+        values["Option::is_none"]: Option<Members<i64>>,
     }
 
     /// How many records of a type are in a state.

@@ -68,7 +68,7 @@ object! {
         /// Whether it was there already, with another content.
         "payloadMismatch" payload_mismatch: bool,
         /// The event that is stored, where another content was sent for it.
-        event: Option<EventText>,
+        event["Option::is_none"]: Option<EventText>,
     }
 
     /// What an append of several events did.

@@ -41,10 +41,7 @@ const LEVELS: &[(&str, Sees)] = &[
         ]),
     ),
     ("statehouse-server", Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse"])),
-    (
-        "statehouse-cli",
-        Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse-server", "statehouse"]),
-    ),
+    ("statehouse-cli", Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse-server", "statehouse"])),
     ("sim", Sees::Anything),
     ("bench", Sees::Anything),
     ("xtask", Sees::Only(&[])),

@@ -15,9 +15,7 @@ use std::time::Duration;
 
 use server::limits::ServerLimits;
 
-use settings::{
-    CHANGE_PREFIX, Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, parse_bytes, parse_duration,
-};
+use settings::{CHANGE_PREFIX, Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, parse_bytes, parse_duration};
 
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,6 +23,7 @@ pub(crate) mod transactions;
 
 use std::time::Duration;
 
+use axum::body::Bytes;
 use contract::{Error, Expected};
 
 pub(crate) use scope::RequestScope;
@@ -47,7 +48,12 @@ pub(crate) struct Call<Q, B> {
     pub(crate) stream: bool,
     /// Where a stream goes on.
     pub(crate) last_event: Option<String>,
+    /// Which forms of an answer the caller takes, as media types.
+    pub(crate) takes: Option<String>,
 }
+
+/// Bytes that only a machine of a user's own reads or writes.
+pub(crate) struct RawBytes(pub(crate) Bytes);
 
 /// What is answered.
 #[derive(Debug)]

@@ -67,9 +67,5 @@ fn fields(stored: StoredFields) -> (Members<UserJson>, Members<u64>) {
 }
 
 fn holder(stored: StoredHolder) -> Holder {
-    Holder {
-        worker: stored.worker,
-        session: stored.session.map(SessionId),
-        lease_ms: millis(stored.lease_left),
-    }
+    Holder { worker: stored.worker, session: stored.session.map(SessionId), lease_ms: millis(stored.lease_left) }
 }

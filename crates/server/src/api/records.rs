@@ -128,7 +128,7 @@ pub(crate) async fn patch(server: Server, call: Call<NoQuery, PatchRecord>) -> A
         return match handles.records().compare_and_swap_later(&name, &field, value, Some(new.0)).await? {
             FieldSwapped::Written(written) => {
                 let (version, commit) = (written.version, written.commit);
-                let patched = Patched { name, version, commit, values: Members::default() };
+                let patched = Patched { name, version, commit, values: None };
                 Ok(Reply::new(patched).version(version).replayed(handles.replayed()))
             }
             FieldSwapped::Conflict { current } => {
@@ -140,7 +140,8 @@ pub(crate) async fn patch(server: Server, call: Call<NoQuery, PatchRecord>) -> A
     let (commit, counted) = patched(commit, &name, body)?;
     let (committed, done) = commit.run_each_later().await.map_err(Refusal::Unexpected)?;
     let version = version_of(&done).unwrap_or_default();
-    let patched = Patched { name, version, commit: committed.commit, values: counted_values(counted, &done) };
+    let values = Some(counted_values(counted, &done)).filter(|values| !values.is_empty());
+    let patched = Patched { name, version, commit: committed.commit, values };
     Ok(Reply::new(patched).version(version).replayed(handles.replayed()))
 }
 

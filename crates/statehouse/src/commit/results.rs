@@ -72,9 +72,7 @@ fn done(outcome: OpOutcome) -> Done {
         OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
             Done::Appended(AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch })
         }
-        OpOutcome::Retried { version, pause_us } => {
-            Done::Retried { version, pause: Duration::from_micros(pause_us) }
-        }
+        OpOutcome::Retried { version, pause_us } => Done::Retried { version, pause: Duration::from_micros(pause_us) },
         OpOutcome::Exhausted { version } => Done::Exhausted { version },
         OpOutcome::Sent => Done::Sent,
         other => unreachable!("no operation of a commit gives {other:?}"),

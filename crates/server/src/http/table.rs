@@ -1,0 +1,317 @@
+//! Every route in one table.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use axum::http::Method;
+use wire::routes::*;
+use wire::runs::Follow;
+
+use super::entry::{Asked, CLAIM_WAIT_MAX, Entry, FOLLOW_WAIT_MAX, entry, waiting};
+use crate::metrics::Operation;
+use crate::{api, backup, errors, export, health, metrics, openapi, status};
+
+/// 201 for the first version.
+const MADE: &[u16] = &[200, 201];
+
+static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
+
+/// All entries.
+pub(crate) fn entries() -> &'static [Entry] {
+    &TABLE.entries
+}
+
+/// What a path and a method lead to.
+pub(crate) enum Found<'path> {
+    /// A route, and what the path names, with its escapes.
+    Entry(&'static Entry, &'path str),
+    /// A path that other methods have.
+    OtherMethod,
+    /// No route.
+    Nothing,
+}
+
+/// The route of a request.
+pub(crate) fn find<'path>(method: &Method, path: &'path str) -> Found<'path> {
+    TABLE.find(method, path)
+}
+
+/// Where an entry's requests are counted.
+pub(crate) fn operation(entry: &'static Entry) -> Operation {
+    Operation::of_entry(entry.place)
+}
+
+struct Table {
+    entries: Vec<Entry>,
+    /// Entries by the first word of their path, below `/v1` or not; those with the longest end first.
+    by_word: HashMap<&'static str, Vec<usize>>,
+}
+
+impl Table {
+    fn new() -> Self {
+        let mut entries = all();
+        let mut by_word: HashMap<&'static str, Vec<usize>> = HashMap::new();
+        for (place, entry) in entries.iter_mut().enumerate() {
+            entry.place = place;
+            by_word.entry(first_word(entry.route.path)).or_default().push(place);
+        }
+        for places in by_word.values_mut() {
+            places.sort_by_key(|place| std::cmp::Reverse(entries[*place].behind.len()));
+        }
+        Self { entries, by_word }
+    }
+
+    fn find<'path>(&'static self, method: &Method, path: &'path str) -> Found<'path> {
+        let mut other_method = false;
+        for place in self.by_word.get(first_word(path)).into_iter().flatten() {
+            let entry = &self.entries[*place];
+            let Some(name) = name_in(entry, path) else {
+                continue;
+            };
+            if entry.has_method(method) {
+                return Found::Entry(entry, name);
+            }
+            other_method = true;
+        }
+        if other_method { Found::OtherMethod } else { Found::Nothing }
+    }
+}
+
+fn first_word(path: &str) -> &str {
+    let path = path.trim_start_matches('/');
+    let below = path.strip_prefix("v1/").unwrap_or(path);
+    below.split('/').next().unwrap_or_default()
+}
+
+/// What a path names, if it is the path of an entry.
+fn name_in<'path>(entry: &Entry, path: &'path str) -> Option<&'path str> {
+    if !entry.named {
+        return (path == entry.before).then_some("");
+    }
+    let name = path.strip_prefix(entry.before)?.strip_suffix(entry.behind)?;
+    let fits = entry.spans_segments || (!name.is_empty() && !name.contains('/'));
+    fits.then_some(name)
+}
+
+fn followed(follow: Option<Follow>) -> Asked {
+    match follow {
+        Some(Follow::Stream) => Asked { wait: None, stream: true },
+        Some(Follow::Wait(wait)) => Asked { wait: Some(wait.0), stream: false },
+        Some(Follow::No) | None => Asked::default(),
+    }
+}
+
+/// See the module.
+fn all() -> Vec<Entry> {
+    let mut all = cells();
+    all.extend(records());
+    all.extend(attempts());
+    all.extend(runs());
+    all.extend(sessions());
+    all.extend(catalogue());
+    all.extend(operations());
+    all
+}
+
+fn cells() -> Vec<Entry> {
+    vec![
+        entry(CELLS_LIST, "The cells whose names begin with a prefix, in name order", api::cells::list).in_group(),
+        entry(CELLS_READ, "A cell, as it is or as it was; or its history", api::cells::read).in_group().head(),
+        entry(CELLS_WRITE, "Writes a cell; the body is its value", api::cells::write)
+            .in_group()
+            .write()
+            .if_match()
+            .if_none_match()
+            .statuses(MADE),
+        entry(CELLS_INIT, "Writes a cell if it does not exist; the body is its value", api::cells::init)
+            .in_group()
+            .write()
+            .statuses(MADE),
+        entry(CELLS_DELETE, "Deletes a cell", api::cells::delete).in_group().write().if_match(),
+        entry(STATE_COMMAND, "A command of the state primitive", api::state::command).in_space().write(),
+    ]
+}
+
+fn records() -> Vec<Entry> {
+    vec![
+        entry(RECORDS_SCAN, "The records that match, at one view", api::records::scan).in_group(),
+        entry(RECORDS_READ, "A record", api::records::read).in_group().head(),
+        entry(RECORDS_PUT, "Replaces a record", api::records::put)
+            .in_group()
+            .write()
+            .if_match()
+            .if_none_match()
+            .statuses(MADE),
+        entry(RECORDS_PATCH, "Changes fields of a record, all of it in one commit", api::records::patch)
+            .in_group()
+            .write()
+            .if_match()
+            .if_none_match(),
+        entry(RECORDS_DELETE, "Deletes a record", api::records::delete).in_group().write().if_match(),
+        entry(RECORDS_COUNTS, "How many records of each type are in each state", api::records::counts).in_branch(),
+        waiting(
+            RECORDS_CLAIM,
+            "Takes the next records that are ready, and waits for one if it is asked to",
+            CLAIM_WAIT_MAX,
+            |_, claim: &wire::claims::Claim| Asked { wait: claim.wait.map(|wait| wait.0), stream: false },
+            api::claims::claim,
+        )
+        .in_group()
+        .write()
+        .prefer_wait(),
+        entry(
+            TRANSACTIONS_COMMIT,
+            "Operations of any contract in one commit, all or nothing",
+            api::transactions::commit,
+        )
+        .in_branch()
+        .write(),
+    ]
+}
+
+fn attempts() -> Vec<Entry> {
+    use api::attempts::*;
+    vec![
+        entry(RECORDS_STEP, "Writes fields, if the attempt is the live one", step).in_group().write(),
+        entry(RECORDS_EXTEND, "Holds the record longer", extend).in_group().write(),
+        entry(RECORDS_RELEASE, "Gives the record back", release).in_group().write(),
+        entry(RECORDS_COMPLETE, "Finishes the record", complete).in_group().write(),
+        entry(RECORDS_FAIL, "Says that the attempt failed", fail).in_group().write(),
+        entry(ATTEMPTS_STEP, "Writes fields, as the attempt of a token", step_by_token).in_branch().write(),
+        entry(ATTEMPTS_EXTEND, "Holds the record of a token longer", extend_by_token).in_branch().write(),
+        entry(ATTEMPTS_RELEASE, "Gives the record of a token back", release_by_token).in_branch().write(),
+        entry(ATTEMPTS_COMPLETE, "Finishes the record of a token", complete_by_token).in_branch().write(),
+        entry(ATTEMPTS_FAIL, "Says that the attempt of a token failed", fail_by_token).in_branch().write(),
+    ]
+}
+
+fn runs() -> Vec<Entry> {
+    vec![
+        entry(RUNS_LIST, "Runs by status, type and how long they have been quiet", api::runs::list).in_group(),
+        waiting(
+            RUNS_EVENTS,
+            "The events behind a sequence",
+            FOLLOW_WAIT_MAX,
+            |query: &wire::runs::ReadEvents, _| followed(query.follow),
+            api::runs::events,
+        )
+        .in_group()
+        .prefer_wait()
+        .streams(),
+        entry(RUNS_APPEND, "Appends an event, or a list of them in one commit", api::runs::append)
+            .in_group()
+            .write()
+            .if_match()
+            .idempotency_key(),
+        entry(RUNS_SNAPSHOT, "The projection of a run", api::runs::snapshot).in_group(),
+        entry(RUNS_CLOSE, "Lets nothing more be appended", api::runs::close).in_group().write(),
+        entry(RUNS_FORK, "Makes a run that shares the events up to a sequence", api::runs::fork).in_group().write(),
+        entry(RUNS_DELETE, "Deletes a run for good; its name is not used again", api::runs::delete).in_group().write(),
+        waiting(
+            CHANGES_READ,
+            "What every commit changed, behind a cursor",
+            FOLLOW_WAIT_MAX,
+            |query: &wire::changes::ReadChanges, _| followed(query.follow),
+            api::changes::read,
+        )
+        .in_branch()
+        .prefer_wait()
+        .streams(),
+    ]
+}
+
+fn sessions() -> Vec<Entry> {
+    vec![
+        entry(SESSIONS_LIST, "The sessions, in the order they were opened", api::sessions::list),
+        entry(SESSIONS_OPEN, "Opens a session", api::sessions::open).write_alone().statuses(&[201]),
+        entry(SESSIONS_READ, "How a session is doing", api::sessions::read),
+        entry(SESSIONS_END, "Ends a session", api::sessions::end).write_alone(),
+        entry(SESSIONS_KEEPALIVE, "A sign of life", api::sessions::keep_alive).write_alone(),
+        waiting(
+            SESSIONS_PUSHES,
+            "What was pushed to the session and is not acknowledged",
+            FOLLOW_WAIT_MAX,
+            |query: &wire::sessions::ReadPushes, _| Asked {
+                wait: query.wait.map(|wait| wait.0),
+                stream: query.follow == Some(true),
+            },
+            api::sessions::pushes,
+        )
+        .prefer_wait()
+        .streams(),
+        entry(SESSIONS_ACKNOWLEDGE, "Pushes up to this one are dealt with", api::sessions::acknowledge).write_alone(),
+        entry(
+            SESSIONS_REQUEST,
+            "A command to a machine that the server hosts, in its own bytes",
+            api::machines::request,
+        )
+        .in_group()
+        .request(),
+        entry(PUSHES_WAITING, "Whether pushes wait for their acknowledgement", api::machines::waiting),
+        entry(PUSHES_RETRY, "Takes pushes to be sent again", api::machines::retry).write_alone(),
+    ]
+}
+
+fn catalogue() -> Vec<Entry> {
+    use api::catalogue::{
+        branches, create_branch, create_space, declare_type, delete_branch, limits, retention, set_retention, spaces,
+        types,
+    };
+    vec![
+        entry(SPACES_LIST, "The spaces", spaces),
+        entry(SPACES_CREATE, "Makes a space", create_space).operate().statuses(&[201]),
+        entry(SPACES_RETENTION, "How much history its cells keep", retention),
+        entry(SPACES_SET_RETENTION, "Sets how much history its cells keep", set_retention).operate(),
+        entry(BRANCHES_LIST, "The branches of a space", branches).in_space(),
+        entry(BRANCHES_CREATE, "Makes an empty branch", create_branch).in_space().operate().statuses(&[201]),
+        entry(BRANCHES_DELETE, "Deletes a branch", delete_branch).in_space().operate(),
+        entry(TYPES_LIST, "The record types of a space", types).in_space(),
+        entry(TYPES_DECLARE, "Declares a type for the records whose names begin with a prefix", declare_type)
+            .in_space()
+            .operate(),
+        entry(LIMITS_READ, "The limits that are in force", limits),
+    ]
+}
+
+fn operations() -> Vec<Entry> {
+    const PROBE: &[&str] = &["application/json", "text/plain; charset=utf-8"];
+    vec![
+        entry(BACKUP_CREATE, "Everything, as one file", backup::create).operate().media(&["application/octet-stream"]),
+        entry(BACKUP_VERIFIED, "Notes that a backup was verified", backup::verified).operate(),
+        entry(EXPORT_CREATE, "Everything, or one space, as lines of JSON", export::export)
+            .in_space()
+            .operate()
+            .media(&["application/jsonl"]),
+        entry(ERRORS_LIST, "Every error code", errors::list).open(),
+        entry(ERRORS_PAGE, "The page of an error code", errors::show).open().media(&["text/markdown; charset=utf-8"]),
+        entry(SERVER_LIVE, "Whether a restart would help", health::alive)
+            .open()
+            .always()
+            .head()
+            .statuses(&[200, 503])
+            .media(PROBE),
+        entry(SERVER_READY, "Whether it can serve now", health::ready)
+            .open()
+            .always()
+            .head()
+            .statuses(&[200, 503])
+            .media(PROBE),
+        entry(SERVER_STARTED, "Whether it has started", health::started)
+            .open()
+            .always()
+            .head()
+            .statuses(&[200, 503])
+            .media(PROBE),
+        entry(SERVER_STATUS, "How it is doing, in one screen", status::status).open().head().media(PROBE),
+        entry(SERVER_METRICS, "The same as numbers", metrics::metrics).open().always().media(&[
+            "text/plain; version=0.0.4; charset=utf-8",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        ]),
+        entry(SERVER_VERSION, "Which release it is, and which contracts it keeps", health::version)
+            .open()
+            .always()
+            .head(),
+        entry(SERVER_OPENAPI, "This document", openapi::json).open().media(&["application/json"]),
+        entry(SERVER_DOCS, "This document, as a page", openapi::page).open().media(&["text/html; charset=utf-8"]),
+    ]
+}
