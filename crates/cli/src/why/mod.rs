@@ -9,6 +9,7 @@ mod session;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value as JsonValue, json};
+use wire::values::FeedCursor;
 
 use crate::connection::{Call, Connection};
 use crate::exit::Failure;
@@ -55,12 +56,12 @@ enum What {
     /// Why a session is as it is: whether its client lives, what it holds, what waits for it.
     ///
     /// Examples:
-    ///   statehouse why session 7
-    ///   statehouse why session 7 -o json
+    ///   statehouse why session s-7
+    ///   statehouse why session s-7 -o json
     #[command(verbatim_doc_comment)]
     Session {
         /// The session.
-        name: u64,
+        name: String,
     },
 }
 
@@ -93,7 +94,7 @@ impl Why {
             let reasons = match &self.what {
                 What::Job { name } => job::reasons(connection, name).await?,
                 What::Run { name } => run::reasons(connection, name).await?,
-                What::Session { name } => session::reasons(connection, *name).await?,
+                What::Session { name } => session::reasons(connection, name).await?,
             };
             reasons.show(&output)
         })
@@ -121,11 +122,11 @@ impl Reasons {
 
 /// What the change feed says of one thing, oldest first, and whether it says all.
 async fn changes(connection: &Connection, kind: &str, name: &str) -> Result<(Vec<JsonValue>, bool), Failure> {
-    let (mut found, mut from, mut complete) = (Vec::new(), 0, true);
+    let (mut found, mut from, mut complete) = (Vec::new(), FeedCursor(0), true);
     for _ in 0..PAGES_MAX {
         let call = Call::get("/v1/changes").query("prefix", Some(name)).query("from", Some(from));
         let page = connection.ask(call.query("limit", Some(1_000))).await?;
-        if let Some(oldest) = page["gap"]["oldest"].as_u64() {
+        if let Some(oldest) = page["gap"]["oldest"].as_str().and_then(FeedCursor::parse) {
             (from, complete) = (oldest, false);
             continue;
         }
@@ -137,7 +138,7 @@ async fn changes(connection: &Connection, kind: &str, name: &str) -> Result<(Vec
         found.extend(
             changes.filter(|change| change["kind"] == kind && change["name"] == name && in_group(change)).cloned(),
         );
-        from = page["next"].as_u64().unwrap_or(from);
+        from = page["next"].as_str().and_then(FeedCursor::parse).unwrap_or(from);
         if page["more"] != true {
             return Ok((found, complete));
         }

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use wire::DecodeError;
 use wire::query::from_parameters;
-use wire::routes::{Method, Route};
+use wire::routes::{Route, Scope};
 use wire::schema::{Described, Member, Schemas};
 
 use super::encode::{AnswerForm, Encode};
@@ -22,9 +22,6 @@ use crate::problem::Problem;
 pub(crate) const CLAIM_WAIT_MAX: Duration = Duration::from_secs(60);
 /// A request that follows something waits no longer than this; then the client asks again.
 pub(crate) const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(30);
-
-/// Names in paths that may hold `/`.
-const SPANNING: &[&str] = &["name", "run", "group", "prefix"];
 
 /// What a route does to the store, for permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,12 +99,6 @@ pub(crate) struct Entry {
     pub(crate) route: Route,
     /// Its place in the table.
     pub(crate) place: usize,
-    /// What stands before and behind the name in its path.
-    pub(crate) before: &'static str,
-    pub(crate) behind: &'static str,
-    /// Whether its path holds a name, and whether that may hold `/`.
-    pub(crate) named: bool,
-    pub(crate) spans_segments: bool,
     pub(crate) summary: &'static str,
     pub(crate) honours: Honours,
     pub(crate) access: Access,
@@ -187,7 +178,7 @@ where
         let body = B::from_body(bytes).map_err(Problem::refused_body)?;
         let asked = asks(&query, &body);
         let stream = asked.stream || head.accepts_events;
-        let wait = head.wait(asked, stream, wait_max)?;
+        let wait = head.wait(asked, stream, wait_max.min(server.limits.wait_time_max))?;
         let call = Call {
             scope: head.scope,
             name: head.name,
@@ -214,17 +205,17 @@ where
         body: B::form(schemas),
         answers: R::forms(schemas),
     };
-    let (before, rest) = route.path.split_once('{').unwrap_or((route.path, ""));
-    let (name, behind) = rest.split_once('}').unwrap_or_default();
+    let honours = Honours {
+        space: route.scope >= Scope::Space,
+        branch: route.scope >= Scope::Branch,
+        group: route.scope >= Scope::Group,
+        ..Honours::default()
+    };
     Entry {
         route,
         place: 0,
-        before,
-        behind,
-        named: !name.is_empty(),
-        spans_segments: SPANNING.contains(&name),
         summary,
-        honours: Honours::default(),
+        honours,
         access: Access::Read,
         admitted: Admitted::Bounded,
         head: false,
@@ -236,24 +227,6 @@ where
 }
 
 impl Entry {
-    /// In a space and a branch.
-    pub(crate) fn in_branch(mut self) -> Self {
-        (self.honours.space, self.honours.branch) = (true, true);
-        self
-    }
-
-    /// In a space.
-    pub(crate) fn in_space(mut self) -> Self {
-        self.honours.space = true;
-        self
-    }
-
-    /// In a space, a branch and a group.
-    pub(crate) fn in_group(mut self) -> Self {
-        self.honours.group = true;
-        self.in_branch()
-    }
-
     /// Writes what users store; it can be sent in a session.
     pub(crate) fn write(mut self) -> Self {
         self.access = Access::Write;
@@ -339,17 +312,5 @@ impl Entry {
     /// A request as a call.
     pub(crate) fn decode(&self, server: &Server, head: Head, bytes: Bytes) -> Result<Decoded, Problem> {
         (self.decode)(server, head, bytes)
-    }
-
-    /// Whether a method asks for it.
-    pub(crate) fn has_method(&self, method: &axum::http::Method) -> bool {
-        let known = match self.route.method {
-            Method::Get => axum::http::Method::GET,
-            Method::Put => axum::http::Method::PUT,
-            Method::Patch => axum::http::Method::PATCH,
-            Method::Post => axum::http::Method::POST,
-            Method::Delete => axum::http::Method::DELETE,
-        };
-        *method == known || (self.head && *method == axum::http::Method::HEAD)
     }
 }

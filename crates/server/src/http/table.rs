@@ -1,10 +1,19 @@
 //! Every route in one table.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use axum::http::Method;
-use wire::routes::*;
+use wire::routes::{
+    ATTEMPTS_COMPLETE, ATTEMPTS_EXTEND, ATTEMPTS_FAIL, ATTEMPTS_RELEASE, ATTEMPTS_STEP, BACKUP_CREATE, BACKUP_VERIFIED,
+    BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, CELLS_DELETE, CELLS_INIT, CELLS_LIST, CELLS_READ, CELLS_WRITE,
+    CHANGES_READ, ERRORS_LIST, ERRORS_PAGE, EXPORT_CREATE, LIMITS_READ, PUSHES_RETRY, PUSHES_WAITING, RECORDS_CLAIM,
+    RECORDS_COMPLETE, RECORDS_COUNTS, RECORDS_DELETE, RECORDS_EXTEND, RECORDS_FAIL, RECORDS_PATCH, RECORDS_PUT,
+    RECORDS_READ, RECORDS_RELEASE, RECORDS_SCAN, RECORDS_STEP, RUNS_APPEND, RUNS_CLOSE, RUNS_DELETE, RUNS_EVENTS,
+    RUNS_FORK, RUNS_LIST, RUNS_SNAPSHOT, SERVER_DOCS, SERVER_LIVE, SERVER_METRICS, SERVER_OPENAPI, SERVER_READY,
+    SERVER_STARTED, SERVER_STATUS, SERVER_VERSION, SESSIONS_ACKNOWLEDGE, SESSIONS_END, SESSIONS_KEEPALIVE,
+    SESSIONS_LIST, SESSIONS_OPEN, SESSIONS_PUSHES, SESSIONS_READ, SESSIONS_REQUEST, SPACES_CREATE, SPACES_LIST,
+    SPACES_RETENTION, SPACES_SET_RETENTION, STATE_COMMAND, TRANSACTIONS_COMMIT, TYPES_DECLARE, TYPES_LIST,
+};
 use wire::runs::Follow;
 
 use super::entry::{Asked, CLAIM_WAIT_MAX, Entry, FOLLOW_WAIT_MAX, entry, waiting};
@@ -33,7 +42,16 @@ pub(crate) enum Found<'path> {
 
 /// The route of a request.
 pub(crate) fn find<'path>(method: &Method, path: &'path str) -> Found<'path> {
-    TABLE.find(method, path)
+    let only_head = *method == Method::HEAD;
+    let known = if only_head { "GET" } else { method.as_str() };
+    match wire::routes::find(known, path) {
+        wire::routes::Found::Route(place, name) => match &TABLE.entries[place] {
+            entry if only_head && !entry.head => Found::OtherMethod,
+            entry => Found::Entry(entry, name),
+        },
+        wire::routes::Found::OtherMethod => Found::OtherMethod,
+        wire::routes::Found::Nothing => Found::Nothing,
+    }
 }
 
 /// Where an entry's requests are counted.
@@ -42,55 +60,22 @@ pub(crate) fn operation(entry: &'static Entry) -> Operation {
 }
 
 struct Table {
+    /// In the order of the wire's routes.
     entries: Vec<Entry>,
-    /// Entries by the first word of their path, below `/v1` or not; those with the longest end first.
-    by_word: HashMap<&'static str, Vec<usize>>,
 }
 
 impl Table {
     fn new() -> Self {
         let mut entries = all();
-        let mut by_word: HashMap<&'static str, Vec<usize>> = HashMap::new();
-        for (place, entry) in entries.iter_mut().enumerate() {
-            entry.place = place;
-            by_word.entry(first_word(entry.route.path)).or_default().push(place);
+        for entry in &mut entries {
+            let place = wire::routes::ALL.iter().position(|route| *route == entry.route);
+            entry.place = place.expect("a route of the wire");
         }
-        for places in by_word.values_mut() {
-            places.sort_by_key(|place| std::cmp::Reverse(entries[*place].behind.len()));
-        }
-        Self { entries, by_word }
+        entries.sort_by_key(|entry| entry.place);
+        let places = entries.iter().map(|entry| entry.place);
+        assert!(places.eq(0..wire::routes::ALL.len()), "every route has one entry");
+        Self { entries }
     }
-
-    fn find<'path>(&'static self, method: &Method, path: &'path str) -> Found<'path> {
-        let mut other_method = false;
-        for place in self.by_word.get(first_word(path)).into_iter().flatten() {
-            let entry = &self.entries[*place];
-            let Some(name) = name_in(entry, path) else {
-                continue;
-            };
-            if entry.has_method(method) {
-                return Found::Entry(entry, name);
-            }
-            other_method = true;
-        }
-        if other_method { Found::OtherMethod } else { Found::Nothing }
-    }
-}
-
-fn first_word(path: &str) -> &str {
-    let path = path.trim_start_matches('/');
-    let below = path.strip_prefix("v1/").unwrap_or(path);
-    below.split('/').next().unwrap_or_default()
-}
-
-/// What a path names, if it is the path of an entry.
-fn name_in<'path>(entry: &Entry, path: &'path str) -> Option<&'path str> {
-    if !entry.named {
-        return (path == entry.before).then_some("");
-    }
-    let name = path.strip_prefix(entry.before)?.strip_suffix(entry.behind)?;
-    let fits = entry.spans_segments || (!name.is_empty() && !name.contains('/'));
-    fits.then_some(name)
 }
 
 fn followed(follow: Option<Follow>) -> Asked {
@@ -115,40 +100,32 @@ fn all() -> Vec<Entry> {
 
 fn cells() -> Vec<Entry> {
     vec![
-        entry(CELLS_LIST, "The cells whose names begin with a prefix, in name order", api::cells::list).in_group(),
-        entry(CELLS_READ, "A cell, as it is or as it was; or its history", api::cells::read).in_group().head(),
+        entry(CELLS_LIST, "The cells whose names begin with a prefix, in name order", api::cells::list),
+        entry(CELLS_READ, "A cell, as it is or as it was; or its history", api::cells::read).head(),
         entry(CELLS_WRITE, "Writes a cell; the body is its value", api::cells::write)
-            .in_group()
             .write()
             .if_match()
             .if_none_match()
             .statuses(MADE),
         entry(CELLS_INIT, "Writes a cell if it does not exist; the body is its value", api::cells::init)
-            .in_group()
             .write()
             .statuses(MADE),
-        entry(CELLS_DELETE, "Deletes a cell", api::cells::delete).in_group().write().if_match(),
-        entry(STATE_COMMAND, "A command of the state primitive", api::state::command).in_space().write(),
+        entry(CELLS_DELETE, "Deletes a cell", api::cells::delete).write().if_match(),
+        entry(STATE_COMMAND, "A command of the state primitive", api::state::command).write(),
     ]
 }
 
 fn records() -> Vec<Entry> {
     vec![
-        entry(RECORDS_SCAN, "The records that match, at one view", api::records::scan).in_group(),
-        entry(RECORDS_READ, "A record", api::records::read).in_group().head(),
-        entry(RECORDS_PUT, "Replaces a record", api::records::put)
-            .in_group()
-            .write()
-            .if_match()
-            .if_none_match()
-            .statuses(MADE),
+        entry(RECORDS_SCAN, "The records that match, at one view", api::records::scan),
+        entry(RECORDS_READ, "A record", api::records::read).head(),
+        entry(RECORDS_PUT, "Replaces a record", api::records::put).write().if_match().if_none_match().statuses(MADE),
         entry(RECORDS_PATCH, "Changes fields of a record, all of it in one commit", api::records::patch)
-            .in_group()
             .write()
             .if_match()
             .if_none_match(),
-        entry(RECORDS_DELETE, "Deletes a record", api::records::delete).in_group().write().if_match(),
-        entry(RECORDS_COUNTS, "How many records of each type are in each state", api::records::counts).in_branch(),
+        entry(RECORDS_DELETE, "Deletes a record", api::records::delete).write().if_match(),
+        entry(RECORDS_COUNTS, "How many records of each type are in each state", api::records::counts),
         waiting(
             RECORDS_CLAIM,
             "Takes the next records that are ready, and waits for one if it is asked to",
@@ -156,7 +133,6 @@ fn records() -> Vec<Entry> {
             |_, claim: &wire::claims::Claim| Asked { wait: claim.wait.map(|wait| wait.0), stream: false },
             api::claims::claim,
         )
-        .in_group()
         .write()
         .prefer_wait(),
         entry(
@@ -164,7 +140,6 @@ fn records() -> Vec<Entry> {
             "Operations of any contract in one commit, all or nothing",
             api::transactions::commit,
         )
-        .in_branch()
         .write(),
     ]
 }
@@ -172,22 +147,22 @@ fn records() -> Vec<Entry> {
 fn attempts() -> Vec<Entry> {
     use api::attempts::*;
     vec![
-        entry(RECORDS_STEP, "Writes fields, if the attempt is the live one", step).in_group().write(),
-        entry(RECORDS_EXTEND, "Holds the record longer", extend).in_group().write(),
-        entry(RECORDS_RELEASE, "Gives the record back", release).in_group().write(),
-        entry(RECORDS_COMPLETE, "Finishes the record", complete).in_group().write(),
-        entry(RECORDS_FAIL, "Says that the attempt failed", fail).in_group().write(),
-        entry(ATTEMPTS_STEP, "Writes fields, as the attempt of a token", step_by_token).in_branch().write(),
-        entry(ATTEMPTS_EXTEND, "Holds the record of a token longer", extend_by_token).in_branch().write(),
-        entry(ATTEMPTS_RELEASE, "Gives the record of a token back", release_by_token).in_branch().write(),
-        entry(ATTEMPTS_COMPLETE, "Finishes the record of a token", complete_by_token).in_branch().write(),
-        entry(ATTEMPTS_FAIL, "Says that the attempt of a token failed", fail_by_token).in_branch().write(),
+        entry(RECORDS_STEP, "Writes fields, if the attempt is the live one", step).write(),
+        entry(RECORDS_EXTEND, "Holds the record longer", extend).write(),
+        entry(RECORDS_RELEASE, "Gives the record back", release).write(),
+        entry(RECORDS_COMPLETE, "Finishes the record", complete).write(),
+        entry(RECORDS_FAIL, "Says that the attempt failed", fail).write(),
+        entry(ATTEMPTS_STEP, "Writes fields, as the attempt of a token", step_by_token).write(),
+        entry(ATTEMPTS_EXTEND, "Holds the record of a token longer", extend_by_token).write(),
+        entry(ATTEMPTS_RELEASE, "Gives the record of a token back", release_by_token).write(),
+        entry(ATTEMPTS_COMPLETE, "Finishes the record of a token", complete_by_token).write(),
+        entry(ATTEMPTS_FAIL, "Says that the attempt of a token failed", fail_by_token).write(),
     ]
 }
 
 fn runs() -> Vec<Entry> {
     vec![
-        entry(RUNS_LIST, "Runs by status, type and how long they have been quiet", api::runs::list).in_group(),
+        entry(RUNS_LIST, "Runs by status, type and how long they have been quiet", api::runs::list),
         waiting(
             RUNS_EVENTS,
             "The events behind a sequence",
@@ -195,18 +170,16 @@ fn runs() -> Vec<Entry> {
             |query: &wire::runs::ReadEvents, _| followed(query.follow),
             api::runs::events,
         )
-        .in_group()
         .prefer_wait()
         .streams(),
         entry(RUNS_APPEND, "Appends an event, or a list of them in one commit", api::runs::append)
-            .in_group()
             .write()
             .if_match()
             .idempotency_key(),
-        entry(RUNS_SNAPSHOT, "The projection of a run", api::runs::snapshot).in_group(),
-        entry(RUNS_CLOSE, "Lets nothing more be appended", api::runs::close).in_group().write(),
-        entry(RUNS_FORK, "Makes a run that shares the events up to a sequence", api::runs::fork).in_group().write(),
-        entry(RUNS_DELETE, "Deletes a run for good; its name is not used again", api::runs::delete).in_group().write(),
+        entry(RUNS_SNAPSHOT, "The projection of a run", api::runs::snapshot),
+        entry(RUNS_CLOSE, "Lets nothing more be appended", api::runs::close).write(),
+        entry(RUNS_FORK, "Makes a run that shares the events up to a sequence", api::runs::fork).write(),
+        entry(RUNS_DELETE, "Deletes a run for good; its name is not used again", api::runs::delete).write(),
         waiting(
             CHANGES_READ,
             "What every commit changed, behind a cursor",
@@ -214,7 +187,6 @@ fn runs() -> Vec<Entry> {
             |query: &wire::changes::ReadChanges, _| followed(query.follow),
             api::changes::read,
         )
-        .in_branch()
         .prefer_wait()
         .streams(),
     ]
@@ -245,7 +217,6 @@ fn sessions() -> Vec<Entry> {
             "A command to a machine that the server hosts, in its own bytes",
             api::machines::request,
         )
-        .in_group()
         .request(),
         entry(PUSHES_WAITING, "Whether pushes wait for their acknowledgement", api::machines::waiting),
         entry(PUSHES_RETRY, "Takes pushes to be sent again", api::machines::retry).write_alone(),
@@ -262,13 +233,11 @@ fn catalogue() -> Vec<Entry> {
         entry(SPACES_CREATE, "Makes a space", create_space).operate().statuses(&[201]),
         entry(SPACES_RETENTION, "How much history its cells keep", retention),
         entry(SPACES_SET_RETENTION, "Sets how much history its cells keep", set_retention).operate(),
-        entry(BRANCHES_LIST, "The branches of a space", branches).in_space(),
-        entry(BRANCHES_CREATE, "Makes an empty branch", create_branch).in_space().operate().statuses(&[201]),
-        entry(BRANCHES_DELETE, "Deletes a branch", delete_branch).in_space().operate(),
-        entry(TYPES_LIST, "The record types of a space", types).in_space(),
-        entry(TYPES_DECLARE, "Declares a type for the records whose names begin with a prefix", declare_type)
-            .in_space()
-            .operate(),
+        entry(BRANCHES_LIST, "The branches of a space", branches),
+        entry(BRANCHES_CREATE, "Makes an empty branch", create_branch).operate().statuses(&[201]),
+        entry(BRANCHES_DELETE, "Deletes a branch", delete_branch).operate(),
+        entry(TYPES_LIST, "The record types of a space", types),
+        entry(TYPES_DECLARE, "Declares a type for the records whose names begin with a prefix", declare_type).operate(),
         entry(LIMITS_READ, "The limits that are in force", limits),
     ]
 }
@@ -279,7 +248,6 @@ fn operations() -> Vec<Entry> {
         entry(BACKUP_CREATE, "Everything, as one file", backup::create).operate().media(&["application/octet-stream"]),
         entry(BACKUP_VERIFIED, "Notes that a backup was verified", backup::verified).operate(),
         entry(EXPORT_CREATE, "Everything, or one space, as lines of JSON", export::export)
-            .in_space()
             .operate()
             .media(&["application/jsonl"]),
         entry(ERRORS_LIST, "Every error code", errors::list).open(),

@@ -39,7 +39,7 @@ fn document() -> JsonValue {
         let described = described(entry, &mut schemas, &problem);
         let path = paths.entry(entry.route.path).or_insert_with(|| json!({}));
         let method = entry.route.method.as_str().to_ascii_lowercase();
-        if entry.head && entry.named {
+        if entry.head && entry.route.path.contains('{') {
             path["head"] = head_of(&described, entry);
         }
         path[method] = described;
