@@ -69,6 +69,11 @@ impl Admission {
         self.check_head(&parts)?;
         let routed = Routed::find(&parts);
         if routed.is_always_admitted() {
+            if !body.is_end_stream() {
+                let problem = Problem::refused_member("body", "the body is not as it must be: this call has no body");
+                self.metrics.refused(problem.code());
+                return Ok(close_after(problem));
+            }
             return Ok(routed.prepare(&self.server, &parts, Bytes::new()).begin().await);
         }
         if self.stopping.is_cancelled() {

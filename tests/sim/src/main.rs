@@ -4,6 +4,7 @@
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
 mod backups;
+mod edge;
 mod flips;
 mod fuzz;
 mod hostile;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         "backups" => backups::run(&arguments),
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
+        "edge-strictness" => edge::run_strictness(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => http::run_kills(&arguments),
         "http-schemathesis" => http::run_schemathesis(&arguments),

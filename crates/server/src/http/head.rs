@@ -244,8 +244,13 @@ fn session(found: &Found<'_>, honours: Honours) -> Result<Option<InSession>, Pro
             return Ok(None);
         }
     };
-    let missing = || Problem::refused_member("Statehouse-Request", "Statehouse-Request is missing");
-    let request = number("Statehouse-Request", found.request.ok_or_else(missing)?)?;
+    let missing = |header: &'static str| Problem::refused_member(header, format!("{header} is missing"));
+    let request = match found.request {
+        Some(request) => number("Statehouse-Request", request)?,
+        // The call says so itself, when it knows that the rest can be read.
+        None if honours.request && found.lowest_pending.is_none() => return Ok(None),
+        None => return Err(missing("Statehouse-Request")),
+    };
     let lowest_pending = found.lowest_pending.map(|text| number("Statehouse-Lowest-Pending", text)).transpose()?;
     Ok(Some(InSession { session, request, lowest_pending: lowest_pending.unwrap_or(0) }))
 }
