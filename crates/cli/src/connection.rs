@@ -19,6 +19,7 @@ use tower::ServiceExt;
 use wire::routes::{ALL, Found, Scope, find};
 
 use crate::exit::{Exit, Failure};
+use crate::raw_json;
 use crate::remote::Remote;
 
 /// A request.
@@ -112,7 +113,7 @@ impl Reply {
         if self.body.is_empty() {
             return Ok(JsonValue::Null);
         }
-        serde_json::from_slice(&self.body).map_err(|error| {
+        raw_json::parse(&String::from_utf8_lossy(&self.body)).map_err(|error| {
             Failure::new(Exit::Unavailable, format!("the answer ({}) is not JSON: {error}", self.status))
                 .next("check that --url names a statehouse server: `statehouse ctx check`")
         })
@@ -212,7 +213,7 @@ impl Connection {
         if call.body.is_some() {
             request = request.header(CONTENT_TYPE, "application/json");
         }
-        let body = call.body.as_ref().map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+        let body = call.body.as_ref().map(|body| Bytes::from(raw_json::text(body))).unwrap_or_default();
         let request = request.body(Full::new(body)).map_err(|error| Failure::usage(error.to_string()))?;
         match &self.to {
             To::Remote(remote) => remote.send(request, call.wait).await,

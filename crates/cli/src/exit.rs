@@ -11,6 +11,7 @@ use serde_json::{Value as JsonValue, json};
 
 use crate::config::ConfigError;
 use crate::output::Format;
+use crate::raw_json;
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ pub(crate) fn exit_of(code: Option<&str>, status: StatusCode) -> Exit {
     match status.as_u16() {
         200..=299 => Exit::Done,
         400 | 405 | 411 | 413 | 414 | 415 | 422 | 431 => Exit::Usage,
-        401 | 403 => Exit::Denied,
+        401 | 403 | 421 => Exit::Denied,
         404 => Exit::NotFound,
         409 | 412 => Exit::Conflict,
         408 | 429 | 502 | 503 | 504 | 507 => Exit::Unavailable,
@@ -146,7 +147,7 @@ impl Failure {
                     eprintln!("  next: {next}");
                 }
             }
-            Format::Json | Format::Jsonl => eprintln!("{}", self.to_json()),
+            Format::Json | Format::Jsonl => eprintln!("{}", raw_json::line(&self.to_json())),
         }
     }
 

@@ -10,6 +10,8 @@ use crate::Failed;
 pub(crate) fn start(filter: &str, format: &str) -> Result<(), Failed> {
     let filter = EnvFilter::try_new(filter).map_err(|error| format!("{filter:?} says nothing to log by: {error}"))?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    // Where nothing can be written, as on a terminal that is closed, saying so on the same place would panic.
+    let builder = builder.log_internal_errors(false);
     let as_text = format == "text" || (format == "auto" && std::io::stderr().is_terminal());
     let started = match as_text {
         // Without colours: they would be one more dependency, and asking for them without it panics.

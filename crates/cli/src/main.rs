@@ -27,6 +27,7 @@ mod given;
 mod log;
 mod output;
 mod progress;
+mod raw_json;
 mod reach;
 mod rec;
 mod record_type;

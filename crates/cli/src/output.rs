@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use serde_json::Value as JsonValue;
 
 use crate::exit::Failure;
-use crate::given;
+use crate::raw_json;
 use crate::table::{self, Column};
 
 /// How results are written.
@@ -37,7 +37,7 @@ impl Output {
         match self.format {
             Format::Table => self.line(&table::rows(std::slice::from_ref(found), columns)),
             Format::Json => self.json(found),
-            Format::Jsonl => self.line(&found.to_string()),
+            Format::Jsonl => self.line(&raw_json::line(found)),
             Format::Raw => self.raw(found, columns),
         }
     }
@@ -57,7 +57,7 @@ impl Output {
             Format::Table if rows.is_empty() => self.note("nothing found"),
             Format::Table => self.line(&table::rows(rows, columns)),
             Format::Json => self.json(found),
-            Format::Jsonl => rows.iter().try_for_each(|row| self.line(&row.to_string())),
+            Format::Jsonl => rows.iter().try_for_each(|row| self.line(&raw_json::line(row))),
             Format::Raw => rows.iter().try_for_each(|row| {
                 self.raw(row, columns)?;
                 self.end_of_raw_row()
@@ -69,7 +69,7 @@ impl Output {
     pub(crate) fn row(&self, row: &JsonValue, columns: &[Column]) -> Result<(), Failure> {
         match self.format {
             Format::Table => self.line(&table::line(row, columns)),
-            Format::Json | Format::Jsonl => self.line(&row.to_string()),
+            Format::Json | Format::Jsonl => self.line(&raw_json::line(row)),
             Format::Raw => {
                 self.raw(row, columns)?;
                 self.end_of_raw_row()
@@ -82,7 +82,7 @@ impl Output {
         match self.format {
             Format::Table | Format::Raw => self.line(text.trim_end()),
             Format::Json => self.json(found),
-            Format::Jsonl => self.line(&found.to_string()),
+            Format::Jsonl => self.line(&raw_json::line(found)),
         }
     }
 
@@ -100,18 +100,17 @@ impl Output {
     }
 
     fn json(&self, found: &JsonValue) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(found).map_err(|error| Failure::other(error.to_string()))?;
-        self.line(&text)
+        self.line(&raw_json::pretty(found))
     }
 
     /// The column that is marked as raw, exactly as it is; the whole object without one.
     fn raw(&self, found: &JsonValue, columns: &[Column]) -> Result<(), Failure> {
         match columns.iter().find(|column| column.raw) {
             Some(column) => {
-                self.bytes(&given::to_bytes(column.find(found)))?;
+                self.bytes(&raw_json::to_bytes(column.find(found)))?;
                 if std::io::stdout().is_terminal() { self.bytes(b"\n") } else { Ok(()) }
             }
-            None => self.line(&found.to_string()),
+            None => self.line(&raw_json::line(found)),
         }
     }
 

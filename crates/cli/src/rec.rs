@@ -13,6 +13,7 @@ use crate::expecting::Expect;
 use crate::following::Follow;
 use crate::given;
 use crate::output::{Format, Output};
+use crate::raw_json;
 use crate::reach::{Reach, duration};
 use crate::record_type;
 use crate::repeating::{Listing, Sure};
@@ -263,7 +264,7 @@ impl Verb {
             }
             Verb::Scan { prefix, tests, record_type, cursor, listing } => {
                 let tests: Vec<JsonValue> = tests.iter().map(|test| given::test(test)).collect::<Result<_, _>>()?;
-                let tests = (!tests.is_empty()).then(|| JsonValue::from(tests));
+                let tests = (!tests.is_empty()).then(|| raw_json::text(&JsonValue::from(tests)));
                 let once = async || {
                     let call = Call::get(RECORDS).query("prefix", Some(prefix)).query("where", tests.as_ref());
                     let call = call.query("type", record_type.as_ref()).query("cursor", cursor.as_ref());

@@ -226,11 +226,10 @@ impl Verb {
             Verb::Append { run, event_type, data, idempotency_key, expect, step, attempt, run_type, emitted_at } => {
                 let now = jiff::Timestamp::now();
                 let key = idempotency_key.clone().unwrap_or_else(|| own_key(now));
-                let emitted_at = emitted_at.clone().unwrap_or_else(|| now.to_string());
                 let mut event = Map::new();
                 event.insert("eventType".into(), event_type.clone().into());
                 event.insert("idempotencyKey".into(), key.into());
-                event.insert("emittedAt".into(), emitted_at.into());
+                event.extend(emitted_at.clone().map(|at| ("emittedAt".to_owned(), at.into())));
                 if let Some(data) = data {
                     event.insert("eventData".into(), given::value(data, false)?);
                 }

@@ -1,5 +1,6 @@
 //! `dev` and `serve`: a server on this machine.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -137,40 +138,82 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
         println!("statehouse {} serves {} on http://{address}", env!("CARGO_PKG_VERSION"), data.display());
         println!("ready in {} ms; stop with ctrl-c", began.elapsed().as_millis());
         println!("{split}");
+        let hosts = effective.hosts();
+        if !hosts.names().is_empty() {
+            println!("answers to {}, localhost and IP addresses", hosts.names().join(", "));
+        }
         say(address);
-        server::serve_all(listener, Server::new(house).limited(limits).with_budget(split.budget), stop).await
+        let server = Server::new(house).limited(limits).with_budget(split.budget).answering_to(hosts);
+        server::serve_all(listener, server, stop).await
     })?;
     // What is left are threads that wait for a store which is closed; nobody waits for them.
     runtime.shutdown_background();
     Ok(())
 }
 
-/// Waits for ctrl-c or a SIGTERM, from the call on. The next one after that ends the process at once: what was answered is
-/// in the journal.
+/// Waits for ctrl-c, a SIGTERM, or a SIGHUP, which is what a terminal sends that is closed; from the call on. The next ctrl-c or
+/// SIGTERM after that ends the process at once: what was answered is in the journal. The next SIGHUP does not, since a shell
+/// and the system each send one when a terminal is closed.
 fn stop() -> impl Future<Output = ()> {
-    let signals =
-        signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
+    let signals = Signals::listen();
     async {
-        let Ok((interrupt, terminate)) = signals else {
+        let Ok(mut signals) = signals else {
             // Without a handler the first signal ends the process.
             return std::future::pending().await;
         };
-        stopped_by(interrupt, terminate).await;
+        signals.any().await;
+        tokio::spawn(async move {
+            signals.told().await;
+            tracing::warn!("told to stop again; the journal will be replayed at the next opening");
+            std::process::exit(1);
+        });
     }
 }
 
-async fn stopped_by(mut interrupt: Signal, mut terminate: Signal) {
-    signalled(&mut interrupt, &mut terminate).await;
-    tokio::spawn(async move {
-        signalled(&mut interrupt, &mut terminate).await;
-        tracing::warn!("told to stop again; the journal will be replayed at the next opening");
-        std::process::exit(1);
-    });
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
 }
 
-async fn signalled(interrupt: &mut Signal, terminate: &mut Signal) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let hangup = match is_hangup_ignored() {
+            true => None,
+            false => Some(signal(SignalKind::hangup())?),
+        };
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hangup })
     }
+
+    /// The first signal of any kind.
+    async fn any(&mut self) {
+        let Self { interrupt, terminate, hangup } = self;
+        let hung_up = async {
+            match hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hung_up => tracing::info!("hung up: stopping"),
+        }
+    }
+
+    /// The next signal that somebody sent on purpose.
+    async fn told(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Whether whoever started this process wants it to outlive its terminal, as `nohup` does: a handler would undo that.
+fn is_hangup_ignored() -> bool {
+    const HANGUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & HANGUP != 0)
 }

@@ -7,6 +7,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use jiff::Timestamp;
 use serde_json::Value as JsonValue;
 
+use crate::raw_json::value_text;
+
 /// Characters of a value that a table shows.
 const VALUE_CHARACTERS_MAX: usize = 60;
 
@@ -63,7 +65,7 @@ impl Column {
             (Style::Millis, JsonValue::Number(ms)) => millis(ms.as_u64().unwrap_or(0)),
             (Style::Value, found) => return shortened(&one_line(&value_text(found))),
             (_, JsonValue::String(text)) => text.clone(),
-            (_, other) => other.to_string(),
+            (_, other) => value_text(other),
         };
         one_line(&text)
     }
@@ -106,14 +108,6 @@ pub(crate) fn card(found: &JsonValue, columns: &[Column]) -> String {
 pub(crate) fn line(row: &JsonValue, columns: &[Column]) -> String {
     let parts: Vec<_> = columns.iter().map(|column| column.text(row)).collect();
     parts.join("  ")
-}
-
-/// Text as text, everything else as JSON.
-pub(crate) fn value_text(value: &JsonValue) -> String {
-    match value {
-        JsonValue::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }
 
 /// Control characters are spelled out: what somebody stored must not move a cursor or hide a line.

@@ -33,9 +33,8 @@ pub(crate) struct Txn {
 impl Txn {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         let given = if self.file == "-" { self.file.clone() } else { format!("@{}", self.file) };
-        let JsonValue::Object(mut transaction) = given::value(&given, false)? else {
-            return Err(Failure::usage(format!("{}: is no JSON object", self.file)).next("see `statehouse txn --help`"));
-        };
+        let transaction = given::object(&self.file, &given::value(&given, false)?);
+        let mut transaction = transaction.map_err(|failure| failure.next("see `statehouse txn --help`"))?;
         let named = transaction.remove("group").and_then(|group| group.as_str().map(str::to_owned));
         let mut reach = self.reach.clone();
         let Some(group) = reach.group.take().or(named) else {

@@ -37,6 +37,10 @@ pub enum FailureKind {
     DiskLow,
     /// The directory is open in another process, or is not a store.
     CannotOpen,
+    /// An entry of the journal cannot be applied: the message names it. Nothing after it is applied or written.
+    Halted,
+    /// Something happened that should be impossible: report it.
+    Bug,
 }
 
 impl FailureKind {
@@ -48,6 +52,8 @@ impl FailureKind {
             FailureKind::Stopped => "SH-2003",
             FailureKind::Corrupt => "SH-2004",
             FailureKind::CannotOpen => "SH-2005",
+            FailureKind::Bug => "SH-2006",
+            FailureKind::Halted => "SH-2007",
             FailureKind::DiskLow => "SH-2015",
         }
     }

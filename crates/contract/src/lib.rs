@@ -9,8 +9,10 @@
 //! - [`changes`]: the feed of what every command changed.
 //! - [`catalogue`]: spaces, branches and how much history they keep.
 //! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
+//! - [`reason`]: why a rejection refuses, where its code alone does not say.
 //! - [`limits`]: every bound by name.
 //! - [`suggest`]: the known name that is closest to a misspelt one.
+//! - [`object_text`]: JSON objects as text, written and taken apart.
 //! - [`time`]: times as people write them.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
@@ -23,7 +25,8 @@ pub mod error;
 pub mod failure;
 pub mod limits;
 pub mod names;
-mod object_text;
+pub mod object_text;
+pub mod reason;
 pub mod records;
 pub mod runs;
 pub mod seed;
@@ -40,4 +43,5 @@ pub use cells::{
 pub use changes::{Change, ChangesPage, Followed, Reason, Subject};
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
 pub use limits::Limits;
+pub use reason::{RefusalReason, WantedKind};
 pub use value::{InvalidJson, Json, Value};

@@ -1,10 +1,11 @@
-//! What every request passes before it reaches its handler: the limits of its head and body, how many are under way, how much
-//! memory they may take, and how long they may last.
+//! What every request passes before it reaches its handler: the gate, then the limits of its head and body, how many are under
+//! way, how much memory they may take, and how long they may last.
 //!
 //! Keeps: a request that is begun counts until its work is over, also when its client has gone: what it does in the store
 //! cannot be called back. Only one that waits for something is given up with its client.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -14,6 +15,7 @@ use axum::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_T
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, Response, Uri};
 use axum::response::IntoResponse;
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use tokio::runtime::Handle;
@@ -22,12 +24,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::alarm::Alarm;
 use crate::answer::Answer;
+use crate::gate::{Hosts, harden};
 use crate::guarded::InRequest;
-use crate::http::dispatch::{Answering, HISTORY, Routed};
+use crate::http::dispatch::{Answering, HISTORY, Prepared, Routed};
 use crate::json_memory::memory_of;
 use crate::limits::ServerLimits;
 use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
+use crate::page_memory::PageMemory;
 use crate::problem::Problem;
 use crate::{Server, streamed};
 
@@ -41,13 +45,15 @@ pub(crate) struct Admission {
     load: Arc<Load>,
     stopping: CancellationToken,
     metrics: Metrics,
+    hosts: Arc<Hosts>,
 }
 
 impl Admission {
     pub(crate) fn new(server: Server) -> Self {
         let (limits, load) = (server.limits.clone(), server.load.clone());
         let (stopping, metrics) = (server.stopping.clone(), server.metrics.clone());
-        Self { server, limits, load, stopping, metrics }
+        let hosts = server.hosts.clone();
+        Self { server, limits, load, stopping, metrics, hosts }
     }
 
     /// Answers a request.
@@ -62,10 +68,16 @@ impl Admission {
             }
         };
         response.headers_mut().insert(&HISTORY, self.server.history.clone());
+        harden(response.headers_mut());
         response
     }
 
     async fn admit(&self, parts: Parts, body: Incoming, alarm: &mut Alarm) -> Result<Response<Body>, Problem> {
+        if let Err(problem) = self.hosts.check(&parts) {
+            self.metrics.refused(problem.code());
+            // Its body is not read.
+            return Ok(close_after(problem));
+        }
         self.check_head(&parts)?;
         let routed = Routed::find(&parts);
         if routed.is_always_admitted() {
@@ -87,6 +99,7 @@ impl Admission {
                 return Ok(close_after(problem));
             }
         };
+        let route = format!("{} {}", parts.method, parts.uri.path());
         let prepared = routed.prepare(&self.server, &parts, bytes);
         let wait = prepared.wait;
         let (gate, limit) = match wait {
@@ -97,13 +110,14 @@ impl Admission {
         let permits = memory.into_iter().chain([entered]).collect();
         let time_max = self.limits.request_time_max + wait.unwrap_or_default();
         let deadline = Instant::now() + time_max;
+        let guarded = |prepared: Prepared| -> Answering { Box::pin(answered_if_it_panics(route, prepared.begin())) };
         let answered = match wait {
             // Who has gone waits for nothing any more: nothing must be claimed for it.
             Some(_) => {
                 let _permits: Vec<Permit> = permits;
-                alarm.or_none(deadline, prepared.begin()).await
+                alarm.or_none(deadline, guarded(prepared)).await
             }
-            None => alarm.or_none(deadline, Work::new(prepared.begin(), permits)).await,
+            None => alarm.or_none(deadline, Work::new(guarded(prepared), permits)).await,
         };
         answered.ok_or_else(|| Problem::unanswered(time_max))
     }
@@ -178,11 +192,12 @@ impl Admission {
     }
 
     /// Counts what is still to be written of an answer.
-    fn finish(&self, response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
+    fn finish(&self, mut response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
         let size = response.body().size_hint();
+        let page = PageMemory::of(&mut response);
         let permits = match size.exact() {
             Some(bytes) if bytes < ANSWER_BYTES_FREE => Ok(Vec::new()),
-            Some(bytes) => self.take_memory(usize::try_from(bytes).unwrap_or(usize::MAX)).map(|memory| vec![memory]),
+            Some(bytes) => self.hold(page, usize::try_from(bytes).unwrap_or(usize::MAX)),
             None => self.enter_stream(response.headers()),
         };
         match (permits, safe) {
@@ -190,6 +205,17 @@ impl Admission {
             // What was done cannot be refused any more.
             (Err(_), false) => response.map(|body| Answer::new(body, in_request, Vec::new())),
             (Err(problem), true) => problem.into_response().map(|body| Answer::new(body, in_request, Vec::new())),
+        }
+    }
+
+    /// Takes the memory of an answer; a page has some already.
+    fn hold(&self, page: Option<PageMemory>, bytes: usize) -> Result<Vec<Permit>, Problem> {
+        match page {
+            None => self.take_memory(bytes).map(|memory| vec![memory]),
+            Some(page) => {
+                let max = self.limits.request_memory_bytes_max;
+                page.resize(&self.load, bytes).ok_or_else(|| Problem::memory_used_up(max, bytes))
+            }
         }
     }
 
@@ -203,6 +229,20 @@ impl Admission {
             false => Ok(vec![entered, self.take_memory(streamed::AHEAD_BYTES)?]),
         }
     }
+}
+
+/// The answer of a handler; its panic is answered too. The client must learn that it knows nothing of its write, and a panic
+/// must not reach the connection, which others may wait for.
+async fn answered_if_it_panics(route: String, handler: impl Future<Output = Response<Body>>) -> Response<Body> {
+    // What the handler has left half done is its own: what handlers share is kept behind locks that are not poisoned.
+    let answered = AssertUnwindSafe(handler).catch_unwind().await;
+    answered.unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<&str>().copied();
+        let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("nothing");
+        tracing::error!(%route, panic = %said, "a handler panicked");
+        Problem::internal(format!("the server failed to answer {route}; report it with the log of this moment"))
+            .into_response()
+    })
 }
 
 fn url_bytes(uri: &Uri) -> usize {
@@ -251,5 +291,26 @@ impl Drop for Work {
                 drop(permits);
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_answered_and_nothing_is_left_to_resume() {
+        let panics = async {
+            tokio::task::yield_now().await;
+            panic!("planted")
+        };
+        let answered: Answering = Box::pin(answered_if_it_panics("GET /v1/x".to_owned(), panics));
+        let mut work = Work::new(answered, Vec::new());
+        let response = (&mut work).await;
+        assert_eq!(response.status(), 500);
+        let body = response.into_body().collect().await.expect("a body").to_bytes();
+        let problem: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!((&problem["code"], &problem["outcome"]), (&"SH-2006".into(), &"unknown".into()));
+        assert!(work.answered.is_none(), "dropping it would resume the panic");
     }
 }

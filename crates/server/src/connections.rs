@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
+use crate::gate::harden;
 use crate::guarded::{Guarded, Watch};
 use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX, REFUSALS_MAX, ServerLimits};
 use crate::load::{Load, Permit};
@@ -204,7 +205,8 @@ async fn end(mut stream: TcpStream, refusal: Option<Problem>) {
 
 /// A whole answer, for a request that never reached a handler.
 async fn problem_bytes(problem: Problem) -> Vec<u8> {
-    let (parts, body) = problem.into_response().into_parts();
+    let (mut parts, body) = problem.into_response().into_parts();
+    harden(&mut parts.headers);
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     let reason = parts.status.canonical_reason().unwrap_or_default();
     let mut bytes = format!("HTTP/1.1 {} {reason}\r\n", parts.status.as_u16()).into_bytes();

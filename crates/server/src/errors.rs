@@ -44,12 +44,15 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-1045", "the JSON is too deep", include_str!("../../../docs/errors/SH-1045.md")),
     ("SH-1046", "this is no request", include_str!("../../../docs/errors/SH-1046.md")),
     ("SH-1047", "the body holds too much", include_str!("../../../docs/errors/SH-1047.md")),
+    ("SH-1060", "the request is for another host", include_str!("../../../docs/errors/SH-1060.md")),
+    ("SH-1061", "a page of another origin sent this", include_str!("../../../docs/errors/SH-1061.md")),
     ("SH-2001", "the store is busy", include_str!("../../../docs/errors/SH-2001.md")),
     ("SH-2002", "the store is closed", include_str!("../../../docs/errors/SH-2002.md")),
     ("SH-2003", "the store has stopped", include_str!("../../../docs/errors/SH-2003.md")),
     ("SH-2004", "stored bytes are damaged", include_str!("../../../docs/errors/SH-2004.md")),
     ("SH-2005", "the directory cannot be opened", include_str!("../../../docs/errors/SH-2005.md")),
     ("SH-2006", "a defect of the server", include_str!("../../../docs/errors/SH-2006.md")),
+    ("SH-2007", "an entry cannot be applied", include_str!("../../../docs/errors/SH-2007.md")),
     ("SH-2010", "there are too many connections", include_str!("../../../docs/errors/SH-2010.md")),
     ("SH-2011", "too many requests are under way", include_str!("../../../docs/errors/SH-2011.md")),
     ("SH-2012", "there are too many streams", include_str!("../../../docs/errors/SH-2012.md")),
@@ -68,6 +71,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-5003", "the answer was given up", include_str!("../../../docs/errors/SH-5003.md")),
     ("SH-5004", "the session has expired", include_str!("../../../docs/errors/SH-5004.md")),
     ("SH-5005", "the machine cannot read the command", include_str!("../../../docs/errors/SH-5005.md")),
+    ("SH-5006", "the number was another request", include_str!("../../../docs/errors/SH-5006.md")),
 ];
 
 /// Every code, in order.

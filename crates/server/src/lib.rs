@@ -8,7 +8,8 @@
 //! - [`stream`]: what follows, as server-sent events.
 //! - [`health`]: whether it lives and is ready. `status`: how it is doing, in one screen. [`metrics`]: the same as numbers.
 //! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers that are written while they are sent.
-//! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
+//! - [`gate`]: whom a request may be addressed to, and which pages may send one.
+//! - `connections`, `guarded`, `admission`, `page_memory`, `answer`: what a connection and a request pass before and after their handler.
 //!   [`serving`]: from the start to the stop. [`limits`]: every bound by name. [`load`]: what is used of them. [`memory`] and
 //!   [`descriptors`]: what the process may take.
 //!
@@ -25,6 +26,7 @@ pub mod errors;
 pub mod export;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod gate;
 mod guarded;
 pub mod health;
 mod http;
@@ -35,6 +37,7 @@ mod members;
 pub mod memory;
 pub mod metrics;
 pub mod openapi;
+mod page_memory;
 pub mod problem;
 pub mod serving;
 #[cfg(test)]
@@ -79,6 +82,7 @@ pub struct Shared {
     exports: export::Exports,
     /// The store's history, which every answer says.
     history: HeaderValue,
+    hosts: Arc<gate::Hosts>,
 }
 
 impl Server {
@@ -97,6 +101,7 @@ impl Server {
             metrics: metrics::Metrics::default(),
             exports: export::Exports::default(),
             history,
+            hosts: Arc::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -110,6 +115,12 @@ impl Server {
     pub fn limited(mut self, limits: ServerLimits) -> Self {
         self.load = Arc::new(Load::new(&limits));
         self.limits = Arc::new(limits);
+        self
+    }
+
+    /// The same, which also answers to names of its own.
+    pub fn answering_to(mut self, hosts: gate::Hosts) -> Self {
+        self.hosts = Arc::new(hosts);
         self
     }
 

@@ -13,10 +13,9 @@ macro_rules! of {
 /// The members of a rejection. A version that is `null` belongs to what does not exist.
 pub(crate) fn members(rejection: &Rejection) -> Vec<(&'static str, String)> {
     match rejection {
-        Rejection::InvalidName { what, reason } | Rejection::InvalidEvent { what, reason } => {
-            of!["what" => what, "reason" => reason]
-        }
-        Rejection::InvalidDeclaration { what, reason } => of!["what" => what, "reason" => reason],
+        Rejection::InvalidName { what, reason } => of!["what" => what, "reason" => reason],
+        Rejection::InvalidEvent { what, reason } => of!["what" => what, "reason" => reason],
+        Rejection::InvalidDeclaration { what, reason } => of!["what" => what, "reason" => reason.text()],
         Rejection::LimitExceeded { limit, max, got } => of!["limit" => limit, "max" => max, "got" => got],
         Rejection::Conflict { cell, current } => of!["cell" => cell, "current_version" => current],
         Rejection::RecordConflict { record, current } => of!["record" => record, "current_version" => current],
@@ -37,16 +36,17 @@ pub(crate) fn members(rejection: &Rejection) -> Vec<(&'static str, String)> {
             of!["run" => run, "last" => last]
         }
         Rejection::Evicted { request, floor } => of!["request" => request, "floor" => floor],
+        Rejection::RequestReused { request } => of!["request" => request],
         Rejection::SessionBusy { limit, max } => of!["limit" => limit, "max" => max],
         Rejection::UnreadableCommand { machine } => of!["machine" => machine],
         Rejection::TransactionLost { reason } | Rejection::TransactionState { reason } => of!["reason" => reason],
         Rejection::NoSuchRecord { record } => of!["record" => record],
         Rejection::NoSuchType { name } => of!["name" => name],
         Rejection::WrongState { record, state, reason } => {
-            of!["record" => record, "state" => state, "reason" => reason]
+            of!["record" => record, "state" => state, "reason" => reason.text()]
         }
         Rejection::WrongKind { record, field, wanted } => {
-            of!["record" => record, "field" => field, "wanted" => wanted]
+            of!["record" => record, "field" => field, "wanted" => wanted.text()]
         }
         Rejection::Fenced { record, given, attempt, state, holder } => {
             of!["record" => record, "given" => given, "attempt" => attempt, "state" => state, "holder" => holder]

@@ -51,7 +51,10 @@ impl Problem {
 
     /// A defect of the server.
     pub(crate) fn internal(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "SH-2006", detail)
+        let mut problem = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "SH-2006", detail);
+        problem.add("outcome", "unknown");
+        problem.add("retryable", false);
+        problem
     }
 
     /// There is nothing with this name.
@@ -86,7 +89,9 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         | Rejection::UnreadableCommand { .. }
         | Rejection::MainBranch => StatusCode::BAD_REQUEST,
         Rejection::LimitExceeded { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        Rejection::TwoGroups { .. } | Rejection::KeyReused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        Rejection::TwoGroups { .. } | Rejection::KeyReused { .. } | Rejection::RequestReused { .. } => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
         Rejection::NoSuchSpace { .. }
         | Rejection::NoSuchBranch { .. }
         | Rejection::NoSuchRecord { .. }
@@ -108,6 +113,7 @@ impl From<Error> for Problem {
             Error::Rejected(rejection) => status_of(rejection),
             Error::Failed(failure) if failure.kind == FailureKind::Busy => StatusCode::TOO_MANY_REQUESTS,
             Error::Failed(failure) if failure.kind == FailureKind::DiskLow => StatusCode::INSUFFICIENT_STORAGE,
+            Error::Failed(failure) if failure.kind == FailureKind::Bug => StatusCode::INTERNAL_SERVER_ERROR,
             Error::Failed(failure) if failure.outcome == Outcome::Unknown => StatusCode::GATEWAY_TIMEOUT,
             Error::Failed(failure) if failure.kind == FailureKind::Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::SERVICE_UNAVAILABLE,
@@ -133,6 +139,7 @@ impl From<Refusal> for Problem {
             Refusal::Invalid { member: Some(member), detail } => Problem::refused_member(member, detail),
             Refusal::Invalid { member: None, detail } => Problem::malformed(detail),
             Refusal::Internal(detail) => Problem::internal(detail),
+            Refusal::NoMemory { max, bytes } => Problem::memory_used_up(max, bytes),
         }
     }
 }
@@ -355,6 +362,27 @@ impl Problem {
             "this takes up to {got} bytes of memory, and of request_memory_bytes_max = {max} less is free; {advice}"
         );
         Self::beyond(status, code, "request_memory_bytes_max", max as u64, detail).got(got as u64)
+    }
+
+    /// The request is addressed to somebody else, or to nobody.
+    pub(crate) fn other_host(reason: &str) -> Self {
+        let detail = format!(
+            "{reason}; this server answers to IP addresses, localhost and the names in the setting server.hosts"
+        );
+        Self::not_begun(StatusCode::MISDIRECTED_REQUEST, "SH-1060", detail)
+    }
+
+    /// A page of another origin sent the request; `header` says so.
+    pub(crate) fn other_origin(header: &'static str, value: &str) -> Self {
+        let detail = format!("{header} is {value:?}; requests that pages of other origins send are refused");
+        Self::not_begun(StatusCode::FORBIDDEN, "SH-1061", detail)
+    }
+
+    fn not_begun(status: StatusCode, code: &'static str, detail: String) -> Self {
+        let mut problem = Self::new(status, code, detail);
+        problem.add("retryable", false);
+        problem.add("outcome", "not_applied");
+        problem
     }
 
     /// The server is told to stop.

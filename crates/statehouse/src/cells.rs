@@ -13,7 +13,7 @@ use kernel::{Answer, Body, Catalogue, Op, OpOutcome, Transact, ValueRef};
 use kv::View;
 
 use crate::admission::{Scope, ScopeIds};
-use crate::error::from_halt;
+use crate::error::{from_halt, unexpected_answer};
 use crate::pending::Pending;
 use crate::shard::keys;
 use crate::transaction::{Isolation, Transaction};
@@ -53,7 +53,7 @@ impl Cells {
         self.propose(cell, Op::CellInit(cell, ValueRef::from(&value)), |answer| match outcome(answer)? {
             (_, OpOutcome::Written(version)) => Ok(Initialised { version, created: true }),
             (_, OpOutcome::Existing(version)) => Ok(Initialised { version, created: false }),
-            other => unreachable!("init does not give {other:?}"),
+            other => Err(unexpected_answer("an init", &other)),
         })
     }
 
@@ -106,7 +106,7 @@ impl Cells {
         self.propose(cell, Op::CellDelete(cell), |answer| match outcome(answer)? {
             (_, OpOutcome::Written(version)) => Ok(Deleted { version: Some(version) }),
             (_, OpOutcome::Nothing) => Ok(Deleted { version: None }),
-            other => unreachable!("delete does not give {other:?}"),
+            other => Err(unexpected_answer("a deletion", &other)),
         })
     }
 
@@ -195,7 +195,7 @@ pub(crate) fn outcome(answer: Answer) -> Result<(u64, OpOutcome), Error> {
         Answer::Rejected(rejection) => Err(rejection.into()),
         Answer::Done { commit, mut outcomes } => match (outcomes.pop(), outcomes.is_empty()) {
             (Some(outcome), true) => Ok((commit, outcome)),
-            other => unreachable!("one operation has one outcome, not {other:?}"),
+            other => Err(unexpected_answer("one operation", &other)),
         },
     }
 }
@@ -203,7 +203,7 @@ pub(crate) fn outcome(answer: Answer) -> Result<(u64, OpOutcome), Error> {
 pub(crate) fn written(answer: Answer) -> Result<Written, Error> {
     match outcome(answer)? {
         (commit, OpOutcome::Written(version)) => Ok(Written { version, commit }),
-        other => unreachable!("a write does not give {other:?}"),
+        other => Err(unexpected_answer("a write", &other)),
     }
 }
 

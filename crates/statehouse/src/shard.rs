@@ -191,8 +191,14 @@ impl Shard {
             .name("apply".into())
             .spawn({
                 let journal = journal.clone();
-                let cut = move |first_kept| journal.cut(first_kept);
-                move || apply_loop.run(&entries, cut)
+                move || {
+                    let stop_journal = |error: &Error| {
+                        for submission in journal.stop() {
+                            submission.responder.give(Err(error.clone()));
+                        }
+                    };
+                    apply_loop.run(&entries, |first_kept| journal.cut(first_kept), stop_journal);
+                }
             })
             .map_err(|error| cannot_open(format!("could not start the apply thread: {error}")))?;
         let disk = Arc::new(Disk::new(directory.path().to_owned(), options.disk_reserve));
@@ -345,7 +351,7 @@ fn replay(files: &dyn EntryFiles, apply_loop: &mut ApplyLoop) -> Result<u64, Err
     while next <= last {
         let entries = files.read(SHARD, next, REPLAY_CHUNK_BYTES).map_err(|error| from_journal(&error))?;
         for entry in entries {
-            apply_loop.apply(entry.index, &entry.payload).map_err(|halt| from_halt(&halt))?;
+            apply_loop.apply_or_fail(entry.index, &entry.payload)?;
             next = entry.index + 1;
         }
     }

@@ -8,10 +8,50 @@ use super::{Item, Judge, Program, SIM, Topic, Work};
 /// The table.
 pub(super) const TOPIC: Topic = Topic {
     name: "edge",
-    items: &[Item {
-        name: "strictness",
-        shows: "every body, parameter and header of every route: honoured, or refused by name; nothing is changed",
-        work: Work::Programs(&[Program { cargo: SIM, full: "edge-strictness", small: "edge-strictness" }]),
-        judge: Judge::Correctness,
-    }],
+    items: &[
+        Item {
+            name: "strictness",
+            shows: "every body, parameter and header of every route: honoured, or refused by name; nothing is changed",
+            work: Work::Programs(&[Program { cargo: SIM, full: "edge-strictness", small: "edge-strictness" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "fidelity",
+            shows: "random JSON through every contract, export and import comes back as the same text",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "edge-fidelity --documents 1000000",
+                small: "edge-fidelity --documents 5000",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "reuse",
+            shows: "a number of a session is bound to its command: all pairs of operations",
+            work: Work::Programs(&[Program { cargo: SIM, full: "edge-reuse", small: "edge-reuse --stride 11" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "halts",
+            shows: "a panic while an entry is applied stops the store at once, names the entry and the way out",
+            work: Work::Programs(&[Program { cargo: SIM, full: "edge-halts", small: "edge-halts" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "gate",
+            shows: "other hosts and pages of other origins get nothing: a matrix of requests, and pages in a real Chromium",
+            work: Work::Programs(&[Program { cargo: SIM, full: "edge-gate", small: "edge-gate --cases 2000" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "listings",
+            shows: "1,024 unread listings of 4 MiB in 512 MiB: never killed, and a client that behaves hardly notices",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "edge-listings --listings 1024 --rounds 3 --seconds 10",
+                small: "edge-listings --small --listings 64 --rounds 1 --seconds 3",
+            }]),
+            judge: Judge::Correctness,
+        },
+    ],
 };

@@ -151,7 +151,6 @@ impl Load {
                 let event = json!({
                     "eventType": "Measured",
                     "idempotencyKey": format!("{}-{ticket}", self.mark),
-                    "emittedAt": jiff::Timestamp::now().to_string(),
                     "eventData": { "ticket": ticket },
                 });
                 let run = format!("{}/events", path("/v1/runs", &self.run_name(ticket)));

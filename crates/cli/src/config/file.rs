@@ -51,6 +51,11 @@ impl Reading<'_> {
                 return Err(self.complain(value.span(), format!("{} is a number, not the text {text:?}", setting.key)));
             }
             (DeValue::String(text), _) => text.to_string(),
+            (DeValue::Array(items), Kind::Hosts) => {
+                let names: Option<Vec<_>> = items.iter().map(|item| item.get_ref().as_str()).collect();
+                let wrong = || self.complain(value.span(), format!("{} is a list of names in quotes", setting.key));
+                names.ok_or_else(wrong)?.join(",")
+            }
             (DeValue::Integer(number), Kind::Count | Kind::Percent | Kind::Bytes) if number.radix() == 10 => {
                 number.as_str().to_owned()
             }

@@ -13,9 +13,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use server::gate::Hosts;
 use server::limits::ServerLimits;
 
-use settings::{CHANGE_PREFIX, Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, parse_bytes, parse_duration};
+use settings::{
+    CHANGE_PREFIX, Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, parse_bytes, parse_duration, parse_hosts,
+};
 
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,6 +140,11 @@ impl Effective {
         self.text("server.listen").parse().expect("checked when it was set")
     }
 
+    /// The names that the server answers to.
+    pub(crate) fn hosts(&self) -> Hosts {
+        parse_hosts(self.text("server.hosts")).expect("checked when it was set")
+    }
+
     /// Below which part of the disk, and below how many bytes, writes are refused.
     pub(crate) fn disk_low(&self) -> (u8, u64) {
         let percent = self.text("disk.low_percent").parse().expect("checked when it was set");
@@ -215,6 +223,7 @@ pub(crate) fn template() -> String {
         }
         let value = match setting.kind {
             Kind::Count | Kind::Percent => setting.default.to_owned(),
+            Kind::Hosts => "[]".to_owned(),
             _ => format!("{:?}", setting.default),
         };
         text += &format!("\n# {}\n# Environment: {}\n# {name} = {value}\n", setting.about, setting.variable());

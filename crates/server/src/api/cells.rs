@@ -54,6 +54,7 @@ async fn history(server: &Server, call: Call<ReadCell, NoBody>) -> Answered<Cell
     let page = HistoryPage { before: call.query.before, limit: page_limit(call.query.limit, PAGE_ROWS) };
     let Call { scope, name, .. } = call;
     let asked = name.clone();
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| scope.open(house).cells().history(&asked, page)).await?;
     let versions = found.versions.into_iter().map(|past| CellVersion {
         version: past.version,
@@ -63,7 +64,7 @@ async fn history(server: &Server, call: Call<ReadCell, NoBody>) -> Answered<Cell
         value: UserJson(past.value.unwrap_or(Value::Null)),
     });
     let history = CellHistory { name, versions: versions.collect(), next_before: found.next_before };
-    Ok(Reply::new(CellRead::History(history)))
+    Ok(Reply::page(CellRead::History(history), memory))
 }
 
 pub(crate) async fn write(server: Server, call: Call<NoQuery, UserJson>) -> Answered<Written> {
@@ -117,8 +118,9 @@ pub(crate) async fn list(server: Server, call: Call<ListCells, NoBody>) -> Answe
     };
     let prefix = query.prefix.unwrap_or_default();
     let page = ListPage { after, limit: page_limit(query.limit, PAGE_ROWS) };
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| scope.open(house).cells().list(&prefix, page)).await?;
     let cursor = found.next_after.map(|name| PageCursor(name.into_bytes()));
     let cells = found.cells.into_iter().map(|(name, found)| cell(name, found)).collect();
-    Ok(Reply::new(CellList { cells, cursor }))
+    Ok(Reply::page(CellList { cells, cursor }, memory))
 }

@@ -39,14 +39,17 @@ pub(crate) async fn read(server: Server, call: Call<ReadChanges, NoBody>) -> Res
         return Ok(Followed::Stream(server.stream(ChangeFeed { feed, cursor: from, watcher })?));
     }
     let limit = page_limit(query.limit, PAGE_ROWS);
+    let mut memory = server.reserve_page().await?;
     let (mut followed, feed) = server.call(move |_| Ok((feed.read(from, limit)?, feed))).await?;
     if let StoredFollowed::Page(page) = &followed
         && page.changes.is_empty()
         && !page.more
         && !wait.is_zero()
-        && let Some(found) = server.in_time(wait, feed.follow_async(page.next, limit)).await
     {
-        followed = found?;
+        memory.give_back();
+        if let Some(found) = server.in_time(wait, feed.follow_async(page.next, limit)).await {
+            followed = found?;
+        }
     }
     let answer = match followed {
         StoredFollowed::Gap { oldest, newest } => ChangesAnswer::Gap(ChangeGap { gap: bounds(oldest, newest) }),
@@ -55,7 +58,7 @@ pub(crate) async fn read(server: Server, call: Call<ReadChanges, NoBody>) -> Res
             ChangesAnswer::Page(ChangePage { changes, next: FeedCursor(page.next), more: page.more })
         }
     };
-    Ok(Followed::Page(Reply::new(answer)))
+    Ok(Followed::Page(Reply::page(answer, memory)))
 }
 
 fn bounds(oldest: u64, newest: u64) -> GapBounds {

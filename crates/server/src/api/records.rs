@@ -163,10 +163,11 @@ pub(crate) async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Ans
     let mut options = ScanOptions::default().limit(page_limit(query.limit, PAGE_ROWS));
     options.record_type = query.record_type;
     options.cursor = query.cursor.map(|cursor| cursor.0);
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| scope.open(house).records().scan(&prefix, &filter, &options)).await?;
     let records = found.records.into_iter().map(|(name, record)| record_forms::record(name, record)).collect();
     let cursor = found.cursor.map(PageCursor);
-    Ok(Reply::new(RecordPage { records, cursor, looked_at: found.looked_at as u64 }))
+    Ok(Reply::page(RecordPage { records, cursor, looked_at: found.looked_at as u64 }, memory))
 }
 
 pub(crate) async fn counts(server: Server, call: Call<CountRecords, NoBody>) -> Answered<RecordCounts> {

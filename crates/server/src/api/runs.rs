@@ -1,7 +1,6 @@
 //! Runs: append, read, follow, project, list, close, fork, delete. Events are handed over as the text that was sent.
 
-use std::borrow::Cow;
-
+use contract::object_text::ObjectText;
 use contract::runs::AppendResult;
 use contract::time::iso;
 use contract::{Error, Expected, Rejection, names};
@@ -39,6 +38,7 @@ pub(crate) async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Re
     }
     let limit = page_limit(query.limit, FETCH_LIMIT);
     let mut tail = runs.tail(&run, query.after.unwrap_or(0));
+    let mut memory = server.reserve_page().await?;
     let read = server.call(move |_| {
         let fetched = tail.read(limit)?;
         if fetched.events.is_empty() {
@@ -47,14 +47,14 @@ pub(crate) async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Re
         Ok((fetched, tail))
     });
     let (mut fetched, mut tail) = read.await?;
-    if fetched.events.is_empty()
-        && !wait.is_zero()
-        && let Some(followed) = server.in_time(wait, tail.next_async(limit)).await
-    {
-        fetched = followed?;
+    if fetched.events.is_empty() && !wait.is_zero() {
+        memory.give_back();
+        if let Some(followed) = server.in_time(wait, tail.next_async(limit)).await {
+            fetched = followed?;
+        }
     }
     let events = fetched.events.iter().map(event_text).collect();
-    Ok(Followed::Page(Reply::new(Events { events, stable_seq: fetched.stable_seq })))
+    Ok(Followed::Page(Reply::page(Events { events, stable_seq: fetched.stable_seq }, memory)))
 }
 
 fn not_an_id() -> Refusal {
@@ -96,7 +96,7 @@ fn event_text(event: &StoredEvent) -> EventText {
     EventText(JsonText(event_json(event)))
 }
 
-/// One event or a list of them. The key of one event may be left to the call, and when it was emitted to the server.
+/// One event or a list of them. The key of one event may be left to the call, and when it was emitted to the store.
 pub(crate) async fn append(server: Server, call: Call<AppendEvents, NewEvents>) -> Answered<AppendAnswer> {
     let Call { scope, name: run, query, body, expected, key, .. } = call;
     let (one, given) = match body {
@@ -107,7 +107,7 @@ pub(crate) async fn append(server: Server, call: Call<AppendEvents, NewEvents>) 
         let detail = "several events have an idempotencyKey each; Idempotency-Key is for one";
         return Err(Refusal::invalid("Idempotency-Key", detail));
     }
-    let events = given.iter().map(|event| event_of(&event.0, key.as_deref()));
+    let events = given.iter().map(|event| event_of(&run, &event.0, key.as_deref()));
     let events = events.collect::<Result<Vec<_>, _>>()?;
     let mut options = AppendOptions::run_type(query.run_type.unwrap_or_default());
     options.strict = query.strict.unwrap_or(false);
@@ -151,50 +151,48 @@ pub(crate) fn appended(result: AppendResult, event: Option<EventText>) -> Append
     }
 }
 
-/// Members of an event that may be left out where the call or the server knows them.
+/// Whether an event has a key of its own.
 #[derive(serde::Deserialize)]
 struct EventHead {
     #[serde(rename = "idempotencyKey")]
     key: Option<serde::de::IgnoredAny>,
-    #[serde(rename = "emittedAt")]
-    emitted_at: Option<serde::de::IgnoredAny>,
 }
 
-/// An event as it was sent, with what may be left out.
-pub(crate) fn event_of(text: &str, key: Option<&str>) -> Result<NewEvent, Refusal> {
-    let head: EventHead = wire::from_json_text(text)
-        .map_err(|_| Error::from(Rejection::InvalidEvent { what: "event", reason: "it is no JSON object" }))?;
-    let mut text = Cow::Borrowed(text);
-    let mut add = |member: &str, value: &str| {
-        let value = contract::Value::from(value).to_json_text();
-        let members = text.trim_start().strip_prefix('{').unwrap_or_default();
-        let comma = if members.trim_start().starts_with('}') { "" } else { "," };
-        text = Cow::Owned(format!("{{\"{member}\":{value}{comma}{members}"));
+/// An event as it was sent, with the key that the call has for it.
+pub(crate) fn event_of(run: &str, text: &str, key: Option<&str>) -> Result<NewEvent, Refusal> {
+    let no_object = |_| {
+        let reason = "it is no JSON object".into();
+        Error::from(Rejection::InvalidEvent { what: "event".into(), reason })
     };
-    match (key, head.key) {
+    let head: EventHead = wire::from_json_text(text).map_err(no_object)?;
+    let with_key;
+    let text = match (key, head.key) {
+        (None, _) => text,
         (Some(_), Some(_)) => {
             let detail = "the event has an idempotencyKey, and there is an Idempotency-Key: send one of them";
             return Err(Refusal::invalid("Idempotency-Key", detail));
         }
-        (Some(key), None) => add("idempotencyKey", key),
-        _ => {}
-    }
-    if head.emitted_at.is_none() {
-        add("emittedAt", &jiff::Timestamp::now().to_string());
-    }
-    NewEvent::from_json(&text).map_err(|rejection| Error::from(rejection).into())
+        (Some(key), None) => {
+            let mut whole = ObjectText::default();
+            whole.text("idempotencyKey", key).members_of(text);
+            with_key = whole.finish();
+            &with_key
+        }
+    };
+    NewEvent::from_json(run, text).map_err(|rejection| Error::from(rejection).into())
 }
 
 pub(crate) async fn snapshot(server: Server, call: Call<ReadSnapshot, NoBody>) -> Answered<SnapshotText> {
     let Call { scope, name: run, query, .. } = call;
     let project = query.project.unwrap_or(false);
     let asked = run.clone();
+    let memory = server.reserve_page().await?;
     let snapshot = server.call(move |house| match project {
         true => scope.open(house).runs().project(&asked).map(Some),
         false => scope.open(house).runs().snapshot(&asked),
     });
     match snapshot.await? {
-        Some(snapshot) => Ok(Reply::new(SnapshotText(JsonText(snapshot.to_json())))),
+        Some(snapshot) => Ok(Reply::page(SnapshotText(JsonText(snapshot.to_json())), memory)),
         None => Err(Refusal::not_found("run", run)),
     }
 }
@@ -225,6 +223,7 @@ pub(crate) async fn list(server: Server, call: Call<ListRuns, NoBody>) -> Answer
     list.run_type = query.run_type;
     list.quiet_for = query.stalled.map_or(std::time::Duration::ZERO, |stalled| stalled.0);
     list.limit = page_limit(query.limit, PAGE_ROWS);
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| scope.open(house).runs().list(&list)).await?;
     let runs = found.into_iter().map(|run| ListedRun {
         run_id: run.name,
@@ -234,5 +233,5 @@ pub(crate) async fn list(server: Server, call: Call<ListRuns, NoBody>) -> Answer
         last_event_seq: run.last_seq,
         last_event_at: iso(run.last_event_us),
     });
-    Ok(Reply::new(RunsPage { runs: runs.collect() }))
+    Ok(Reply::page(RunsPage { runs: runs.collect() }, memory))
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contract::limits::PAGE_BYTES_MAX;
 use contract::time::{iso, millis};
 use contract::{Error, Rejection};
 use statehouse::sessions::{Deliveries, Delivery, LifeState, SessionOptions, SessionStatus};
@@ -80,6 +81,7 @@ pub(crate) async fn end(server: Server, call: Call<NoQuery, NoBody>) -> Answered
 pub(crate) async fn list(server: Server, call: Call<ListSessions, NoBody>) -> Answered<SessionPage> {
     let after = call.query.after.map_or(0, |after| after.0);
     let limit = page_limit(call.query.limit, PAGE_ROWS);
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| {
         let sessions = house.sessions();
         let numbers = sessions.list(after, limit)?;
@@ -91,7 +93,7 @@ pub(crate) async fn list(server: Server, call: Call<ListSessions, NoBody>) -> An
         }
         Ok(SessionPage { sessions: found, next_after: next_after.map(SessionId) })
     });
-    Ok(Reply::new(found.await?))
+    Ok(Reply::page(found.await?, memory))
 }
 
 /// The pushes that are not acknowledged, from the first on; waits for one if there is none and it is asked to.
@@ -103,23 +105,28 @@ pub(crate) async fn pushes(server: Server, call: Call<ReadPushes, NoBody>) -> Re
         return Ok(Followed::Stream(server.stream(SessionPushes { deliveries, seen })?));
     }
     let limit = page_limit(call.query.limit, PAGE_ROWS);
+    let mut memory = server.reserve_page().await?;
     let read = server.call(move |_| {
-        let mut pushes = Vec::new();
+        let (mut pushes, mut bytes) = (Vec::new(), 0);
         while pushes.len() < limit
+            && bytes < PAGE_BYTES_MAX
             && let Some(delivery) = deliveries.next(Duration::ZERO)?
         {
+            if let Delivery::Push { payload, .. } = &delivery {
+                bytes += payload.len();
+            }
             pushes.extend(pushed(delivery));
         }
         Ok((pushes, deliveries))
     });
     let (mut pushes, mut deliveries) = read.await?;
-    if pushes.is_empty()
-        && !call.wait.is_zero()
-        && let Some(delivery) = server.in_time(call.wait, deliveries.next_async()).await
-    {
-        pushes.extend(pushed(delivery?));
+    if pushes.is_empty() && !call.wait.is_zero() {
+        memory.give_back();
+        if let Some(delivery) = server.in_time(call.wait, deliveries.next_async()).await {
+            pushes.extend(pushed(delivery?));
+        }
     }
-    Ok(Followed::Page(Reply::new(PushPage { pushes })))
+    Ok(Followed::Page(Reply::page(PushPage { pushes }, memory)))
 }
 
 /// The pushes of a session, for a stream.

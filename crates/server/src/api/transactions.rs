@@ -184,7 +184,7 @@ impl<'space> Building<'space> {
             }
             Operation::RecordDelete(of) => self.change(|commit| commit.delete_record(&of.name)),
             Operation::RunAppend(of) => {
-                let event = event_of(&of.event.0, None)?;
+                let event = event_of(&of.run, &of.event.0, None)?;
                 let mut options = AppendOptions::run_type(of.run_type.unwrap_or_default());
                 if let Some(last) = of.expect {
                     options = options.expecting(last);

@@ -40,7 +40,10 @@ impl<A: Serialize + Described> Encode for Reply<A> {
         if self.replayed {
             response.headers_mut().insert(&REPLAYED, HeaderValue::from_static("true"));
         }
-        response
+        match self.page {
+            Some(memory) => memory.hold(response),
+            None => response,
+        }
     }
 
     fn forms(schemas: &mut Schemas) -> Vec<AnswerForm> {

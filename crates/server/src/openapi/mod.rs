@@ -5,9 +5,12 @@
 
 use std::sync::LazyLock;
 
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value as JsonValue, json};
+use sha2::{Digest, Sha256};
 use wire::operations::{NoBody, OpenApiDocument, ProbeAnswer, Problem, StatusAnswer};
 use wire::query::NoQuery;
 use wire::routes::{SERVER_OPENAPI, SERVER_STATUS};
@@ -27,8 +30,23 @@ pub(crate) async fn json(_: Server, _: Call<NoQuery, NoBody>) -> Result<Response
     Ok((StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response())
 }
 
+/// What the page may do: run its own script and style, by their digests, and ask this server.
+static PAGE_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let digest = |tag: &str| {
+        let inside = PAGE.split_once(&format!("<{tag}>")).and_then(|(_, rest)| rest.split_once(&format!("</{tag}>")));
+        let (text, _) = inside.expect("the page has one");
+        BASE64_STANDARD.encode(Sha256::digest(text))
+    };
+    let (script, style) = (digest("script"), digest("style"));
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; connect-src 'self'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
+    HeaderValue::from_str(&policy).expect("ASCII")
+});
+
 pub(crate) async fn page(_: Server, _: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
-    Ok(Html(PAGE).into_response())
+    Ok(([(header::CONTENT_SECURITY_POLICY, PAGE_POLICY.clone())], Html(PAGE)).into_response())
 }
 
 fn document() -> JsonValue {

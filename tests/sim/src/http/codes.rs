@@ -127,6 +127,8 @@ impl Codes<'_> {
         self.refused("SH-1034", 412, Request::get("/v1/cells/none").header("statehouse-history", "0"));
         self.refused("SH-1032", 404, Request::get("/v2"));
         self.refused("SH-1032", 405, Request::delete("/v1/claims"));
+        self.refused("SH-1060", 421, Request::get("/v1/cells/none").header("host", "evil.example"));
+        self.refused("SH-1061", 403, Request::get("/v1/cells/none").header("origin", "https://evil.example"));
     }
 
     fn cells_and_records(&mut self) {

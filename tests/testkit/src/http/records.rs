@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use contract::records::state_store::{Comparison, PortableRecord, ScanFilter, StateStore};
 use contract::records::types::{CREATED_AT, TIMEOUT_AT, UPDATED_AT, WORKER};
-use contract::{Error, Rejection, Value};
+use contract::{Error, Rejection, Value, WantedKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as JsonValue, json};
 
@@ -149,8 +149,8 @@ fn field_json(declared: Option<&Declared>, record: &str, field: &str, bytes: &[u
     };
     let value = match kind {
         "bytes" => Value::Bytes(bytes.to_vec()),
-        "text" => Value::Text(std::str::from_utf8(bytes).map_err(|_| wrong("text"))?.to_owned()),
-        _ => Value::Integer(digits(bytes).ok_or_else(|| wrong("an integer"))?),
+        "text" => Value::Text(std::str::from_utf8(bytes).map_err(|_| wrong(WantedKind::Text))?.to_owned()),
+        _ => Value::Integer(digits(bytes).ok_or_else(|| wrong(WantedKind::Integer))?),
     };
     Ok(serde_json::from_str(&to_text(&value)).expect("JSON"))
 }

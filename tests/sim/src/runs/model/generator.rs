@@ -260,6 +260,9 @@ impl Generator<'_> {
         };
         let data = Json::from_checked(self.random.pick(&DATA).to_owned());
         let mut event = NewEvent::new(event_type, key, self.random.pick(&TIMES), data);
+        if self.random.one_in(4) {
+            event.emitted_at = None;
+        }
         let text = |random: &mut Random, one_in, text: &str| random.one_in(one_in).then(|| text.to_owned());
         if event_type.starts_with("Step") && !self.random.one_in(8) || self.random.one_in(8) {
             event.step_id = Some(self.random.pick(&STEPS).to_owned());
