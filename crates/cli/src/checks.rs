@@ -3,6 +3,7 @@
 //! Keeps: every answer names what was measured, the bound, and one thing that can safely be done.
 
 use serde_json::{Value as JsonValue, json};
+use wire::values::FeedCursor;
 
 use crate::connection::{Call, Connection};
 use crate::exit::Failure;
@@ -109,7 +110,7 @@ pub(crate) async fn clock(connection: &Connection) -> Result<Vec<Checked>, Failu
     }
     let status = connection.ask(Call::get("/status")).await?;
     let from = status["commit"].as_u64().unwrap_or(0).saturating_sub(1);
-    let page = connection.ask(Call::get("/v1/changes").query("from", Some(from))).await?;
+    let page = connection.ask(Call::get("/v1/changes").query("from", Some(FeedCursor(from)))).await?;
     let newest = page["changes"].as_array().and_then(|changes| changes.last()).and_then(|change| change["at"].as_str());
     let ahead = newest
         .and_then(|at| at.parse::<jiff::Timestamp>().ok())

@@ -16,6 +16,7 @@ use hyper::{HeaderMap, Method, Request, StatusCode};
 use serde_json::Value as JsonValue;
 use statehouse::Statehouse;
 use tower::ServiceExt;
+use wire::routes::{ALL, Found, Scope, find};
 
 use crate::exit::{Exit, Failure};
 use crate::raw_json;
@@ -195,8 +196,16 @@ impl Connection {
 
     /// Sends a request, and gives whatever is answered.
     pub(crate) async fn exchange(&self, call: Call) -> Result<Reply, Failure> {
-        let call = call.query("branch", self.branch.as_ref()).query("group", self.group.as_ref());
-        let call = call.header("statehouse-space", self.space.as_ref().map(|space| escaped_header(space)).transpose()?);
+        // A route refuses a place that means nothing to it.
+        let scope = match find(call.method.as_str(), &call.path) {
+            Found::Route(place, _) => ALL[place].scope,
+            _ => Scope::Store,
+        };
+        let (branch, group) = (self.branch.as_ref(), self.group.as_ref());
+        let call = call.query("branch", branch.filter(|_| scope >= Scope::Branch));
+        let call = call.query("group", group.filter(|_| scope >= Scope::Group));
+        let space = self.space.as_ref().filter(|_| scope >= Scope::Space);
+        let call = call.header("statehouse-space", space.map(|space| escaped_header(space)).transpose()?);
         let mut request = Request::builder().method(call.method.clone()).uri(call.target());
         for (name, value) in &call.headers {
             request = request.header(*name, value);

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
+use hyper::Method;
 use serde_json::{Map, json};
 
 use crate::connection::{Call, Connection, path};
@@ -277,7 +278,9 @@ impl Verb {
             Verb::Close { run } => last(connection, output, run, "close").await,
             Verb::Archive { run, sure } => {
                 sure.or_ask(&format!("delete the run {run:?} with all its events"))?;
-                last(connection, output, run, "archive").await
+                let mut found = connection.ask(Call::new(Method::DELETE, path("/v1/runs", run))).await?;
+                found["runId"] = run.as_str().into();
+                output.one(&found, LAST)
             }
         }
     }

@@ -11,6 +11,7 @@
 //! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
 //! - [`reason`]: why a rejection refuses, where its code alone does not say.
 //! - [`limits`]: every bound by name.
+//! - [`suggest`]: the known name that is closest to a misspelt one.
 //! - [`object_text`]: JSON objects as text, written and taken apart.
 //! - [`time`]: times as people write them.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
@@ -30,6 +31,7 @@ pub mod records;
 pub mod runs;
 pub mod seed;
 pub mod sessions;
+pub mod suggest;
 pub mod time;
 pub mod value;
 

@@ -79,7 +79,8 @@ pub(crate) fn push_escaped(text: &mut String, name: &str) {
     text.push_str(rest);
 }
 
-fn unescaped(text: &str) -> Option<String> {
+/// Reads a name as [`push_escaped`] writes it; none if it is empty or anything else.
+pub(crate) fn unescaped(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut name = parts.next()?.to_owned();
     for part in parts {

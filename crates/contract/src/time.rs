@@ -12,6 +12,18 @@ pub fn iso(us: u64) -> String {
     timestamp.unwrap_or(jiff::Timestamp::MAX).to_string()
 }
 
+/// The µs since 1970 of a time in RFC 3339; a time before 1970 is 0. None if the text is no such time.
+///
+/// ```
+/// use statehouse_contract::time::parse_iso;
+/// assert_eq!(parse_iso("2026-02-11T10:00:00.123456Z"), Some(1_770_804_000_123_456));
+/// assert_eq!((parse_iso("1969-01-01T00:00:00Z"), parse_iso("yesterday")), (Some(0), None));
+/// ```
+pub fn parse_iso(text: &str) -> Option<u64> {
+    let time = text.parse::<jiff::Timestamp>().ok()?;
+    Some(u64::try_from(time.as_microsecond()).unwrap_or(0))
+}
+
 /// A duration as `500ms`, `30s`, `10m`, `2h` or `7d`; a bare number is of ms.
 ///
 /// ```

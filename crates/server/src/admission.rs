@@ -9,13 +9,11 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, Request, Response, Uri};
+use axum::http::{HeaderMap, Request, Response, Uri};
 use axum::response::IntoResponse;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
@@ -23,32 +21,26 @@ use hyper::body::{Body as _, Incoming};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tower::Service;
 
 use crate::alarm::Alarm;
 use crate::answer::Answer;
 use crate::gate::{Hosts, harden};
 use crate::guarded::InRequest;
-use crate::json::parse_duration;
+use crate::http::dispatch::{Answering, HISTORY, Prepared, Routed};
 use crate::json_memory::memory_of;
 use crate::limits::ServerLimits;
 use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
 use crate::page_memory::PageMemory;
-use crate::place::prefer_wait;
 use crate::problem::Problem;
-use crate::streamed;
-use crate::{Server, router};
-
-/// These are answered whatever the load is, and while the server stops.
-const ALWAYS: &[&str] = &["/livez", "/readyz", "/startupz", "/metrics", "/version"];
+use crate::{Server, streamed};
 
 /// Answers below this size do not count against the memory for requests: they go into the buffers of their connection.
 const ANSWER_BYTES_FREE: u64 = 16 << 10;
 
 /// See the module.
 pub(crate) struct Admission {
-    router: Router,
+    server: Server,
     limits: Arc<ServerLimits>,
     load: Arc<Load>,
     stopping: CancellationToken,
@@ -61,7 +53,7 @@ impl Admission {
         let (limits, load) = (server.limits.clone(), server.load.clone());
         let (stopping, metrics) = (server.stopping.clone(), server.metrics.clone());
         let hosts = server.hosts.clone();
-        Self { router: router(server), limits, load, stopping, metrics, hosts }
+        Self { server, limits, load, stopping, metrics, hosts }
     }
 
     /// Answers a request.
@@ -75,6 +67,7 @@ impl Admission {
                 problem.into_response().map(|body| Answer::new(body, in_request, Vec::new()))
             }
         };
+        response.headers_mut().insert(&HISTORY, self.server.history.clone());
         harden(response.headers_mut());
         response
     }
@@ -86,8 +79,14 @@ impl Admission {
             return Ok(close_after(problem));
         }
         self.check_head(&parts)?;
-        if ALWAYS.contains(&parts.uri.path()) {
-            return Ok(self.begin(Request::from_parts(parts, Body::empty())).await);
+        let routed = Routed::find(&parts);
+        if routed.is_always_admitted() {
+            if !body.is_end_stream() {
+                let problem = Problem::refused_member("body", "the body is not as it must be: this call has no body");
+                self.metrics.refused(problem.code());
+                return Ok(close_after(problem));
+            }
+            return Ok(routed.prepare(&self.server, &parts, Bytes::new()).begin().await);
         }
         if self.stopping.is_cancelled() {
             return Err(Problem::stopping());
@@ -100,23 +99,25 @@ impl Admission {
                 return Ok(close_after(problem));
             }
         };
-        let wait = self.wait_of(&parts);
+        let route = format!("{} {}", parts.method, parts.uri.path());
+        let prepared = routed.prepare(&self.server, &parts, bytes);
+        let wait = prepared.wait;
         let (gate, limit) = match wait {
             Some(_) => (&self.load.waits, "waits_max"),
             None => (&self.load.requests, "requests_max"),
         };
         let entered = gate.enter().ok_or_else(|| Problem::too_many_requests(limit, gate.max()))?;
         let permits = memory.into_iter().chain([entered]).collect();
-        let request = Request::from_parts(parts, Body::from(bytes));
         let time_max = self.limits.request_time_max + wait.unwrap_or_default();
         let deadline = Instant::now() + time_max;
+        let guarded = |prepared: Prepared| -> Answering { Box::pin(answered_if_it_panics(route, prepared.begin())) };
         let answered = match wait {
             // Who has gone waits for nothing any more: nothing must be claimed for it.
             Some(_) => {
                 let _permits: Vec<Permit> = permits;
-                alarm.or_none(deadline, self.begin(request)).await
+                alarm.or_none(deadline, guarded(prepared)).await
             }
-            None => alarm.or_none(deadline, Work::new(self.begin(request), permits)).await,
+            None => alarm.or_none(deadline, Work::new(guarded(prepared), permits)).await,
         };
         answered.ok_or_else(|| Problem::unanswered(time_max))
     }
@@ -190,36 +191,6 @@ impl Admission {
         self.load.take_memory(bytes).ok_or_else(|| Problem::memory_used_up(max, bytes))
     }
 
-    /// How long a request may be asked to wait; none if it does not wait.
-    fn wait_of(&self, parts: &Parts) -> Option<Duration> {
-        let path = parts.uri.path();
-        // How long a claim waits is in its body, which only its handler reads.
-        if path == "/v1/claims" {
-            return Some(self.limits.wait_time_max);
-        }
-        // Nothing else waits, whatever it says: it would only get around the bound of those that do not.
-        let follows = path == "/v1/changes" || path.ends_with("/events") || path.ends_with("/pushes");
-        if parts.method != Method::GET || !follows {
-            return None;
-        }
-        let parameters = parts.uri.query().unwrap_or_default().split('&');
-        let mut waits = parameters.filter_map(|parameter| {
-            let (name, value) = parameter.split_once('=')?;
-            ["wait", "follow"].contains(&name).then(|| parse_duration(value).unwrap_or_default())
-        });
-        let wait = waits.next().or_else(|| prefer_wait(&parts.headers));
-        wait.map(|wait| wait.min(self.limits.wait_time_max))
-    }
-
-    fn begin(&self, request: Request<Body>) -> Answered {
-        let mut router = self.router.clone();
-        let route = format!("{} {}", request.method(), request.uri().path());
-        Box::pin(answered_if_it_panics(route, async move {
-            let answered = router.call(request).await;
-            answered.unwrap_or_else(|never| match never {})
-        }))
-    }
-
     /// Counts what is still to be written of an answer.
     fn finish(&self, mut response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
         let size = response.body().size_hint();
@@ -284,17 +255,14 @@ fn close_after(problem: Problem) -> Response<Body> {
     response
 }
 
-/// An answer to come.
-type Answered = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
-
 /// A request that is worked on. If nobody waits for it any more, its work goes on by itself, and counts as long.
 struct Work {
-    answered: Option<Answered>,
+    answered: Option<Answering>,
     permits: Vec<Permit>,
 }
 
 impl Work {
-    fn new(answered: Answered, permits: Vec<Permit>) -> Self {
+    fn new(answered: Answering, permits: Vec<Permit>) -> Self {
         Self { answered: Some(answered), permits }
     }
 }
@@ -336,7 +304,7 @@ mod tests {
             tokio::task::yield_now().await;
             panic!("planted")
         };
-        let answered: Answered = Box::pin(answered_if_it_panics("GET /v1/x".to_owned(), panics));
+        let answered: Answering = Box::pin(answered_if_it_panics("GET /v1/x".to_owned(), panics));
         let mut work = Work::new(answered, Vec::new());
         let response = (&mut work).await;
         assert_eq!(response.status(), 500);

@@ -2,15 +2,14 @@
 //!
 //! Keeps: a code that is said anywhere is in the table; a test looks.
 
-use crate::place::Path;
-use axum::Router;
 use axum::http::header;
-use axum::response::IntoResponse;
-use axum::routing::get;
-use serde_json::json;
+use axum::response::{IntoResponse, Response};
+use wire::operations::{ErrorCode, ErrorList, NoBody};
+use wire::query::NoQuery;
+use wire::routes::ERRORS_PAGE;
 
 use crate::Server;
-use crate::problem::{Answered, Problem, ok};
+use crate::api::{Answered, Call, Refusal, Reply};
 
 /// Code, title, page.
 const PAGES: &[(&str, &str, &str)] = &[
@@ -36,6 +35,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-1031", "it was not found", include_str!("../../../docs/errors/SH-1031.md")),
     ("SH-1032", "there is no such route", include_str!("../../../docs/errors/SH-1032.md")),
     ("SH-1033", "that history is not kept", include_str!("../../../docs/errors/SH-1033.md")),
+    ("SH-1034", "the store has another history", include_str!("../../../docs/errors/SH-1034.md")),
     ("SH-1040", "the head of the request is too large", include_str!("../../../docs/errors/SH-1040.md")),
     ("SH-1041", "the URL is too long", include_str!("../../../docs/errors/SH-1041.md")),
     ("SH-1042", "the body is too large", include_str!("../../../docs/errors/SH-1042.md")),
@@ -94,17 +94,17 @@ pub fn page(code: &str) -> Option<&'static str> {
     PAGES.iter().find(|(known, _, _)| *known == code).map(|(_, _, page)| *page)
 }
 
-pub(crate) fn routes() -> Router<Server> {
-    Router::new().route("/v1/errors", get(list)).route("/v1/errors/{code}", get(show))
+pub(crate) async fn list(_: Server, _: Call<NoQuery, NoBody>) -> Answered<ErrorList> {
+    let errors = PAGES.iter().map(|(code, title, _)| ErrorCode {
+        code: (*code).to_owned(),
+        title: (*title).to_owned(),
+        page: ERRORS_PAGE.at(&[code]),
+    });
+    Ok(Reply::new(ErrorList { errors: errors.collect() }))
 }
 
-async fn list() -> Answered {
-    let errors: Vec<_> = PAGES.iter().map(|(code, title, _)| json!({ "code": code, "title": title })).collect();
-    ok(json!({ "errors": errors }))
-}
-
-async fn show(Path(code): Path<String>) -> Answered {
-    let page = page(&code).ok_or_else(|| Problem::not_found("error code", &code))?;
+pub(crate) async fn show(_: Server, call: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
+    let page = page(&call.name).ok_or_else(|| Refusal::not_found("error code", call.name))?;
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page).into_response())
 }
 

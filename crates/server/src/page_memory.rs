@@ -16,8 +16,8 @@ use contract::limits::PAGE_BYTES_MAX;
 use tokio::time::timeout;
 
 use crate::Server;
+use crate::api::Refusal;
 use crate::load::{Load, Permit};
-use crate::problem::Problem;
 
 /// What a page takes while it is built: its rows, the text of each, and all of them as one text that has grown.
 const PAGE_BUILD_BYTES: usize = 4 * PAGE_BYTES_MAX;
@@ -44,12 +44,12 @@ struct Held(Arc<PageMemory>);
 
 impl Server {
     /// Takes the memory of a page before it is built.
-    pub(crate) async fn reserve_page(&self) -> Result<PagePermit, Problem> {
+    pub(crate) async fn reserve_page(&self) -> Result<PagePermit, Refusal> {
         let max = self.limits.request_memory_bytes_max;
         let bytes = PAGE_BUILD_BYTES.min(max / 2);
         let refused = || {
             self.load.memory.note_refused();
-            Problem::memory_used_up(max, bytes)
+            Refusal::NoMemory { max, bytes }
         };
         let taken = match PageMemory::take(&self.load, bytes) {
             Some(taken) => taken,

@@ -43,7 +43,7 @@ fn headers_have_a_limit() {
 #[test]
 fn urls_have_a_limit() {
     let served = served(|limits| limits.url_bytes_max = 100);
-    let of = |length: usize| format!("/livez?{}", "x".repeat(length - 7));
+    let of = |length: usize| format!("/v1/cells?prefix={}", "x".repeat(length - 17));
     assert_eq!(served.get(&of(100)).status, 200);
     let beyond = served.get(&of(101));
     assert_eq!((beyond.status, beyond.code(), beyond.beyond()), (414, "SH-1041", ("url_bytes_max", 100, Some(101))));
@@ -173,7 +173,8 @@ fn whether_it_lives_is_said_whatever_the_load_is() {
 fn waits_have_a_limit_of_their_own() {
     let served = served(|limits| limits.waits_max = 2);
     let held = waiting(&served, 2);
-    let claim = "POST /v1/claims HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 15\r\n\r\n{\"prefix\":\"n.\"}";
+    let claim = "POST /v1/claims HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 29\r\n\r\n\
+         {\"prefix\":\"n.\",\"wait\":\"99ms\"}";
     let refused = served.send(claim);
     assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2011", ("waits_max", 2, None)));
     assert_eq!(served.get("/v1/changes?follow=1s").code(), "SH-2011", "whatever waits counts");

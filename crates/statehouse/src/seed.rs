@@ -30,7 +30,7 @@ use crate::transaction::Transaction;
 use crate::{DEFAULT_SPACE, Group};
 
 /// The group of all cells of the façade.
-const GROUP: &str = "state";
+pub const GROUP: &str = "state";
 
 /// Executes commands, one by one or in a transaction.
 pub struct Session {
@@ -92,7 +92,8 @@ impl Session {
     }
 }
 
-fn branch_of(command: &Command) -> &str {
+/// The branch that a command names.
+pub fn branch_of(command: &Command) -> &str {
     match command {
         Command::StateInit { branch, .. }
         | Command::StateGet { branch, .. }
@@ -113,7 +114,8 @@ fn maybe_version(swapped: Swapped) -> Output {
     })
 }
 
-fn execute_alone(cells: &Cells, command: Command) -> Result<Output, Error> {
+/// Executes a command by itself, on the cells of the façade's group: those of [`GROUP`] on the command's branch.
+pub fn execute_alone(cells: &Cells, command: Command) -> Result<Output, Error> {
     Ok(match command {
         Command::StateInit { cell, value, .. } => Output::Version(cells.init(&cell, value)?.version),
         Command::StateGet { cell, .. } => Output::Maybe(cells.get(&cell)?),

@@ -5,6 +5,7 @@
 //! - `halts`: a panic while an entry is applied stops the store at once.
 //! - `listings`: listings that nobody reads take no memory that is not there.
 //! - `reuse`: a number of a session is bound to its command.
+//! - `strictness`: a request means what it says, or is refused by name.
 
 pub(crate) mod documents;
 mod fidelity;
@@ -12,9 +13,11 @@ mod gate;
 mod halts;
 mod listings;
 mod reuse;
+mod strictness;
 
 pub(crate) use fidelity::run as run_fidelity;
 pub(crate) use gate::run as run_gate;
 pub(crate) use halts::run as run_halts;
 pub(crate) use listings::run as run_listings;
 pub(crate) use reuse::run as run_reuse;
+pub(crate) use strictness::run as run_strictness;

@@ -30,18 +30,18 @@ const JSON: &[&str] = &[
        {"op":"record.patch","name":"r","set":{"x":1},"unset":["y"]},{"op":"record.incr","name":"r","field":"n","by":-1},
        {"op":"record.complete","name":"r","attempt":1,"fields":{}},{"op":"record.delete","name":"r"}]}"#,
     r#"{"do":[{"op":"run.append","run":"x","event":{"eventType":"E","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z","eventData":{}},"expect":3},
-       {"op":"publish","topic":"t","payload":{"$b64":"AA=="},"after":"1s"},{"op":"push","session":1,"payload":"p"},
+       {"op":"publish","topic":"t","payload":{"$b64":"AA=="},"after":"1s"},{"op":"push","session":"s-1","payload":"p"},
        {"op":"send","group":"g","after":"5s","if":[],"do":[{"op":"cell.set","name":"a","value":null}]}]}"#,
 ];
 const PATHS: &[&str] = &[
     "/v1/cells/a/b%2Fc?at=3&space=default&branch=main&group=g",
-    "/v1/cells?prefix=a&after=b&limit=10\nstatehouse-space: default",
+    "/v1/cells?prefix=a&cursor=Yg&limit=10\nstatehouse-space: default",
     "/v1/records/jobs.1?at=2026-02-11T10:00:00Z\nif-match: \"7\"",
     "/v1/records?prefix=jobs.&where=%5B%5B%22state%22%2C%22eq%22%2C%22pending%22%5D%5D&type=task&limit=5&cursor=x",
     "/v1/runs/nightly/events?after=0&limit=3\naccept: application/json\nlast-event-id: 4",
     "/v1/runs?status=RUNNING&type=etl&stalled=10m",
-    "/v1/changes?prefix=&from=0&limit=3\nstatehouse-session: 7\nstatehouse-request: 1\nstatehouse-lowest-pending: 1",
-    "/v1/sessions?after=1&limit=2\nif-none-match: *\nidempotency-key: k",
+    "/v1/changes?prefix=&from=c-0&limit=3\nstatehouse-session: s-7\nstatehouse-request: 1\nstatehouse-lowest-pending: 1",
+    "/v1/sessions?after=s-1&limit=2\nif-none-match: *\nidempotency-key: k",
     "/v1/counts?prefix=\nprefer: wait=0",
 ];
 const DURATIONS: &[&str] = &["500ms", "30s", "10m", "2h", "7d", "18446744073709551615", ""];

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         "edge-halts" => edge::run_halts(&arguments),
         "edge-listings" => edge::run_listings(&arguments),
         "edge-reuse" => edge::run_reuse(&arguments),
+        "edge-strictness" => edge::run_strictness(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => http::run_kills(&arguments),
         "http-schemathesis" => http::run_schemathesis(&arguments),

@@ -10,6 +10,12 @@ pub(super) const TOPIC: Topic = Topic {
     name: "edge",
     items: &[
         Item {
+            name: "strictness",
+            shows: "every body, parameter and header of every route: honoured, or refused by name; nothing is changed",
+            work: Work::Programs(&[Program { cargo: SIM, full: "edge-strictness", small: "edge-strictness" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
             name: "fidelity",
             shows: "random JSON through every contract, export and import comes back as the same text",
             work: Work::Programs(&[Program {

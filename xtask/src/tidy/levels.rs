@@ -23,7 +23,8 @@ enum Sees {
 const LEVELS: &[(&str, Sees)] = &[
     ("statehouse-contract", Sees::Only(&[])),
     ("statehouse-kv", Sees::Only(&[])),
-    ("statehouse-testkit", Sees::Only(&["statehouse-contract", "statehouse-kv"])),
+    ("statehouse-wire", Sees::Only(&["statehouse-contract"])),
+    ("statehouse-testkit", Sees::Only(&["statehouse-contract", "statehouse-kv", "statehouse-wire"])),
     ("statehouse-session", Sees::Only(&["statehouse-kv"])),
     ("statehouse-kernel", Sees::Only(&["statehouse-contract", "statehouse-kv", "statehouse-session"])),
     ("statehouse-storage", Sees::Only(&["statehouse-kv"])),
@@ -39,8 +40,8 @@ const LEVELS: &[(&str, Sees)] = &[
             "statehouse-journal",
         ]),
     ),
-    ("statehouse-server", Sees::Only(&["statehouse-contract", "statehouse"])),
-    ("statehouse-cli", Sees::Only(&["statehouse-server", "statehouse"])),
+    ("statehouse-server", Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse"])),
+    ("statehouse-cli", Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse-server", "statehouse"])),
     ("sim", Sees::Anything),
     ("bench", Sees::Anything),
     ("xtask", Sees::Only(&[])),
@@ -229,9 +230,9 @@ mod tests {
 
     #[test]
     fn a_crate_that_is_not_in_the_table_is_an_error() {
-        let found = complaints("statehouse-wire", "statehouse-contract", None);
+        let found = complaints("statehouse-tube", "statehouse-contract", None);
         assert_eq!(found.len(), 1);
-        assert!(found[0].contains(":2: crate `statehouse-wire` is not in the table"), "{found:?}");
+        assert!(found[0].contains(":2: crate `statehouse-tube` is not in the table"), "{found:?}");
     }
 
     #[test]

@@ -7,7 +7,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
-use super::settings::{Kind, SETTINGS, Setting, named, nearest};
+use contract::suggest::nearest;
+
+use super::settings::{Kind, SETTINGS, Setting, named};
 
 /// The settings of a file's text, each with its value and its line.
 pub(super) fn read(path: &Path, text: &str) -> Result<Vec<(&'static Setting, String, usize)>, ConfigError> {

@@ -17,8 +17,7 @@ use server::gate::Hosts;
 use server::limits::ServerLimits;
 
 use settings::{
-    CHANGE_PREFIX, Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, nearest, parse_bytes, parse_duration,
-    parse_hosts,
+    CHANGE_PREFIX, Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, parse_bytes, parse_duration, parse_hosts,
 };
 
 /// Where a value is from.
@@ -206,7 +205,7 @@ fn setting_of_variable(variable: &str) -> Result<Option<&'static Setting>, Confi
     let without_table = variables.iter().map(String::as_str).find(|known| known.ends_with(&format!("__{rest}")));
     let names = variables.iter().map(|known| &known[VARIABLE_PREFIX.len()..]);
     let near = without_table.map(str::to_owned);
-    let near = near.or_else(|| nearest(rest, names).map(|near| format!("{VARIABLE_PREFIX}{near}")));
+    let near = near.or_else(|| contract::suggest::nearest(rest, names).map(|near| format!("{VARIABLE_PREFIX}{near}")));
     let hint =
         near.map_or("`statehouse config init` prints all settings".to_owned(), |near| format!("did you mean {near}?"));
     Err(ConfigError(format!("the environment variable {variable} is no setting; {hint}")))

@@ -202,27 +202,6 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     in_unit(number, unit)
 }
 
-/// The one of `known` that is nearest to what was written, if any is near.
-pub(crate) fn nearest<'known>(written: &str, known: impl Iterator<Item = &'known str>) -> Option<&'known str> {
-    let (distance, name) = known.map(|name| (distance(written, name), name)).min()?;
-    (distance <= name.len() / 3 + 1).then_some(name)
-}
-
-/// How many letters have to be put in, left out or changed.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (line, letter) in from.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
-        for (column, other) in to.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[to.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,6 +234,7 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_found() {
+        use contract::suggest::nearest;
         let keys = || SETTINGS.iter().map(|setting| setting.key);
         assert_eq!(nearest("limits.conections_max", keys()), Some("limits.connections_max"));
         assert_eq!(nearest("listen", keys()), None, "nothing is near enough");

@@ -17,8 +17,8 @@ pub(super) async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Resul
         Some(record_type) => declared(connection, record_type).await?,
         None => JsonValue::Null,
     };
-    let session = match record["holder"]["session"].as_u64() {
-        Some(session) => connection.find(Call::get(format!("/v1/sessions/{session}"))).await?,
+    let session = match record["holder"]["session"].as_str() {
+        Some(session) => connection.find(Call::get(path("/v1/sessions", session))).await?,
         None => None,
     };
     let title = thing.title();
@@ -94,7 +94,7 @@ impl Job<'_> {
         let worker = named(&self.record["holder"]["worker"]);
         let since = when(last_of(self.history, &["claimed"]));
         let lease = millis(self.record["holder"]["lease_ms"].as_u64().unwrap_or(0));
-        let session = match (self.record["holder"]["session"].as_u64(), self.session) {
+        let session = match (self.record["holder"]["session"].as_str(), self.session) {
             (Some(id), Some(session)) => {
                 format!("; its session {id} is {}", session["state"].as_str().unwrap_or("there"))
             }

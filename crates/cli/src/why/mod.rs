@@ -9,6 +9,7 @@ mod session;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value as JsonValue, json};
+use wire::values::FeedCursor;
 
 use crate::connection::{Call, Connection};
 use crate::exit::Failure;
@@ -56,12 +57,12 @@ enum What {
     /// Why a session is as it is: whether its client lives, what it holds, what waits for it.
     ///
     /// Examples:
-    ///   statehouse why session 7
-    ///   statehouse why session 7 -o json
+    ///   statehouse why session s-7
+    ///   statehouse why session s-7 -o json
     #[command(verbatim_doc_comment)]
     Session {
         /// The session.
-        name: u64,
+        name: String,
     },
 }
 
@@ -108,7 +109,7 @@ impl Why {
                     }
                     found
                 }
-                What::Session { name } => vec![session::reasons(connection, *name).await?],
+                What::Session { name } => vec![session::reasons(connection, name).await?],
             };
             show(reasons, &output)
         })
@@ -215,17 +216,17 @@ async fn changes(
     is_of: impl Fn(&JsonValue) -> bool,
     name: &str,
 ) -> Result<(Vec<JsonValue>, bool), Failure> {
-    let (mut found, mut from, mut complete) = (Vec::new(), 0, true);
+    let (mut found, mut from, mut complete) = (Vec::new(), FeedCursor(0), true);
     for _ in 0..PAGES_MAX {
         let call = Call::get("/v1/changes").query("prefix", Some(name)).query("from", Some(from));
         let page = connection.ask(call.query("limit", Some(1_000))).await?;
-        if let Some(oldest) = page["gap"]["oldest"].as_u64() {
+        if let Some(oldest) = page["gap"]["oldest"].as_str().and_then(FeedCursor::parse) {
             (from, complete) = (oldest, false);
             continue;
         }
         let changes = page["changes"].as_array().into_iter().flatten();
         found.extend(changes.filter(|change| change["kind"] == kind && is_of(change)).cloned());
-        from = page["next"].as_u64().unwrap_or(from);
+        from = page["next"].as_str().and_then(FeedCursor::parse).unwrap_or(from);
         if page["more"] != true {
             return Ok((found, complete));
         }

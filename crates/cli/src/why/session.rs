@@ -3,7 +3,7 @@
 use serde_json::{Value as JsonValue, json};
 
 use super::{Reasons, with};
-use crate::connection::{Call, Connection};
+use crate::connection::{Call, Connection, path};
 use crate::exit::{Exit, Failure};
 use crate::table::{Column, Style, column, millis, plain};
 
@@ -18,8 +18,8 @@ const HELD: &[Column] = &[
     column("LEASE LEFT", "holder.lease_ms", Style::Millis),
 ];
 
-pub(super) async fn reasons(connection: &Connection, session: u64) -> Result<Reasons, Failure> {
-    let Some(found) = connection.find(Call::get(format!("/v1/sessions/{session}"))).await? else {
+pub(super) async fn reasons(connection: &Connection, session: &str) -> Result<Reasons, Failure> {
+    let Some(found) = connection.find(Call::get(path("/v1/sessions", session))).await? else {
         let detail =
             format!("session {session} is not known: it was never opened here, was closed, or its time was over");
         let next = "what it held was given back; its client has to open another";
@@ -50,7 +50,7 @@ pub(super) async fn reasons(connection: &Connection, session: u64) -> Result<Rea
 }
 
 /// The records that a session holds, and whether all were looked at. Those in groups of other names are not.
-async fn held_by(connection: &Connection, session: u64) -> Result<(Vec<JsonValue>, bool), Failure> {
+async fn held_by(connection: &Connection, session: &str) -> Result<(Vec<JsonValue>, bool), Failure> {
     let (mut held, mut cursor, mut looked_at) = (Vec::new(), None::<String>, 0);
     loop {
         let call = Call::get("/v1/records").query("limit", Some(1_000)).query("cursor", cursor.as_ref());

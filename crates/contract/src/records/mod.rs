@@ -16,7 +16,7 @@ pub mod types;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::names::{NameInGroup, push_escaped};
+use crate::names::{NameInGroup, push_escaped, unescaped};
 use crate::value::Value;
 
 /// A record as it stands.
@@ -190,6 +190,30 @@ pub fn token(group: Option<&str>, name: &str, attempt: u64) -> String {
         token.push('#');
     }
     token + &attempt
+}
+
+/// The group, the record and the attempt of a token; none if the text is no token.
+///
+/// ```
+/// use statehouse_contract::records::{parse_token, token};
+/// let parsed = |text: &str| parse_token(text).map(|(group, name, attempt)| token(group.as_deref(), &name, attempt));
+/// for text in ["jobs.email.42#1", "order-7#charge#2", "order-7%23charge#2"] {
+///     assert_eq!(parsed(text).as_deref(), Some(text));
+/// }
+/// for text in ["", "jobs", "jobs#", "jobs#x", "#1", "a#b#c#1", "jobs#01", "a%2#1"] {
+///     assert_eq!(parsed(text), None, "{text}");
+/// }
+/// ```
+pub fn parse_token(text: &str) -> Option<(Option<String>, String, u64)> {
+    let (names, digits) = text.rsplit_once('#')?;
+    let attempt: u64 = digits.parse().ok()?;
+    let (group, name) = match names.split_once('#') {
+        Some((group, name)) => (Some(unescaped(group)?), unescaped(name)?),
+        None => (None, unescaped(names)?),
+    };
+    // One attempt has one token: whatever is spelled in another way is none.
+    let spelled = !name.is_empty() && token(group.as_deref(), &name, attempt) == text;
+    spelled.then_some((group, name, attempt))
 }
 
 /// The message that says what a sweep did to a record: JSON with `record`, `attempt`, `token` and `reason`.

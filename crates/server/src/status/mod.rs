@@ -10,23 +10,19 @@ mod screen;
 
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use contract::time::millis;
 use serde_json::{Value as JsonValue, json};
 use statehouse::{Counters, DiskSpace, Overview};
+use wire::operations::NoBody;
+use wire::query::NoQuery;
 
 use crate::Server;
+use crate::api::{Call, Refusal};
 use crate::health::is_ready;
-use crate::problem::{Answered, Problem, ok};
+use crate::http::encode::json_body;
 use problems::Trouble;
-
-pub(crate) fn routes() -> Router<Server> {
-    Router::new().route("/status", get(status))
-}
 
 /// Everything that the page says.
 struct Now {
@@ -79,16 +75,15 @@ impl Now {
     }
 }
 
-async fn status(State(server): State<Server>, headers: HeaderMap) -> Answered {
-    let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    let as_text = accepted.is_some_and(|accept| accept.contains("text/plain"));
+pub(crate) async fn status(server: Server, call: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
+    let as_text = call.takes.is_some_and(|takes| takes.contains("text/plain"));
     let read = tokio::task::spawn_blocking(move || Now::read(&server));
-    let now = read.await.map_err(|_| Problem::internal("the status could not be read"))?;
+    let now = read.await.map_err(|_| Refusal::Internal("the status could not be read"))?;
     if as_text {
         let content_type = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
         return Ok((StatusCode::OK, content_type, screen::write(&now)).into_response());
     }
-    ok(json(&now))
+    Ok(json_body(StatusCode::OK, &json(&now)))
 }
 
 fn json(now: &Now) -> JsonValue {

@@ -156,6 +156,32 @@ impl Commit {
         self
     }
 
+    /// Gives a record that is claimed back: it can be claimed at once, and the attempt does not count as failed.
+    pub fn release(mut self, claimed: &Claimed) -> Self {
+        self.ops.push(OwnOp::Release(claimed.name.clone(), claimed.attempt));
+        self
+    }
+
+    /// Says that the attempt of a record failed: it will be tried again after a pause, or its budget is used up.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::Done;
+    /// use statehouse::records::{ClaimOptions, Put};
+    /// let order = house.group("order-7");
+    /// order.records().put("jobs.charge.7", [("eur", 10)], Put::typed("task"))?;
+    /// let job = house.records().claim_next("jobs.charge.", 1, &ClaimOptions::worker("w1"))?.remove(0);
+    /// let (_, done) = order.commit().set_cell("declined", true).fail(&job, "declined").run_each_later().wait()?;
+    /// assert!(matches!(done[1], Done::Retried { version: 3, .. }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fail(mut self, claimed: &Claimed, error: &str) -> Self {
+        let fields = owned_patches([("error", Some(Value::from(error)))]);
+        self.ops.push(OwnOp::Fail(claimed.name.clone(), claimed.attempt, fields));
+        self
+    }
+
     /// Sets how long a record will exist.
     pub fn set_ttl(mut self, record: &str, ttl: Ttl) -> Self {
         self.ops.push(OwnOp::Touch(record.to_owned(), ttl));

@@ -28,6 +28,8 @@ pub(super) enum OwnOp {
     Patch(String, Vec<(String, Option<Value>)>),
     Increment(String, String, i64),
     Complete(String, u64, Vec<(String, Option<Value>)>),
+    Release(String, u64),
+    Fail(String, u64, Vec<(String, Option<Value>)>),
     Touch(String, Ttl),
     DeleteRecord(String),
     Publish { topic: String, payload: Vec<u8>, after: Option<Duration> },
@@ -61,7 +63,7 @@ impl OwnOp {
                 names::check_record(name)?;
                 check_fields(fields.iter().map(|(field, _)| field.as_str()))?;
             }
-            OwnOp::Patch(name, fields) | OwnOp::Complete(name, _, fields) => {
+            OwnOp::Patch(name, fields) | OwnOp::Complete(name, _, fields) | OwnOp::Fail(name, _, fields) => {
                 names::check_record(name)?;
                 check_fields(fields.iter().map(|(field, _)| field.as_str()))?;
             }
@@ -69,7 +71,7 @@ impl OwnOp {
                 names::check_record(name)?;
                 check_fields([field.as_str()].into_iter())?;
             }
-            OwnOp::DeleteRecord(name) | OwnOp::Touch(name, _) => names::check_record(name)?,
+            OwnOp::DeleteRecord(name) | OwnOp::Touch(name, _) | OwnOp::Release(name, _) => names::check_record(name)?,
             OwnOp::Publish { topic, .. } => names::check_topic(topic)?,
             OwnOp::Send { .. } | OwnOp::Push(..) => {}
             OwnOp::Append { run, event, .. } => {
@@ -96,6 +98,10 @@ impl OwnOp {
             OwnOp::Increment(record, field, by) => Op::Record(record, RecordAct::Increment { field, by: *by }),
             OwnOp::Complete(record, attempt, fields) => {
                 Op::Record(record, RecordAct::Complete { attempt: *attempt, fields: borrowed(fields) })
+            }
+            OwnOp::Release(record, attempt) => Op::Record(record, RecordAct::Release { attempt: *attempt }),
+            OwnOp::Fail(record, attempt, fields) => {
+                Op::Record(record, RecordAct::Fail { attempt: *attempt, fields: borrowed(fields) })
             }
             OwnOp::DeleteRecord(record) => Op::Record(record, RecordAct::Delete),
             OwnOp::Touch(record, ttl) => Op::Record(record, RecordAct::Touch { ttl: ttl_argument(*ttl) }),

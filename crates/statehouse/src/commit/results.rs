@@ -1,5 +1,7 @@
 //! What the operations of a commit did.
 
+use std::time::Duration;
+
 use contract::Error;
 use contract::runs::AppendResult;
 use kernel::{Answer, OpOutcome};
@@ -29,6 +31,18 @@ pub enum Done {
         version: u64,
         /// What the field holds now.
         value: i64,
+    },
+    /// The attempt failed, and the record will be tried again.
+    Retried {
+        /// The record's version.
+        version: u64,
+        /// After this pause.
+        pause: Duration,
+    },
+    /// The attempt failed, and the record's attempts are used up.
+    Exhausted {
+        /// The record's version.
+        version: u64,
     },
     /// The event is in the run.
     Appended(AppendResult),
@@ -62,6 +76,8 @@ fn done(outcome: OpOutcome) -> Result<Done, Error> {
         OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
             Done::Appended(AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch })
         }
+        OpOutcome::Retried { version, pause_us } => Done::Retried { version, pause: Duration::from_micros(pause_us) },
+        OpOutcome::Exhausted { version } => Done::Exhausted { version },
         OpOutcome::Sent => Done::Sent,
         other => return Err(unexpected_answer("an operation of a commit", &other)),
     })

@@ -18,6 +18,7 @@ use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcom
 
 use super::waiters::Wanted;
 use super::{Records, borrowed, owned, owned_patches};
+use crate::arrivals::Waited;
 use crate::cells::{outcome, written};
 use crate::error::{from_halt, unexpected_answer};
 use crate::pending::{Pending, block_on};
@@ -76,6 +77,44 @@ impl Records {
             other => Err(unexpected_answer("a claim", &other)),
         });
         self.propose_read_by(record, [].into_iter(), None, act, decode)
+    }
+
+    /// [`claim`](Self::claim), which waits until `time_over` for a record that does not exist yet, is held or pauses; for any
+    /// runtime. In a numbered request of a session, which is executed once, it waits before it is executed.
+    pub async fn claim_until(
+        &self,
+        record: &str,
+        options: &ClaimOptions,
+        time_over: impl Future<Output = ()>,
+    ) -> Result<Claimed, Error> {
+        let shard = &self.scope.shard;
+        let in_session = self.scope.session.as_ref().and_then(InSession::request).is_some();
+        let mut time_over = pin!(time_over);
+        loop {
+            let seen = shard.shared.arrivals.newest();
+            let free = self.get(record)?.is_some_and(|found| found.holder.is_none() && found.ready_in.is_none());
+            if free {
+                match self.claim_later(record, options).await {
+                    // Another worker was faster.
+                    Err(Error::Rejected(Rejection::WrongState { .. })) if !in_session && self.is_held(record)? => {}
+                    other => return other,
+                }
+            }
+            let mut arrived = pin!(shard.shared.arrivals.beyond(seen));
+            let waited = poll_fn(|context| match arrived.as_mut().poll(context) {
+                Poll::Ready(waited) => Poll::Ready(Some(waited)),
+                Poll::Pending => time_over.as_mut().poll(context).map(|()| None),
+            });
+            match waited.await {
+                Some(Waited::Stopped) => return Err(shard.why_stopped()),
+                Some(_) => {}
+                None => return self.claim_later(record, options).await,
+            }
+        }
+    }
+
+    fn is_held(&self, record: &str) -> Result<bool, Error> {
+        Ok(self.get(record)?.is_some_and(|found| found.holder.is_some()))
     }
 
     /// Takes up to `records_max` records of the queues whose names begin with `prefix`, those first that have been

@@ -124,6 +124,7 @@ impl Codes<'_> {
         self.refused("SH-1018", 400, Request::put("/v1/types/odd.").body(declared.to_string()));
         self.refused("SH-1030", 400, Request::put("/v1/cells/a").body("{"));
         self.refused("SH-1031", 404, Request::get("/v1/cells/none"));
+        self.refused("SH-1034", 412, Request::get("/v1/cells/none").header("statehouse-history", "0"));
         self.refused("SH-1032", 404, Request::get("/v2"));
         self.refused("SH-1032", 405, Request::delete("/v1/claims"));
         self.refused("SH-1060", 421, Request::get("/v1/cells/none").header("host", "evil.example"));
@@ -177,12 +178,13 @@ impl Codes<'_> {
         self.sent(Request::post("/v1/runs/codes/close"));
         self.refused("SH-3005", 409, append("codes", "third"));
         self.sent(append("codes.gone", "first"));
-        self.sent(Request::post("/v1/runs/codes.gone/archive"));
+        self.sent(Request::delete("/v1/runs/codes.gone"));
         self.refused("SH-3006", 410, append("codes.gone", "second"));
     }
 
     fn sessions(&mut self) {
-        let session = self.sent(Request::post("/v1/sessions")).json()["session"].as_u64().expect("a session");
+        let opened = self.sent(Request::post("/v1/sessions")).json();
+        let session = opened["session"].as_str().expect("a session");
         let request = |number: u64, lowest: u64| {
             Request::put("/v1/cells/codes.session")
                 .header("statehouse-session", session)

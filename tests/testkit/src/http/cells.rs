@@ -9,6 +9,7 @@ use contract::{
     Rejection, Swapped, Value, Versioned, Written,
 };
 use serde_json::value::RawValue;
+use wire::values::PageCursor;
 
 use super::client::Client;
 use super::message::{Request, Response, path_of};
@@ -75,12 +76,9 @@ fn written(response: &Response) -> Written {
 
 impl Cells for HttpCells {
     fn init(&self, cell: &str, value: Value) -> Result<Initialised, Error> {
-        Ok(match self.cas(cell, Expected::Absent, value)? {
-            Swapped::Written(written) => Initialised { version: written.version, created: true },
-            Swapped::Conflict { current } => {
-                Initialised { version: current.expect("it exists, or it would have been made"), created: false }
-            }
-        })
+        let response = self.client.call(Request::post(self.path(cell)).body(to_text(&value)))?;
+        let members = response.members();
+        Ok(Initialised { version: number(&members, "version"), created: members["created"].get() == "true" })
     }
 
     fn get(&self, cell: &str) -> Result<Option<Value>, Error> {
@@ -146,14 +144,15 @@ impl Cells for HttpCells {
     fn list(&self, prefix: &str, page: ListPage) -> Result<Listed, Error> {
         let mut request = Request::get("/v1/cells").query("prefix", prefix).query("limit", page.limit);
         if let Some(after) = page.after {
-            request = request.query("after", after.to_cursor());
+            request = request.query("cursor", PageCursor(after.to_cursor().into_bytes()));
         }
         let members = self.client.call(request)?.members();
         let cells = list_of(&members, "cells");
-        let group = |cell: &Members| serde_json::from_str(cell["group"].get()).expect("a group, or none");
+        let group = |cell: &Members| cell.get("group").map(|group| serde_json::from_str(group.get()).expect("a group"));
         let named = |cell: &Members| NameInGroup::new(text(cell, "name"), group(cell));
         let cells = cells.iter().map(|cell| (named(cell), versioned(cell))).collect();
-        let next_after: Option<String> = serde_json::from_str(members["next_after"].get()).expect("a cursor");
+        let cursor: Option<PageCursor> = serde_json::from_str(members["cursor"].get()).expect("a cursor");
+        let next_after = cursor.and_then(PageCursor::into_text);
         let next_after = next_after.map(|after| NameInGroup::from_cursor(&after).expect("a cursor of ours"));
         Ok(Listed { cells, next_after })
     }

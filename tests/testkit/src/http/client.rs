@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use contract::{Error, Failure, FailureKind};
+use wire::routes::{ALL, Found, Scope, find};
 
 use super::connection::Connection;
 use super::events::Events;
@@ -116,7 +117,19 @@ impl Client {
     }
 
     fn placed(&self, request: Request) -> Request {
-        self.place.iter().fold(request, |request, (name, value)| request.query(name, value))
+        // A route refuses a place that means nothing to it.
+        let path = request.path.split('?').next().unwrap_or_default();
+        let scope = match find(request.method, path) {
+            Found::Route(place, _) => ALL[place].scope,
+            _ => Scope::Group,
+        };
+        let honoured = |name: &str| match name {
+            "space" => scope >= Scope::Space,
+            "branch" => scope >= Scope::Branch,
+            _ => scope >= Scope::Group,
+        };
+        let place = self.place.iter().filter(|(name, _)| honoured(name));
+        place.fold(request, |request, (name, value)| request.query(name, value))
     }
 }
 

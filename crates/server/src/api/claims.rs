@@ -1,0 +1,49 @@
+//! Claims: the next jobs of a prefix, or one record by its name; waiting for one if it is asked to.
+
+use statehouse::records::ClaimOptions;
+use wire::claims::{Claim, ClaimAnswer};
+use wire::query::NoQuery;
+
+use super::{Answered, Call, Refusal, Reply, record_forms};
+use crate::Server;
+
+pub(crate) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answered<ClaimAnswer> {
+    let Call { scope, body, wait, .. } = call;
+    let mut options = ClaimOptions::worker(body.worker.unwrap_or_default());
+    if let Some(lease) = body.lease {
+        options = options.lease(lease.0);
+    }
+    let handles = scope.open(&server.house);
+    let records = handles.records();
+    // When the server stops, whoever waits is told to ask again, another server or this one when it is back.
+    let time_over = async {
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = server.stopping.cancelled() => {}
+        }
+    };
+    let claimed = match (body.name, body.prefix) {
+        (Some(_), Some(_)) => {
+            return Err(Refusal::invalid("prefix", "a claim has a name or a prefix, not both"));
+        }
+        (None, None) => {
+            let detail = "prefix is missing: name the queues whose jobs are claimed, or \"\" for all of them";
+            return Err(Refusal::invalid("prefix", detail));
+        }
+        (Some(_), None) if body.n.is_some_and(|n| n != 1) => {
+            return Err(Refusal::invalid("n", "a claim by name is of one record"));
+        }
+        (None, Some(_)) if scope.group.is_some() => {
+            let detail = "a claim by prefix is of all groups; a group is of a claim by name";
+            return Err(Refusal::invalid("group", detail));
+        }
+        (Some(name), None) if wait.is_zero() => vec![records.claim_later(&name, &options).await?],
+        (Some(name), None) => vec![records.claim_until(&name, &options, time_over).await?],
+        (None, Some(prefix)) if wait.is_zero() => {
+            records.claim_next_later(&prefix, body.n.unwrap_or(1), &options).await?
+        }
+        (None, Some(prefix)) => records.claim_next_until(&prefix, body.n.unwrap_or(1), &options, time_over).await?,
+    };
+    let claimed = claimed.into_iter().map(record_forms::claimed).collect();
+    Ok(Reply::new(ClaimAnswer { claimed }).replayed(handles.replayed()))
+}

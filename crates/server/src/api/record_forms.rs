@@ -1,0 +1,74 @@
+//! Records as answers. Values are moved and never copied into a tree in between: that took a fifth of the CPU time of a claim.
+
+use contract::NameInGroup;
+use contract::time::{iso, millis};
+use statehouse::records::{Claimed, Holder as StoredHolder, Record as StoredRecord};
+use wire::claims::ClaimedRecord;
+use wire::records::{Holder, Record};
+use wire::values::{Members, SessionId, UserJson};
+
+/// A record under its name.
+pub(crate) fn record(name: NameInGroup, stored: StoredRecord) -> Record {
+    let NameInGroup { name, group } = name;
+    let (version, commit, attempt, failures) = (stored.version, stored.commit, stored.attempt, stored.failures);
+    let (created_at, updated_at) = (iso(stored.created_at), iso(stored.updated_at));
+    let (ttl_ms, ready_in_ms) = (stored.ttl.map(millis), stored.ready_in.map(millis));
+    let (record_type, holder) = (stored.record_type, stored.holder.map(holder));
+    let (fields, field_versions) = fields(stored.fields);
+    Record {
+        name,
+        group,
+        record_type,
+        fields,
+        field_versions,
+        version,
+        commit,
+        created_at,
+        updated_at,
+        ttl_ms,
+        attempt,
+        failures,
+        ready_in_ms,
+        holder,
+    }
+}
+
+/// A record that was claimed, with what its worker needs.
+pub(crate) fn claimed(claimed: Claimed) -> ClaimedRecord {
+    let Claimed { name, group, lease, token, record: stored, .. } = claimed;
+    let (version, commit, attempt, failures) = (stored.version, stored.commit, stored.attempt, stored.failures);
+    let (created_at, updated_at) = (iso(stored.created_at), iso(stored.updated_at));
+    let (ttl_ms, ready_in_ms) = (stored.ttl.map(millis), stored.ready_in.map(millis));
+    let (record_type, holder) = (stored.record_type, stored.holder.map(holder));
+    let (fields, field_versions) = fields(stored.fields);
+    ClaimedRecord {
+        record: name,
+        group,
+        token,
+        lease_ms: millis(lease),
+        record_type,
+        fields,
+        field_versions,
+        version,
+        commit,
+        created_at,
+        updated_at,
+        ttl_ms,
+        attempt,
+        failures,
+        ready_in_ms,
+        holder,
+    }
+}
+
+type StoredFields = std::collections::BTreeMap<String, contract::records::Field>;
+
+fn fields(stored: StoredFields) -> (Members<UserJson>, Members<u64>) {
+    let versions = stored.iter().map(|(name, field)| (name.clone(), field.version)).collect();
+    let values = stored.into_iter().map(|(name, field)| (name, UserJson(field.value))).collect();
+    (values, versions)
+}
+
+fn holder(stored: StoredHolder) -> Holder {
+    Holder { worker: stored.worker, session: stored.session.map(SessionId), lease_ms: millis(stored.lease_left) }
+}

@@ -1,0 +1,180 @@
+//! Records: read, put, patch, delete, scan, count. What an attempt does to one is in `attempts`.
+
+use contract::{Error, Expected, NameInGroup, Rejection, Value};
+use statehouse::records::{FieldSwapped, Filter, Put, ScanOptions, Ttl};
+use statehouse::{Commit, Done};
+use wire::cells::{Deleted, Written};
+use wire::operations::NoBody;
+use wire::query::NoQuery;
+use wire::records::{
+    CountRecords, PatchRecord, Patched, PutRecord, Record, RecordCounts, RecordPage, ScanRecords, StateCount,
+};
+use wire::values::{Members, PageCursor, TtlText, UserJson};
+
+use super::transactions::version_of;
+use super::{Answered, Call, Refusal, Reply, page_limit, record_forms};
+use crate::Server;
+
+/// Records of a page, if it is not said how many.
+const PAGE_ROWS: usize = 100;
+
+pub(crate) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Record> {
+    match call.scope.open(&server.house).records().get(&call.name)? {
+        None => Err(Refusal::not_found("record", call.name)),
+        Some(record) => {
+            let version = record.version;
+            Ok(Reply::new(record_forms::record(NameInGroup::new(call.name, None), record)).version(version))
+        }
+    }
+}
+
+/// Fields as the library takes them.
+pub(crate) fn fields(members: Members<UserJson>) -> impl Iterator<Item = (String, Value)> {
+    members.0.into_iter().map(|(name, value)| (name, value.0))
+}
+
+/// How a record is put, as the library takes it.
+pub(crate) fn put_options(record_type: Option<String>, ttl: Option<TtlText>) -> Put {
+    Put { ttl: ttl.map_or(Ttl::Persist, |ttl| ttl.0), record_type }
+}
+
+/// What a field must hold; null stands for one that must not be there.
+fn expected_value(value: UserJson) -> Option<Value> {
+    Some(value.0).filter(|value| *value != Value::Null)
+}
+
+pub(crate) async fn put(server: Server, call: Call<NoQuery, PutRecord>) -> Answered<Written> {
+    let Call { scope, name, body, expected, .. } = call;
+    let handles = scope.open(&server.house);
+    let commit = expecting(handles.records().commit(), &name, expected);
+    let commit = commit.put_record(&name, fields(body.fields), put_options(body.record_type, body.ttl));
+    let (committed, done) = commit.run_each_later().await.map_err(Refusal::Unexpected)?;
+    let (version, commit) = (version_of(&done).unwrap_or_default(), committed.commit);
+    let reply = Reply::new(Written { name, version, commit }).version(version).created(version == 1);
+    Ok(reply.replayed(handles.replayed()))
+}
+
+fn expecting(commit: Commit, name: &str, expected: Option<Expected>) -> Commit {
+    match expected {
+        None => commit,
+        Some(Expected::Absent) => commit.if_record_absent(name),
+        Some(Expected::Version(version)) => commit.if_record_version(name, version),
+    }
+}
+
+/// Adds a patch to a commit: its conditions, then what it counts, writes and removes. Gives the counted fields.
+pub(crate) fn patched(mut commit: Commit, name: &str, patch: PatchRecord) -> Result<(Commit, Vec<String>), Refusal> {
+    let PatchRecord { set, unset, incr, expect, ttl } = patch;
+    for (field, value) in expect.unwrap_or_default().0 {
+        commit = commit.if_field(name, &field, expected_value(value));
+    }
+    let mut counted = Vec::new();
+    for (field, by) in incr.unwrap_or_default().0 {
+        commit = commit.increment(name, &field, by);
+        counted.push(field);
+    }
+    let mut patches: Vec<_> = fields(set.unwrap_or_default()).map(|(field, value)| (field, Some(value))).collect();
+    for field in unset.unwrap_or_default() {
+        if patches.iter().any(|(known, _)| *known == field) {
+            return Err(Refusal::invalid("unset", format!("the field {field:?} is written and removed")));
+        }
+        patches.push((field, None));
+    }
+    if let Some(field) = counted.iter().find(|field| patches.iter().any(|(known, _)| known == *field)) {
+        return Err(Refusal::invalid("incr", format!("the field {field:?} is counted, and written or removed")));
+    }
+    if patches.is_empty() && counted.is_empty() && ttl.is_none() {
+        let detail = "there is nothing to do: set, unset, incr and ttl are all missing".to_owned();
+        return Err(Refusal::Invalid { member: None, detail });
+    }
+    if !patches.is_empty() {
+        commit = commit.set_fields(name, patches);
+    }
+    if let Some(ttl) = ttl {
+        commit = commit.set_ttl(name, ttl.0);
+    }
+    Ok((commit, counted))
+}
+
+/// What counted fields hold, by what the operations of their patch did.
+pub(crate) fn counted_values(counted: Vec<String>, done: &[Done]) -> Members<i64> {
+    let values = done.iter().filter_map(|done| match done {
+        Done::Counted { value, .. } => Some(*value),
+        _ => None,
+    });
+    counted.into_iter().zip(values).collect()
+}
+
+/// Whether a patch is one field that is to be swapped, and nothing else. By a swap of its state a record can also be
+/// claimed.
+fn is_swap(patch: &PatchRecord) -> bool {
+    let one = |members: &Option<Members<UserJson>>| match members.as_ref().map(|members| &members.0[..]) {
+        Some([(field, _)]) => Some(field.clone()),
+        _ => None,
+    };
+    let alone = patch.unset.is_none() && patch.incr.is_none() && patch.ttl.is_none();
+    alone && one(&patch.set).is_some() && one(&patch.set) == one(&patch.expect)
+}
+
+pub(crate) async fn patch(server: Server, call: Call<NoQuery, PatchRecord>) -> Answered<Patched> {
+    let Call { scope, name, body, expected, .. } = call;
+    let handles = scope.open(&server.house);
+    if expected.is_none() && is_swap(&body) {
+        let (set, expect) = (body.set.unwrap_or_default().0.pop(), body.expect.unwrap_or_default().0.pop());
+        let (Some((field, new)), Some((_, value))) = (set, expect) else {
+            return Err(Refusal::Internal("a swap has a field"));
+        };
+        let value = expected_value(value);
+        return match handles.records().compare_and_swap_later(&name, &field, value, Some(new.0)).await? {
+            FieldSwapped::Written(written) => {
+                let (version, commit) = (written.version, written.commit);
+                let patched = Patched { name, version, commit, values: None };
+                Ok(Reply::new(patched).version(version).replayed(handles.replayed()))
+            }
+            FieldSwapped::Conflict { current } => {
+                Err(Error::from(Rejection::FieldConflict { record: name, field, current }).into())
+            }
+        };
+    }
+    let commit = expecting(handles.records().commit(), &name, expected);
+    let (commit, counted) = patched(commit, &name, body)?;
+    let (committed, done) = commit.run_each_later().await.map_err(Refusal::Unexpected)?;
+    let version = version_of(&done).unwrap_or_default();
+    let values = Some(counted_values(counted, &done)).filter(|values| !values.is_empty());
+    let patched = Patched { name, version, commit: committed.commit, values };
+    Ok(Reply::new(patched).version(version).replayed(handles.replayed()))
+}
+
+pub(crate) async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Deleted> {
+    let Call { scope, name, expected, .. } = call;
+    let handles = scope.open(&server.house);
+    let commit = expecting(handles.records().commit(), &name, expected).delete_record(&name);
+    let (_, done) = commit.run_each_later().await.map_err(Refusal::Unexpected)?;
+    match version_of(&done) {
+        Some(version) => Ok(Reply::new(Deleted { name, version }).replayed(handles.replayed())),
+        None => Err(Refusal::not_found("record", name)),
+    }
+}
+
+pub(crate) async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Answered<RecordPage> {
+    let Call { scope, query, .. } = call;
+    let prefix = query.prefix.unwrap_or_default();
+    let filter = query.filter.map_or_else(Filter::all, |filter| filter.0);
+    let mut options = ScanOptions::default().limit(page_limit(query.limit, PAGE_ROWS));
+    options.record_type = query.record_type;
+    options.cursor = query.cursor.map(|cursor| cursor.0);
+    let memory = server.reserve_page().await?;
+    let found = server.call(move |house| scope.open(house).records().scan(&prefix, &filter, &options)).await?;
+    let records = found.records.into_iter().map(|(name, record)| record_forms::record(name, record)).collect();
+    let cursor = found.cursor.map(PageCursor);
+    Ok(Reply::page(RecordPage { records, cursor, looked_at: found.looked_at as u64 }, memory))
+}
+
+pub(crate) async fn counts(server: Server, call: Call<CountRecords, NoBody>) -> Answered<RecordCounts> {
+    let Call { scope, query, .. } = call;
+    let prefix = query.prefix.unwrap_or_default();
+    let counts = server.call(move |house| scope.open(house).records().counts(&prefix)).await?;
+    let counts = counts.by_state.into_iter();
+    let counts = counts.map(|((record_type, state), count)| StateCount { record_type, state, count }).collect();
+    Ok(Reply::new(RecordCounts { counts }))
+}

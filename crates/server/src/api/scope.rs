@@ -1,0 +1,73 @@
+//! Where a request is: its space and branch, its group, and its session.
+
+use contract::catalogue::DEFAULT_SPACE;
+use statehouse::{Cells, Records, Runs, Space, Statehouse};
+
+/// Where a request is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RequestScope {
+    pub(crate) space: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) group: Option<String>,
+    pub(crate) session: Option<InSession>,
+}
+
+/// A numbered request of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InSession {
+    pub(crate) session: u64,
+    pub(crate) request: u64,
+    pub(crate) lowest_pending: u64,
+}
+
+/// The scope of a request in a store that is open.
+pub(crate) struct Handles {
+    pub(crate) space: Space,
+    group: Option<String>,
+}
+
+impl RequestScope {
+    /// Goes there, in the session if there is one.
+    pub(crate) fn open(&self, house: &Statehouse) -> Handles {
+        let name = self.space.as_deref().unwrap_or(DEFAULT_SPACE);
+        let space = match self.session {
+            None => house.space(name),
+            Some(InSession { session, request, lowest_pending }) => {
+                house.sessions().request_in(session, request, lowest_pending, name)
+            }
+        };
+        let space = match &self.branch {
+            Some(branch) => space.branch(branch),
+            None => space,
+        };
+        Handles { space, group: self.group.clone() }
+    }
+}
+
+impl Handles {
+    pub(crate) fn cells(&self) -> Cells {
+        match &self.group {
+            Some(group) => self.space.group(group).cells(),
+            None => self.space.cells(),
+        }
+    }
+
+    pub(crate) fn records(&self) -> Records {
+        match &self.group {
+            Some(group) => self.space.group(group).records(),
+            None => self.space.records(),
+        }
+    }
+
+    pub(crate) fn runs(&self) -> Runs {
+        match &self.group {
+            Some(group) => self.space.group(group).runs(),
+            None => self.space.runs(),
+        }
+    }
+
+    /// Whether the answer was stored by an earlier sending of the request.
+    pub(crate) fn replayed(&self) -> bool {
+        self.space.was_replayed()
+    }
+}

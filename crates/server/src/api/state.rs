@@ -1,0 +1,45 @@
+//! The commands of the state primitive: each is executed by itself.
+
+use statehouse::seed::{self, Command, Output};
+use wire::query::NoQuery;
+use wire::state::{State, StateCommand, StateOutput};
+use wire::values::UserJson;
+
+use super::{Answered, Call, Reply};
+use crate::Server;
+
+pub(crate) async fn command(server: Server, call: Call<NoQuery, StateCommand>) -> Answered<StateOutput> {
+    let Call { scope, body, .. } = call;
+    let command = match body {
+        StateCommand::StateInit(of) => Command::StateInit { branch: of.branch, cell: of.cell, value: of.value.0 },
+        StateCommand::StateGet(of) => Command::StateGet { branch: of.branch, cell: of.cell },
+        StateCommand::StateGetv(of) => Command::StateGetv { branch: of.branch, cell: of.cell },
+        StateCommand::StateCas(of) => Command::StateCas {
+            branch: of.branch,
+            cell: of.cell,
+            expected_counter: of.expected_counter,
+            value: of.value.0,
+        },
+        StateCommand::StateSet(of) => Command::StateSet { branch: of.branch, cell: of.cell, value: of.value.0 },
+    };
+    let executed = server.call(move |house| {
+        let handles = scope.open(house);
+        let cells = handles.space.branch(seed::branch_of(&command)).group(seed::GROUP).cells();
+        Ok((seed::execute_alone(&cells, command)?, handles.replayed()))
+    });
+    let (output, replayed) = executed.await?;
+    let shown = |state: seed::State| State {
+        value: UserJson(state.value),
+        version: state.version,
+        updated_at: state.updated_at,
+    };
+    let output = match output {
+        Output::Maybe(value) => StateOutput::Maybe(value.map(UserJson)),
+        Output::Version(version) => StateOutput::Version(version),
+        Output::MaybeVersion(version) => StateOutput::MaybeVersion(version),
+        Output::MaybeVersions(states) => {
+            StateOutput::MaybeVersions(states.map(|states| states.into_iter().map(shown).collect()))
+        }
+    };
+    Ok(Reply::new(output).replayed(replayed))
+}

@@ -1,0 +1,177 @@
+//! Cells: what their routes are asked, and what they answer.
+
+use std::fmt;
+
+use contract::Moment;
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::{Serialize, Serializer};
+use serde_json::{Value as JsonValue, json};
+
+use crate::schema::{Described, Schemas, object, words};
+use crate::values::{PageCursor, UserJson};
+
+object! {
+    /// Which cells are listed.
+    request ListCells {
+        /// Only names that begin so.
+        prefix: Option<String>,
+        /// Where the page before ended.
+        cursor: Option<PageCursor>,
+        /// How many at most.
+        limit: Option<u64>,
+    }
+
+    /// How a cell is read.
+    request ReadCell {
+        /// As it was at a version, or at a time in RFC 3339.
+        at: Option<MomentText>,
+        /// `history`: its versions, newest first.
+        view: Option<View>,
+        /// Of the history: only versions below this one.
+        before: Option<u64>,
+        /// Of the history: how many at most.
+        limit: Option<u64>,
+    }
+
+    /// A cell.
+    answer Cell {
+        /// Its name.
+        name: String,
+        /// Its group, where a listing gives it and it is not its own name.
+        group["Option::is_none"]: Option<String>,
+        /// Counts its writes.
+        version: u64,
+        /// The commit of its last write.
+        commit: u64,
+        /// When it was last written.
+        updated_at: String,
+        /// What it holds.
+        value: UserJson,
+    }
+
+    /// A version of a cell.
+    answer CellVersion {
+        /// The version.
+        version: u64,
+        /// Whether the cell was deleted by it.
+        deleted: bool,
+        /// Its commit.
+        commit: u64,
+        /// When it was written.
+        updated_at: String,
+        /// What it holds; null for a deletion.
+        value: UserJson,
+    }
+
+    /// The versions of a cell, newest first.
+    answer CellHistory {
+        /// Its name.
+        name: String,
+        /// The versions.
+        versions: Vec<CellVersion>,
+        /// Where the next page begins, if there is one.
+        next_before: Option<u64>,
+    }
+
+    /// A page of cells, at one view.
+    answer CellList {
+        /// The cells, in name order.
+        cells: Vec<Cell>,
+        /// Where the next page begins, if there is one.
+        cursor: Option<PageCursor>,
+    }
+
+    /// What a write left behind.
+    answer Written {
+        /// What was written.
+        name: String,
+        /// Its version.
+        version: u64,
+        /// The commit.
+        commit: u64,
+    }
+
+    /// A cell that exists now.
+    answer InitialisedCell {
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: u64,
+        /// Whether it was made now; one that existed is left as it is.
+        created: bool,
+    }
+
+    /// What a deletion left behind.
+    answer Deleted {
+        /// What was deleted.
+        name: String,
+        /// The version of the deletion.
+        version: u64,
+    }
+}
+
+words! {
+    /// What is read of a cell.
+    View {
+        /// Its versions.
+        History = "history",
+    }
+}
+
+/// A cell or its history.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(untagged)]
+pub enum CellRead {
+    /// The history, for `view=history`.
+    History(CellHistory),
+    /// The cell.
+    Cell(Cell),
+}
+
+impl Described for CellRead {
+    fn schema(schemas: &mut Schemas) -> JsonValue {
+        json!({ "anyOf": [Cell::schema(schemas), CellHistory::schema(schemas)] })
+    }
+}
+
+/// A version, or a time in RFC 3339.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MomentText(pub Moment);
+
+impl Serialize for MomentText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Moment::Version(version) => serializer.collect_str(&version),
+            Moment::Time(us) => serializer.serialize_str(&contract::time::iso(us)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for MomentText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reading;
+
+        impl Visitor<'_> for Reading {
+            type Value = MomentText;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a version, or a time in RFC 3339")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<MomentText, E> {
+                let moment = text.parse().ok().map(Moment::Version);
+                let moment = moment.or_else(|| contract::time::parse_iso(text).map(Moment::Time));
+                let refused = || E::custom(format!("{text:?} is neither a version nor a time in RFC 3339"));
+                moment.map(MomentText).ok_or_else(refused)
+            }
+        }
+
+        deserializer.deserialize_str(Reading)
+    }
+}
+
+impl Described for MomentText {
+    fn schema(_: &mut Schemas) -> JsonValue {
+        json!({ "type": "string", "description": "A version, or a time in RFC 3339" })
+    }
+}

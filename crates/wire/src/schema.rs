@@ -1,0 +1,223 @@
+//! What the types of this crate look like, as JSON Schema: the server's OpenAPI document is made of it.
+//!
+//! [`Described`] is what every type says of itself; `object!` and `words!` make a type and its description in one place,
+//! so that they cannot differ.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as JsonValue, json};
+
+/// Says what its JSON looks like.
+pub trait Described {
+    /// Whether it may be left out where it is a member.
+    const OPTIONAL: bool = false;
+
+    /// Whether it is an object with members that are known.
+    const OBJECT: bool = false;
+
+    /// Its schema; an object adds itself to `schemas` and gives a reference.
+    fn schema(schemas: &mut Schemas) -> JsonValue;
+
+    /// The names of its members, where it is a query: name, schema, whether it must be there, what it says.
+    fn members(_schemas: &mut Schemas) -> Vec<Member> {
+        Vec::new()
+    }
+}
+
+/// A member of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// Its name.
+    pub name: &'static str,
+    /// What it looks like.
+    pub schema: JsonValue,
+    /// Whether it must be there.
+    pub required: bool,
+    /// What it is for.
+    pub says: String,
+}
+
+/// Schemas by name.
+#[derive(Debug, Default)]
+pub struct Schemas(BTreeMap<&'static str, JsonValue>);
+
+impl Schemas {
+    /// A reference to an object, which is described if it is not yet.
+    pub fn object(
+        &mut self,
+        name: &'static str,
+        says: &str,
+        strict: bool,
+        members: impl FnOnce(&mut Self) -> Vec<Member>,
+    ) -> JsonValue {
+        if !self.0.contains_key(name) {
+            // Its place is taken first: a type may hold itself.
+            self.0.insert(name, JsonValue::Null);
+            let members = members(self);
+            self.0.insert(name, object_schema(says, strict, &members));
+        }
+        json!({ "$ref": format!("#/components/schemas/{name}") })
+    }
+
+    /// All of them.
+    pub fn into_json(self) -> Map<String, JsonValue> {
+        self.0.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+    }
+}
+
+/// The schema of an object.
+pub fn object_schema(says: &str, strict: bool, members: &[Member]) -> JsonValue {
+    let required: Vec<_> = members.iter().filter(|member| member.required).map(|member| member.name).collect();
+    let property = |member: &Member| {
+        let mut schema = member.schema.clone();
+        if let (JsonValue::Object(schema), false) = (&mut schema, member.says.is_empty()) {
+            schema.insert("description".into(), member.says.clone().into());
+        }
+        (member.name.to_owned(), schema)
+    };
+    let properties: Map<_, _> = members.iter().map(property).collect();
+    let mut schema = json!({ "type": "object", "description": says, "required": required, "properties": properties });
+    if strict {
+        schema["additionalProperties"] = false.into();
+    }
+    schema
+}
+
+/// The same, or null.
+fn nullable(schema: JsonValue) -> JsonValue {
+    match schema {
+        JsonValue::Object(mut object)
+            if object.get("type").is_some_and(JsonValue::is_string) && !object.contains_key("enum") =>
+        {
+            let kind = object["type"].take();
+            object.insert("type".into(), json!([kind, "null"]));
+            JsonValue::Object(object)
+        }
+        // What can be anything can be null.
+        JsonValue::Object(object)
+            if !object.contains_key("$ref") && !object.contains_key("enum") && !object.contains_key("anyOf") =>
+        {
+            JsonValue::Object(object)
+        }
+        other => json!({ "anyOf": [other, { "type": "null" }] }),
+    }
+}
+
+impl<T: Described> Described for Option<T> {
+    const OPTIONAL: bool = true;
+
+    fn schema(schemas: &mut Schemas) -> JsonValue {
+        nullable(T::schema(schemas))
+    }
+}
+
+impl<T: Described> Described for Vec<T> {
+    fn schema(schemas: &mut Schemas) -> JsonValue {
+        json!({ "type": "array", "items": T::schema(schemas) })
+    }
+}
+
+macro_rules! plain {
+    ($($type:ty => $schema:tt),* $(,)?) => {$(
+        impl Described for $type {
+            fn schema(_: &mut Schemas) -> JsonValue {
+                json!($schema)
+            }
+        }
+    )*};
+}
+
+plain! {
+    String => { "type": "string" },
+    bool => { "type": "boolean" },
+    u16 => { "type": "integer", "minimum": 0, "maximum": 65_535 },
+    u32 => { "type": "integer", "minimum": 0, "maximum": 4_294_967_295_u64 },
+    u64 => { "type": "integer", "minimum": 0, "maximum": 18_446_744_073_709_551_615_u64 },
+    i64 => { "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX },
+    f64 => { "type": "number" },
+}
+
+/// Makes a type that is a JSON object, and its description. `request` refuses members that are not known, `answer` skips
+/// them: a client may be older than its server. A member whose name in JSON is another is written `"name" field: Type`; one
+/// that is left out where a test holds, `field["Option::is_none"]: Type`.
+macro_rules! object {
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:literal) => { $name };
+    (@strict request) => { true };
+    (@strict answer) => { false };
+    ($(
+        $(#[doc = $says:literal])*
+        $kind:ident $type:ident {
+            $( $(#[doc = $member_says:literal])* $($name:literal)? $field:ident $([$skip:literal])? : $member:ty, )*
+        }
+    )*) => {$(
+        $crate::schema::object! { @type $kind, [$($says)*], $type, { $( [$($member_says)*] [$($name)?] [$($skip)?] $field : $member, )* } }
+
+        impl $crate::schema::Described for $type {
+            const OBJECT: bool = true;
+
+            fn schema(schemas: &mut $crate::schema::Schemas) -> serde_json::Value {
+                let says = concat!($($says),*).trim();
+                let strict = $crate::schema::object!(@strict $kind);
+                schemas.object(stringify!($type), says, strict, <Self as $crate::schema::Described>::members)
+            }
+
+            fn members(schemas: &mut $crate::schema::Schemas) -> Vec<$crate::schema::Member> {
+                let _ = &schemas;
+                vec![$( $crate::schema::Member {
+                    name: $crate::schema::object!(@name $field $($name)?),
+                    schema: <$member as $crate::schema::Described>::schema(schemas),
+                    required: !<$member as $crate::schema::Described>::OPTIONAL,
+                    says: concat!($($member_says),*).trim().to_owned(),
+                }, )*]
+            }
+        }
+    )*};
+    (@type request, [$($says:literal)*], $type:ident, { $( [$($member_says:literal)*] [$($name:literal)?] [$($skip:literal)?] $field:ident : $member:ty, )* }) => {
+        $(#[doc = $says])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $type {
+            $( $(#[doc = $member_says])* $(#[serde(rename = $name)])? $(#[serde(skip_serializing_if = $skip)])? pub $field: $member, )*
+        }
+    };
+    (@type answer, [$($says:literal)*], $type:ident, { $( [$($member_says:literal)*] [$($name:literal)?] [$($skip:literal)?] $field:ident : $member:ty, )* }) => {
+        $(#[doc = $says])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        pub struct $type {
+            $( $(#[doc = $member_says])* $(#[serde(rename = $name)])? $(#[serde(skip_serializing_if = $skip)])? pub $field: $member, )*
+        }
+    };
+}
+
+/// Makes a type that is one of some words.
+macro_rules! words {
+    ($(
+        $(#[doc = $says:literal])*
+        $type:ident { $( $(#[doc = $word_says:literal])* $variant:ident = $word:literal, )* }
+    )*) => {$(
+        $(#[doc = $says])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        pub enum $type {
+            $( $(#[doc = $word_says])* #[serde(rename = $word)] $variant, )*
+        }
+
+        impl $type {
+            /// Every word.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The word.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),* }
+            }
+        }
+
+        impl $crate::schema::Described for $type {
+            fn schema(_: &mut $crate::schema::Schemas) -> serde_json::Value {
+                serde_json::json!({ "type": "string", "enum": [$($word),*] })
+            }
+        }
+    )*};
+}
+
+pub(crate) use {object, words};

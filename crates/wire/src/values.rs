@@ -1,0 +1,432 @@
+//! What stands in bodies and answers besides numbers and text: JSON that callers own, durations, and texts that clients
+//! keep and hand back.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use contract::Value;
+use contract::records::Ttl;
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Value as JsonValue, json};
+
+use crate::error::{DecodeError, pass};
+use crate::reader::{RAW_VALUE, from_json_text};
+use crate::schema::{Described, Schemas};
+
+/// JSON that a caller owns: it is kept as the text that was sent, and given back as that text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserJson(pub Value);
+
+impl Serialize for UserJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Value::Null => serializer.serialize_unit(),
+            Value::Boolean(boolean) => serializer.serialize_bool(*boolean),
+            Value::Integer(integer) => serializer.serialize_i64(*integer),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::Json(json) => raw_text(json.as_str(), serializer),
+            other => raw_text(&other.to_json_text(), serializer),
+        }
+    }
+}
+
+/// Writes text that is JSON as it is. This is what `RawValue` does; making one would parse the text once more.
+fn raw_text<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut raw = serializer.serialize_struct(RAW_VALUE, 1)?;
+    raw.serialize_field(RAW_VALUE, text)?;
+    raw.end()
+}
+
+impl<'de> Deserialize<'de> for UserJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&'de RawValue>::deserialize(deserializer)?.get();
+        match raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+            // Whoever read the text has checked it.
+            Some(plain) if !plain.contains('\\') => Ok(Self(Value::Text(plain.to_owned()))),
+            _ => Value::from_json_text(raw).map(Self).map_err(de::Error::custom),
+        }
+    }
+}
+
+impl Described for UserJson {
+    fn schema(_: &mut Schemas) -> JsonValue {
+        json!({ "description": "Any JSON, kept as it was written; bytes are {\"$b64\": \"...\"}" })
+    }
+}
+
+/// The text of a JSON value, as it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonText(pub String);
+
+impl Serialize for JsonText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        raw_text(&self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(<&'de RawValue>::deserialize(deserializer)?.get().to_owned()))
+    }
+}
+
+impl Described for JsonText {
+    fn schema(_: &mut Schemas) -> JsonValue {
+        json!({ "description": "Any JSON" })
+    }
+}
+
+/// Members whose names callers choose, in their order. A name that is there twice is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Members<T>(pub Vec<(String, T)>);
+
+impl<T> Default for Members<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Members<T> {
+    /// The value of a member.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T> FromIterator<(String, T)> for Members<T> {
+    fn from_iter<I: IntoIterator<Item = (String, T)>>(members: I) -> Self {
+        Self(members.into_iter().collect())
+    }
+}
+
+impl<T: Serialize> Serialize for Members<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reading<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<T> {
+            type Value = Members<T>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<T>, A::Error> {
+                let mut members: Vec<(String, T)> = Vec::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    let value = map.next_value()?;
+                    members.push((name, value));
+                }
+                match repeated(&members) {
+                    None => Ok(Members(members)),
+                    Some(name) => Err(pass(DecodeError::repeated_member(name))),
+                }
+            }
+        }
+
+        deserializer.deserialize_map(Reading(PhantomData))
+    }
+}
+
+/// A name that is there twice.
+fn repeated<T>(members: &[(String, T)]) -> Option<&str> {
+    let mut names: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+}
+
+impl<T: Described> Described for Members<T> {
+    fn schema(schemas: &mut Schemas) -> JsonValue {
+        json!({ "type": "object", "additionalProperties": T::schema(schemas) })
+    }
+}
+
+/// A duration: `500ms`, `30s`, `10m`, `2h`, `7d`, or a number of ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DurationText(pub Duration);
+
+impl DurationText {
+    /// Reads one.
+    pub fn parse(text: &str) -> Result<Self, DecodeError> {
+        let parsed = contract::time::parse_duration(text).map(Self);
+        parsed.ok_or_else(|| DecodeError::wrong_value(not_a_duration(text)))
+    }
+}
+
+fn not_a_duration(text: &str) -> String {
+    format!("{text:?} is no duration; write 500ms, 30s, 10m, 2h or 7d")
+}
+
+impl Serialize for DurationText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}ms", self.0.as_millis()))
+    }
+}
+
+/// Reads text, or a number of ms.
+struct DurationVisitor;
+
+impl Visitor<'_> for DurationVisitor {
+    type Value = DurationText;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a duration: 500ms, 30s, 10m, 2h or 7d")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<DurationText, E> {
+        contract::time::parse_duration(text).map(DurationText).ok_or_else(|| E::custom(not_a_duration(text)))
+    }
+
+    fn visit_u64<E: de::Error>(self, ms: u64) -> Result<DurationText, E> {
+        Ok(DurationText(Duration::from_millis(ms)))
+    }
+}
+
+impl<'de> Deserialize<'de> for DurationText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DurationVisitor)
+    }
+}
+
+impl Described for DurationText {
+    fn schema(_: &mut Schemas) -> JsonValue {
+        json!({ "type": "string", "description": "500ms, 30s, 10m, 2h or 7d", "pattern": "^[0-9]{1,9}(ms|s|m|h|d)$" })
+    }
+}
+
+/// How long a record is to exist: a duration, `keep`, `session` or `forever`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TtlText(pub Ttl);
+
+impl Serialize for TtlText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Ttl::Persist => serializer.serialize_str("forever"),
+            Ttl::Keep => serializer.serialize_str("keep"),
+            Ttl::WithSession => serializer.serialize_str("session"),
+            Ttl::After(duration) => DurationText(duration).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TtlText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reading;
+
+        impl Visitor<'_> for Reading {
+            type Value = TtlText;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a duration, keep, session or forever")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<TtlText, E> {
+                Ok(TtlText(match text {
+                    "forever" => Ttl::Persist,
+                    "keep" => Ttl::Keep,
+                    "session" => Ttl::WithSession,
+                    text => match contract::time::parse_duration(text) {
+                        Some(duration) => Ttl::After(duration),
+                        None => {
+                            return Err(E::custom(format!(
+                                "{text:?} is no time to live; write 500ms, 30s, 10m, 2h, 7d, keep, session or forever"
+                            )));
+                        }
+                    },
+                }))
+            }
+
+            fn visit_u64<E: de::Error>(self, ms: u64) -> Result<TtlText, E> {
+                Ok(TtlText(Ttl::After(Duration::from_millis(ms))))
+            }
+        }
+
+        deserializer.deserialize_any(Reading)
+    }
+}
+
+impl Described for TtlText {
+    fn schema(_: &mut Schemas) -> JsonValue {
+        let pattern = "^([0-9]{1,9}(ms|s|m|h|d)|keep|session|forever)$";
+        json!({ "type": "string", "description": "A duration, keep, session or forever", "pattern": pattern })
+    }
+}
+
+/// Bytes: text as it is, other bytes as `{"$b64": "..."}`; in a request also any other JSON, whose text is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payload(pub Vec<u8>);
+
+impl Serialize for Payload {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => serializer.collect_map([("$b64", STANDARD.encode(&self.0))]),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&'de RawValue>::deserialize(deserializer)?.get();
+        if raw.starts_with('"') {
+            return from_json_text::<String>(raw).map(|text| Self(text.into_bytes())).map_err(de::Error::custom);
+        }
+        match Value::from_json_text(raw).map_err(de::Error::custom)? {
+            Value::Bytes(bytes) => Ok(Self(bytes)),
+            _ => Ok(Self(raw.as_bytes().to_vec())),
+        }
+    }
+}
+
+impl Described for Payload {
+    fn schema(_: &mut Schemas) -> JsonValue {
+        json!({ "description": "Text, or bytes as {\"$b64\": \"...\"}" })
+    }
+}
+
+/// The session that a client was given: keep it, and hand it back as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionId(pub u64);
+
+impl SessionId {
+    /// Reads what a server gave out.
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = text.strip_prefix("s-")?.parse().ok()?;
+        (Self(number).to_string() == text).then_some(Self(number))
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "s-{}", self.0)
+    }
+}
+
+/// How far a client has followed the change feed: keep it, and hand it back as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FeedCursor(pub u64);
+
+impl FeedCursor {
+    /// Reads what a server gave out.
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = text.strip_prefix("c-")?.parse().ok()?;
+        (Self(number).to_string() == text).then_some(Self(number))
+    }
+}
+
+impl fmt::Display for FeedCursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "c-{}", self.0)
+    }
+}
+
+/// Where a list goes on: keep it, and hand it back as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageCursor(pub Vec<u8>);
+
+impl PageCursor {
+    /// Reads what a server gave out.
+    pub fn parse(text: &str) -> Option<Self> {
+        URL_SAFE_NO_PAD.decode(text).ok().map(Self)
+    }
+
+    /// The text in it, where there is text in it.
+    pub fn into_text(self) -> Option<String> {
+        String::from_utf8(self.0).ok()
+    }
+}
+
+impl fmt::Display for PageCursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&URL_SAFE_NO_PAD.encode(&self.0))
+    }
+}
+
+/// The attempt that a worker was given: keep it, and hand it back as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptToken {
+    /// The record's group, or none if that is its name.
+    pub group: Option<String>,
+    /// The record.
+    pub record: String,
+    /// The attempt.
+    pub attempt: u64,
+}
+
+impl AttemptToken {
+    /// Reads what a server gave out.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (group, record, attempt) = contract::records::parse_token(text)?;
+        Some(Self { group, record, attempt })
+    }
+}
+
+impl fmt::Display for AttemptToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&contract::records::token(self.group.as_deref(), &self.record, self.attempt))
+    }
+}
+
+macro_rules! opaque {
+    ($($type:ident: $what:literal, $pattern:literal),* $(,)?) => {$(
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Reading;
+
+                impl Visitor<'_> for Reading {
+                    type Value = $type;
+
+                    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        formatter.write_str(concat!($what, ", as it was given out"))
+                    }
+
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
+                        $type::parse(text).ok_or_else(|| {
+                            E::custom(format!(concat!("{:?} is no ", $what, " that was given out"), text))
+                        })
+                    }
+                }
+
+                deserializer.deserialize_str(Reading)
+            }
+        }
+
+        impl Described for $type {
+            fn schema(_: &mut Schemas) -> JsonValue {
+                json!({
+                    "type": "string",
+                    "pattern": $pattern,
+                    "description": concat!("A ", $what, ": keep it, and hand it back as it is"),
+                })
+            }
+        }
+    )*};
+}
+
+opaque! {
+    SessionId: "session", "^s-(0|[1-9][0-9]{0,18})$",
+    FeedCursor: "cursor", "^c-(0|[1-9][0-9]{0,18})$",
+    PageCursor: "cursor", "^[A-Za-z0-9_-]*$",
+    AttemptToken: "token", "^[^#]+#([^#]+#)?[0-9]{1,19}$",
+}
