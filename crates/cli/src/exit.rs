@@ -56,6 +56,7 @@ const NEXT: &[(&str, &str)] = &[
     ("SH-1017", "read the record again (`statehouse rec get`), then decide again"),
     ("SH-1019", "read the record again (`statehouse rec get`), then decide again"),
     ("SH-1032", "see whether the server is of another version: `statehouse version`"),
+    ("SH-1060", "use the server's address or localhost, or list the name in its setting server.hosts"),
     ("SH-2001", "try again in a second"),
     ("SH-2005", "talk to the server that has it open (--url), or look at it: `statehouse doctor DIR`"),
     ("SH-3003", "read on from there: `statehouse run tail RUN`"),
