@@ -64,11 +64,25 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
             },
             Some(b'{') => {
                 self.enter()?;
-                visitor.visit_map(Items { reader: self, end: b'}', first: true, place: 0, member: Cow::Borrowed("") })
+                visitor.visit_map(Items {
+                    reader: self,
+                    end: b'}',
+                    first: true,
+                    ended: false,
+                    place: 0,
+                    member: Cow::Borrowed(""),
+                })
             }
             Some(b'[') => {
                 self.enter()?;
-                visitor.visit_seq(Items { reader: self, end: b']', first: true, place: 0, member: Cow::Borrowed("") })
+                visitor.visit_seq(Items {
+                    reader: self,
+                    end: b']',
+                    first: true,
+                    ended: false,
+                    place: 0,
+                    member: Cow::Borrowed(""),
+                })
             }
             Some(b't') => self.word("true").and_then(|()| visitor.visit_bool(true)),
             Some(b'f') => self.word("false").and_then(|()| visitor.visit_bool(false)),
@@ -117,7 +131,14 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
             }
             Some(b'{') => {
                 self.enter()?;
-                let items = Items { reader: &mut *self, end: b'}', first: true, place: 0, member: Cow::Borrowed("") };
+                let items = Items {
+                    reader: &mut *self,
+                    end: b'}',
+                    first: true,
+                    ended: false,
+                    place: 0,
+                    member: Cow::Borrowed(""),
+                };
                 let value = visitor.visit_enum(de::value::MapAccessDeserializer::new(items))?;
                 match self.more(b'}', &mut false)? {
                     false => Ok(value),
@@ -158,17 +179,26 @@ struct Items<'reader, 'de> {
     reader: &'reader mut Reader<'de>,
     end: u8,
     first: bool,
+    ended: bool,
     /// Of the item that comes next; of an object, how often its tag was there.
     place: usize,
     /// The name of the member whose value comes next.
     member: Cow<'de, str>,
 }
 
+impl Items<'_, '_> {
+    /// Whether there is one more; behind the end there is none, however often it is asked.
+    fn more(&mut self) -> Result<bool, DecodeError> {
+        self.ended = self.ended || !self.reader.more(self.end, &mut self.first)?;
+        Ok(!self.ended)
+    }
+}
+
 impl<'de> de::SeqAccess<'de> for Items<'_, 'de> {
     type Error = DecodeError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DecodeError> {
-        if !self.reader.more(self.end, &mut self.first)? {
+        if !self.more()? {
             return Ok(None);
         }
         let place = self.place;
@@ -182,7 +212,7 @@ impl<'de> de::MapAccess<'de> for Items<'_, 'de> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, DecodeError> {
         loop {
-            if !self.reader.more(self.end, &mut self.first)? {
+            if !self.more()? {
                 return Ok(None);
             }
             self.reader.key_quote()?;

@@ -107,3 +107,23 @@ fn whatever_is_json_for_serde_is_json_here() {
         assert_eq!(ours, theirs, "{text}");
     }
 }
+
+#[test]
+fn tests_of_a_scan_have_two_or_three_parts() {
+    use crate::query::{from_parameters, parameters};
+    use crate::records::ScanRecords;
+    let read = |text: &str| {
+        let query = format!("where={}", crate::query::encode(text));
+        from_parameters::<ScanRecords>(&parameters(&query).expect("parameters"))
+    };
+    let tests =
+        read(r#"[["age","gte",17],["name","exists"],["n","in",[1,1.0]]]"#).expect("read").filter.expect("tests");
+    assert_eq!(tests.0.tests.len(), 3);
+    let written = serde_json::to_string(&tests).expect("JSON");
+    assert_eq!(written, r#""[[\"age\",\"gte\",17],[\"name\",\"exists\"],[\"n\",\"in\",[1,1.0]]]""#);
+    for wrong in
+        [r#"[["age"]]"#, r#"[["age","gt"]]"#, r#"[["age","exists",1]]"#, r#"[["age","eq",1,2]]"#, r#"[["a","is",1]]"#]
+    {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+}
