@@ -19,6 +19,10 @@ use axum::http::header::{
 };
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri};
+use wire::routes::{
+    ALL, ERRORS_LIST, ERRORS_PAGE, Found, Route, SERVER_DOCS, SERVER_LIVE, SERVER_OPENAPI, SERVER_READY,
+    SERVER_STARTED, find,
+};
 
 use crate::problem::Problem;
 
@@ -130,11 +134,12 @@ impl Hosts {
 }
 
 /// Routes that pages of other origins may send their visitors to: they say nothing about the data.
+const OPEN: &[Route] =
+    &[SERVER_LIVE, SERVER_READY, SERVER_STARTED, SERVER_DOCS, SERVER_OPENAPI, ERRORS_LIST, ERRORS_PAGE];
+
 fn is_open(method: &Method, path: &str) -> bool {
-    let is_error_page =
-        || path.strip_prefix("/v1/errors").is_some_and(|rest| rest.is_empty() || rest.rfind('/') == Some(0));
     let is_read = method == Method::GET || method == Method::HEAD;
-    is_read && (matches!(path, "/livez" | "/readyz" | "/startupz" | "/docs" | "/openapi.json") || is_error_page())
+    is_read && matches!(find("GET", path), Found::Route(place, _) if OPEN.contains(&ALL[place]))
 }
 
 /// Whether a target names no host, or the one that `Host` names.

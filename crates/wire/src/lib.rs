@@ -3,7 +3,7 @@
 //! - [`routes`]: method, path and name of every route. Servers and clients spell them here only.
 //! - [`cells`], [`state`], [`records`], [`claims`], [`transactions`], [`runs`], [`sessions`], [`changes`], [`catalogue`],
 //!   [`operations`]: one file for each contract.
-//! - [`values`]: JSON that callers own, durations, and texts that clients keep and hand back.
+//! - [`values`]: JSON that callers own, and durations. [`opaque`]: texts that clients keep and hand back.
 //! - [`reader`], [`query`]: from bytes to these types. [`error`]: which member was refused, and why.
 //! - [`schema`]: what the types look like, as JSON Schema.
 //!
@@ -17,12 +17,14 @@ pub mod cells;
 pub mod changes;
 pub mod claims;
 pub mod error;
+pub mod opaque;
 pub mod operations;
 pub mod query;
 pub mod reader;
 pub mod records;
 pub mod routes;
 pub mod runs;
+mod scanner;
 pub mod schema;
 pub mod sessions;
 pub mod state;

@@ -287,3 +287,45 @@ fn operations() -> Vec<Entry> {
         entry(SERVER_DOCS, "This document, as a page", openapi::page).open().media(&["text/html; charset=utf-8"]),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../../docs/contracts/http.md");
+
+    /// What a route honours, in a few words.
+    fn honoured(entry: &Entry) -> String {
+        let honours = entry.honours;
+        let words = [
+            (honours.group, "group"),
+            (honours.branch && !honours.group, "branch"),
+            (honours.space && !honours.branch, "space"),
+            (honours.session, "session"),
+            (honours.request, "request"),
+            (honours.if_match, "`If-Match`"),
+            (honours.if_none_match, "`If-None-Match`"),
+            (honours.idempotency_key, "`Idempotency-Key`"),
+            (honours.wait, "`Prefer`"),
+            (honours.stream, "stream"),
+        ];
+        words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn the_list_in_the_documentation_is_the_table() {
+        let mut list = String::from("| name | call | does | honours |\n|---|---|---|---|\n");
+        for entry in entries() {
+            let (route, head) = (entry.route, if entry.head { " HEAD" } else { "" });
+            list.push_str(&format!(
+                "| `{}` | `{}{head} {}` | {} | {} |\n",
+                route.name,
+                route.method.as_str(),
+                route.path,
+                entry.summary,
+                honoured(entry)
+            ));
+        }
+        assert!(PAGE.contains(&list), "docs/contracts/http.md has to hold this list:\n\n{list}");
+    }
+}

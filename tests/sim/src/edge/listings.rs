@@ -31,7 +31,7 @@ const LISTINGS: [&str; 5] = [
     "/v1/cells/versions?view=history",
     "/v1/records?prefix=large.&limit=1000",
     "/v1/runs/large/events",
-    "/v1/changes?from=0&limit=1000",
+    "/v1/changes?from=c-0&limit=1000",
 ];
 
 /// How often each client asks again, on the same connection, without having read anything. They do not ask all at once.

@@ -105,7 +105,7 @@ impl Scene {
 
     /// How far the change feed is.
     fn position(&self) -> String {
-        let read = Request::get("/v1/changes?limit=1000&from=0");
+        let read = Request::get("/v1/changes?limit=1000&from=c-0");
         let mut last = String::new();
         let mut page = self.client.call(read).expect("changes").json();
         while let Some(changes) = page["changes"].as_array().filter(|changes| !changes.is_empty()) {

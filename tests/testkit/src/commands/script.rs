@@ -135,7 +135,7 @@ pub(super) const STEPS: &[Step] = &[
     does("cell get config/note"),
     ends("cell get nobody", 3),
     does("cell init retries 0"),
-    does("cell init retries 9 -o json"),
+    does("cell init retries 9"),
     does("cell cas leader absent worker-1"),
     ends("cell cas leader absent worker-2", 4),
     ends("cell cas leader 9 worker-2", 4),

@@ -83,7 +83,7 @@ impl House {
         let get = |path: &str| self.client.send(Request::get(path)).expect("an answer").text();
         let metrics = get("/metrics");
         let backups: Vec<_> = metrics.lines().filter(|line| line.starts_with("statehouse_backup")).collect();
-        let lists = ["/v1/changes?from=0&limit=1000", "/v1/sessions", "/v1/cells", "/v1/records?prefix="].map(get);
+        let lists = ["/v1/changes?from=c-0&limit=1000", "/v1/sessions", "/v1/cells", "/v1/records?prefix="].map(get);
         format!("{} {}", lists.join(" "), backups.join(" "))
     }
 }
