@@ -11,6 +11,7 @@
 //! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
 //! - [`limits`]: every bound by name.
 //! - [`time`]: times as people write them.
+//! - [`terminal`]: text that may safely be shown; [`shell`]: commands that may safely be suggested.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
 //! Never: does any of it. Nothing here reads a clock, a disk or a socket.
@@ -26,6 +27,8 @@ pub mod records;
 pub mod runs;
 pub mod seed;
 pub mod sessions;
+pub mod shell;
+pub mod terminal;
 pub mod time;
 pub mod value;
 

@@ -77,12 +77,12 @@ pub use clock::{Clock, SystemClock};
 pub use commit::{Commit, Done};
 pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 pub use contract::cells::PastVersion;
-pub use contract::time;
 pub use contract::{
     AsOf, Cells as CellsContract, Change, ChangesPage, Deleted, Error, Expected, Failure, FailureKind, Followed,
     History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, Outcome, Reason, Rejection,
     Retention, Subject, Swapped, Value, Versioned, Written,
 };
+pub use contract::{shell, terminal, time};
 pub use counters::{Counters, Overview};
 pub use disk::{DiskReserve, DiskSpace};
 pub use group::Group;
