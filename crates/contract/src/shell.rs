@@ -30,6 +30,13 @@ impl Suggested {
         self
     }
 
+    /// The same with flags in front of the word at a place, or behind all.
+    pub fn with_flags(mut self, place: usize, flags: Vec<String>) -> Self {
+        let place = place.min(self.argv.len());
+        self.argv.splice(place..place, flags);
+        self
+    }
+
     /// The same with a name, the last word. One that begins with a dash is kept from being read as a flag.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         let name = name.into();

@@ -16,6 +16,7 @@ use axum::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_T
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, Response, Uri};
 use axum::response::IntoResponse;
+use contract::time::millis;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use tokio::runtime::Handle;
@@ -32,6 +33,7 @@ use crate::limits::ServerLimits;
 use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
+use crate::request_id::RequestId;
 use crate::streamed;
 use crate::{Server, router};
 
@@ -40,6 +42,9 @@ const ALWAYS: &[&str] = &["/livez", "/readyz", "/startupz", "/metrics", "/versio
 
 /// Answers below this size do not count against the memory for requests: they go into the buffers of their connection.
 const ANSWER_BYTES_FREE: u64 = 16 << 10;
+
+/// A request that takes longer, from the end of its body to its answer, is logged with its id.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub(crate) struct Admission {
@@ -61,16 +66,25 @@ impl Admission {
     pub(crate) async fn answer(&self, request: Request<Incoming>, mut in_request: InRequest) -> Response<Answer> {
         let (parts, body) = request.into_parts();
         let safe = parts.method.is_safe();
-        match self.admit(parts, body, &mut in_request.alarm).await {
+        let id = RequestId::next();
+        let mut response = match self.admit(id, parts, body, &mut in_request.alarm).await {
             Ok(response) => self.finish(response, safe, in_request),
             Err(problem) => {
                 self.metrics.refused(problem.code());
                 problem.into_response().map(|body| Answer::new(body, in_request, Vec::new()))
             }
-        }
+        };
+        id.put_into(&mut response);
+        response
     }
 
-    async fn admit(&self, parts: Parts, body: Incoming, alarm: &mut Alarm) -> Result<Response<Body>, Problem> {
+    async fn admit(
+        &self,
+        id: RequestId,
+        parts: Parts,
+        body: Incoming,
+        alarm: &mut Alarm,
+    ) -> Result<Response<Body>, Problem> {
         self.check_head(&parts)?;
         if ALWAYS.contains(&parts.uri.path()) {
             return Ok(self.begin(Request::from_parts(parts, Body::empty())).await);
@@ -93,9 +107,11 @@ impl Admission {
         };
         let entered = gate.enter().ok_or_else(|| Problem::too_many_requests(limit, gate.max()))?;
         let permits = memory.into_iter().chain([entered]).collect();
+        let (method, uri) = (parts.method.clone(), parts.uri.clone());
         let request = Request::from_parts(parts, Body::from(bytes));
         let time_max = self.limits.request_time_max + wait.unwrap_or_default();
-        let deadline = Instant::now() + time_max;
+        let began = Instant::now();
+        let deadline = began + time_max;
         let answered = match wait {
             // Who has gone waits for nothing any more: nothing must be claimed for it.
             Some(_) => {
@@ -104,6 +120,12 @@ impl Admission {
             }
             None => alarm.or_none(deadline, Work::new(self.begin(request), permits)).await,
         };
+        let took = began.elapsed();
+        // A request that was asked to wait is not slow.
+        if wait.is_none() && took >= SLOW {
+            let status = answered.as_ref().map(|response| response.status().as_u16());
+            tracing::warn!(request_id = %id, %method, path = uri.path(), status, took_ms = millis(took), "slow request");
+        }
         answered.ok_or_else(|| Problem::unanswered(time_max))
     }
 

@@ -140,6 +140,7 @@ fn reason(reason: Reason) -> &'static str {
         Reason::Delivered => "delivered",
         Reason::Refused => "refused",
         Reason::SessionEnded => "session_ended",
+        Reason::Failed => "failed",
         _ => "other",
     }
 }

@@ -8,6 +8,7 @@
 //! - [`transactions`]: operations of any contract in one commit. [`catalogue`]: spaces, branches, types, limits.
 //! - [`stream`]: what follows, as server-sent events.
 //! - [`machines`]: commands to machines that users bring.
+//! - `root`: where things are. `starting`: what is said while the directory is being opened. `request_id`: a name for every answer.
 //! - [`health`]: whether it lives and is ready. `status`: how it is doing, in one screen. [`metrics`]: the same as numbers.
 //! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers that are written while they are sent.
 //! - `connections`, `guarded`, `admission`, `answer`: what a connection and a request pass before and after their handler.
@@ -47,12 +48,15 @@ mod place;
 pub mod problem;
 mod record_json;
 pub mod records;
+mod request_id;
+mod root;
 pub mod runs;
 mod scan;
 pub mod serving;
 pub mod sessions;
 #[cfg(test)]
 mod sources;
+mod starting;
 mod status;
 pub mod stream;
 pub mod streamed;
@@ -72,6 +76,7 @@ use limits::ServerLimits;
 use load::Load;
 use problem::Problem;
 pub use serving::{ServeError, listen, refuse_other_machines, serve, serve_all};
+pub use starting::answer_while_starting;
 
 /// What every handler sees. A clone is the same server, and costs next to nothing: every request makes some.
 #[derive(Clone)]
@@ -178,6 +183,7 @@ pub fn router(server: Server) -> Router {
         .merge(export::routes())
         .merge(errors::routes())
         .merge(openapi::routes())
+        .merge(root::routes())
         .merge(health::routes())
         .merge(status::routes())
         .merge(metrics::routes())

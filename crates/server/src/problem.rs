@@ -92,7 +92,9 @@ impl From<Error> for Problem {
         let status = match &error {
             Error::Rejected(rejection) => status_of(rejection),
             Error::Failed(failure) if failure.kind == FailureKind::Busy => StatusCode::TOO_MANY_REQUESTS,
-            Error::Failed(failure) if failure.kind == FailureKind::DiskLow => StatusCode::INSUFFICIENT_STORAGE,
+            Error::Failed(failure) if matches!(failure.kind, FailureKind::DiskLow | FailureKind::DiskFull) => {
+                StatusCode::INSUFFICIENT_STORAGE
+            }
             Error::Failed(failure) if failure.outcome == Outcome::Unknown => StatusCode::GATEWAY_TIMEOUT,
             Error::Failed(failure) if failure.kind == FailureKind::Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::SERVICE_UNAVAILABLE,
@@ -129,7 +131,7 @@ impl IntoResponse for Problem {
 }
 
 pub(crate) async fn no_such_route() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "SH-1032", "there is no such route; everything is under /v1")
+    Problem::new(StatusCode::NOT_FOUND, "SH-1032", "there is no such route; GET / says where things are")
 }
 
 /// A path that ends before the name: what is said of any other name that is not allowed.
@@ -294,6 +296,15 @@ impl Problem {
             "this takes up to {got} bytes of memory, and of request_memory_bytes_max = {max} less is free; {advice}"
         );
         Self::beyond(status, code, "request_memory_bytes_max", max as u64, detail).got(got as u64)
+    }
+
+    /// The server replays its journal.
+    pub(crate) fn starting(detail: &str) -> Self {
+        let mut problem =
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, "SH-2022", format!("the server is starting: {detail}"));
+        problem.more.insert("retryable".into(), true.into());
+        problem.more.insert("outcome".into(), "not_applied".into());
+        problem
     }
 
     /// The server is told to stop.

@@ -14,7 +14,7 @@ use crate::connection::{Call, Connection};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::Reach;
-use crate::table::{self, Column, Style, column, plain};
+use crate::table::{self, Column, Style, column, paragraph, plain};
 
 /// Why a job, a run or a session is as it is, and what happens next.
 ///
@@ -111,11 +111,16 @@ impl Reasons {
             self.found["history"] = history.into();
             return output.one(&self.found, &[]);
         }
-        let mut text = format!("{}\n  waits for: {}\n  next:      {}", self.now, self.waits_for, self.next);
-        if !history.is_empty() {
-            text = format!("{text}\n\n{}", table::rows(history, self.columns));
+        let columns = output.columns();
+        let mut text = paragraph("", &self.now, columns);
+        text += &paragraph("  waits for: ", &self.waits_for, columns);
+        text += &paragraph("  next:      ", &self.next, columns);
+        output.line(text.trim_end())?;
+        if history.is_empty() {
+            return Ok(());
         }
-        output.line(&text)
+        output.line("")?;
+        output.table(history, self.columns)
     }
 }
 
