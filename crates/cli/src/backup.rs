@@ -115,7 +115,7 @@ async fn create(connection: &Connection, file: &Path, output: &Output) -> Result
     let store = format!("{:016x}", checked.manifest.store_id);
     connection.exchange(Call::post("/v1/backup/verified", json!({ "store": store }))).await?;
     output.card(&shown(file, &checked), SHOWN)?;
-    output.note(&format!("done: {} in {}, taken and verified", size(checked.bytes), file.display()))
+    output.done(&format!("done: {} in {}, taken and verified", size(checked.bytes), file.display()))
 }
 
 fn verify(file: &Path, deep: bool, output: &Output) -> Result<(), Failure> {
@@ -129,7 +129,7 @@ fn verify(file: &Path, deep: bool, output: &Output) -> Result<(), Failure> {
         }
     };
     output.card(&shown(file, &checked), SHOWN)?;
-    output.note(&format!("done: {} is whole", file.display()))
+    output.done(&format!("done: {} is whole", file.display()))
 }
 
 fn restore(file: &Path, directory: &Path, output: &Output) -> Result<(), Failure> {
@@ -137,7 +137,7 @@ fn restore(file: &Path, directory: &Path, output: &Output) -> Result<(), Failure
     let mut found = shown(file, &restored);
     found["directory"] = directory.display().to_string().into();
     output.card(&found, SHOWN)?;
-    output.note(&format!("done: restored; serve it: {}", serve_command(directory).shell()))
+    output.done(&format!("done: restored; serve it: {}", serve_command(directory).shell()))
 }
 
 /// Reads a file with a bar.

@@ -99,6 +99,13 @@ impl Contexts {
         let failed = |error: &dyn std::fmt::Display| Failure::other(format!("{}: {error}", path.display()));
         let text = toml::to_string_pretty(self).map_err(|error| failed(&error))?;
         let folder = path.parent().ok_or_else(|| failed(&"it has no folder"))?;
+        // The folder above is the user's own, and may be a link; ours is not.
+        if std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) {
+            return Err(Failure::other(format!(
+                "{} is a link, and links are not followed here; remove it",
+                folder.display()
+            )));
+        }
         owner_only::create_folders(folder).map_err(|error| failed(&error))?;
         owner_only::replace(path, text.as_bytes()).map_err(|error| failed(&error))?;
         Ok(path.clone())

@@ -87,7 +87,7 @@ async fn to_file(connection: &Connection, file: &Path, output: &Output) -> Resul
         "sha256": footer["sha256"],
     });
     output.card(&found, SHOWN)?;
-    output.note(&format!("done: {} in {}", size(bytes), file.display()))
+    output.done(&format!("done: {} in {}", size(bytes), file.display()))
 }
 
 async fn to_stdout(connection: &Connection) -> Result<(), Failure> {
@@ -166,7 +166,7 @@ impl Import {
         let mut found = shown(&self.file, &imported);
         found["directory"] = self.data.display().to_string().into();
         output.card(&found, SHOWN)?;
-        output.note(&format!("done: imported; serve it: {}", serve_command(&self.data).shell()))
+        output.done(&format!("done: imported; serve it: {}", serve_command(&self.data).shell()))
     }
 }
 

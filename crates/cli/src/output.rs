@@ -110,6 +110,11 @@ impl Output {
         Ok(())
     }
 
+    /// That long work is done: below its progress bar, and only where that was seen.
+    pub(crate) fn done(&self, note: &str) -> Result<(), Failure> {
+        if std::io::stderr().is_terminal() { self.note(note) } else { Ok(()) }
+    }
+
     /// That a list goes on, with the flag that the next page needs, as a shell reads it.
     pub(crate) fn more(&self, note: &str, flag: &str, value: &str) -> Result<(), Failure> {
         self.note(&format!("{note}: {}", Suggested::new(Vec::<String>::new()).flag(flag, value).shell()))

@@ -65,7 +65,7 @@ fn say(screen: &mut String, trouble: &Trouble) -> std::fmt::Result {
         Severity::Warning => "!",
         Severity::Note => "-",
     };
-    let (number, threshold, unit) = (trouble.number, trouble.threshold, trouble.unit);
+    let (number, threshold, unit) = (trouble.number.floor(), trouble.threshold, trouble.unit);
     let said = wrapped(&format!("{}: {}", trouble.object, trouble.text), "   ", COLUMNS);
     write!(screen, " {mark} {}", said.trim_start())?;
     writeln!(screen, "   {number:.0} {unit}, threshold {threshold:.0} {unit}; look closer:")?;
