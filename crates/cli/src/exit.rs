@@ -127,7 +127,7 @@ pub(crate) struct Failure {
     /// Whether the detail is lines that we made.
     lines: bool,
     /// What the API said.
-    problem: Option<JsonValue>,
+    problem: Option<Box<JsonValue>>,
 }
 
 impl Failure {
@@ -185,7 +185,7 @@ impl Failure {
         };
         let (next, command) = code.as_deref().map(|code| next_of(code, &problem)).unzip();
         let exit = exit_of(code.as_deref(), status);
-        Self { exit, code, detail, next, command: command.flatten(), lines: false, problem: Some(problem) }
+        Self { exit, code, detail, next, command: command.flatten(), lines: false, problem: Some(Box::new(problem)) }
     }
 
     /// Says it on stderr: as text, or as one JSON object where results are JSON.
@@ -224,7 +224,7 @@ impl Failure {
     }
 
     fn to_json(&self) -> JsonValue {
-        let mut json = match &self.problem {
+        let mut json = match self.problem.as_deref() {
             Some(problem @ JsonValue::Object(_)) => problem.clone(),
             _ => json!({ "code": self.code, "detail": self.detail }),
         };
