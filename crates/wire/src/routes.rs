@@ -211,7 +211,7 @@ routes! {
     RECORDS_CLAIM = Post Group "/v1/claims" "records.claim";
     RECORDS_COUNTS = Get Branch "/v1/counts" "records.counts";
     TRANSACTIONS_COMMIT = Post Branch "/v1/groups/{group}/txn" "transactions.commit";
-    RUNS_LIST = Get Group "/v1/runs" "runs.list";
+    RUNS_LIST = Get Branch "/v1/runs" "runs.list";
     RUNS_EVENTS = Get Group "/v1/runs/{run}/events" "runs.events";
     RUNS_APPEND = Post Group "/v1/runs/{run}/events" "runs.append";
     RUNS_SNAPSHOT = Get Group "/v1/runs/{run}/snapshot" "runs.snapshot";
