@@ -219,7 +219,9 @@ pub(crate) async fn fork(server: Server, call: Call<NoQuery, Fork>) -> Answered<
 pub(crate) async fn list(server: Server, call: Call<ListRuns, NoBody>) -> Answered<RunsPage> {
     let Call { scope, query, .. } = call;
     let mut list = RunList::default();
-    list.statuses = query.status.into_iter().map(Into::into).collect();
+    if let Some(status) = query.status {
+        list.statuses = vec![status.into()];
+    }
     list.run_type = query.run_type;
     list.quiet_for = query.stalled.map_or(std::time::Duration::ZERO, |stalled| stalled.0);
     list.prefix = query.prefix.unwrap_or_default();
