@@ -100,7 +100,7 @@ enum Verb {
         #[command(flatten)]
         expect: Expect,
     },
-    /// List cells by a prefix of their names.
+    /// List cells by a prefix of their names, of all groups or with --group of one.
     ///
     /// Examples:
     ///   statehouse cell ls config/
@@ -167,6 +167,7 @@ const CELL: &[Column] = &[
 
 const LISTED: &[Column] = &[
     plain("NAME", "name").raw(),
+    plain("GROUP", "group").optional(),
     column("VALUE", "value", Style::Value),
     plain("VERSION", "version"),
     column("UPDATED", "updated_at", Style::Ago),
@@ -220,7 +221,7 @@ impl Verb {
                     let found = connection.ask(call.query("limit", Some(listing.limit))).await?;
                     output.list(&found, "cells", LISTED)?;
                     match found["cursor"].as_str() {
-                        Some(last) => output.note(&format!("there are more: --after {last}")),
+                        Some(last) => output.more("there are more", "--after", last),
                         None => Ok(()),
                     }
                 };

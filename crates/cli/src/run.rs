@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use hyper::Method;
-use serde_json::{Map, Value as JsonValue, json};
+use serde_json::{Map, json};
 
 use crate::connection::{Call, Connection, path};
 use crate::exit::{Exit, Failure};
@@ -98,13 +98,18 @@ enum Verb {
         #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "follow")]
         time: Option<Duration>,
     },
-    /// List runs, those first that have been quiet longest.
+    /// List runs of all groups, or with --group of one: by name, or with --status or --type by kind and then those first
+    /// that have been quiet longest.
     ///
     /// Examples:
+    ///   statehouse run ls order-
     ///   statehouse run ls --status RUNNING
     ///   statehouse run ls --stuck 10m --type import
     #[command(verbatim_doc_comment)]
     Ls {
+        /// How their names begin.
+        #[arg(default_value = "")]
+        prefix: String,
         /// Their status: PENDING, APPROVED, RUNNING, PAUSED, COMPLETED, FAILED or CANCELLED.
         #[arg(long)]
         status: Option<String>,
@@ -114,6 +119,9 @@ enum Verb {
         /// Only those that are not finished and had no event for so long.
         #[arg(long, value_name = "DURATION", value_parser = duration)]
         stuck: Option<Duration>,
+        /// Go on where a list before ended.
+        #[arg(long)]
+        cursor: Option<String>,
         #[command(flatten)]
         listing: Listing,
     },
@@ -180,6 +188,7 @@ const EVENT: &[Column] = &[
 
 const LISTED: &[Column] = &[
     plain("RUN", "runId").raw(),
+    plain("GROUP", "group").optional(),
     plain("STATUS", "status"),
     plain("TYPE", "type"),
     plain("SEQUENCE", "lastEventSeq"),
@@ -244,13 +253,18 @@ impl Verb {
                 let follow = follow.then(|| Follow { time: *time, ..Follow::default() });
                 tail(connection, output, run, *after, *limit, follow).await
             }
-            Verb::Ls { status, run_type, stuck, listing } => {
+            Verb::Ls { prefix, status, run_type, stuck, cursor, listing } => {
                 let once = async || {
-                    let call = Call::get(RUNS).query("status", status.as_ref()).query("type", run_type.as_ref());
+                    let call = Call::get(RUNS).query("prefix", Some(prefix).filter(|prefix| !prefix.is_empty()));
+                    let call = call.query("status", status.as_ref()).query("type", run_type.as_ref());
                     let stuck = stuck.map(|stuck| format!("{}ms", stuck.as_millis()));
-                    let found =
-                        connection.ask(call.query("stalled", stuck).query("limit", Some(listing.limit))).await?;
-                    output.list(&found, "runs", LISTED)
+                    let call = call.query("stalled", stuck).query("cursor", cursor.as_ref());
+                    let found = connection.ask(call.query("limit", Some(listing.limit))).await?;
+                    output.list(&found, "runs", LISTED)?;
+                    match found["cursor"].as_str() {
+                        Some(cursor) => output.note(&format!("there may be more: --cursor {cursor}")),
+                        None => Ok(()),
+                    }
                 };
                 listing.run(output, once).await
             }
@@ -301,7 +315,8 @@ async fn show(connection: &Connection, output: &Output, run: &str, events: u64) 
     let steps = snapshot["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
     for (rows, columns) in [(steps, STEP), (&shown[..], EVENT)] {
         if !rows.is_empty() {
-            output.line(&format!("\n{}", table::rows(rows, columns)))?;
+            output.line("")?;
+            output.table(rows, columns)?;
         }
     }
     Ok(())
@@ -356,13 +371,12 @@ async fn verify(connection: &Connection, output: &Output, run: &str) -> Result<(
     Err(Failure::new(Exit::Unavailable, format!("run {run:?} grows too fast to be looked at")).next("try again later"))
 }
 
-/// The last events of a run, for `why`.
-pub(crate) async fn events_after(connection: &Connection, run: &str, after: u64) -> Result<Vec<JsonValue>, Failure> {
-    let found = connection.ask(Call::get(part(run, "events")).query("after", Some(after))).await?;
-    Ok(found["events"].as_array().cloned().unwrap_or_default())
+/// The question for the events of a run after a sequence, for `why`.
+pub(crate) fn events_after(run: &str, after: u64) -> Call {
+    Call::get(part(run, "events")).query("after", Some(after))
 }
 
-/// The projection of a run, for `why`.
-pub(crate) async fn snapshot(connection: &Connection, run: &str) -> Result<JsonValue, Failure> {
-    connection.ask(Call::get(part(run, "snapshot"))).await
+/// The question for the projection of a run, for `why`.
+pub(crate) fn snapshot(run: &str) -> Call {
+    Call::get(part(run, "snapshot"))
 }

@@ -1,7 +1,7 @@
 //! What the Statehouse contracts promise: value types, outcomes, limits and errors, and a trait for each contract.
 //!
 //! - [`value`]: what a cell, a field or an event can hold, and the one way between it and JSON text.
-//! - [`names`]: which names are allowed.
+//! - [`names`]: which names are allowed, and names with their groups.
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
 //! - [`runs`]: the contract of runs: events, their JSON, projections, idempotency keys.
@@ -14,6 +14,7 @@
 //! - [`suggest`]: the known name that is closest to a misspelt one.
 //! - [`object_text`]: JSON objects as text, written and taken apart.
 //! - [`time`]: times as people write them.
+//! - [`terminal`]: text that may safely be shown; [`shell`]: commands that may safely be suggested.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
 //! Never: does any of it. Nothing here reads a clock, a disk or a socket.
@@ -31,7 +32,9 @@ pub mod records;
 pub mod runs;
 pub mod seed;
 pub mod sessions;
+pub mod shell;
 pub mod suggest;
+pub mod terminal;
 pub mod time;
 pub mod value;
 
@@ -43,5 +46,6 @@ pub use cells::{
 pub use changes::{Change, ChangesPage, Followed, Reason, Subject};
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
 pub use limits::Limits;
+pub use names::NameInGroup;
 pub use reason::{RefusalReason, WantedKind};
 pub use value::{InvalidJson, Json, Value};

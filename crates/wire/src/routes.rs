@@ -209,9 +209,9 @@ routes! {
     ATTEMPTS_COMPLETE = Post Branch "/v1/attempts/complete" "attempts.complete";
     ATTEMPTS_FAIL = Post Branch "/v1/attempts/fail" "attempts.fail";
     RECORDS_CLAIM = Post Group "/v1/claims" "records.claim";
-    RECORDS_COUNTS = Get Branch "/v1/counts" "records.counts";
+    RECORDS_COUNTS = Get Group "/v1/counts" "records.counts";
     TRANSACTIONS_COMMIT = Post Branch "/v1/groups/{group}/txn" "transactions.commit";
-    RUNS_LIST = Get Branch "/v1/runs" "runs.list";
+    RUNS_LIST = Get Group "/v1/runs" "runs.list";
     RUNS_EVENTS = Get Group "/v1/runs/{run}/events" "runs.events";
     RUNS_APPEND = Post Group "/v1/runs/{run}/events" "runs.append";
     RUNS_SNAPSHOT = Get Group "/v1/runs/{run}/snapshot" "runs.snapshot";
@@ -228,7 +228,7 @@ routes! {
     SESSIONS_REQUEST = Post Group "/v1/sessions/{session}/requests" "sessions.request";
     PUSHES_WAITING = Get Store "/v1/pushes" "pushes.waiting";
     PUSHES_RETRY = Post Store "/v1/pushes/retry" "pushes.retry";
-    CHANGES_READ = Get Branch "/v1/changes" "changes.get";
+    CHANGES_READ = Get Group "/v1/changes" "changes.get";
     SPACES_LIST = Get Store "/v1/spaces" "spaces.list";
     SPACES_CREATE = Put Store "/v1/spaces/{space}" "spaces.create";
     SPACES_RETENTION = Get Store "/v1/spaces/{space}/retention" "spaces.retention";
@@ -244,6 +244,7 @@ routes! {
     EXPORT_CREATE = Get Space "/v1/export" "export.create";
     ERRORS_LIST = Get Store "/v1/errors" "errors.list";
     ERRORS_PAGE = Get Store "/v1/errors/{code}" "errors.page";
+    SERVER_ROOT = Get Store "/" "server.root";
     SERVER_LIVE = Get Store "/livez" "server.livez";
     SERVER_READY = Get Store "/readyz" "server.readyz";
     SERVER_STARTED = Get Store "/startupz" "server.startupz";

@@ -3,12 +3,10 @@
 //! Keeps: an event's content, the engine's reference and the members that the contract does not name are the text that was
 //! given, from an append to every answer. Never: accepts a member twice, or one that is the store's to give.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-
+use super::event_members::{check_extra, check_names, extra, invalid};
 use crate::error::Rejection;
-use crate::limits::{EVENT_EXTRA_BYTES_MAX, EVENT_KEY_BYTES_MAX, EVENT_TEXT_BYTES_MAX};
-use crate::object_text::{self, Member, ObjectText};
+use crate::limits::{EVENT_KEY_BYTES_MAX, EVENT_TEXT_BYTES_MAX};
+use crate::object_text::{self, ObjectText};
 use crate::time::iso;
 use crate::value::Json;
 
@@ -42,29 +40,6 @@ pub struct NewEvent {
     pub parent_event_id: Option<String>,
     /// Members that the contract does not name, as one JSON object. They are given back as they are.
     pub extra: Option<Json>,
-}
-
-/// What an event may say of itself.
-const MEMBERS: [&str; 12] = [
-    "eventType",
-    "eventData",
-    "idempotencyKey",
-    "eventId",
-    "stepId",
-    "engineAttemptId",
-    "logicalAttemptId",
-    "emittedAt",
-    "adapterVersion",
-    "engineRunRef",
-    "causedBySignalId",
-    "parentEventId",
-];
-
-/// What only the store can say of an event.
-const GIVEN_BY_THE_STORE: [&str; 5] = ["runId", "runSeq", "prevSeq", "persistedAt", "commit"];
-
-fn invalid(what: impl Into<Cow<'static, str>>, reason: impl Into<Cow<'static, str>>) -> Rejection {
-    Rejection::InvalidEvent { what: what.into(), reason: reason.into() }
 }
 
 impl NewEvent {
@@ -198,51 +173,6 @@ impl NewEvent {
     }
 }
 
-/// The members that the contract does not name, as one object, each spelled as it was.
-fn extra(members: &[Member<'_>]) -> Result<Option<Json>, Rejection> {
-    let mut object = String::new();
-    for member in members.iter().filter(|member| !is_known(&member.name)) {
-        Json::new(member.json).map_err(|error| invalid(member.name.clone().into_owned(), error.to_string()))?;
-        object.push(if object.is_empty() { '{' } else { ',' });
-        object.push_str(member.spelled);
-        object.push(':');
-        object.push_str(member.json);
-    }
-    match object.is_empty() {
-        true => Ok(None),
-        false => Json::new(object + "}").map(Some).map_err(|error| invalid("event", error.to_string())),
-    }
-}
-
-fn is_known(name: &str) -> bool {
-    MEMBERS.contains(&name) || GIVEN_BY_THE_STORE.contains(&name)
-}
-
-/// Refuses members that are there twice, and members that are the store's to give.
-fn check_names(members: &[Member<'_>]) -> Result<(), Rejection> {
-    let mut seen = BTreeSet::new();
-    for Member { name, .. } in members {
-        if !seen.insert(name) {
-            return Err(invalid(name.clone().into_owned(), "it is there twice"));
-        }
-        if name != "runId" && GIVEN_BY_THE_STORE.contains(&&**name) {
-            return Err(invalid(name.clone().into_owned(), "only the store can give it"));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses extra members that would stand twice in the event, or for something else.
-fn check_extra(extra: &Json) -> Result<(), Rejection> {
-    Rejection::check_limit("event_extra_bytes_max", EVENT_EXTRA_BYTES_MAX, extra.as_str().len())?;
-    let members = object_text::members(extra.as_str()).map_err(|error| invalid("extra", error.to_string()))?;
-    check_names(&members)?;
-    match members.iter().find(|member| is_known(&member.name)) {
-        Some(known) => Err(invalid(known.name.clone().into_owned(), "it is not extra: the contract names it")),
-        None => Ok(()),
-    }
-}
-
 fn is_uuid(text: &str) -> bool {
     let dashes = [8, 13, 18, 23];
     text.len() == 36
@@ -329,7 +259,9 @@ fn derived_id(run_id: &str, run_seq: u64, commit: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::event_members::{GIVEN_BY_THE_STORE, MEMBERS};
     use super::*;
+    use crate::limits::EVENT_EXTRA_BYTES_MAX;
 
     const EVENT: &str = r#""eventType":"T","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z""#;
 

@@ -1,6 +1,6 @@
 //! Records: read, put, patch, delete, scan, count. What an attempt does to one is in `attempts`.
 
-use contract::{Error, Expected, Rejection, Value};
+use contract::{Error, Expected, NameInGroup, Rejection, Value};
 use statehouse::records::{FieldSwapped, Filter, Put, ScanOptions, Ttl};
 use statehouse::{Commit, Done};
 use wire::cells::{Deleted, Written};
@@ -23,7 +23,7 @@ pub(crate) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answere
         None => Err(Refusal::not_found("record", call.name)),
         Some(record) => {
             let version = record.version;
-            Ok(Reply::new(record_forms::record(call.name, record)).version(version))
+            Ok(Reply::new(record_forms::record(NameInGroup::new(call.name, None), record)).version(version))
         }
     }
 }

@@ -11,7 +11,7 @@ use wire::runs::{
     AppendAnswer, AppendEvents, Appended, AppendedAll, EventText, Events, Fork, ListRuns, ListedRun, NewEvents,
     ReadEvents, ReadSnapshot, RunPosition, RunsPage, SnapshotText,
 };
-use wire::values::JsonText;
+use wire::values::{JsonText, PageCursor};
 
 use super::{Answered, Call, Refusal, Reply, page_limit};
 use crate::Server;
@@ -224,10 +224,12 @@ pub(crate) async fn list(server: Server, call: Call<ListRuns, NoBody>) -> Answer
     }
     list.run_type = query.run_type;
     list.quiet_for = query.stalled.map_or(std::time::Duration::ZERO, |stalled| stalled.0);
+    list.prefix = query.prefix.unwrap_or_default();
     list.limit = page_limit(query.limit, PAGE_ROWS);
+    list.cursor = query.cursor.map(|cursor| cursor.0);
     let memory = server.reserve_page().await?;
     let found = server.call(move |house| scope.open(house).runs().list(&list)).await?;
-    let runs = found.into_iter().map(|run| ListedRun {
+    let runs = found.runs.into_iter().map(|run| ListedRun {
         run_id: run.name,
         group: run.group,
         run_type: run.run_type,
@@ -235,5 +237,6 @@ pub(crate) async fn list(server: Server, call: Call<ListRuns, NoBody>) -> Answer
         last_event_seq: run.last_seq,
         last_event_at: iso(run.last_event_us),
     });
-    Ok(Reply::page(RunsPage { runs: runs.collect() }, memory))
+    let (runs, cursor) = (runs.collect(), found.cursor.map(PageCursor));
+    Ok(Reply::page(RunsPage { runs, cursor, looked_at: found.looked_at as u64 }, memory))
 }

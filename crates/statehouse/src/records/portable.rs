@@ -168,9 +168,9 @@ impl StateStore for PortableRecords {
         let mut cursor = None;
         while found.len() < max {
             let options = ScanOptions::default().limit(PAGE_ROWS_MAX).after(cursor);
-            let page = self.records.scan(prefix, &Filter::all(), &options)?;
+            let page = self.records.scan_exact(prefix, &Filter::all(), &options)?;
             let matching = page.records.iter().filter(|(_, record)| matches(record));
-            found.extend(matching.map(|(name, record)| (name.clone(), to_portable(record))));
+            found.extend(matching.map(|(thing, record)| (thing.name.clone(), to_portable(record))));
             cursor = page.cursor;
             if cursor.is_none() {
                 break;

@@ -17,7 +17,7 @@ pub use contract::runs::{
     AppendResult, FETCH_LIMIT, Fetched, IdempotencyKey, NewEvent, RunSnapshot, RunStateStore, RunStatus, StepError,
     StepSnapshot, StepStatus, StoredEvent,
 };
-pub use kernel::runs::read::ListedRun;
+pub use kernel::runs::list::{ListedRun, ListedRuns};
 pub use list::RunList;
 pub use projector::{LAG_HIGH, LAG_STALE, Projection, ProjectionStatus, Projector, ProjectorAlert, Reduce};
 pub use reads::Verified;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use contract::cells::PastVersion;
 use contract::time::iso;
 use contract::{
-    AsOf, Cells, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, Rejection,
-    Swapped, Value, Versioned, Written,
+    AsOf, Cells, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, NameInGroup,
+    Rejection, Swapped, Value, Versioned, Written,
 };
 use serde_json::value::RawValue;
 use wire::values::PageCursor;
@@ -144,12 +144,16 @@ impl Cells for HttpCells {
     fn list(&self, prefix: &str, page: ListPage) -> Result<Listed, Error> {
         let mut request = Request::get("/v1/cells").query("prefix", prefix).query("limit", page.limit);
         if let Some(after) = page.after {
-            request = request.query("cursor", PageCursor(after.into_bytes()));
+            request = request.query("cursor", PageCursor(after.to_cursor().into_bytes()));
         }
         let members = self.client.call(request)?.members();
         let cells = list_of(&members, "cells");
-        let cells = cells.iter().map(|cell| (text(cell, "name"), versioned(cell))).collect();
+        let group = |cell: &Members| cell.get("group").map(|group| serde_json::from_str(group.get()).expect("a group"));
+        let named = |cell: &Members| NameInGroup::new(text(cell, "name"), group(cell));
+        let cells = cells.iter().map(|cell| (named(cell), versioned(cell))).collect();
         let cursor: Option<PageCursor> = serde_json::from_str(members["cursor"].get()).expect("a cursor");
-        Ok(Listed { cells, next_after: cursor.and_then(PageCursor::into_text) })
+        let next_after = cursor.and_then(PageCursor::into_text);
+        let next_after = next_after.map(|after| NameInGroup::from_cursor(&after).expect("a cursor of ours"));
+        Ok(Listed { cells, next_after })
     }
 }

@@ -50,6 +50,11 @@ impl Client {
         client
     }
 
+    /// Whether [`within`](Self::within) said something of a name.
+    pub fn is_within(&self, name: &str) -> bool {
+        self.place.iter().any(|(place, _)| place == name)
+    }
+
     /// The server has moved: it was started anew. Old connections are not used again.
     pub fn moved_to(&self, address: SocketAddr) {
         let mut server = self.shared.server.lock().expect("no panic");

@@ -11,7 +11,7 @@ use super::reference::{Reference, Run};
 /// Space and branch of everything: two branches of one space, and another space.
 pub(crate) const PLACES: [(u32, u32); 3] = [(1, 1), (1, 3), (2, 2)];
 
-const GROUPS: [&str; 3] = ["g", "g.h", "r\u{0}é"];
+pub(crate) const GROUPS: [&str; 3] = ["g", "g.h", "r\u{0}é"];
 
 /// Kinds of runs.
 pub(crate) const RUN_TYPES: [&str; 3] = ["", "etl", "etl.daily"];
