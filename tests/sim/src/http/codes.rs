@@ -200,6 +200,7 @@ impl Codes<'_> {
         self.refused("SH-5001", 429, request(answers_max + 1, 1));
         self.sent(request(answers_max + 2, answers_max + 2));
         self.refused("SH-5003", 410, request(1, 1));
+        self.refused("SH-5006", 422, request(answers_max + 2, answers_max + 2).body("2"));
         let command = Request::post(format!("/v1/sessions/{session}/requests")).query("machine", TallyMachine::NUMBER);
         let command = command.header("statehouse-request", answers_max + 3).body("no command");
         self.refused("SH-5005", 400, command);
