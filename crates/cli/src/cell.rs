@@ -221,7 +221,7 @@ impl Verb {
                     let found = connection.ask(call.query("limit", Some(listing.limit))).await?;
                     output.list(&found, "cells", LISTED)?;
                     match found["cursor"].as_str() {
-                        Some(last) => output.note(&format!("there are more: --after {last}")),
+                        Some(last) => output.more("there are more", "--after", last),
                         None => Ok(()),
                     }
                 };

@@ -67,9 +67,17 @@ pub(crate) async fn health(connection: &Connection) -> Result<Vec<Checked>, Fail
         Checked::new("alive", alive, if alive { "it answers" } else { "it says that only a restart helps" })
             .next("restart it, and look at its log"),
         Checked::new("ready", ready, said).next("wait for it; its log says what it does"),
-        Checked::new("problems", critical.is_empty(), format!("{} critical problems, 0 may be{worst}", critical.len()))
-            .measured(number(critical.len() as u64), "problems")
-            .next("see `statehouse status`"),
+        Checked::new(
+            "problems",
+            critical.is_empty(),
+            format!(
+                "{} critical problem{}, 0 may be{worst}",
+                critical.len(),
+                if critical.len() == 1 { "" } else { "s" }
+            ),
+        )
+        .measured(number(critical.len() as u64), "problems")
+        .next("see `statehouse status`"),
     ])
 }
 

@@ -15,6 +15,7 @@ use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use serde_json::Value as JsonValue;
 use statehouse::Statehouse;
+use statehouse::shell::Suggested;
 use tower::ServiceExt;
 use wire::routes::{ALL, Found, Scope, find};
 
@@ -115,7 +116,7 @@ impl Reply {
         }
         raw_json::parse(&String::from_utf8_lossy(&self.body)).map_err(|error| {
             Failure::new(Exit::Unavailable, format!("the answer ({}) is not JSON: {error}", self.status))
-                .next("check that --url names a statehouse server: `statehouse ctx check`")
+                .run("check that --url names a statehouse server", Suggested::new(["statehouse", "status"]))
         })
     }
 }
@@ -142,7 +143,7 @@ impl Connection {
     pub(crate) fn directory(directory: &Path) -> Result<Self, Failure> {
         if !directory.is_dir() {
             return Err(Failure::new(Exit::NotFound, format!("there is no directory {}", directory.display()))
-                .next(format!("make one: `statehouse serve --data {}`", directory.display())));
+                .run("make one, and serve it", serve_command(directory)));
         }
         let house = Statehouse::open(directory)?;
         let router = Box::new(server::router(server::Server::new(house.clone())));
@@ -236,6 +237,11 @@ impl Connection {
         let closed = tokio::task::spawn_blocking(move || house.close()).await;
         closed.map_err(|error| Failure::other(error.to_string()))?.map_err(Failure::from)
     }
+}
+
+/// What serves a directory.
+pub(crate) fn serve_command(directory: &Path) -> Suggested {
+    Suggested::new(["statehouse", "serve"]).flag("--data", directory.to_string_lossy())
 }
 
 fn escaped_header(value: &str) -> Result<String, Failure> {

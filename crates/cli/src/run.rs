@@ -315,7 +315,8 @@ async fn show(connection: &Connection, output: &Output, run: &str, events: u64) 
     let steps = snapshot["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
     for (rows, columns) in [(steps, STEP), (&shown[..], EVENT)] {
         if !rows.is_empty() {
-            output.line(&format!("\n{}", table::rows(rows, columns)))?;
+            output.line("")?;
+            output.table(rows, columns)?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use hyper::Method;
 use serde_json::json;
+use statehouse::shell::Suggested;
 
 use crate::connection::{Call, Connection, path};
 use crate::exit::{Exit, Failure};
@@ -92,7 +93,7 @@ impl Verb {
                     let found = connection.ask(call).await?;
                     output.list(&found, "sessions", SESSION)?;
                     match found["next_after"].as_str() {
-                        Some(last) => output.note(&format!("there are more: --after {last}")),
+                        Some(last) => output.more("there are more", "--after", last),
                         None => Ok(()),
                     }
                 };
@@ -104,7 +105,7 @@ impl Verb {
                 let ended = connection.ask(Call::new(Method::DELETE, path(SESSIONS, session))).await?;
                 if ended["ended"] != true {
                     return Err(Failure::new(Exit::NotFound, format!("there is no session {session}"))
-                        .next("list the sessions: `statehouse session ls`"));
+                        .run("list the sessions", Suggested::new(["statehouse", "session", "ls"])));
                 }
                 let ended = json!({ "session": session, "ended": true });
                 output.one(&ended, &[plain("SESSION", "session").raw(), plain("ENDED", "ended")])

@@ -14,6 +14,7 @@
 //! - [`suggest`]: the known name that is closest to a misspelt one.
 //! - [`object_text`]: JSON objects as text, written and taken apart.
 //! - [`time`]: times as people write them.
+//! - [`terminal`]: text that may safely be shown; [`shell`]: commands that may safely be suggested.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
 //! Never: does any of it. Nothing here reads a clock, a disk or a socket.
@@ -31,7 +32,9 @@ pub mod records;
 pub mod runs;
 pub mod seed;
 pub mod sessions;
+pub mod shell;
 pub mod suggest;
+pub mod terminal;
 pub mod time;
 pub mod value;
 

@@ -9,12 +9,14 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Request, Response, Uri};
+use axum::http::{HeaderMap, Method, Request, Response, Uri};
 use axum::response::IntoResponse;
+use contract::time::millis;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
@@ -33,10 +35,14 @@ use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
 use crate::page_memory::PageMemory;
 use crate::problem::Problem;
+use crate::request_id::RequestId;
 use crate::{Server, streamed};
 
 /// Answers below this size do not count against the memory for requests: they go into the buffers of their connection.
 const ANSWER_BYTES_FREE: u64 = 16 << 10;
+
+/// A request that takes longer, from the end of its body to its answer, is logged with its id.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub(crate) struct Admission {
@@ -60,19 +66,27 @@ impl Admission {
     pub(crate) async fn answer(&self, request: Request<Incoming>, mut in_request: InRequest) -> Response<Answer> {
         let (parts, body) = request.into_parts();
         let safe = parts.method.is_safe();
-        let mut response = match self.admit(parts, body, &mut in_request.alarm).await {
+        let id = RequestId::next();
+        let mut response = match self.admit(id, parts, body, &mut in_request.alarm).await {
             Ok(response) => self.finish(response, safe, in_request),
             Err(problem) => {
                 self.metrics.refused(problem.code());
                 problem.into_response().map(|body| Answer::new(body, in_request, Vec::new()))
             }
         };
+        id.put_into(&mut response);
         response.headers_mut().insert(&HISTORY, self.server.history.clone());
         harden(response.headers_mut());
         response
     }
 
-    async fn admit(&self, parts: Parts, body: Incoming, alarm: &mut Alarm) -> Result<Response<Body>, Problem> {
+    async fn admit(
+        &self,
+        id: RequestId,
+        parts: Parts,
+        body: Incoming,
+        alarm: &mut Alarm,
+    ) -> Result<Response<Body>, Problem> {
         if let Err(problem) = self.hosts.check(&parts) {
             self.metrics.refused(problem.code());
             // Its body is not read.
@@ -99,7 +113,7 @@ impl Admission {
                 return Ok(close_after(problem));
             }
         };
-        let route = format!("{} {}", parts.method, parts.uri.path());
+        let route = (parts.method.clone(), parts.uri.clone());
         let prepared = routed.prepare(&self.server, &parts, bytes);
         let wait = prepared.wait;
         let (gate, limit) = match wait {
@@ -109,7 +123,8 @@ impl Admission {
         let entered = gate.enter().ok_or_else(|| Problem::too_many_requests(limit, gate.max()))?;
         let permits = memory.into_iter().chain([entered]).collect();
         let time_max = self.limits.request_time_max + wait.unwrap_or_default();
-        let deadline = Instant::now() + time_max;
+        let began = Instant::now();
+        let deadline = began + time_max;
         let guarded = |prepared: Prepared| -> Answering { Box::pin(answered_if_it_panics(route, prepared.begin())) };
         let answered = match wait {
             // Who has gone waits for nothing any more: nothing must be claimed for it.
@@ -119,6 +134,13 @@ impl Admission {
             }
             None => alarm.or_none(deadline, Work::new(guarded(prepared), permits)).await,
         };
+        let took = began.elapsed();
+        // A request that was asked to wait is not slow.
+        if wait.is_none() && took >= SLOW {
+            let status = answered.as_ref().map(|response| response.status().as_u16());
+            let (method, path) = (&parts.method, parts.uri.path());
+            tracing::warn!(request_id = %id, %method, path, status, took_ms = millis(took), "slow request");
+        }
         answered.ok_or_else(|| Problem::unanswered(time_max))
     }
 
@@ -233,12 +255,16 @@ impl Admission {
 
 /// The answer of a handler; its panic is answered too. The client must learn that it knows nothing of its write, and a panic
 /// must not reach the connection, which others may wait for.
-async fn answered_if_it_panics(route: String, handler: impl Future<Output = Response<Body>>) -> Response<Body> {
+async fn answered_if_it_panics(
+    (method, uri): (Method, Uri),
+    handler: impl Future<Output = Response<Body>>,
+) -> Response<Body> {
     // What the handler has left half done is its own: what handlers share is kept behind locks that are not poisoned.
     let answered = AssertUnwindSafe(handler).catch_unwind().await;
     answered.unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<&str>().copied();
         let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("nothing");
+        let route = format!("{method} {}", uri.path());
         tracing::error!(%route, panic = %said, "a handler panicked");
         Problem::internal(format!("the server failed to answer {route}; report it with the log of this moment"))
             .into_response()
@@ -304,7 +330,7 @@ mod tests {
             tokio::task::yield_now().await;
             panic!("planted")
         };
-        let answered: Answering = Box::pin(answered_if_it_panics("GET /v1/x".to_owned(), panics));
+        let answered: Answering = Box::pin(answered_if_it_panics((Method::GET, Uri::from_static("/v1/x")), panics));
         let mut work = Work::new(answered, Vec::new());
         let response = (&mut work).await;
         assert_eq!(response.status(), 500);

@@ -3,7 +3,7 @@
 //! - Alive: the server answers, and its store has not stopped at a failure. Only what a restart cures makes it false:
 //!   never load, lag, or a disk that is full.
 //! - Ready: it can serve reads and writes now. False while it drains, and while the journal takes no commands.
-//! - Started: the journal was replayed. The server listens only from then on, so whoever gets an answer gets yes.
+//! - Started: the journal was replayed. Until then `starting` answers, and says how far it is; here the answer is yes.
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering;

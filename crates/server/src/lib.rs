@@ -6,6 +6,7 @@
 //! - `http`: the table of routes, and the way from a request to its call and from an answer to its response.
 //! - `api`: what each call does, one file for each contract; it knows nothing of HTTP.
 //! - [`stream`]: what follows, as server-sent events.
+//! - `root`: where things are. `starting`: what is said while the directory is being opened. `request_id`: a name for every answer.
 //! - [`health`]: whether it lives and is ready. `status`: how it is doing, in one screen. [`metrics`]: the same as numbers.
 //! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers that are written while they are sent.
 //! - [`gate`]: whom a request may be addressed to, and which pages may send one.
@@ -39,9 +40,12 @@ pub mod metrics;
 pub mod openapi;
 mod page_memory;
 pub mod problem;
+mod request_id;
+mod root;
 pub mod serving;
 #[cfg(test)]
 mod sources;
+mod starting;
 mod status;
 pub mod stream;
 pub mod streamed;
@@ -60,6 +64,7 @@ pub use http::dispatch::router;
 use limits::ServerLimits;
 use load::Load;
 pub use serving::{ServeError, listen, refuse_other_machines, serve, serve_all};
+pub use starting::answer_while_starting;
 
 /// What every handler sees. A clone is the same server, and costs next to nothing: every request makes some.
 #[derive(Clone)]

@@ -112,7 +112,9 @@ impl From<Error> for Problem {
         let status = match &error {
             Error::Rejected(rejection) => status_of(rejection),
             Error::Failed(failure) if failure.kind == FailureKind::Busy => StatusCode::TOO_MANY_REQUESTS,
-            Error::Failed(failure) if failure.kind == FailureKind::DiskLow => StatusCode::INSUFFICIENT_STORAGE,
+            Error::Failed(failure) if matches!(failure.kind, FailureKind::DiskLow | FailureKind::DiskFull) => {
+                StatusCode::INSUFFICIENT_STORAGE
+            }
             Error::Failed(failure) if failure.kind == FailureKind::Bug => StatusCode::INTERNAL_SERVER_ERROR,
             Error::Failed(failure) if failure.outcome == Outcome::Unknown => StatusCode::GATEWAY_TIMEOUT,
             Error::Failed(failure) if failure.kind == FailureKind::Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
@@ -172,7 +174,7 @@ impl IntoResponse for Problem {
 impl Problem {
     /// There is no such route.
     pub(crate) fn no_such_route() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "SH-1032", "there is no such route; /docs shows those that there are")
+        Self::new(StatusCode::NOT_FOUND, "SH-1032", "there is no such route; GET / says where things are")
     }
 
     /// The route is not known by this method.
@@ -376,6 +378,15 @@ impl Problem {
     pub(crate) fn other_origin(header: &'static str, value: &str) -> Self {
         let detail = format!("{header} is {value:?}; requests that pages of other origins send are refused");
         Self::not_begun(StatusCode::FORBIDDEN, "SH-1061", detail)
+    }
+
+    /// The server replays its journal.
+    pub(crate) fn starting(detail: &str) -> Self {
+        let detail = format!("the server is starting: {detail}");
+        let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "SH-2022", detail);
+        problem.add("retryable", true);
+        problem.add("outcome", "not_applied");
+        problem
     }
 
     fn not_begun(status: StatusCode, code: &'static str, detail: String) -> Self {

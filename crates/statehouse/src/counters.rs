@@ -55,6 +55,8 @@ pub struct Counters {
     pub conflicts: BTreeMap<(ConflictOn, String), u64>,
     /// Records that their workers gave back, or failed and may try again.
     pub records_released: u64,
+    /// Records whose attempts failed, and that are tried again.
+    pub records_failed: u64,
     /// Records that reached a terminal state.
     pub records_finished: u64,
     /// Records whose workers did not come back in time.
@@ -192,6 +194,7 @@ pub(crate) struct Meters {
     applied_index: AtomicU64,
     commands_applied: AtomicU64,
     released: AtomicU64,
+    failed: AtomicU64,
     finished: AtomicU64,
     rescued: AtomicU64,
     exhausted: AtomicU64,
@@ -237,6 +240,7 @@ impl Meters {
         add(&self.session_replays, replies.iter().filter(|reply| Reply::is_stored(reply)).count() as u64);
         let of_reasons = [
             (&self.released, Reason::Released),
+            (&self.failed, Reason::Failed),
             (&self.finished, Reason::Finished),
             (&self.rescued, Reason::Rescued),
             (&self.exhausted, Reason::Exhausted),
@@ -281,6 +285,7 @@ impl Meters {
             claims: by_type.claims.clone(),
             conflicts: by_type.conflicts.clone(),
             records_released: get(&self.released),
+            records_failed: get(&self.failed),
             records_finished: get(&self.finished),
             records_rescued: get(&self.rescued),
             records_exhausted: get(&self.exhausted),

@@ -244,6 +244,7 @@ routes! {
     EXPORT_CREATE = Get Space "/v1/export" "export.create";
     ERRORS_LIST = Get Store "/v1/errors" "errors.list";
     ERRORS_PAGE = Get Store "/v1/errors/{code}" "errors.page";
+    SERVER_ROOT = Get Store "/" "server.root";
     SERVER_LIVE = Get Store "/livez" "server.livez";
     SERVER_READY = Get Store "/readyz" "server.readyz";
     SERVER_STARTED = Get Store "/startupz" "server.startupz";

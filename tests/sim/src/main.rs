@@ -40,6 +40,8 @@ fn main() -> ExitCode {
     let report = match test.as_str() {
         "commands" => http::run_commands(&arguments),
         "backups" => backups::run(&arguments),
+        "edge-files" => edge::run_files(&arguments),
+        "edge-names" => edge::run_names(&arguments),
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
         "edge-fidelity" => edge::run_fidelity(&arguments),

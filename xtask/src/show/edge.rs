@@ -53,5 +53,21 @@ pub(super) const TOPIC: Topic = Topic {
             }]),
             judge: Judge::Correctness,
         },
+        Item {
+            name: "names",
+            shows: "hostile names through all commands and both streams; suggested commands run by sh",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "edge-names --names 1000",
+                small: "edge-names --names 8",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "files",
+            shows: "umask 000 and a link at every path that is made: owner only, no link followed",
+            work: Work::Programs(&[Program { cargo: SIM, full: "edge-files", small: "edge-files" }]),
+            judge: Judge::Correctness,
+        },
     ],
 };

@@ -14,7 +14,7 @@ const TABLE: &str = "crates/wire/src/routes.rs";
 const PREFIX: &str = "/v1/";
 
 /// Crates that spell paths beside the table, and how many.
-const STILL: &[(&str, usize)] = &[("crates/cli/", 37)];
+const STILL: &[(&str, usize)] = &[("crates/cli/", 41)];
 
 const HERE: &str = "xtask/src/tidy/routes.rs";
 

@@ -22,8 +22,10 @@ pub(crate) const CHANGE_PREFIX: &str = "STATEHOUSE_CHANGE_";
 pub(crate) enum Kind {
     /// An address with a port.
     Address,
-    /// Text: a directory, or what to log.
+    /// Text: a directory.
     Text,
+    /// What to log: a level, or a filter.
+    Log,
     /// A whole number.
     Count,
     /// A whole number up to 100.
@@ -65,7 +67,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "log",
-        Kind::Text,
+        Kind::Log,
         "info",
         "What is logged: error, warn, info, debug, trace, or a filter such as info,server=debug.",
     ),
@@ -149,6 +151,7 @@ impl Setting {
         match self.kind {
             Kind::Address if text.parse::<SocketAddr>().is_err() => wrong("an address with a port, as 127.0.0.1:7420"),
             Kind::Text if text.is_empty() => Err("it is empty".to_owned()),
+            Kind::Log => crate::log::check(text),
             Kind::Count if text.parse::<usize>().is_ok_and(|count| count > 0) => Ok(()),
             Kind::Count => wrong("a whole number above 0"),
             Kind::Percent if text.parse::<u8>().is_ok_and(|percent| percent <= 100) => Ok(()),

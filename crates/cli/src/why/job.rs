@@ -123,15 +123,9 @@ impl Job<'_> {
     }
 
     fn ready(&self, name: &str) -> (String, String, String) {
-        let back = last_of(self.history, &["released", "rescued", "session_ended", "claimed", "written"]);
+        let back = last_of(self.history, &["released", "failed", "rescued", "session_ended", "claimed", "written"]);
         let how = match back.and_then(|change| change["reason"].as_str()) {
-            Some("released") if !self.record["ready_in_ms"].is_null() => {
-                format!("attempt {} failed {}", self.attempt(), when(back))
-            }
-            // A failure whose pause is over and a release look the same in the feed.
-            Some("released") if self.record["failures"].as_u64() > Some(0) => {
-                format!("attempt {} failed or gave it back {}", self.attempt(), when(back))
-            }
+            Some("failed") => format!("attempt {} failed {}", self.attempt(), when(back)),
             Some("released") => format!("attempt {} gave it back {}", self.attempt(), when(back)),
             Some("rescued") => format!("attempt {} did not come back and lost it {}", self.attempt(), when(back)),
             Some("session_ended") => format!("the session of attempt {} ended {}", self.attempt(), when(back)),

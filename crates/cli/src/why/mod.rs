@@ -15,7 +15,7 @@ use crate::connection::{Call, Connection};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::Reach;
-use crate::table::{self, Column, Style, column, plain};
+use crate::table::{self, Column, Style, column, paragraph, plain};
 
 /// Why a job, a run or a session is as it is, and what happens next.
 ///
@@ -120,8 +120,13 @@ impl Why {
 fn show(mut reasons: Vec<Reasons>, output: &Output) -> Result<(), Failure> {
     match output.format {
         Format::Table | Format::Raw => {
-            let told: Vec<_> = reasons.iter().map(Reasons::text).collect();
-            output.line(&told.join("\n\n"))
+            for (place, one) in reasons.iter().enumerate() {
+                if place > 0 {
+                    output.line("")?;
+                }
+                one.show(output)?;
+            }
+            Ok(())
         }
         Format::Json if reasons.len() > 1 => {
             let found: Vec<_> = reasons.into_iter().map(Reasons::data).collect();
@@ -146,11 +151,18 @@ impl Reasons {
         found
     }
 
-    fn text(&self) -> String {
-        let text = format!("{}\n  waits for: {}\n  next:      {}", self.now, self.waits_for, self.next);
+    fn show(&self, output: &Output) -> Result<(), Failure> {
+        let columns = output.columns();
+        let mut text = paragraph("", &self.now, columns);
+        text += &paragraph("  waits for: ", &self.waits_for, columns);
+        text += &paragraph("  next:      ", &self.next, columns);
+        output.line(text.trim_end())?;
         match self.shown_history() {
-            [] => text,
-            history => format!("{text}\n\n{}", table::rows(history, self.columns)),
+            [] => Ok(()),
+            history => {
+                output.line("")?;
+                output.table(history, self.columns)
+            }
         }
     }
 }

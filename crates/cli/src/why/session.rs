@@ -1,6 +1,9 @@
 //! Why a session is as it is.
 
+use std::time::Duration;
+
 use serde_json::{Value as JsonValue, json};
+use statehouse::records::Backoff;
 
 use super::{Reasons, with};
 use crate::connection::{Call, Connection, path};
@@ -39,7 +42,7 @@ pub(super) async fn reasons(connection: &Connection, session: &str) -> Result<Re
         "connected" => ("the next sign of its client".to_owned(), format!("without one for {timeout} it ends")),
         _ => (
             format!("a sign of its client, which was not heard of; it has {timeout}"),
-            "it ends then: what it holds is given back, at once and to anyone".to_owned(),
+            format!("it ends then: {}", given_back(&held, &pauses(connection, &held).await?)),
         ),
     };
     let mut found = with(&found, "session");
@@ -47,6 +50,46 @@ pub(super) async fn reasons(connection: &Connection, session: &str) -> Result<Re
         held.iter().map(|record| json!({ "name": record["name"], "attempt": record["attempt"] })).collect();
     found["holds_complete"] = complete.into();
     Ok(Reasons { now, waits_for, next, found, history: held, columns: HELD })
+}
+
+/// How long each record that is held will pause once its attempt ends with the session, which counts as failed, ms; none if it has
+/// no attempt left.
+async fn pauses(connection: &Connection, held: &[JsonValue]) -> Result<Vec<Option<u64>>, Failure> {
+    if held.is_empty() {
+        return Ok(Vec::new());
+    }
+    let types = connection.ask(Call::get("/v1/types")).await?;
+    let pause = |record: &JsonValue| {
+        let mut declared = types["types"].as_array().into_iter().flatten();
+        let declared = declared.find(|declared| declared["name"] == record["type"])?;
+        let failures = record["failures"].as_u64().unwrap_or(0) + 1;
+        let (first, max) = (declared["backoff"]["first_ms"].as_u64()?, declared["backoff"]["max_ms"].as_u64()?);
+        let backoff = Backoff { first: Duration::from_millis(first), max: Duration::from_millis(max) };
+        let ms = u64::try_from(backoff.after(failures).as_millis()).unwrap_or(u64::MAX);
+        (failures < declared["attempts_max"].as_u64().unwrap_or(u64::MAX)).then_some(ms)
+    };
+    Ok(held.iter().map(pause).collect())
+}
+
+/// What becomes of the records that a session holds.
+fn given_back(held: &[JsonValue], pauses: &[Option<u64>]) -> String {
+    let longest = pauses.iter().flatten().max().copied();
+    let last = pauses.iter().filter(|pause| pause.is_none()).count();
+    let of_last = match last {
+        0 => String::new(),
+        count => format!("; {count} of them had the last attempt, and end as failed"),
+    };
+    match (held.len(), longest) {
+        (0, _) => "it holds nothing".to_owned(),
+        (_, None) => "what it holds had the last attempt, and ends as failed".to_owned(),
+        (_, Some(0)) => format!("what it holds is given back, and can be claimed at once{of_last}"),
+        (_, Some(ms)) => {
+            format!(
+                "what it holds is given back, and can be claimed after the back-off of up to {}{of_last}",
+                millis(ms)
+            )
+        }
+    }
 }
 
 /// The records that a session holds, and whether all were looked at. Those in groups of other names are not.
@@ -62,5 +105,23 @@ async fn held_by(connection: &Connection, session: &str) -> Result<(Vec<JsonValu
         if cursor.is_none() || looked_at >= LOOKED_AT_MAX {
             return Ok((held, cursor.is_none()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_back_off_is_said_and_so_is_a_last_attempt() {
+        let held = |count| vec![JsonValue::Null; count];
+        assert_eq!(given_back(&[], &[]), "it holds nothing");
+        assert!(given_back(&held(1), &[Some(0)]).ends_with("can be claimed at once"));
+        assert!(given_back(&held(2), &[Some(1_000), Some(4_000)]).ends_with("after the back-off of up to 4 s"));
+        assert!(
+            given_back(&held(2), &[Some(1_000), None])
+                .ends_with("up to 1 s; 1 of them had the last attempt, and end as failed")
+        );
+        assert_eq!(given_back(&held(1), &[None]), "what it holds had the last attempt, and ends as failed");
     }
 }

@@ -144,7 +144,7 @@ pub(crate) fn fail(
             let reason = RefusalReason::FailureFinishes;
             return Ok(Err(Rejection::WrongState { record: record.name.to_owned(), state, reason }));
         }
-        end_attempt(applying, record, before, after, declared, Reason::Released)
+        end_attempt(applying, record, before, after, declared, Reason::Failed)
     })
 }
 
@@ -188,7 +188,7 @@ fn end_attempt(
     give_back(applying, &mut after, pause_us);
     after.numbers.state = FIRST_STATE;
     let version = store(applying, record, before, after, reason)?;
-    if reason != Reason::Released {
+    if reason != Reason::Failed {
         send::sweep(applying, record, declared, Sweep::Rescued, attempt);
     }
     Ok(Ok(OpOutcome::Retried { version, pause_us }))

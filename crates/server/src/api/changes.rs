@@ -140,6 +140,7 @@ fn shown(change: StoredChange) -> Change {
             Reason::Delivered => ReasonText::Delivered,
             Reason::Refused => ReasonText::Refused,
             Reason::SessionEnded => ReasonText::SessionEnded,
+            Reason::Failed => ReasonText::Failed,
             _ => ReasonText::Other,
         },
         group: change.group,

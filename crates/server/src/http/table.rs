@@ -10,7 +10,7 @@ use wire::routes::{
     RECORDS_COMPLETE, RECORDS_COUNTS, RECORDS_DELETE, RECORDS_EXTEND, RECORDS_FAIL, RECORDS_PATCH, RECORDS_PUT,
     RECORDS_READ, RECORDS_RELEASE, RECORDS_SCAN, RECORDS_STEP, RUNS_APPEND, RUNS_CLOSE, RUNS_DELETE, RUNS_EVENTS,
     RUNS_FORK, RUNS_LIST, RUNS_SNAPSHOT, SERVER_DOCS, SERVER_LIVE, SERVER_METRICS, SERVER_OPENAPI, SERVER_READY,
-    SERVER_STARTED, SERVER_STATUS, SERVER_VERSION, SESSIONS_ACKNOWLEDGE, SESSIONS_END, SESSIONS_KEEPALIVE,
+    SERVER_ROOT, SERVER_STARTED, SERVER_STATUS, SERVER_VERSION, SESSIONS_ACKNOWLEDGE, SESSIONS_END, SESSIONS_KEEPALIVE,
     SESSIONS_LIST, SESSIONS_OPEN, SESSIONS_PUSHES, SESSIONS_READ, SESSIONS_REQUEST, SPACES_CREATE, SPACES_LIST,
     SPACES_RETENTION, SPACES_SET_RETENTION, STATE_COMMAND, TRANSACTIONS_COMMIT, TYPES_DECLARE, TYPES_LIST,
 };
@@ -18,7 +18,7 @@ use wire::runs::Follow;
 
 use super::entry::{Asked, CLAIM_WAIT_MAX, Entry, FOLLOW_WAIT_MAX, entry, waiting};
 use crate::metrics::Operation;
-use crate::{api, backup, errors, export, health, metrics, openapi, status};
+use crate::{api, backup, errors, export, health, metrics, openapi, root, status};
 
 /// 201 for the first version.
 const MADE: &[u16] = &[200, 201];
@@ -284,6 +284,9 @@ fn operations() -> Vec<Entry> {
             .always()
             .head(),
         entry(SERVER_OPENAPI, "This document", openapi::json).open().media(&["application/json"]),
+        entry(SERVER_ROOT, "Where things are", root::root)
+            .open()
+            .media(&["text/plain; charset=utf-8", "text/html; charset=utf-8"]),
         entry(SERVER_DOCS, "This document, as a page", openapi::page).open().media(&["text/html; charset=utf-8"]),
     ]
 }

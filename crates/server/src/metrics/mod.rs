@@ -83,9 +83,9 @@ fn gather(server: &Server) -> Scrape {
     let started = server.metrics.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     scrape.real(&list::START_TIME, &[], started.as_secs_f64());
     server.metrics.requests.write(&mut scrape);
-    let backups = server.backups().times();
-    scrape.real(&list::BACKUP_SUCCESS, &[], seconds(backups.last_success_us()));
-    scrape.real(&list::BACKUP_VERIFIED, &[], seconds(backups.last_verified_us()));
+    let backups = server.house.backup_times();
+    scrape.real(&list::BACKUP_SUCCESS, &[], seconds(backups.taken_us));
+    scrape.real(&list::BACKUP_VERIFIED, &[], seconds(backups.verified_us));
     limits(server, &mut scrape);
     store::write(&server.metrics, &server.house, &mut scrape);
     process::write(&mut scrape);

@@ -22,7 +22,7 @@ use crate::Server;
 use crate::api::{Call, Refusal};
 use crate::health::is_ready;
 use crate::http::encode::json_body;
-use problems::Trouble;
+use problems::{Severity, Trouble};
 
 /// Everything that the page says.
 struct Now {
@@ -35,7 +35,10 @@ struct Now {
     disk: Option<DiskSpace>,
     /// The limits that are used up, with how much of each.
     used_up: Vec<(&'static str, usize)>,
+    /// What is wrong.
     troubles: Vec<Trouble>,
+    /// What is worth a note.
+    notes: Vec<Trouble>,
 }
 
 impl Now {
@@ -60,8 +63,10 @@ impl Now {
             disk: house.disk(),
             used_up: used_up.map(|(limit, gate)| (*limit, gate.max())).collect(),
             troubles: Vec::new(),
+            notes: Vec::new(),
         };
-        now.troubles = problems::find(house.failure().as_ref(), &now);
+        let found = problems::find(house.failure().as_ref(), &now);
+        (now.notes, now.troubles) = found.into_iter().partition(|trouble| trouble.severity == Severity::Note);
         now
     }
 
@@ -105,6 +110,7 @@ fn json(now: &Now) -> JsonValue {
         "uptime_ms": millis(now.uptime),
         "ready": now.ready,
         "problems": now.troubles.iter().map(Trouble::json).collect::<Vec<_>>(),
+        "notes": now.notes.iter().map(Trouble::json).collect::<Vec<_>>(),
         "commit": status.map(|status| status.commit),
         "applied_index": counters.applied_index,
         "durable_index": counters.journal.durable_index,

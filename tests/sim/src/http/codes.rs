@@ -39,6 +39,8 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-2014", LIMITS, "SH-2014"),
     ("SH-2015", "crates/cli/tests/serving.rs", "SH-2015"),
     ("SH-2016", LIMITS_OF_TIME, "SH-2016"),
+    ("SH-2021", "crates/statehouse/src/error.rs", "a_full_disk_is_named_whatever_the_layer_below_says"),
+    ("SH-2022", "crates/cli/tests/operator.rs", "SH-2022"),
 ];
 
 const LIMITS: &str = "crates/server/tests/limits.rs";
@@ -200,7 +202,8 @@ impl Codes<'_> {
         self.refused("SH-5001", 429, request(answers_max + 1, 1));
         self.sent(request(answers_max + 2, answers_max + 2));
         self.refused("SH-5003", 410, request(1, 1));
-        self.refused("SH-5006", 422, request(answers_max + 2, answers_max + 2).body("2"));
+        let other = request(answers_max + 2, answers_max + 2).body("2");
+        self.refused("SH-5006", 422, other);
         let command = Request::post(format!("/v1/sessions/{session}/requests")).query("machine", TallyMachine::NUMBER);
         let command = command.header("statehouse-request", answers_max + 3).body("no command");
         self.refused("SH-5005", 400, command);

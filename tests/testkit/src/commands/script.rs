@@ -287,7 +287,7 @@ pub(super) const STEPS: &[Step] = &[
     // Settings.
     does("config init").alone().not_golden(),
     does("config init --to made.toml").alone(),
-    ends("config init --to made.toml", 2).alone(),
+    ends("config init --to made.toml", 4).alone(),
     does("config check --config statehouse.toml").alone(),
     ends("config check --config wrong.toml", 2).alone(),
     does("config show --origins --config statehouse.toml").alone().not_golden(),

@@ -9,7 +9,7 @@ use testkit::server_process::{Launch, binary};
 use super::Found;
 use crate::running::fast_directory;
 
-/// Brings SH-2003, SH-2004, SH-2005, SH-2007 and SH-2012 about, in servers of their own.
+/// Brings SH-2003, SH-2004, SH-2005, SH-2007, SH-2012 and SH-2020 about, in servers of their own.
 pub(super) fn bring_about(found: &mut Found) {
     let directory = fast_directory().expect("a directory");
     let path = directory.path().join("house");
@@ -78,7 +78,9 @@ fn a_disk_that_is_full(path: &Path, found: &mut Found) {
 
 fn a_directory_that_is_open(path: &Path, found: &mut Found) {
     let server = Launch::serve(binary(), path).start().expect("a server, after its disk was full");
-    said(found, "SH-2005", Launch::serve(binary(), path).start().map(drop));
+    said(found, "SH-2020", Launch::serve(binary(), path).start().map(drop));
+    // The folder above holds a directory, and is none.
+    said(found, "SH-2005", Launch::serve(binary(), path.parent().unwrap_or(path)).start().map(drop));
     drop(server);
 }
 
