@@ -258,5 +258,7 @@ impl Tour<'_> {
         assert!(self.send(Request::get("/v1/errors/SH-1003")).text().contains("SH-1003"));
         assert!(self.send(Request::get("/v1/errors")).text().contains("SH-1003"));
         assert!(self.send(Request::get("/docs")).text().contains("<html"));
+        assert!(self.send(Request::get("/")).text().contains("/docs"));
+        assert!(self.send(Request::get("/").header("accept", "text/html")).text().contains("href=\"/docs\""));
     }
 }
