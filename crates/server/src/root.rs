@@ -4,20 +4,23 @@ use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
+use wire::routes::{
+    ERRORS_LIST, SERVER_DOCS, SERVER_LIVE, SERVER_METRICS, SERVER_OPENAPI, SERVER_STATUS, SERVER_VERSION,
+};
 
 use crate::Server;
 use crate::api::{Call, Refusal};
 
 /// What there is, and what it is for.
 const PLACES: &[(&str, &str)] = &[
-    ("/docs", "every call of the API, to read and to try"),
-    ("/openapi.json", "the same for tools"),
-    ("/v1", "the API: /v1/cells, /v1/records, /v1/claims, /v1/runs, /v1/sessions and more"),
-    ("/status", "how the server is doing; as text with Accept: text/plain"),
-    ("/metrics", "the same as numbers, for Prometheus"),
-    ("/livez", "whether it lives; /readyz and /startupz are beside it, all take ?verbose"),
-    ("/v1/errors", "every error code, each with a page"),
-    ("/version", "which release this is"),
+    (SERVER_DOCS.path, "every call of the API, to read and to try"),
+    (SERVER_OPENAPI.path, "the same for tools"),
+    ("/v1", "the API: cells, records, claims, runs, sessions and more"),
+    (SERVER_STATUS.path, "how the server is doing; as text with Accept: text/plain"),
+    (SERVER_METRICS.path, "the same as numbers, for Prometheus"),
+    (SERVER_LIVE.path, "whether it lives; /readyz and /startupz are beside it, all take ?verbose"),
+    (ERRORS_LIST.path, "every error code, each with a page"),
+    (SERVER_VERSION.path, "which release this is"),
 ];
 
 pub(crate) async fn root(_: Server, call: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {

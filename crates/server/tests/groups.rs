@@ -13,7 +13,7 @@ const NAMES: [&str; 3] = ["t.a", "t.a%", "t.b"];
 type List = (&'static str, &'static str, &'static str, (&'static str, &'static str));
 
 const LISTS: [List; 3] = [
-    ("/v1/cells", "cells", "name", ("after", "next_after")),
+    ("/v1/cells", "cells", "name", ("cursor", "cursor")),
     ("/v1/records", "records", "name", ("cursor", "cursor")),
     ("/v1/runs", "runs", "runId", ("cursor", "cursor")),
 ];
@@ -29,10 +29,10 @@ fn in_group(group: Option<&str>) -> String {
 fn fill(served: &Served) {
     for group in GROUPS {
         for name in NAMES {
-            let place = format!("{}?x=1{}", escaped(name), in_group(group));
+            let place = format!("{}?{}", escaped(name), in_group(group));
             assert_eq!(served.put(&format!("/v1/cells/{place}"), "1").status, 201);
             assert_eq!(served.put(&format!("/v1/records/{place}"), r#"{"type":"task","fields":{"n":1}}"#).status, 201);
-            let path = format!("/v1/runs/{}/events?x=1{}", escaped(name), in_group(group));
+            let path = format!("/v1/runs/{}/events?{}", escaped(name), in_group(group));
             let event = json!({ "eventType": "RunStarted", "idempotencyKey": "s" }).to_string();
             assert_eq!(served.post(&path, &event).status, 200);
         }
@@ -94,10 +94,10 @@ fn a_cursor_that_is_not_ours_is_refused() {
     fill(&served);
     let run_cursor = served.get("/v1/runs?limit=1").body["cursor"].as_str().expect("a cursor").to_owned();
     for path in [
-        "/v1/cells?after=t.a%25".to_owned(),
-        "/v1/cells?after=t.a%23".to_owned(),
-        "/v1/cells?after=a%23b%23c".to_owned(),
-        "/v1/cells?after=".to_owned(),
+        "/v1/cells?cursor=dC5hJQ".to_owned(),
+        "/v1/cells?cursor=dC5hIw".to_owned(),
+        "/v1/cells?cursor=YSNiI2M".to_owned(),
+        "/v1/cells?cursor=".to_owned(),
         "/v1/records?cursor=nonsense".to_owned(),
         "/v1/records?cursor=AGFh".to_owned(),
         "/v1/records?cursor=".to_owned(),
@@ -116,7 +116,7 @@ fn counts_and_changes_narrow_to_a_group() {
     let counted = |query: &str| served.get(&format!("/v1/counts?prefix=t.{query}")).body["counts"][0]["count"].clone();
     assert_eq!((counted(""), counted("&group=g"), counted("&group=none")), (json!(9), json!(3), JsonValue::Null));
     let changes = |query: &str| {
-        let page = served.get(&format!("/v1/changes?from=0&prefix=t.{query}"));
+        let page = served.get(&format!("/v1/changes?from=c-0&prefix=t.{query}"));
         let changes = page.body["changes"].as_array().expect("changes").clone();
         changes.into_iter().map(|change| change["group"].clone()).collect::<Vec<_>>()
     };
