@@ -217,7 +217,9 @@ impl StateStore for HttpRecords {
             let page: Vec<BTreeMap<String, Box<RawValue>>> =
                 serde_json::from_str(members["records"].get()).expect("records");
             // The portable contract knows no groups: what is in one has no name there.
-            let page = page.iter().filter(|record| self.client.is_within("group") || record["group"].get() == "null");
+            let page = page.iter().filter(|record| {
+                self.client.is_within("group") || record.get("group").is_none_or(|group| group.get() == "null")
+            });
             let page = page.map(found).filter(|found| filter.is_none_or(|filter| found.matches(filter)));
             matching.extend(page.map(|found| (found.name.clone(), found.portable())));
             cursor = serde_json::from_str(members["cursor"].get()).expect("a cursor");
