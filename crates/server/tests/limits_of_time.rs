@@ -115,7 +115,8 @@ fn requests_have_a_time_beyond_their_wait() {
         limits.request_time_max = Duration::ZERO;
         limits.wait_time_max = Duration::from_millis(200);
     });
-    let refused = served.put("1");
+    // A timer's tick is a millisecond; a value of a MiB is not on disk by then.
+    let refused = served.put(&format!("\"{}\"", "x".repeat(1_000_000)));
     assert_eq!((refused.status, refused.code(), refused.beyond()), (504, "SH-2013", ("request_time_max", 0, None)));
     assert_eq!(refused.body["outcome"], "unknown");
 }

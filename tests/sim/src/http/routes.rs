@@ -251,6 +251,7 @@ impl Tour<'_> {
     }
 
     fn health(&self) {
+        assert!(self.send(Request::get("/")).text().contains("/docs"));
         for path in ["/livez", "/readyz", "/startupz", "/version", "/status"] {
             assert!(self.get(path).is_object(), "{path}");
         }
