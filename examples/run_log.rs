@@ -39,7 +39,7 @@ fn main() -> Result<(), Error> {
     let first = runs.append(RUN, &load)?;
     let again = runs.append(RUN, &load)?; // the answer was lost, so it is sent again
     assert_eq!((again.run_seq, again.idempotent), (first.run_seq, true));
-    println!("running: {:?}", runs.list(&RunList::with_status(RunStatus::Running).of_type("etl"))?[0].name);
+    println!("running: {:?}", runs.list(&RunList::with_status(RunStatus::Running).of_type("etl"))?.runs[0].name);
 
     let artifact = r#"{"artifactRefs":[{"uri":"s3://bucket/orders","kind":"table"}]}"#;
     runs.append(RUN, &event("StepCompleted", Some("load"), "2026-02-11T01:00:09Z", artifact))?;

@@ -8,6 +8,7 @@
 
 mod cells;
 mod clean_clone;
+mod edge;
 mod figures;
 mod records;
 mod runs;
@@ -21,7 +22,7 @@ use crate::process::cargo;
 use figures::{Figure, Report};
 
 /// Every topic, in the order in which they were built.
-const TOPICS: &[Topic] = &[cells::TOPIC, records::TOPIC, sessions::TOPIC, runs::TOPIC, server::TOPIC];
+const TOPICS: &[Topic] = &[cells::TOPIC, records::TOPIC, sessions::TOPIC, runs::TOPIC, server::TOPIC, edge::TOPIC];
 
 /// The deterministic and crash tests: optimised, with debug assertions.
 const SIM: &str = "run --profile stress -p sim --";

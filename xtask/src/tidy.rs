@@ -11,6 +11,7 @@ mod links;
 mod markdown;
 mod modules;
 mod names;
+mod routes;
 mod words;
 
 #[cfg(test)]
@@ -42,6 +43,7 @@ fn check(root: &Path) -> Result<Vec<Complaint>, String> {
     complaints.extend(book::check(&tree)?);
     complaints.extend(invariants::check(&tree)?);
     complaints.extend(links::check(&tree)?);
+    complaints.extend(routes::check(&tree)?);
     complaints.extend(words::check(&tree)?);
     complaints.sort();
     Ok(complaints)

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use serde_json::{Map, Value as JsonValue, json};
+use statehouse::shell::Suggested;
 
 use crate::connection::{Call, Connection, path};
 use crate::exit::{Exit, Failure};
@@ -144,7 +145,7 @@ impl Verb {
                 if found["claimed"].as_array().is_none_or(Vec::is_empty) {
                     let which = name.as_ref().unwrap_or(prefix);
                     return Err(Failure::new(Exit::NotFound, format!("nothing is ready to be claimed: {which:?}"))
-                        .next("see what there is: `statehouse rec count`"));
+                        .run("see what there is", Suggested::new(["statehouse", "rec", "count"])));
                 }
                 output.list(&found, "claimed", CLAIMED)
             }

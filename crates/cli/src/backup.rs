@@ -1,6 +1,6 @@
 //! `backup`: everything that a store holds as one file, checked, and made a directory again.
 //!
-//! Keeps: a file gets its name when it is whole, verified and durable; until then it is `FILE.partial`. Never: replaces a file or a
+//! Keeps: a file gets its name when it is whole, verified and durable; until then it is `FILE.NUMBER.partial`. Never: replaces a file or a
 //! directory.
 
 use std::fs::File;
@@ -12,12 +12,12 @@ use serde_json::{Value as JsonValue, json};
 use statehouse::backup::file::WholeFile;
 use statehouse::{TransferError, backup, hex};
 
-use crate::connection::{Call, Connection};
+use crate::connection::{Call, Connection, serve_command};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::reach::Reach;
-use crate::table::{Column, plain};
+use crate::table::{Column, plain, size};
 
 /// Backups: create, verify, restore.
 ///
@@ -114,7 +114,8 @@ async fn create(connection: &Connection, file: &Path, output: &Output) -> Result
     // For the age of the last backup that was verified, which is watched. An older server does not know the route.
     let store = format!("{:016x}", checked.manifest.store_id);
     connection.exchange(Call::post("/v1/backup/verified", json!({ "store": store }))).await?;
-    output.card(&shown(file, &checked), SHOWN)
+    output.card(&shown(file, &checked), SHOWN)?;
+    output.done(&format!("done: {} in {}, taken and verified", size(checked.bytes), file.display()))
 }
 
 fn verify(file: &Path, deep: bool, output: &Output) -> Result<(), Failure> {
@@ -127,7 +128,8 @@ fn verify(file: &Path, deep: bool, output: &Output) -> Result<(), Failure> {
             check(file, |input, progress| backup::verify_deep(input, &beside.path().join("restored"), progress))?
         }
     };
-    output.card(&shown(file, &checked), SHOWN)
+    output.card(&shown(file, &checked), SHOWN)?;
+    output.done(&format!("done: {} is whole", file.display()))
 }
 
 fn restore(file: &Path, directory: &Path, output: &Output) -> Result<(), Failure> {
@@ -135,10 +137,7 @@ fn restore(file: &Path, directory: &Path, output: &Output) -> Result<(), Failure
     let mut found = shown(file, &restored);
     found["directory"] = directory.display().to_string().into();
     output.card(&found, SHOWN)?;
-    match output.seen() {
-        true => output.note(&format!("restored; serve it: statehouse serve --data {}", directory.display())),
-        false => Ok(()),
-    }
+    output.done(&format!("done: restored; serve it: {}", serve_command(directory).shell()))
 }
 
 /// Reads a file with a bar.

@@ -56,6 +56,21 @@ enum Verb {
         #[command(flatten)]
         expect: Expect,
     },
+    /// Make a cell if it does not exist; one that does is left as it is.
+    ///
+    /// Examples:
+    ///   statehouse cell init deployment/colour blue
+    ///   statehouse cell init retries 0 -o json
+    #[command(verbatim_doc_comment)]
+    Init {
+        /// Its name.
+        name: String,
+        /// The value.
+        value: String,
+        /// Take the value as text, whatever it looks like.
+        #[arg(long)]
+        text: bool,
+    },
     /// Set a cell if it is at a version, or `absent`.
     ///
     /// Examples:
@@ -85,7 +100,7 @@ enum Verb {
         #[command(flatten)]
         expect: Expect,
     },
-    /// List cells by a prefix of their names.
+    /// List cells by a prefix of their names, of all groups or with --group of one.
     ///
     /// Examples:
     ///   statehouse cell ls config/
@@ -95,8 +110,8 @@ enum Verb {
         /// How their names begin.
         #[arg(default_value = "")]
         prefix: String,
-        /// Begin behind this name.
-        #[arg(long, value_name = "NAME")]
+        /// Begin where the page before ended, as it said.
+        #[arg(long, value_name = "CURSOR")]
         after: Option<String>,
         #[command(flatten)]
         listing: Listing,
@@ -152,12 +167,15 @@ const CELL: &[Column] = &[
 
 const LISTED: &[Column] = &[
     plain("NAME", "name").raw(),
+    plain("GROUP", "group").optional(),
     column("VALUE", "value", Style::Value),
     plain("VERSION", "version"),
     column("UPDATED", "updated_at", Style::Ago),
 ];
 
 const WRITTEN: &[Column] = &[plain("NAME", "name"), plain("VERSION", "version").raw(), plain("COMMIT", "commit")];
+
+const INITIALISED: &[Column] = &[plain("NAME", "name"), plain("VERSION", "version").raw(), plain("CREATED", "created")];
 
 const DELETED: &[Column] = &[plain("NAME", "name"), plain("VERSION", "version").raw()];
 
@@ -185,6 +203,10 @@ impl Verb {
                 let call = Call::new(Method::PUT, path(CELLS, name)).body(given::value(value, *text)?);
                 output.one(&connection.ask(expect.in_headers(call)).await?, WRITTEN)
             }
+            Verb::Init { name, value, text } => {
+                let call = Call::new(Method::POST, path(CELLS, name)).body(given::value(value, *text)?);
+                output.one(&connection.ask(call).await?, INITIALISED)
+            }
             Verb::Cas { name, expected, value, text } => {
                 let call = Call::new(Method::PUT, path(CELLS, name)).body(given::value(value, *text)?);
                 output.one(&connection.ask(expected.in_headers(call)).await?, WRITTEN)
@@ -195,11 +217,11 @@ impl Verb {
             }
             Verb::Ls { prefix, after, listing } => {
                 let once = async || {
-                    let call = Call::get(CELLS).query("prefix", Some(prefix)).query("after", after.as_ref());
+                    let call = Call::get(CELLS).query("prefix", Some(prefix)).query("cursor", after.as_ref());
                     let found = connection.ask(call.query("limit", Some(listing.limit))).await?;
                     output.list(&found, "cells", LISTED)?;
-                    match found["next_after"].as_str() {
-                        Some(last) => output.note(&format!("there are more: --after {last:?}")),
+                    match found["cursor"].as_str() {
+                        Some(last) => output.more("there are more", "--after", last),
                         None => Ok(()),
                     }
                 };

@@ -159,8 +159,8 @@ fn show(checked: &[Checked], format: Option<Verdicts>, output: &Output) -> Resul
     });
     match format {
         Some(Verdicts::Prometheus) => output.line(prometheus(checked).trim_end())?,
-        Some(Verdicts::Json) => Output { format: Format::Json }.told("", &found)?,
-        Some(Verdicts::Text) => Output { format: Format::Table }.told(&text(checked), &found)?,
+        Some(Verdicts::Json) => Output { format: Format::Json, ..*output }.told("", &found)?,
+        Some(Verdicts::Text) => Output { format: Format::Table, ..*output }.told(&text(checked), &found)?,
         None => output.told(&text(checked), &found)?,
     }
     match &failed[..] {
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_check_that_is_not_well_fails_with_seven_and_says_what_to_do() {
         let checked = [Checked::new("ready", true, "it is"), Checked::new("free", false, "1 B is free").next("delete")];
-        let output = Output { format: Format::Table };
+        let output = Output { format: Format::Table, color: crate::paint::Color::Never };
         let failure = show(&checked, None, &output).expect_err("one is not well");
         assert_eq!((failure.exit as u8, failure.next.as_deref()), (7, Some("delete")));
         assert!(failure.detail.contains("1 of 2") && failure.detail.contains("1 B is free"));

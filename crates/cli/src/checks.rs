@@ -3,6 +3,7 @@
 //! Keeps: every answer names what was measured, the bound, and one thing that can safely be done.
 
 use serde_json::{Value as JsonValue, json};
+use wire::values::FeedCursor;
 
 use crate::connection::{Call, Connection};
 use crate::exit::Failure;
@@ -66,9 +67,17 @@ pub(crate) async fn health(connection: &Connection) -> Result<Vec<Checked>, Fail
         Checked::new("alive", alive, if alive { "it answers" } else { "it says that only a restart helps" })
             .next("restart it, and look at its log"),
         Checked::new("ready", ready, said).next("wait for it; its log says what it does"),
-        Checked::new("problems", critical.is_empty(), format!("{} critical problems, 0 may be{worst}", critical.len()))
-            .measured(number(critical.len() as u64), "problems")
-            .next("see `statehouse status`"),
+        Checked::new(
+            "problems",
+            critical.is_empty(),
+            format!(
+                "{} critical problem{}, 0 may be{worst}",
+                critical.len(),
+                if critical.len() == 1 { "" } else { "s" }
+            ),
+        )
+        .measured(number(critical.len() as u64), "problems")
+        .next("see `statehouse status`"),
     ])
 }
 
@@ -109,7 +118,7 @@ pub(crate) async fn clock(connection: &Connection) -> Result<Vec<Checked>, Failu
     }
     let status = connection.ask(Call::get("/status")).await?;
     let from = status["commit"].as_u64().unwrap_or(0).saturating_sub(1);
-    let page = connection.ask(Call::get("/v1/changes").query("from", Some(from))).await?;
+    let page = connection.ask(Call::get("/v1/changes").query("from", Some(FeedCursor(from)))).await?;
     let newest = page["changes"].as_array().and_then(|changes| changes.last()).and_then(|change| change["at"].as_str());
     let ahead = newest
         .and_then(|at| at.parse::<jiff::Timestamp>().ok())

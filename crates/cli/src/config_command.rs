@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value as JsonValue, json};
+use statehouse::backup::file::WholeFile;
 
+use crate::backup::cannot_write;
 use crate::config::{Effective, template};
 use crate::exit::Failure;
 use crate::output::Output;
@@ -71,10 +73,13 @@ impl Config {
         match self.verb {
             Verb::Init { to: None } => output.told(&template(), &json!({ "template": template() })),
             Verb::Init { to: Some(path) } => {
-                let failed = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
                 // A file that is there is somebody's; it is never written over.
-                let mut file = std::fs::File::create_new(&path).map_err(failed)?;
-                file.write_all(template().as_bytes()).map_err(failed)?;
+                let write = || {
+                    let mut file = WholeFile::begin(&path)?;
+                    file.write_all(template().as_bytes())?;
+                    file.finish()
+                };
+                write().map_err(|error| cannot_write(&path, &error))?;
                 output.one(&json!({ "file": path }), &[plain("FILE", "file").raw()])
             }
             Verb::Check { config } => {
@@ -99,7 +104,5 @@ fn gather(path: Option<&PathBuf>) -> Result<Effective, Failure> {
     let environment = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
     let environment = environment.map(|(name, value)| (name, value.to_string_lossy().into_owned()));
     let gathered = Effective::gather(path.map(PathBuf::as_path), environment, []);
-    gathered.map_err(|error| {
-        Failure::usage(error.to_string()).next("correct it; `statehouse config init` shows all settings")
-    })
+    gathered.map_err(|error| Failure::from(&error))
 }

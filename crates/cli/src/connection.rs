@@ -15,9 +15,12 @@ use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use serde_json::Value as JsonValue;
 use statehouse::Statehouse;
+use statehouse::shell::Suggested;
 use tower::ServiceExt;
+use wire::routes::{ALL, Found, Scope, find};
 
 use crate::exit::{Exit, Failure};
+use crate::raw_json;
 use crate::remote::Remote;
 
 /// A request.
@@ -111,9 +114,9 @@ impl Reply {
         if self.body.is_empty() {
             return Ok(JsonValue::Null);
         }
-        serde_json::from_slice(&self.body).map_err(|error| {
+        raw_json::parse(&String::from_utf8_lossy(&self.body)).map_err(|error| {
             Failure::new(Exit::Unavailable, format!("the answer ({}) is not JSON: {error}", self.status))
-                .next("check that --url names a statehouse server: `statehouse ctx check`")
+                .run("check that --url names a statehouse server", Suggested::new(["statehouse", "status"]))
         })
     }
 }
@@ -140,7 +143,7 @@ impl Connection {
     pub(crate) fn directory(directory: &Path) -> Result<Self, Failure> {
         if !directory.is_dir() {
             return Err(Failure::new(Exit::NotFound, format!("there is no directory {}", directory.display()))
-                .next(format!("make one: `statehouse serve --data {}`", directory.display())));
+                .run("make one, and serve it", serve_command(directory)));
         }
         let house = Statehouse::open(directory)?;
         let router = Box::new(server::router(server::Server::new(house.clone())));
@@ -194,8 +197,16 @@ impl Connection {
 
     /// Sends a request, and gives whatever is answered.
     pub(crate) async fn exchange(&self, call: Call) -> Result<Reply, Failure> {
-        let call = call.query("branch", self.branch.as_ref()).query("group", self.group.as_ref());
-        let call = call.header("statehouse-space", self.space.as_ref().map(|space| escaped_header(space)).transpose()?);
+        // A route refuses a place that means nothing to it.
+        let scope = match find(call.method.as_str(), &call.path) {
+            Found::Route(place, _) => ALL[place].scope,
+            _ => Scope::Store,
+        };
+        let (branch, group) = (self.branch.as_ref(), self.group.as_ref());
+        let call = call.query("branch", branch.filter(|_| scope >= Scope::Branch));
+        let call = call.query("group", group.filter(|_| scope >= Scope::Group));
+        let space = self.space.as_ref().filter(|_| scope >= Scope::Space);
+        let call = call.header("statehouse-space", space.map(|space| escaped_header(space)).transpose()?);
         let mut request = Request::builder().method(call.method.clone()).uri(call.target());
         for (name, value) in &call.headers {
             request = request.header(*name, value);
@@ -203,7 +214,7 @@ impl Connection {
         if call.body.is_some() {
             request = request.header(CONTENT_TYPE, "application/json");
         }
-        let body = call.body.as_ref().map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+        let body = call.body.as_ref().map(|body| Bytes::from(raw_json::text(body))).unwrap_or_default();
         let request = request.body(Full::new(body)).map_err(|error| Failure::usage(error.to_string()))?;
         match &self.to {
             To::Remote(remote) => remote.send(request, call.wait).await,
@@ -226,6 +237,11 @@ impl Connection {
         let closed = tokio::task::spawn_blocking(move || house.close()).await;
         closed.map_err(|error| Failure::other(error.to_string()))?.map_err(Failure::from)
     }
+}
+
+/// What serves a directory.
+pub(crate) fn serve_command(directory: &Path) -> Suggested {
+    Suggested::new(["statehouse", "serve"]).flag("--data", directory.to_string_lossy())
 }
 
 fn escaped_header(value: &str) -> Result<String, Failure> {

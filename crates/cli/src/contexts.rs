@@ -4,10 +4,11 @@
 //! whole, so a command that dies leaves the old one. Never: holds a secret; there is nothing secret yet.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use statehouse::owner_only;
+use statehouse::shell::Suggested;
 
 use crate::exit::{Exit, Failure};
 
@@ -50,9 +51,14 @@ impl Context {
             (Some(url), None) => Ok(Target::Url(url.clone())),
             (None, Some(directory)) => Ok(Target::Data(directory.clone())),
             _ => Err(Failure::usage(format!("context {name:?} has to have one of url and data"))
-                .next(format!("write it anew: `statehouse ctx add {name} URL`"))),
+                .run("write it anew", add_command(name))),
         }
     }
+}
+
+/// What makes a context of this name, of the server that listens where servers do.
+fn add_command(name: &str) -> Suggested {
+    Suggested::new(["statehouse", "ctx", "add"]).name(name).name(crate::reach::DEFAULT_URL)
 }
 
 /// The file.
@@ -93,10 +99,15 @@ impl Contexts {
         let failed = |error: &dyn std::fmt::Display| Failure::other(format!("{}: {error}", path.display()));
         let text = toml::to_string_pretty(self).map_err(|error| failed(&error))?;
         let folder = path.parent().ok_or_else(|| failed(&"it has no folder"))?;
-        std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
-        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
-        file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
-        file.persist(path).map_err(|error| failed(&error))?;
+        // The folder above is the user's own, and may be a link; ours is not.
+        if std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) {
+            return Err(Failure::other(format!(
+                "{} is a link, and links are not followed here; remove it",
+                folder.display()
+            )));
+        }
+        owner_only::create_folders(folder).map_err(|error| failed(&error))?;
+        owner_only::replace(path, text.as_bytes()).map_err(|error| failed(&error))?;
         Ok(path.clone())
     }
 
@@ -104,7 +115,7 @@ impl Contexts {
     pub(crate) fn find(&self, name: &str) -> Result<Target, Failure> {
         let context = self.contexts.get(name).ok_or_else(|| {
             Failure::new(Exit::NotFound, format!("there is no context {name:?}"))
-                .next(format!("see `statehouse ctx ls`, or `statehouse ctx add {name} URL`"))
+                .run("see which there are", Suggested::new(["statehouse", "ctx", "ls"]))
         })?;
         context.target(name)
     }

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use serde_json::{Value as JsonValue, json};
+use statehouse::shell::Suggested;
 
 use crate::connection::{Call, Connection};
 use crate::contexts::{Context, Contexts, Target};
@@ -137,7 +138,8 @@ fn check(reach: Reach, output: &Output) -> Result<(), Failure> {
         output.one(&found, &[plain("TARGET", "target").raw(), plain("VERSION", "version"), plain("READY", "ready")])?;
         match ready.status.is_success() {
             true => Ok(()),
-            false => Err(Failure::check(format!("{target} answers, but is not ready")).next("see `statehouse status`")),
+            false => Err(Failure::check(format!("{target} answers, but is not ready"))
+                .run("see why", Suggested::new(["statehouse", "status"]))),
         }
     })
 }

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value as JsonValue, json};
-use statehouse::Statehouse;
 use statehouse::runs::RunList;
+use statehouse::shell::Suggested;
+use statehouse::{Statehouse, owner_only};
 
 use crate::check;
 use crate::checks::{Checked, number};
@@ -86,7 +87,7 @@ fn failed(path: &Path, error: &std::io::Error) -> Failure {
 /// Holds the directory's lock, so that nobody opens it meanwhile; the file is only read.
 fn hold(directory: &Path) -> Result<Option<File>, Failure> {
     let path = directory.join("LOCK");
-    let lock = match File::open(&path) {
+    let lock = match owner_only::open(&path) {
         Ok(lock) => lock,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(&path, &error)),
@@ -95,7 +96,7 @@ fn hold(directory: &Path) -> Result<Option<File>, Failure> {
         Ok(()) => Ok(Some(lock)),
         Err(TryLockError::WouldBlock) => {
             Err(Failure::new(Exit::Unavailable, format!("{} is open in another process", directory.display()))
-                .next("stop the server first, or ask it: `statehouse status`"))
+                .run("stop the server first, or ask it", Suggested::new(["statehouse", "status"])))
         }
         Err(TryLockError::Error(error)) => Err(failed(&path, &error)),
     }
@@ -124,13 +125,14 @@ fn copy_all(from: &Path, to: &Path, files: &[(PathBuf, u64)], bytes: u64) -> Res
     let progress = Progress::bytes("copying", Some(bytes));
     let mut copied = 0;
     let mut chunk = vec![0; CHUNK_BYTES];
+    owner_only::create_folders(to).map_err(|error| Failure::other(format!("{}: {error}", to.display())))?;
     for (path, _) in files {
         let (source, target) = (from.join(path), to.join(path));
-        let made = target.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let made = target.parent().map_or(Ok(()), owner_only::create_folders);
         made.map_err(|error| Failure::other(format!("{}: {error}", target.display())))?;
-        let mut input = File::open(&source).map_err(|error| failed(&source, &error))?;
-        let mut output =
-            File::create(&target).map_err(|error| Failure::other(format!("{}: {error}", target.display())))?;
+        let mut input = owner_only::open(&source).map_err(|error| failed(&source, &error))?;
+        let mut output = owner_only::create_new(&target)
+            .map_err(|error| Failure::other(format!("{}: {error}", target.display())))?;
         loop {
             let read = input.read(&mut chunk).map_err(|error| failed(&source, &error))?;
             if read == 0 {
@@ -200,9 +202,8 @@ fn replay_runs(house: &Statehouse) -> Result<(u64, Vec<String>, u64), statehouse
         for branch in space.branches()? {
             let branch = space.branch(&branch);
             all += branch.runs().counts()?.values().sum::<u64>();
-            let mut list = RunList::default();
-            list.limit = RUNS_MAX;
-            for run in branch.runs().list(&list)? {
+            let list = RunList::default().limit(RUNS_MAX);
+            for run in branch.runs().list(&list)?.runs {
                 let runs = match &run.group {
                     Some(group) => branch.group(group).runs(),
                     None => branch.runs(),

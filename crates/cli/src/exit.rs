@@ -1,16 +1,21 @@
 //! How a command ends: eight exit codes, and what is said when it was not 0.
 //!
 //! Keeps: one table decides the exit code of every refusal, and one the next step; a message names what was refused, why, and one
-//! thing that can safely be done next. Never: writes to stdout, which holds results only.
+//! thing that can safely be done next, as a command with the names filled in where there is one. What a name or a server brings along
+//! cannot forge a line. Never: writes to stdout, which holds results only.
 
 use std::fmt;
 use std::process::ExitCode;
 
 use hyper::StatusCode;
 use serde_json::{Value as JsonValue, json};
+use statehouse::shell::Suggested;
+use statehouse::terminal;
 
 use crate::config::ConfigError;
-use crate::output::Format;
+use crate::output::{Format, Output, columns_of};
+use crate::raw_json;
+use crate::table::paragraph;
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,27 +45,57 @@ const BY_CODE: &[(&str, Exit)] = &[
     ("SH-2003", Exit::Unavailable),
     ("SH-2004", Exit::Other),
     ("SH-2005", Exit::Unavailable),
+    ("SH-2020", Exit::Unavailable),
+    ("SH-2021", Exit::Unavailable),
     ("SH-3006", Exit::Conflict),
     ("SH-5003", Exit::Conflict),
     ("SH-5004", Exit::NotFound),
 ];
 
-/// What can safely be done after a refusal. Any other code has a page that says it.
-const NEXT: &[(&str, &str)] = &[
-    ("SH-1003", "read the cell again (`statehouse cell get`), then decide again"),
-    ("SH-1005", "list the spaces: `statehouse space ls`"),
-    ("SH-1006", "list the branches: `statehouse branch ls`"),
-    ("SH-1014", "list the types: `statehouse rec type`"),
-    ("SH-1015", "see why: `statehouse why job NAME`"),
-    ("SH-1017", "read the record again (`statehouse rec get`), then decide again"),
-    ("SH-1019", "read the record again (`statehouse rec get`), then decide again"),
-    ("SH-1032", "see whether the server is of another version: `statehouse version`"),
-    ("SH-2001", "try again in a second"),
-    ("SH-2005", "talk to the server that has it open (--url), or look at it: `statehouse doctor DIR`"),
-    ("SH-3003", "read on from there: `statehouse run tail RUN`"),
-    ("SH-4002", "stop working on it; see who has it: `statehouse why job NAME`"),
-    ("SH-5004", "list the sessions: `statehouse session ls`"),
+/// What can safely be done after a refusal.
+enum Next {
+    /// In words.
+    Say(&'static str),
+    /// A command.
+    Run(&'static str, &'static [&'static str]),
+    /// A command with a name, which is this member of the problem.
+    RunWith(&'static str, &'static [&'static str], &'static str),
+}
+
+/// The next step of each code that has one of its own. Any other has a page that says it.
+const NEXT: &[(&str, Next)] = &[
+    ("SH-1003", Next::RunWith("read the cell again, then decide again", &["cell", "get"], "cell")),
+    ("SH-1005", Next::Run("list the spaces", &["space", "ls"])),
+    ("SH-1006", Next::Run("list the branches", &["branch", "ls"])),
+    ("SH-1014", Next::Run("list the types", &["rec", "type"])),
+    ("SH-1015", Next::RunWith("see why", &["why", "job"], "record")),
+    ("SH-1017", Next::RunWith("read the record again, then decide again", &["rec", "get"], "record")),
+    ("SH-1019", Next::RunWith("read the record again, then decide again", &["rec", "get"], "record")),
+    ("SH-1032", Next::Run("see whether the server is of another version", &["version"])),
+    ("SH-1060", Next::Say("use the server's address or localhost, or list the name in its setting server.hosts")),
+    ("SH-2001", Next::Say("try again in a second")),
+    ("SH-2020", Next::Say("talk to the process that has it open (--url), or stop it first")),
+    ("SH-3003", Next::RunWith("read on from there", &["run", "tail"], "run")),
+    ("SH-4002", Next::RunWith("stop working on it; see who has it", &["why", "job"], "record")),
+    ("SH-5004", Next::Run("list the sessions", &["session", "ls"])),
 ];
+
+/// The next step after a refusal, and its command.
+fn next_of(code: &str, problem: &JsonValue) -> (String, Option<Suggested>) {
+    let command = |words: &[&str]| Suggested::new(["statehouse"].iter().chain(words).copied());
+    let found = NEXT.iter().find(|(known, _)| *known == code).map(|(_, next)| next);
+    match found {
+        Some(Next::Say(next)) => return ((*next).to_owned(), None),
+        Some(Next::Run(next, words)) => return ((*next).to_owned(), Some(command(words))),
+        Some(Next::RunWith(next, words, member)) => {
+            if let Some(name) = problem[*member].as_str() {
+                return ((*next).to_owned(), Some(command(words).name(name)));
+            }
+        }
+        None => {}
+    }
+    ("see what it means".to_owned(), Some(command(&["explain", code])))
+}
 
 /// Which exit code a refusal of the API has.
 pub(crate) fn exit_of(code: Option<&str>, status: StatusCode) -> Exit {
@@ -70,13 +105,17 @@ pub(crate) fn exit_of(code: Option<&str>, status: StatusCode) -> Exit {
     match status.as_u16() {
         200..=299 => Exit::Done,
         400 | 405 | 411 | 413 | 414 | 415 | 422 | 431 => Exit::Usage,
-        401 | 403 => Exit::Denied,
+        401 | 403 | 421 => Exit::Denied,
         404 => Exit::NotFound,
         409 | 412 => Exit::Conflict,
         408 | 429 | 502 | 503 | 504 | 507 => Exit::Unavailable,
         _ => Exit::Other,
     }
 }
+
+/// How it begins.
+const BEGIN: &str = "statehouse: ";
+const NEXT_STEP: &str = "  next: ";
 
 /// Why a command did not do what it was asked.
 #[derive(Clone, Debug)]
@@ -85,13 +124,17 @@ pub(crate) struct Failure {
     pub(crate) code: Option<String>,
     pub(crate) detail: String,
     pub(crate) next: Option<String>,
+    /// The command that the next step is.
+    pub(crate) command: Option<Suggested>,
+    /// Whether the detail is lines that we made.
+    lines: bool,
     /// What the API said.
-    problem: Option<JsonValue>,
+    problem: Option<Box<JsonValue>>,
 }
 
 impl Failure {
     pub(crate) fn new(exit: Exit, detail: impl Into<String>) -> Self {
-        Self { exit, code: None, detail: detail.into(), next: None, problem: None }
+        Self { exit, code: None, detail: detail.into(), next: None, command: None, lines: false, problem: None }
     }
 
     /// The command line asks for something that makes no sense.
@@ -113,8 +156,21 @@ impl Failure {
         Self::new(Exit::Done, "")
     }
 
+    /// What can be done next.
     pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
-        self.next = Some(next.into());
+        (self.next, self.command) = (Some(next.into()), None);
+        self
+    }
+
+    /// What can be done next, by a command.
+    pub(crate) fn run(mut self, next: impl Into<String>, command: Suggested) -> Self {
+        (self.next, self.command) = (Some(next.into()), Some(command));
+        self
+    }
+
+    /// The detail is lines that we made, in which nothing from outside ends a line.
+    pub(crate) fn of_lines(mut self) -> Self {
+        self.lines = true;
         self
     }
 
@@ -129,34 +185,54 @@ impl Failure {
             },
             None => format!("the server answered {status}"),
         };
-        let next = NEXT.iter().find(|(known, _)| Some(*known) == code.as_deref()).map(|(_, next)| (*next).to_owned());
-        let next = next.or_else(|| code.as_ref().map(|code| format!("see `statehouse explain {code}`")));
-        Self { exit: exit_of(code.as_deref(), status), code, detail, next, problem: Some(problem) }
+        let (next, command) = code.as_deref().map(|code| next_of(code, &problem)).unzip();
+        let exit = exit_of(code.as_deref(), status);
+        Self { exit, code, detail, next, command: command.flatten(), lines: false, problem: Some(Box::new(problem)) }
     }
 
     /// Says it on stderr: as text, or as one JSON object where results are JSON.
-    pub(crate) fn say(&self, format: Format) {
+    pub(crate) fn say(&self, output: &Output) {
         if self.exit == Exit::Done {
             return;
         }
-        match format {
+        match output.format {
             Format::Table | Format::Raw => {
-                eprintln!("statehouse: {self}");
-                if let Some(next) = &self.next {
-                    eprintln!("  next: {next}");
-                }
+                let paint = output.color.for_stderr();
+                let text = self.text(columns_of(std::io::stderr()));
+                let text = text.strip_prefix(BEGIN).unwrap_or(&text);
+                eprint!("{}{text}", paint.bad(BEGIN));
             }
-            Format::Json | Format::Jsonl => eprintln!("{}", self.to_json()),
+            Format::Json | Format::Jsonl => eprintln!("{}", terminal::json(&raw_json::line(&self.to_json()))),
         }
     }
 
+    /// What is said: what was refused, and what to do next. On a terminal lines are broken between words; a command is never broken.
+    fn text(&self, columns: Option<usize>) -> String {
+        let mut text = match self.lines {
+            true => format!("{BEGIN}{}\n", terminal::lines(&self.to_string())),
+            false => paragraph(BEGIN, &self.to_string(), columns),
+        };
+        let next = self.next.as_deref().unwrap_or_default();
+        match (&self.command, columns) {
+            (None, _) if next.is_empty() => {}
+            (None, _) => text += &paragraph(NEXT_STEP, next, columns),
+            (Some(command), None) => text += &paragraph(NEXT_STEP, &format!("{next}: {}", command.shell()), None),
+            (Some(command), Some(_)) => {
+                text += &paragraph(NEXT_STEP, &format!("{next}:"), columns);
+                text += &format!("{}$ {}\n", " ".repeat(NEXT_STEP.len()), command.shell());
+            }
+        }
+        text
+    }
+
     fn to_json(&self) -> JsonValue {
-        let mut json = match &self.problem {
+        let mut json = match self.problem.as_deref() {
             Some(problem @ JsonValue::Object(_)) => problem.clone(),
             _ => json!({ "code": self.code, "detail": self.detail }),
         };
         json["exit"] = (self.exit as u8).into();
         json["next"] = self.next.clone().into();
+        json["command"] = json!(self.command);
         json
     }
 }
@@ -176,9 +252,16 @@ impl From<Box<dyn std::error::Error>> for Failure {
             return Failure::from(error.clone());
         }
         match error.downcast_ref::<ConfigError>() {
-            Some(error) => Failure::usage(error.to_string()).next("see `statehouse config show --origins`"),
+            Some(error) => Failure::from(error),
             None => Failure::other(error.to_string()),
         }
+    }
+}
+
+impl From<&ConfigError> for Failure {
+    fn from(error: &ConfigError) -> Self {
+        let command = Suggested::new(["statehouse", "config", "init"]);
+        Failure::usage(error.to_string()).of_lines().run("correct it; see all settings", command)
     }
 }
 
@@ -233,6 +316,35 @@ mod tests {
         let problem = json!({ "code": "SH-1003", "detail": "cell \"a\" is at version 2 [SH-1003]" });
         let failure = Failure::refused(StatusCode::PRECONDITION_FAILED, problem);
         assert_eq!(failure.to_string(), "SH-1003: cell \"a\" is at version 2");
-        assert!(failure.next.expect("a next step").contains("statehouse cell get"));
+        assert!(failure.next.is_some());
+    }
+
+    #[test]
+    fn a_next_step_names_the_thing_or_is_the_page_of_the_code() {
+        let next = |problem: JsonValue| {
+            let failure = Failure::refused(StatusCode::CONFLICT, problem);
+            failure.command.map(|command| command.shell())
+        };
+        let named = json!({ "code": "SH-1003", "detail": "", "cell": "a $(touch b)" });
+        assert_eq!(next(named), Some("statehouse cell get 'a $(touch b)'".into()));
+        let dashed = json!({ "code": "SH-4002", "detail": "", "record": "--yes" });
+        assert_eq!(next(dashed), Some("statehouse why job -- --yes".into()));
+        assert_eq!(next(json!({ "code": "SH-4002", "detail": "" })), Some("statehouse explain SH-4002".into()));
+        assert_eq!(next(json!({ "code": "SH-1016", "detail": "" })), Some("statehouse explain SH-1016".into()));
+        for (code, _) in NEXT {
+            assert!(server::errors::page(code).is_some(), "{code} is no code");
+        }
+    }
+
+    #[test]
+    fn a_detail_takes_its_line_and_no_other() {
+        let failure = Failure::other("no \x1b[2J\nstatehouse: done").run("see", Suggested::new(["ls"]).name("a\nb c"));
+        let said = "statehouse: no \\u{1b}[2J\\nstatehouse: done\n  next: see: ls \"$(printf -- 'a\\012b c')\"\n";
+        assert_eq!(failure.text(None), said);
+        let long = Failure::other("word ".repeat(40)).run("see", Suggested::new(["ls"]).name("x".repeat(100)));
+        let lines = long.text(Some(80));
+        assert!(
+            lines.lines().filter(|line| line.chars().count() > 80).eq([format!("        $ ls {}", "x".repeat(100))])
+        );
     }
 }

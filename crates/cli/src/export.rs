@@ -2,22 +2,22 @@
 //!
 //! Keeps: a file gets its name when it is whole and durable. An import is whole or leaves nothing. Never: replaces a file or a directory.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value as JsonValue, json};
 use statehouse::backup::file::WholeFile;
 use statehouse::export::Exported;
-use statehouse::{hex, import};
+use statehouse::{hex, import, terminal};
 
 use crate::backup::{cannot_write, failed, open};
-use crate::connection::{Call, Connection};
+use crate::connection::{Call, Connection, serve_command};
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::reach::Reach;
-use crate::table::{Column, plain};
+use crate::table::{Column, plain, size};
 
 /// Write everything that a store holds as lines of JSON, with versions, histories and TTLs.
 ///
@@ -86,17 +86,29 @@ async fn to_file(connection: &Connection, file: &Path, output: &Output) -> Resul
         "counts": footer["counts"],
         "sha256": footer["sha256"],
     });
-    output.card(&found, SHOWN)
+    output.card(&found, SHOWN)?;
+    output.done(&format!("done: {} in {}", size(bytes), file.display()))
 }
 
 async fn to_stdout(connection: &Connection) -> Result<(), Failure> {
-    let mut last = Vec::new();
-    lines(connection, &mut last, |bytes| {
+    let (mut last, mut begun) = (Vec::new(), Vec::new());
+    let seen = std::io::stdout().is_terminal();
+    let write = |bytes: &[u8]| {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
             std::io::ErrorKind::BrokenPipe => Failure::nobody_reads(),
             _ => Failure::other(format!("stdout cannot be written: {error}")),
         })
+    };
+    lines(connection, &mut last, |bytes| {
+        if !seen {
+            return write(bytes);
+        }
+        // A terminal gets whole lines, in which controls are escaped. They are the same documents.
+        begun.extend_from_slice(bytes);
+        let whole = begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let lines: Vec<u8> = begun.drain(..whole).collect();
+        write(terminal::json(&String::from_utf8_lossy(&lines)).as_bytes())
     })
     .await?;
     Ok(())
@@ -154,10 +166,7 @@ impl Import {
         let mut found = shown(&self.file, &imported);
         found["directory"] = self.data.display().to_string().into();
         output.card(&found, SHOWN)?;
-        match output.seen() {
-            true => output.note(&format!("imported; serve it: statehouse serve --data {}", self.data.display())),
-            false => Ok(()),
-        }
+        output.done(&format!("done: imported; serve it: {}", serve_command(&self.data).shell()))
     }
 }
 

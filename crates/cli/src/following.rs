@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::{Value as JsonValue, json};
+use wire::values::FeedCursor;
 
 use crate::connection::{Call, Connection};
 use crate::exit::Failure;
@@ -58,7 +59,7 @@ impl Follow {
         mut each: impl FnMut(&JsonValue) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let began = Instant::now();
-        let mut from = self.from;
+        let mut from = self.from.map(FeedCursor);
         let mut left = self.limit.unwrap_or(u64::MAX);
         while left > 0 {
             let over = self.next_wait(began);
@@ -67,7 +68,7 @@ impl Follow {
             let page = connection.ask(call.query("follow", Some(format!("{}ms", wait.as_millis())))).await?;
             if !page["gap"].is_null() {
                 each(&json!({ "kind": "gap", "oldest": page["gap"]["oldest"], "newest": page["gap"]["newest"] }))?;
-                from = page["gap"]["oldest"].as_u64();
+                from = page["gap"]["oldest"].as_str().and_then(FeedCursor::parse);
                 continue;
             }
             for change in page["changes"].as_array().into_iter().flatten() {
@@ -76,7 +77,7 @@ impl Follow {
                     left -= 1;
                 }
             }
-            from = page["next"].as_u64().or(from);
+            from = page["next"].as_str().and_then(FeedCursor::parse).or(from);
             if over.is_none() && page["more"] != true {
                 return Ok(());
             }

@@ -1,15 +1,15 @@
 //! Values as they are given on a command line, and back.
 //!
 //! A value is JSON if it reads as JSON, and text otherwise; `-` is all of stdin, `@FILE` a file. Bytes that are not text are
-//! `{"$b64": "..."}`, as in the API. Never: reads stdin twice.
+//! `{"$b64":"..."}`, as in the API. Keeps: JSON is sent as it was given, to the byte. Never: reads stdin twice.
 
 use std::io::Read;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value as JsonValue, json};
+use statehouse::{InvalidJson, Value, object_text};
 
 use crate::exit::Failure;
+use crate::raw_json;
 
 /// Bytes of a value that is read from a file or from stdin; the server's own limit is lower.
 const GIVEN_BYTES_MAX: u64 = 64 << 20;
@@ -26,12 +26,17 @@ pub(crate) fn value(given: &str, as_text: bool) -> Result<JsonValue, Failure> {
             None => given.as_bytes().to_vec(),
         },
     };
-    if !as_text && let Ok(json) = serde_json::from_slice(&bytes) {
-        return Ok(json);
+    if !as_text && let Ok(json) = std::str::from_utf8(&bytes) {
+        match Value::from_json_text(json) {
+            Ok(_) => return Ok(raw_json::keep(json.trim())),
+            Err(InvalidJson::Malformed { .. }) => {}
+            // It reads as JSON, and no server would take it.
+            Err(refused) => return Err(Failure::usage(refused.to_string())),
+        }
     }
     Ok(match String::from_utf8(bytes) {
         Ok(text) => text.into(),
-        Err(error) => json!({ "$b64": STANDARD.encode(error.as_bytes()) }),
+        Err(error) => raw_json::keep(&Value::Bytes(error.into_bytes()).to_json_text()),
     })
 }
 
@@ -50,15 +55,25 @@ pub(crate) fn fields(given: &[String], as_text: bool) -> Result<Map<String, Json
     if let [one] = given
         && (one == "-" || one.starts_with(['@', '{']))
     {
-        return match value(one, false)? {
-            JsonValue::Object(fields) => Ok(fields),
-            _ => Err(Failure::usage(format!("{one}: is no JSON object of fields"))),
-        };
+        return object(one, &value(one, false)?);
     }
     if given.iter().filter(|field| field.ends_with("=-")).count() > 1 {
         return Err(Failure::usage("only one value can come from stdin"));
     }
     given.iter().map(|field| one_field(field, as_text)).collect()
+}
+
+/// The members of a value that was given and has to be a JSON object; each is kept as it is.
+pub(crate) fn object(given: &str, value: &JsonValue) -> Result<Map<String, JsonValue>, Failure> {
+    let json = raw_json::text(value);
+    let members = object_text::members(&json).map_err(|_| Failure::usage(format!("{given}: is no JSON object")))?;
+    let mut object = Map::new();
+    for member in members {
+        if object.insert(member.name.to_string(), raw_json::keep(member.json)).is_some() {
+            return Err(Failure::usage(format!("{given}: has {:?} twice", member.name)));
+        }
+    }
+    Ok(object)
 }
 
 /// `NAME=VALUE`.
@@ -67,21 +82,6 @@ pub(crate) fn one_field(given: &str, as_text: bool) -> Result<(String, JsonValue
         return Err(Failure::usage(format!("{given:?} is no field; write NAME=VALUE")));
     };
     Ok((name.to_owned(), value(given, as_text)?))
-}
-
-/// What a value is as bytes: text as it is, bytes as they are, everything else as JSON.
-pub(crate) fn to_bytes(value: &JsonValue) -> Vec<u8> {
-    if let JsonValue::String(text) = value {
-        return text.clone().into_bytes();
-    }
-    if let JsonValue::Object(object) = value
-        && object.len() == 1
-        && let Some(JsonValue::String(text)) = object.get("$b64")
-        && let Ok(bytes) = STANDARD.decode(text)
-    {
-        return bytes;
-    }
-    value.to_string().into_bytes()
 }
 
 /// Tests of a scan: `FIELD=VALUE`, `!=`, `<`, `<=`, `>`, `>=`, `FIELD in A,B`, `FIELD not in A,B`, `FIELD exists`.
@@ -118,7 +118,9 @@ mod tests {
         assert_eq!(given("5"), json!(5));
         assert_eq!(given("\"5\""), json!("5"));
         assert_eq!(given("blue"), json!("blue"));
-        assert_eq!(given("{\"a\":1}"), json!({ "a": 1 }));
+        assert_eq!(raw_json::text(&given("{\"b\": 1.0, \"a\":-0}")), "{\"b\": 1.0, \"a\":-0}");
+        assert_eq!(raw_json::text(&given("12345678901234567890123456789")), "12345678901234567890123456789");
+        assert!(value("\"\\ud800\"", false).is_err(), "refused by name, and not taken for text");
         assert_eq!(value("5", true).expect("text"), json!("5"));
         assert!(value("@/no/such/file", false).is_err());
     }
@@ -128,7 +130,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), [0_u8, 159, 146, 150]).expect("written");
         let read = value(&format!("@{}", file.path().display()), false).expect("a value");
-        assert_eq!(to_bytes(&read), [0, 159, 146, 150]);
+        assert_eq!(raw_json::to_bytes(&read), [0, 159, 146, 150]);
     }
 
     #[test]

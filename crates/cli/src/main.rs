@@ -26,7 +26,9 @@ mod following;
 mod given;
 mod log;
 mod output;
+mod paint;
 mod progress;
+mod raw_json;
 mod reach;
 mod rec;
 mod record_type;
@@ -42,12 +44,16 @@ mod txn;
 mod watch;
 mod why;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use statehouse::terminal;
 
 use exit::{Exit, Failure};
 use output::{Format, Output};
+use paint::Color;
 
 /// A request is many small allocations, some of them freed by another thread; the system's allocator took a fifth of the
 /// time of a read for them.
@@ -68,6 +74,9 @@ struct Arguments {
     /// How results are written.
     #[arg(long, short, global = true, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     output: Format,
+    /// When tables, screens and errors are coloured.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    color: Color,
     #[command(subcommand)]
     command: Command,
 }
@@ -103,15 +112,36 @@ enum Command {
 type Failed = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let output = Output { format: arguments.output };
+    // What is made belongs to its owner alone: also what the libraries below make.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    let given: Vec<OsString> = std::env::args_os().collect();
+    let arguments = match Arguments::try_parse_from(&given) {
+        Ok(arguments) => arguments,
+        Err(error) => return misunderstood(&given, &error),
+    };
+    let output = Output { format: arguments.output, color: arguments.color };
     match arguments.command.run(output) {
         Ok(()) => Exit::Done.into(),
         Err(failure) => {
-            failure.say(output.format);
+            failure.say(&output);
             failure.exit.into()
         }
     }
+}
+
+/// Says why the arguments are not understood, or what they asked to be told. What was given is quoted there, so it is made harmless first.
+fn misunderstood(given: &[OsString], error: &clap::Error) -> ExitCode {
+    let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    if asked {
+        let _ = error.print();
+        return Exit::Done.into();
+    }
+    let harmless = given.iter().map(|word| terminal::one_line(&word.to_string_lossy()));
+    match Arguments::try_parse_from(harmless) {
+        Err(again) if again.kind() == error.kind() => eprint!("{}", terminal::lines(&again.render().to_string())),
+        _ => eprintln!("{}", terminal::one_line(&error.render().to_string())),
+    }
+    Exit::Usage.into()
 }
 
 impl Command {

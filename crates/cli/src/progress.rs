@@ -10,12 +10,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// How often the bar moves on its own, so that a person sees that something lives.
 const TICK: Duration = Duration::from_millis(100);
 
-/// With bytes, of how many, how fast, and how long it will take.
-const BYTES: &str = "{prefix:>9} [{bar:30}] {percent:>3}% {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+/// With bytes, of how many, how fast, and how long it will take. The bar takes the room that is left, so a line never wraps: at 80
+/// columns the widest numbers leave it 15.
+const BYTES: &str = "{prefix:>8} [{wide_bar}] {percent:>3}% {bytes:>10}/{total_bytes:<10} {bytes_per_sec:>13} {eta:>4}";
 /// With bytes while nobody knows of how many, and a share that something else says.
-const SHARE: &str = "{prefix:>9} [{bar:30}] {percent:>3}% {msg}";
+const SHARE: &str = "{prefix:>8} [{wide_bar}] {percent:>3}% {msg:>10}";
 /// With bytes alone.
-const COUNT: &str = "{prefix:>9} {spinner} {bytes} {bytes_per_sec}";
+const COUNT: &str = "{prefix:>8} {spinner} {bytes:>10} {bytes_per_sec:>13}";
 
 /// A bar.
 pub(crate) struct Progress(ProgressBar);

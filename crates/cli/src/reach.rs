@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use serde_json::Value as JsonValue;
+use statehouse::shell::Suggested;
 use statehouse::time::parse_duration;
 
 use crate::connection::Connection;
@@ -16,6 +18,15 @@ use crate::exit::Failure;
 
 /// Where a server listens if nothing is said.
 pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:7420";
+
+/// Commands that have these flags.
+const NOUNS: &[&str] = &[
+    "backup", "bench", "branch", "cell", "check", "export", "info", "rec", "run", "session", "space", "status", "txn",
+    "version", "watch", "why",
+];
+
+/// The flags stand behind the program and its noun.
+const NOUN_WORDS: usize = 2;
 
 /// Flags of every command that reaches a store. They have ids of their own: a verb may have an argument with the same name, and
 /// a flag that holds for all verbs is otherwise taken for it.
@@ -64,12 +75,58 @@ impl Reach {
     {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::other(format!("no threads: {error}")))?;
-        runtime.block_on(async {
-            let connection = self.connect()?;
-            let done = work(&connection).await;
-            let closed = connection.close().await;
-            done.and(closed)
-        })
+        runtime
+            .block_on(async {
+                let connection = self.connect()?;
+                let done = work(&connection).await;
+                let closed = connection.close().await;
+                done.and(closed)
+            })
+            // A command that is suggested talks to the same store.
+            .map_err(|mut failure| {
+                failure.command = failure.command.map(|command| self.in_command(command));
+                failure
+            })
+    }
+
+    /// A command of ours with the flags that say where, as they were given here.
+    fn in_command(&self, command: Suggested) -> Suggested {
+        match command.argv() {
+            [program, noun, ..] if program == "statehouse" && NOUNS.contains(&noun.as_str()) => {}
+            _ => return command,
+        }
+        let data = self.data.as_ref().map(|data| data.to_string_lossy().into_owned());
+        let given = [
+            ("--url", &self.url),
+            ("--data", &data),
+            ("--context", &self.context),
+            ("--space", &self.space),
+            ("--branch", &self.branch),
+            ("--group", &self.group),
+        ];
+        let said = |flag: &str| command.argv().iter().any(|word| word.starts_with(&format!("{flag}=")));
+        // Spaces are not in a space, nor branches in a branch.
+        let outside: &[&str] = match command.argv()[1].as_str() {
+            "space" => &["--space", "--branch", "--group"],
+            "branch" => &["--branch", "--group"],
+            _ => &[],
+        };
+        let flags = given.into_iter().filter(|(flag, _)| !said(flag) && !outside.contains(flag));
+        let flags = flags.filter_map(|(flag, value)| Some(format!("{flag}={}", value.as_ref()?))).collect();
+        command.with_flags(NOUN_WORDS, flags)
+    }
+
+    /// A page of `/status` with the same flags in the commands that it suggests.
+    pub(crate) fn in_text(&self, page: &str, status: &JsonValue) -> String {
+        let mut page = page.to_owned();
+        let found = ["problems", "notes"].iter().flat_map(|list| status[*list].as_array().into_iter().flatten());
+        for one in found {
+            let argv = one["command"]["argv"].as_array().into_iter().flatten();
+            let command = Suggested::new(argv.filter_map(JsonValue::as_str));
+            let here = format!("$ {}\n", command.shell());
+            page = page.replace(&here, &format!("$ {}\n", self.in_command(command).shell()));
+        }
+        page
     }
 
     /// A connection to the store that is meant.

@@ -13,6 +13,7 @@ use crate::expecting::Expect;
 use crate::following::Follow;
 use crate::given;
 use crate::output::{Format, Output};
+use crate::raw_json;
 use crate::reach::{Reach, duration};
 use crate::record_type;
 use crate::repeating::{Listing, Sure};
@@ -120,12 +121,13 @@ enum Verb {
         #[arg(default_value_t = 1)]
         by: i64,
     },
-    /// Find records by a prefix of their names, and by tests of their fields.
+    /// Find records by a prefix of their names, and by tests of their fields, in all groups or with --group in one. `rec ls` is
+    /// the same.
     ///
     /// Examples:
-    ///   statehouse rec scan jobs. --where state=pending
+    ///   statehouse rec ls jobs. --where state=pending
     ///   statehouse rec scan users. --where 'age>=18' --where 'email exists' -o jsonl
-    #[command(verbatim_doc_comment)]
+    #[command(verbatim_doc_comment, visible_alias = "ls")]
     Scan {
         /// How their names begin.
         #[arg(default_value = "")]
@@ -168,7 +170,7 @@ enum Verb {
         #[arg(value_parser = duration)]
         time: Option<Duration>,
     },
-    /// How many records there are, by type and state.
+    /// How many records there are, by type and state, in all groups or with --group in one.
     ///
     /// Examples:
     ///   statehouse rec count
@@ -209,7 +211,10 @@ const FIELD: &[Column] =
 
 const SCANNED: &[Column] = &[
     plain("NAME", "name").raw(),
+    plain("GROUP", "group").optional(),
     plain("TYPE", "type"),
+    plain("STATE", "state"),
+    column("AGE", "created_at", Style::Age),
     plain("ATTEMPT", "attempt"),
     plain("WORKER", "holder.worker"),
     plain("VERSION", "version"),
@@ -263,14 +268,17 @@ impl Verb {
             }
             Verb::Scan { prefix, tests, record_type, cursor, listing } => {
                 let tests: Vec<JsonValue> = tests.iter().map(|test| given::test(test)).collect::<Result<_, _>>()?;
-                let tests = (!tests.is_empty()).then(|| JsonValue::from(tests));
+                let tests = (!tests.is_empty()).then(|| raw_json::text(&JsonValue::from(tests)));
                 let once = async || {
                     let call = Call::get(RECORDS).query("prefix", Some(prefix)).query("where", tests.as_ref());
                     let call = call.query("type", record_type.as_ref()).query("cursor", cursor.as_ref());
-                    let found = connection.ask(call.query("limit", Some(listing.limit))).await?;
+                    let mut found = connection.ask(call.query("limit", Some(listing.limit))).await?;
+                    if output.format == Format::Table {
+                        add_states(connection, &mut found).await?;
+                    }
                     output.list(&found, "records", SCANNED)?;
                     match found["cursor"].as_str() {
-                        Some(cursor) => output.note(&format!("there may be more: --cursor {cursor}")),
+                        Some(cursor) => output.more("there may be more", "--cursor", cursor),
                         None => Ok(()),
                     }
                 };
@@ -309,7 +317,26 @@ pub(crate) fn show(record: &JsonValue, output: &Output) -> Result<(), Failure> {
     let fields: Vec<_> = fields
         .map(|(field, value)| json!({ "field": field, "value": value, "version": record["field_versions"][field] }))
         .collect();
-    output.line(&format!("{}\n\n{}", table::card(record, RECORD), table::rows(&fields, FIELD)))
+    output.line(&(table::card(record, RECORD) + "\n"))?;
+    output.table(&fields, FIELD)
+}
+
+/// Adds to each record of a page the state that its type names, which is one of its fields.
+async fn add_states(connection: &Connection, found: &mut JsonValue) -> Result<(), Failure> {
+    let records = found["records"].as_array_mut().map(Vec::as_mut_slice).unwrap_or_default();
+    if records.iter().all(|record| record["type"].is_null()) {
+        return Ok(());
+    }
+    let types = connection.ask(Call::get("/v1/types")).await?;
+    for record in records {
+        let mut declared = types["types"].as_array().into_iter().flatten();
+        let declared = declared.find(|declared| declared["name"] == record["type"]);
+        let field = declared.and_then(|declared| declared["state_field"].as_str());
+        if let Some(field) = field {
+            record["state"] = record["fields"][field].clone();
+        }
+    }
+    Ok(())
 }
 
 fn insert(body: &mut Map<String, JsonValue>, name: &str, value: &Option<String>) {

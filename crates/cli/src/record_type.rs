@@ -2,6 +2,7 @@
 
 use clap::Args;
 use hyper::Method;
+use statehouse::shell::Suggested;
 
 use crate::connection::{Call, Connection, path};
 use crate::exit::{Exit, Failure};
@@ -44,7 +45,7 @@ impl Type {
         {
             Some(declared) => output.card(&declared, TYPES),
             None => Err(Failure::new(Exit::NotFound, format!("no type is declared for the prefix {prefix:?}"))
-                .next("see which are: `statehouse rec type`")),
+                .run("see which are", Suggested::new(["statehouse", "rec", "type"]))),
         }
     }
 }

@@ -11,6 +11,7 @@ use hyper::client::conn::http1::SendRequest;
 use hyper::header::HOST;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
+use statehouse::shell::Suggested;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
@@ -55,7 +56,7 @@ impl Remote {
     /// Why nothing came back.
     pub(crate) fn unreachable(&self, cause: &str) -> Failure {
         let failure = Failure::new(Exit::Unavailable, format!("cannot reach {}: {cause}", self.url()));
-        failure.next("see that a server runs there (`statehouse dev`), or name another with --url")
+        failure.run("name another with --url, or start one here", Suggested::new(["statehouse", "dev"]))
     }
 
     /// A connection of its own.
@@ -115,7 +116,10 @@ impl Remote {
         match exchanged.await {
             Err(_) => {
                 let cause = format!("connected, but no answer within {} ms{unknown}", limit.as_millis());
-                Err(self.unreachable(&cause).next("ask again with a longer --timeout, or see `statehouse status`"))
+                Err(self.unreachable(&cause).run(
+                    "ask again with a longer --timeout, or see how it is doing",
+                    Suggested::new(["statehouse", "status"]),
+                ))
             }
             Ok(Err(cause)) => Err(self.unreachable(&format!("{cause}{unknown}"))),
             Ok(Ok(reply)) => {
@@ -146,7 +150,10 @@ fn exchange_cause(error: &hyper::Error) -> String {
     if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
         return "connected, but the connection was closed before an answer came".to_owned();
     }
-    error.to_string()
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
 }
 
 #[cfg(test)]

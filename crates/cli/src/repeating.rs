@@ -10,7 +10,7 @@ use crate::connection::{Call, Connection};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::duration;
-use crate::table::Column;
+use crate::table::{Column, one_line};
 
 const EVERY: Duration = Duration::from_secs(2);
 
@@ -38,8 +38,7 @@ impl Listing {
         let began = Instant::now();
         loop {
             if self.watch && output.seen() {
-                // To the upper left, and clear: the list stays in its place.
-                output.line("\x1b[H\x1b[2J")?;
+                output.clear_screen()?;
             }
             once().await?;
             let left = self.time.map_or(EVERY, |time| time.saturating_sub(began.elapsed()));
@@ -102,7 +101,7 @@ impl Sure {
                 Failure::usage(format!("would {what}; this cannot be taken back")).next("say it again with --yes")
             );
         }
-        eprint!("{what}? This cannot be taken back. [y/N] ");
+        eprint!("{}? This cannot be taken back. [y/N] ", one_line(what));
         let _ = std::io::stderr().flush();
         let mut answer = String::new();
         let read = stdin.read_line(&mut answer);

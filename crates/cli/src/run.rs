@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value as JsonValue, json};
+use hyper::Method;
+use serde_json::{Map, json};
 
 use crate::connection::{Call, Connection, path};
 use crate::exit::{Exit, Failure};
@@ -97,13 +98,18 @@ enum Verb {
         #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "follow")]
         time: Option<Duration>,
     },
-    /// List runs, those first that have been quiet longest.
+    /// List runs of all groups, or with --group of one: by name, or with --status or --type by kind and then those first
+    /// that have been quiet longest.
     ///
     /// Examples:
+    ///   statehouse run ls order-
     ///   statehouse run ls --status RUNNING
     ///   statehouse run ls --stuck 10m --type import
     #[command(verbatim_doc_comment)]
     Ls {
+        /// How their names begin.
+        #[arg(default_value = "")]
+        prefix: String,
         /// Their status: PENDING, APPROVED, RUNNING, PAUSED, COMPLETED, FAILED or CANCELLED.
         #[arg(long)]
         status: Option<String>,
@@ -113,6 +119,9 @@ enum Verb {
         /// Only those that are not finished and had no event for so long.
         #[arg(long, value_name = "DURATION", value_parser = duration)]
         stuck: Option<Duration>,
+        /// Go on where a list before ended.
+        #[arg(long)]
+        cursor: Option<String>,
         #[command(flatten)]
         listing: Listing,
     },
@@ -179,6 +188,7 @@ const EVENT: &[Column] = &[
 
 const LISTED: &[Column] = &[
     plain("RUN", "runId").raw(),
+    plain("GROUP", "group").optional(),
     plain("STATUS", "status"),
     plain("TYPE", "type"),
     plain("SEQUENCE", "lastEventSeq"),
@@ -225,11 +235,10 @@ impl Verb {
             Verb::Append { run, event_type, data, idempotency_key, expect, step, attempt, run_type, emitted_at } => {
                 let now = jiff::Timestamp::now();
                 let key = idempotency_key.clone().unwrap_or_else(|| own_key(now));
-                let emitted_at = emitted_at.clone().unwrap_or_else(|| now.to_string());
                 let mut event = Map::new();
                 event.insert("eventType".into(), event_type.clone().into());
                 event.insert("idempotencyKey".into(), key.into());
-                event.insert("emittedAt".into(), emitted_at.into());
+                event.extend(emitted_at.clone().map(|at| ("emittedAt".to_owned(), at.into())));
                 if let Some(data) = data {
                     event.insert("eventData".into(), given::value(data, false)?);
                 }
@@ -244,13 +253,18 @@ impl Verb {
                 let follow = follow.then(|| Follow { time: *time, ..Follow::default() });
                 tail(connection, output, run, *after, *limit, follow).await
             }
-            Verb::Ls { status, run_type, stuck, listing } => {
+            Verb::Ls { prefix, status, run_type, stuck, cursor, listing } => {
                 let once = async || {
-                    let call = Call::get(RUNS).query("status", status.as_ref()).query("type", run_type.as_ref());
+                    let call = Call::get(RUNS).query("prefix", Some(prefix).filter(|prefix| !prefix.is_empty()));
+                    let call = call.query("status", status.as_ref()).query("type", run_type.as_ref());
                     let stuck = stuck.map(|stuck| format!("{}ms", stuck.as_millis()));
-                    let found =
-                        connection.ask(call.query("stalled", stuck).query("limit", Some(listing.limit))).await?;
-                    output.list(&found, "runs", LISTED)
+                    let call = call.query("stalled", stuck).query("cursor", cursor.as_ref());
+                    let found = connection.ask(call.query("limit", Some(listing.limit))).await?;
+                    output.list(&found, "runs", LISTED)?;
+                    match found["cursor"].as_str() {
+                        Some(cursor) => output.note(&format!("there may be more: --cursor {cursor}")),
+                        None => Ok(()),
+                    }
                 };
                 listing.run(output, once).await
             }
@@ -264,7 +278,9 @@ impl Verb {
             Verb::Close { run } => last(connection, output, run, "close").await,
             Verb::Archive { run, sure } => {
                 sure.or_ask(&format!("delete the run {run:?} with all its events"))?;
-                last(connection, output, run, "archive").await
+                let mut found = connection.ask(Call::new(Method::DELETE, path("/v1/runs", run))).await?;
+                found["runId"] = run.as_str().into();
+                output.one(&found, LAST)
             }
         }
     }
@@ -299,7 +315,8 @@ async fn show(connection: &Connection, output: &Output, run: &str, events: u64) 
     let steps = snapshot["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
     for (rows, columns) in [(steps, STEP), (&shown[..], EVENT)] {
         if !rows.is_empty() {
-            output.line(&format!("\n{}", table::rows(rows, columns)))?;
+            output.line("")?;
+            output.table(rows, columns)?;
         }
     }
     Ok(())
@@ -354,13 +371,12 @@ async fn verify(connection: &Connection, output: &Output, run: &str) -> Result<(
     Err(Failure::new(Exit::Unavailable, format!("run {run:?} grows too fast to be looked at")).next("try again later"))
 }
 
-/// The last events of a run, for `why`.
-pub(crate) async fn events_after(connection: &Connection, run: &str, after: u64) -> Result<Vec<JsonValue>, Failure> {
-    let found = connection.ask(Call::get(part(run, "events")).query("after", Some(after))).await?;
-    Ok(found["events"].as_array().cloned().unwrap_or_default())
+/// The question for the events of a run after a sequence, for `why`.
+pub(crate) fn events_after(run: &str, after: u64) -> Call {
+    Call::get(part(run, "events")).query("after", Some(after))
 }
 
-/// The projection of a run, for `why`.
-pub(crate) async fn snapshot(connection: &Connection, run: &str) -> Result<JsonValue, Failure> {
-    connection.ask(Call::get(part(run, "snapshot"))).await
+/// The question for the projection of a run, for `why`.
+pub(crate) fn snapshot(run: &str) -> Call {
+    Call::get(part(run, "snapshot"))
 }

@@ -1,20 +1,25 @@
 //! `dev` and `serve`: a server on this machine.
 
+use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
+use server::gate::Hosts;
 use server::memory::Budget;
 use server::{Server, descriptors};
-use statehouse::DiskReserve;
+use statehouse::{DiskReserve, Opening, Options, Statehouse, terminal};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{Effective, Flag};
 use crate::exit::Failure;
 use crate::{Failed, log};
 
-/// A server to try things on: its data goes when it stops.
+/// A server to try things on: its data is deleted on exit.
 ///
 /// Examples:
 ///   statehouse dev
@@ -74,7 +79,7 @@ impl Settings {
         let environment = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         let environment = environment.map(|(name, value)| (name, value.to_string_lossy().into_owned()));
         let gathered = Effective::gather(self.config.as_deref(), environment, flags);
-        gathered.map_err(|error| Failure::usage(error.to_string()))
+        gathered.map_err(|error| Failure::from(&error))
     }
 }
 
@@ -115,62 +120,126 @@ impl Serve {
 /// Serves a directory until it is told to stop; `say` says more when it is ready.
 fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result<(), Failed> {
     let began = Instant::now();
-    // Before the directory is made: a start that is refused leaves nothing.
-    server::refuse_other_machines(effective.listen())?;
-    log::start(effective.log(), effective.log_format())?;
     let mut limits = effective.limits();
     let split = Budget::find(effective.memory_bytes()).split(&limits);
     split.lower(&mut limits);
     descriptors::raise(&mut limits);
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %data.display(), memory = %split, "started");
-    let (percent, bytes) = effective.disk_low();
-    let house = split.options().disk_reserve(DiskReserve { percent, bytes }).open(data)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(limits.requests_max + MORE_THREADS)
         .build()?;
     runtime.block_on(async {
+        // First of all: a start that is refused leaves nothing, and whoever asks during a long replay gets an answer.
         let listener = server::listen(effective.listen()).await?;
         let address = listener.local_addr()?;
+        let json = log::start(effective.log(), effective.log_format())?;
+        tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %data.display(), memory = %split, "started");
+        let (percent, bytes) = effective.disk_low();
+        let options = split.options().disk_reserve(DiskReserve { percent, bytes });
+        let hosts = effective.hosts();
+        let house = open(data, options, &listener, &hosts).await?;
         // Before it is said that it serves: whoever reads that may stop it at once.
         let stop = stop();
-        println!("statehouse {} serves {} on http://{address}", env!("CARGO_PKG_VERSION"), data.display());
-        println!("ready in {} ms; stop with ctrl-c", began.elapsed().as_millis());
-        println!("{split}");
-        say(address);
-        server::serve_all(listener, Server::new(house).limited(limits).with_budget(split.budget), stop).await
+        if !(json && one_file(std::io::stdout(), std::io::stderr())) {
+            let data = terminal::one_line(&data.display().to_string());
+            println!("statehouse {} serves {data} on http://{address}", env!("CARGO_PKG_VERSION"));
+            println!("ready in {} ms; stop with ctrl-c", began.elapsed().as_millis());
+            if !hosts.names().is_empty() {
+                println!("answers to {}, localhost and IP addresses", hosts.names().join(", "));
+            }
+            say(address);
+        }
+        let server = Server::new(house).limited(limits).with_budget(split.budget).answering_to(hosts);
+        server::serve_all(listener, server, stop).await?;
+        Ok::<(), Failed>(())
     })?;
     // What is left are threads that wait for a store which is closed; nobody waits for them.
     runtime.shutdown_background();
     Ok(())
 }
 
-/// Waits for ctrl-c or a SIGTERM, from the call on. The next one after that ends the process at once: what was answered is
-/// in the journal.
+/// Opens the directory. Whoever connects meanwhile is told how far that is.
+async fn open(data: &Path, options: Options, listener: &TcpListener, hosts: &Hosts) -> Result<Statehouse, Failed> {
+    let opening = Arc::new(Opening::default());
+    let (options, data) = (options.opening(opening.clone()), data.to_owned());
+    let opened = tokio::task::spawn_blocking(move || options.open(data));
+    tokio::select! {
+        opened = opened => Ok(opened??),
+        never = server::answer_while_starting(listener, opening, hosts) => match never {},
+    }
+}
+
+/// Whether two streams are one file or pipe: what is said for people would then stand between the lines of the log.
+fn one_file(one: impl AsFd, other: impl AsFd) -> bool {
+    match (rustix::fs::fstat(one), rustix::fs::fstat(other)) {
+        (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
+        _ => false,
+    }
+}
+
+/// Waits for ctrl-c, a SIGTERM, or a SIGHUP, which is what a terminal sends that is closed; from the call on. The next ctrl-c or
+/// SIGTERM after that ends the process at once: what was answered is in the journal. The next SIGHUP does not, since a shell
+/// and the system each send one when a terminal is closed.
 fn stop() -> impl Future<Output = ()> {
-    let signals =
-        signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
+    let signals = Signals::listen();
     async {
-        let Ok((interrupt, terminate)) = signals else {
+        let Ok(mut signals) = signals else {
             // Without a handler the first signal ends the process.
             return std::future::pending().await;
         };
-        stopped_by(interrupt, terminate).await;
+        signals.any().await;
+        tokio::spawn(async move {
+            signals.told().await;
+            tracing::warn!("told to stop again; the journal will be replayed at the next opening");
+            std::process::exit(1);
+        });
     }
 }
 
-async fn stopped_by(mut interrupt: Signal, mut terminate: Signal) {
-    signalled(&mut interrupt, &mut terminate).await;
-    tokio::spawn(async move {
-        signalled(&mut interrupt, &mut terminate).await;
-        tracing::warn!("told to stop again; the journal will be replayed at the next opening");
-        std::process::exit(1);
-    });
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
 }
 
-async fn signalled(interrupt: &mut Signal, terminate: &mut Signal) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let hangup = match is_hangup_ignored() {
+            true => None,
+            false => Some(signal(SignalKind::hangup())?),
+        };
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hangup })
     }
+
+    /// The first signal of any kind.
+    async fn any(&mut self) {
+        let Self { interrupt, terminate, hangup } = self;
+        let hung_up = async {
+            match hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hung_up => tracing::info!("hung up: stopping"),
+        }
+    }
+
+    /// The next signal that somebody sent on purpose.
+    async fn told(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Whether whoever started this process wants it to outlive its terminal, as `nohup` does: a handler would undo that.
+fn is_hangup_ignored() -> bool {
+    const HANGUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & HANGUP != 0)
 }

@@ -3,8 +3,9 @@
 use clap::{Args, Subcommand};
 use hyper::Method;
 use serde_json::json;
+use statehouse::shell::Suggested;
 
-use crate::connection::{Call, Connection};
+use crate::connection::{Call, Connection, path};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::reach::Reach;
@@ -15,7 +16,7 @@ use crate::table::{Column, Style, column, plain};
 ///
 /// Examples:
 ///   statehouse session ls
-///   statehouse session show 7 -o json
+///   statehouse session show s-7 -o json
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Session {
@@ -36,29 +37,29 @@ enum Verb {
     Ls {
         /// Begin behind this session.
         #[arg(long, value_name = "SESSION")]
-        after: Option<u64>,
+        after: Option<String>,
         #[command(flatten)]
         listing: Listing,
     },
     /// Show a session.
     ///
     /// Examples:
-    ///   statehouse session show 7
-    ///   statehouse session show 7 -o json
+    ///   statehouse session show s-7
+    ///   statehouse session show s-7 -o json
     #[command(verbatim_doc_comment)]
     Show {
-        /// Its number.
-        session: u64,
+        /// The session, as `session ls` shows it.
+        session: String,
     },
     /// End a session: what it holds is given back, its stored answers and pushes go.
     ///
     /// Examples:
-    ///   statehouse session kill 7
-    ///   statehouse session kill 7 --yes
+    ///   statehouse session kill s-7
+    ///   statehouse session kill s-7 --yes
     #[command(verbatim_doc_comment)]
     Kill {
-        /// Its number.
-        session: u64,
+        /// The session, as `session ls` shows it.
+        session: String,
         #[command(flatten)]
         sure: Sure,
     },
@@ -88,25 +89,23 @@ impl Verb {
         match self {
             Verb::Ls { after, listing } => {
                 let once = async || {
-                    let call = Call::get(SESSIONS).query("after", *after).query("limit", Some(listing.limit));
+                    let call = Call::get(SESSIONS).query("after", after.as_ref()).query("limit", Some(listing.limit));
                     let found = connection.ask(call).await?;
                     output.list(&found, "sessions", SESSION)?;
-                    match found["next_after"].as_u64() {
-                        Some(last) => output.note(&format!("there are more: --after {last}")),
+                    match found["next_after"].as_str() {
+                        Some(last) => output.more("there are more", "--after", last),
                         None => Ok(()),
                     }
                 };
                 listing.run(output, once).await
             }
-            Verb::Show { session } => {
-                output.card(&connection.ask(Call::get(format!("{SESSIONS}/{session}"))).await?, SESSION)
-            }
+            Verb::Show { session } => output.card(&connection.ask(Call::get(path(SESSIONS, session))).await?, SESSION),
             Verb::Kill { session, sure } => {
                 sure.or_ask(&format!("end session {session} and give back what it holds"))?;
-                let ended = connection.ask(Call::new(Method::DELETE, format!("{SESSIONS}/{session}"))).await?;
+                let ended = connection.ask(Call::new(Method::DELETE, path(SESSIONS, session))).await?;
                 if ended["ended"] != true {
                     return Err(Failure::new(Exit::NotFound, format!("there is no session {session}"))
-                        .next("list the sessions: `statehouse session ls`"));
+                        .run("list the sessions", Suggested::new(["statehouse", "session", "ls"])));
                 }
                 let ended = json!({ "session": session, "ended": true });
                 output.one(&ended, &[plain("SESSION", "session").raw(), plain("ENDED", "ended")])

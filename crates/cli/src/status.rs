@@ -1,12 +1,14 @@
 //! `status`: one screen of how a store is doing, as it says itself. The exit code is its health.
 
 use clap::Args;
+use serde_json::Value as JsonValue;
+use statehouse::shell::Suggested;
 
 use crate::connection::Call;
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::Reach;
-use crate::table::screen;
+use crate::table::one_line;
 
 /// How a store is doing, on one screen. Exits with 7 if it has a problem, with 5 if it does not answer.
 ///
@@ -27,7 +29,8 @@ impl Status {
             let text = match output.format {
                 Format::Table | Format::Raw => {
                     let reply = connection.exchange(Call::get("/status").header("accept", Some("text/plain"))).await?;
-                    format!("{}\n{}", connection.named(), screen(&String::from_utf8_lossy(&reply.body)))
+                    let page = String::from_utf8_lossy(&reply.body);
+                    format!("{}\n{}", one_line(&connection.named()), self.reach.in_text(&page, &found))
                 }
                 Format::Json | Format::Jsonl => String::new(),
             };
@@ -37,8 +40,13 @@ impl Status {
                 return Ok(());
             };
             let (object, text) = (first["object"].as_str().unwrap_or("?"), first["text"].as_str().unwrap_or("?"));
-            let failure = Failure::check(format!("{} problems; the first: {object}: {text}", problems.len()));
-            Err(failure.next(format!("look closer: `{}`", first["command"].as_str().unwrap_or("statehouse check all"))))
+            let failure = match problems.len() {
+                1 => Failure::check(format!("1 problem: {object}: {text}")),
+                count => Failure::check(format!("{count} problems; the first: {object}: {text}")),
+            };
+            let argv = first["command"]["argv"].as_array().into_iter().flatten();
+            let argv: Vec<&str> = argv.filter_map(JsonValue::as_str).collect();
+            Err(failure.run("look closer", Suggested::new(argv)))
         })
     }
 }

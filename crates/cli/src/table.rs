@@ -6,9 +6,19 @@
 use comfy_table::{CellAlignment, Table, presets};
 use jiff::Timestamp;
 use serde_json::Value as JsonValue;
+pub(crate) use statehouse::terminal::one_line;
+use statehouse::terminal::{shortened, wrapped};
+
+use crate::raw_json::value_text;
 
 /// Characters of a value that a table shows.
 const VALUE_CHARACTERS_MAX: usize = 60;
+
+/// Columns between two columns.
+const GAP: u16 = 2;
+
+/// A column is never cut below this.
+const CUT_MIN: usize = 8;
 
 /// How something is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,11 +29,14 @@ pub(crate) enum Style {
     Value,
     /// A time in RFC 3339, as how long ago that is.
     Ago,
+    /// A time in RFC 3339, as how old something is that was made then.
+    Age,
     /// A number of ms.
     Millis,
 }
 
 /// A column.
+#[derive(Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) title: &'static str,
     /// Names of members, from the outside in, with dots between.
@@ -31,6 +44,8 @@ pub(crate) struct Column {
     style: Style,
     /// Whether it is what `-o raw` gives.
     pub(crate) raw: bool,
+    /// Whether it is left out where no row has anything for it.
+    optional: bool,
 }
 
 /// A column that shows what is under `path` as it is.
@@ -40,13 +55,19 @@ pub(crate) const fn plain(title: &'static str, path: &'static str) -> Column {
 
 /// A column in a style.
 pub(crate) const fn column(title: &'static str, path: &'static str, style: Style) -> Column {
-    Column { title, path, style, raw: false }
+    Column { title, path, style, raw: false, optional: false }
 }
 
 impl Column {
     /// The same column, as what `-o raw` gives.
     pub(crate) const fn raw(mut self) -> Self {
         self.raw = true;
+        self
+    }
+
+    /// The same column, left out of a table in which no row has anything for it.
+    pub(crate) const fn optional(mut self) -> Self {
+        self.optional = true;
         self
     }
 
@@ -60,33 +81,68 @@ impl Column {
             (_, JsonValue::Null) => "-".to_owned(),
             (Style::Plain, JsonValue::String(text)) if text.is_empty() => "-".to_owned(),
             (Style::Ago, JsonValue::String(time)) => ago(time),
+            (Style::Age, JsonValue::String(time)) => age(time),
             (Style::Millis, JsonValue::Number(ms)) => millis(ms.as_u64().unwrap_or(0)),
-            (Style::Value, found) => return shortened(&one_line(&value_text(found))),
+            (Style::Value, found) => return shortened(&one_line(&value_text(found)), VALUE_CHARACTERS_MAX),
             (_, JsonValue::String(text)) => text.clone(),
-            (_, other) => other.to_string(),
+            (_, other) => value_text(other),
         };
         one_line(&text)
     }
 }
 
-/// Rows under a line of titles.
-pub(crate) fn rows(rows: &[JsonValue], columns: &[Column]) -> String {
+/// Rows under a line of titles. With `columns_max` they fit into so many columns of a terminal: values are cut first, then whatever is widest.
+pub(crate) fn rows(rows: &[JsonValue], columns: &[Column], columns_max: Option<usize>) -> String {
+    let is_shown = |column: &&Column| !column.optional || rows.iter().any(|row| !column.find(row).is_null());
+    let columns: Vec<Column> = columns.iter().filter(is_shown).copied().collect();
+    let columns = columns.as_slice();
+    let mut cells: Vec<Vec<String>> =
+        rows.iter().map(|row| columns.iter().map(|column| column.text(row)).collect()).collect();
+    for (place, width) in fitting(&cells, columns, columns_max) {
+        cells.iter_mut().for_each(|row| row[place] = shortened(&row[place], width));
+    }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(columns.iter().map(|column| column.title));
-    for row in rows {
-        table.add_row(columns.iter().map(|column| column.text(row)));
-    }
+    table.add_rows(cells);
     for (place, column) in columns.iter().enumerate() {
         let numbers = rows.iter().all(|row| column.style == Style::Plain && column.find(row).is_number());
         if let Some(shown) = table.column_mut(place) {
-            shown.set_padding((0, 2));
+            shown.set_padding((0, GAP));
             if numbers {
                 shown.set_cell_alignment(CellAlignment::Right);
             }
         }
     }
     table.trim_fmt()
+}
+
+/// The columns that have to be cut, with how wide they may be.
+fn fitting(cells: &[Vec<String>], columns: &[Column], columns_max: Option<usize>) -> Vec<(usize, usize)> {
+    let Some(columns_max) = columns_max else {
+        return Vec::new();
+    };
+    let width = |text: &str| text.chars().count();
+    let mut widths: Vec<usize> = columns.iter().map(|column| width(column.title)).collect();
+    for row in cells {
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = (*widest).max(width(cell));
+        }
+    }
+    let natural = widths.clone();
+    let gaps = usize::from(GAP) * columns.len().saturating_sub(1);
+    while widths.iter().sum::<usize>() + gaps > columns_max {
+        let can_be_cut = |place: &usize| widths[*place] > width(columns[*place].title).max(CUT_MIN);
+        let of_values = |place: &usize| columns[*place].style == Style::Value;
+        let widest = |places: Vec<usize>| places.into_iter().max_by_key(|place| widths[*place]);
+        let all: Vec<usize> = (0..columns.len()).filter(can_be_cut).collect();
+        let values = all.iter().copied().filter(of_values).collect();
+        match widest(values).or_else(|| widest(all)) {
+            Some(place) => widths[place] -= 1,
+            None => break,
+        }
+    }
+    (0..columns.len()).filter(|place| widths[*place] < natural[*place]).map(|place| (place, widths[place])).collect()
 }
 
 /// One object, with one line for each part.
@@ -97,7 +153,7 @@ pub(crate) fn card(found: &JsonValue, columns: &[Column]) -> String {
         table.add_row([column.title.to_owned(), column.text(found)]);
     }
     for shown in table.column_iter_mut() {
-        shown.set_padding((0, 2));
+        shown.set_padding((0, GAP));
     }
     table.trim_fmt()
 }
@@ -108,36 +164,14 @@ pub(crate) fn line(row: &JsonValue, columns: &[Column]) -> String {
     parts.join("  ")
 }
 
-/// Text as text, everything else as JSON.
-pub(crate) fn value_text(value: &JsonValue) -> String {
-    match value {
-        JsonValue::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// Control characters are spelled out: what somebody stored must not move a cursor or hide a line.
-pub(crate) fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            line.extend(character.escape_default());
-        } else {
-            line.push(character);
+/// A paragraph behind a first word. On a terminal its lines are broken between words and stand below each other.
+pub(crate) fn paragraph(first: &str, text: &str, columns_max: Option<usize>) -> String {
+    match columns_max {
+        None => format!("{first}{}\n", one_line(text)),
+        Some(columns) => {
+            let indent = " ".repeat(first.chars().count());
+            format!("{first}{}", wrapped(text, &indent, columns).trim_start_matches(' '))
         }
-    }
-    line
-}
-
-/// Lines that somebody else made, without control characters.
-pub(crate) fn screen(text: &str) -> String {
-    text.lines().map(|line| format!("{}\n", one_line(line))).collect()
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(VALUE_CHARACTERS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 
@@ -152,6 +186,15 @@ pub(crate) fn ago(time: &str) -> String {
         1_000.. => format!("{} ago", millis(ms.unsigned_abs())),
         _ => format!("in {}", millis(ms.unsigned_abs())),
     }
+}
+
+/// How old something is.
+pub(crate) fn age(time: &str) -> String {
+    let Ok(time) = time.parse::<Timestamp>() else {
+        return time.to_owned();
+    };
+    let ms = Timestamp::now().as_millisecond() - time.as_millisecond();
+    millis(u64::try_from(ms).unwrap_or(0))
 }
 
 /// A duration with one unit, cut down.
@@ -185,9 +228,11 @@ mod tests {
 
     #[test]
     fn what_was_stored_cannot_move_the_cursor() {
-        assert_eq!(one_line("a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
-        assert_eq!(shortened(&"x".repeat(61)).chars().count(), 61);
-        assert_eq!(shortened(&"é".repeat(60)), "é".repeat(60));
+        let columns = [plain("NAME", "name"), column("VALUE", "value", Style::Value)];
+        let found = json!({ "name": "a\x1b[2Jb\nc", "value": ["\u{9b}\u{202e}"] });
+        assert_eq!(line(&found, &columns), r#"a\u{1b}[2Jb\nc  ["\u{9b}\u{202e}"]"#);
+        let found = json!({ "name": "a", "value": "é".repeat(61) });
+        assert_eq!(line(&found, &columns).chars().count(), 3 + 60);
     }
 
     #[test]
@@ -203,7 +248,35 @@ mod tests {
     fn a_column_follows_its_path() {
         let columns = [plain("NAME", "name"), column("LEASE", "holder.lease_ms", Style::Millis)];
         let found = json!({ "name": "a", "holder": { "lease_ms": 1500 } });
-        assert_eq!(rows(&[found.clone(), json!({ "name": "b" })], &columns), "NAME  LEASE\na     1 s\nb     -");
+        assert_eq!(rows(&[found.clone(), json!({ "name": "b" })], &columns, None), "NAME  LEASE\na     1 s\nb     -");
         assert_eq!(line(&found, &columns), "a  1 s");
+    }
+
+    #[test]
+    fn an_optional_column_is_there_if_any_row_needs_it() {
+        let columns = [plain("NAME", "name"), plain("GROUP", "group").optional()];
+        let (alone, grouped) = (json!({ "name": "a", "group": null }), json!({ "name": "b", "group": "g" }));
+        assert_eq!(rows(&[alone.clone(), alone.clone()], &columns, None), "NAME\na\na");
+        assert_eq!(rows(&[alone, grouped], &columns, None), "NAME  GROUP\na     -\nb     g");
+    }
+
+    #[test]
+    fn a_table_fits_its_terminal_and_cuts_values_before_names() {
+        let columns = [plain("NAME", "name"), plain("N", "n"), column("VALUE", "value", Style::Value)];
+        let found = [json!({ "name": "jobs.mail.1", "n": 7, "value": "x".repeat(60) })];
+        for columns_max in [30, 40, 60, 80] {
+            let table = rows(&found, &columns, Some(columns_max));
+            assert!(table.lines().all(|line| line.chars().count() <= columns_max), "{table}");
+            assert!(table.contains("jobs.mail.1 ") || columns_max < 25, "{table}");
+        }
+        let long = [json!({ "name": "x".repeat(1_024), "n": 7, "value": "" })];
+        assert!(rows(&long, &columns, Some(80)).lines().all(|line| line.chars().count() <= 80));
+        assert!(rows(&long, &columns, None).contains(&"x".repeat(1_024)), "programs get the whole name");
+    }
+
+    #[test]
+    fn a_paragraph_stands_behind_its_first_word() {
+        assert_eq!(paragraph("next: ", "one two three", Some(14)), "next: one two\n      three\n");
+        assert_eq!(paragraph("next: ", "one two three", None), "next: one two three\n");
     }
 }

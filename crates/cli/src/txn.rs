@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::Value as JsonValue;
+use statehouse::shell::Suggested;
 
 use crate::connection::{Call, path};
 use crate::exit::Failure;
@@ -33,9 +34,9 @@ pub(crate) struct Txn {
 impl Txn {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         let given = if self.file == "-" { self.file.clone() } else { format!("@{}", self.file) };
-        let JsonValue::Object(mut transaction) = given::value(&given, false)? else {
-            return Err(Failure::usage(format!("{}: is no JSON object", self.file)).next("see `statehouse txn --help`"));
-        };
+        let transaction = given::object(&self.file, &given::value(&given, false)?);
+        let help = || Suggested::new(["statehouse", "txn", "--help"]);
+        let mut transaction = transaction.map_err(|failure| failure.run("see how it looks", help()))?;
         let named = transaction.remove("group").and_then(|group| group.as_str().map(str::to_owned));
         let mut reach = self.reach.clone();
         let Some(group) = reach.group.take().or(named) else {

@@ -9,8 +9,8 @@ use serde_json::Value as JsonValue;
 use crate::exit::Failure;
 use crate::following::{COLUMNS, Follow};
 use crate::output::{Format, Output};
+use crate::raw_json::value_text;
 use crate::reach::Reach;
-use crate::table::value_text;
 
 /// Follow what changes by a prefix of names: cells, records, runs and messages.
 ///

@@ -17,7 +17,7 @@ fn dev_serves_and_stops() {
     assert!(lines.next().expect("a line").expect("text").starts_with("ready in "));
     let mut stream = TcpStream::connect(&address).expect("a connection");
     let request =
-        "PUT /v1/cells/greeting HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 7\r\n\r\n\"hello\"";
+        "PUT /v1/cells/greeting HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 7\r\n\r\n\"hello\"";
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");

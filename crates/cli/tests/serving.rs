@@ -27,14 +27,14 @@ fn send(address: SocketAddr, request: &str) -> String {
 }
 
 fn get(address: SocketAddr, path: &str) -> String {
-    send(address, &format!("GET {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n"))
+    send(address, &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
 }
 
 /// A request whose body is not complete, so that it is under way.
 fn half_a_request(address: SocketAddr) -> TcpStream {
     let mut stream = connect(address);
     stream
-        .write_all(b"PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 3\r\n\r\n\"a")
+        .write_all(b"PUT /v1/cells/c HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 3\r\n\r\n\"a")
         .expect("sent");
     std::thread::sleep(Duration::from_millis(200));
     stream
@@ -83,6 +83,7 @@ fn a_stop_answers_what_is_under_way_and_ends_with_0() {
     let messages: Vec<_> = lines.iter().filter_map(|line| line["message"].as_str()).collect();
     assert_eq!(messages, ["started", "ready", "draining", "stopped"], "one line for each change of state");
     assert!(lines[0]["memory"].as_str().expect("text").starts_with("memory "), "{}", lines[0]);
+    assert!(!ended.stdout.contains("memory "), "the memory is said once: {}", ended.stdout);
 
     let again = Launch::serve(BINARY, directory.path().join("house")).start().expect("ready");
     assert!(get(again.address(), "/v1/cells/c").contains("\"a\""), "what was answered is there");
@@ -100,6 +101,68 @@ fn a_second_signal_ends_it_at_once() {
     let (ended, took) = wait_for_end(server);
     assert_eq!(ended.status.code(), Some(1));
     assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn a_hangup_answers_what_is_under_way_and_a_second_one_does_not_cut_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Launch::serve(BINARY, directory.path().join("house")).start().expect("ready");
+    let mut under_way = half_a_request(server.address());
+    server.signal("HUP");
+    std::thread::sleep(Duration::from_millis(200));
+    server.signal("HUP");
+    std::thread::sleep(Duration::from_millis(200));
+    under_way.write_all(b"\"").expect("sent");
+    let mut answer = String::new();
+    under_way.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 2"), "{answer}");
+    let (ended, _) = wait_for_end(server);
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("hung up") && ended.stderr.contains("stopped"), "{}", ended.stderr);
+}
+
+/// As on a terminal that is closed.
+#[test]
+fn a_stop_does_not_need_a_place_to_log() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Launch::program("/bin/sh")
+        .arguments(["-c", "exec \"$@\" 2>/dev/full", "sh", BINARY, "serve", "--listen", "127.0.0.1:0", "--data"])
+        .argument(directory.path().join("house"))
+        .start()
+        .expect("ready");
+    server.signal("HUP");
+    let (ended, _) = wait_for_end(server);
+    assert_eq!(ended.status.code(), Some(0));
+}
+
+#[test]
+fn a_hangup_is_nothing_to_a_server_that_was_started_to_ignore_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut server = Launch::program("/bin/sh")
+        .arguments(["-c", "trap '' HUP; exec \"$@\"", "sh", BINARY, "serve", "--listen", "127.0.0.1:0", "--data"])
+        .argument(directory.path().join("house"))
+        .start()
+        .expect("ready");
+    server.signal("HUP");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(server.ended().is_none() && get(server.address(), "/readyz").starts_with("HTTP/1.1 200"));
+    assert_eq!(server.terminate(PATIENCE).status.code(), Some(0));
+}
+
+#[test]
+fn a_name_is_answered_to_when_it_is_listed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Launch::serve(BINARY, directory.path().join("house"))
+        .environment("STATEHOUSE_SERVER__HOSTS", "state.internal")
+        .start()
+        .expect("ready");
+    let of = |host: &str| {
+        send(server.address(), &format!("GET /v1/spaces HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"))
+    };
+    assert!(of("State.Internal:7420").starts_with("HTTP/1.1 200") && of("localhost").starts_with("HTTP/1.1 200"));
+    let refused = of("evil.example");
+    assert!(refused.starts_with("HTTP/1.1 421") && refused.contains("SH-1060"), "{refused}");
+    assert!(server.stdout().contains("answers to state.internal, localhost"), "{}", server.stdout());
 }
 
 #[test]
@@ -131,10 +194,9 @@ fn settings_come_from_a_file_the_environment_and_flags() {
         .expect("ready");
     let long = get(server.address(), &format!("/livez?{}", "x".repeat(100)));
     assert!(long.contains("url_bytes_max = 100"), "{long}");
-    let many = send(server.address(), "GET /livez HTTP/1.1\r\na: 1\r\nb: 2\r\nconnection: close\r\n\r\n");
+    let many = send(server.address(), "GET /livez HTTP/1.1\r\nhost: localhost\r\na: 1\r\nconnection: close\r\n\r\n");
     assert!(many.contains("headers_max = 2"), "{many}");
     let ended = server.terminate(PATIENCE);
-    assert!(ended.stdout.contains("memory 300 MiB (as was said)"), "{}", ended.stdout);
     assert_eq!(ended.stderr, "", "nothing below a warning");
 }
 
@@ -158,8 +220,9 @@ fn dev_keeps_what_it_is_told_to_and_says_what_to_try() {
     let launch = Launch::program(BINARY).arguments(["dev", "--random-ports", "--keep"]).argument(&kept);
     let server = launch.start().expect("ready");
     let body = "\"hello\"";
-    let put =
-        format!("PUT /v1/cells/greeting HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 7\r\n\r\n{body}");
+    let put = format!(
+        "PUT /v1/cells/greeting HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 7\r\n\r\n{body}"
+    );
     assert!(send(server.address(), &put).starts_with("HTTP/1.1 2"));
     let ended = server.terminate(PATIENCE);
     assert_eq!(ended.stdout.lines().filter(|line| line.starts_with("  curl ")).count(), 3, "{}", ended.stdout);
@@ -176,10 +239,10 @@ fn a_disk_that_is_low_refuses_writes_with_507() {
         .start()
         .expect("ready");
     let address = server.address();
-    let put = "PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 1\r\n\r\n1";
+    let put = "PUT /v1/cells/c HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 1\r\n\r\n1";
     let refused = send(address, put);
     assert!(refused.starts_with("HTTP/1.1 507") && refused.contains("SH-2015"), "{refused}");
-    let delete = send(address, "DELETE /v1/cells/c HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
+    let delete = send(address, "DELETE /v1/cells/c HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     assert!(!delete.contains("SH-2015"), "{delete}");
     assert!(get(address, "/readyz").starts_with("HTTP/1.1 200"), "it is ready: reads and deletes go on");
     std::thread::sleep(Duration::from_millis(300));

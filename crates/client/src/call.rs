@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as JsonValue;
 use tokio::time::Instant;
 use wire::query::encode;
-use wire::routes::{Method, Route};
+use wire::routes::{self, Method, Route};
 
 use crate::client::{Client, Scope};
 use crate::error::{Error, Refusal};
@@ -26,19 +26,6 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 static HISTORY: HeaderName = HeaderName::from_static("statehouse-history");
 static REPLAYED: HeaderName = HeaderName::from_static("statehouse-replayed");
-
-/// Which parts of the client's place a route takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Within {
-    /// None of them.
-    Server,
-    /// The space.
-    Space,
-    /// Space and branch.
-    Branch,
-    /// Space, branch and group.
-    Group,
-}
 
 /// A call that is being put together.
 pub(crate) struct Call {
@@ -78,8 +65,8 @@ impl Reply {
 }
 
 impl Call {
-    /// A call of a route; `parts` fill in what its path leaves open.
-    pub(crate) fn new(client: &Client, route: Route, parts: &[&str], within: Within) -> Self {
+    /// A call of a route in the client's place, as far as the route has one; `parts` fill in what its path leaves open.
+    pub(crate) fn new(client: &Client, route: Route, parts: &[&str]) -> Self {
         let method = match route.method {
             Method::Get => hyper::Method::GET,
             Method::Put => hyper::Method::PUT,
@@ -97,15 +84,18 @@ impl Call {
             safety,
             wrong: None,
         };
-        call.within(&client.scope, within)
+        call.within(&client.scope, route.scope)
     }
 
-    fn within(mut self, scope: &Scope, within: Within) -> Self {
-        let Scope { space, branch, group } = scope;
-        let parts =
-            [("space", space, Within::Space), ("branch", branch, Within::Branch), ("group", group, Within::Group)];
+    fn within(mut self, place: &Scope, honours: routes::Scope) -> Self {
+        let Scope { space, branch, group } = place;
+        let parts = [
+            ("space", space, routes::Scope::Space),
+            ("branch", branch, routes::Scope::Branch),
+            ("group", group, routes::Scope::Group),
+        ];
         for (name, value, from) in parts {
-            if let Some(value) = value.as_ref().filter(|_| within as u8 >= from as u8) {
+            if let Some(value) = value.as_ref().filter(|_| honours >= from) {
                 self = self.parameter(name, value);
             }
         }

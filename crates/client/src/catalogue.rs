@@ -9,7 +9,7 @@ use wire::routes::{
     SPACES_SET_RETENTION, TYPES_DECLARE, TYPES_LIST,
 };
 
-use crate::call::{Call, Reply, Within};
+use crate::call::{Call, Reply};
 use crate::client::Client;
 use crate::error::Error;
 
@@ -28,59 +28,59 @@ impl Client {
 }
 
 impl Catalogue<'_> {
-    fn call(&self, route: Route, parts: &[&str], within: Within) -> Call {
-        Call::new(self.client, route, parts, within)
+    fn call(&self, route: Route, parts: &[&str]) -> Call {
+        Call::new(self.client, route, parts)
     }
 
     /// The spaces.
     pub async fn spaces(&self) -> Result<SpaceList, Error> {
-        self.call(SPACES_LIST, &[], Within::Server).read(self.client).await
+        self.call(SPACES_LIST, &[]).read(self.client).await
     }
 
     /// Makes a space.
     pub async fn create_space(&self, space: &str) -> Result<SpaceMade, Error> {
-        self.call(SPACES_CREATE, &[space], Within::Server).send_alone(self.client).await?.read()
+        self.call(SPACES_CREATE, &[space]).send_alone(self.client).await?.read()
     }
 
     /// How much history the cells of a space keep.
     pub async fn retention(&self, space: &str) -> Result<Retention, Error> {
-        self.call(SPACES_RETENTION, &[space], Within::Server).read(self.client).await
+        self.call(SPACES_RETENTION, &[space]).read(self.client).await
     }
 
     /// Sets how much history the cells of a space keep.
     pub async fn set_retention(&self, space: &str, retention: &SetRetention) -> Result<Retention, Error> {
-        let call = self.call(SPACES_SET_RETENTION, &[space], Within::Server).json(retention);
+        let call = self.call(SPACES_SET_RETENTION, &[space]).json(retention);
         call.repeatable().send_alone(self.client).await?.read()
     }
 
     /// The branches of the client's space.
     pub async fn branches(&self) -> Result<BranchList, Error> {
-        self.call(BRANCHES_LIST, &[], Within::Space).read(self.client).await
+        self.call(BRANCHES_LIST, &[]).read(self.client).await
     }
 
     /// Makes an empty branch.
     pub async fn create_branch(&self, branch: &str) -> Result<BranchMade, Error> {
-        self.call(BRANCHES_CREATE, &[branch], Within::Space).send_alone(self.client).await?.read()
+        self.call(BRANCHES_CREATE, &[branch]).send_alone(self.client).await?.read()
     }
 
     /// Deletes a branch.
     pub async fn delete_branch(&self, branch: &str) -> Result<Reply, Error> {
-        self.call(BRANCHES_DELETE, &[branch], Within::Space).send_alone(self.client).await
+        self.call(BRANCHES_DELETE, &[branch]).send_alone(self.client).await
     }
 
     /// The record types of the client's space.
     pub async fn types(&self) -> Result<TypeList, Error> {
-        self.call(TYPES_LIST, &[], Within::Space).read(self.client).await
+        self.call(TYPES_LIST, &[]).read(self.client).await
     }
 
     /// Declares a type for the records whose names begin with a prefix.
     pub async fn declare_type(&self, prefix: &str, declared: &DeclareType) -> Result<ShownType, Error> {
-        let call = self.call(TYPES_DECLARE, &[prefix], Within::Space).json(declared);
+        let call = self.call(TYPES_DECLARE, &[prefix]).json(declared);
         call.repeatable().send_alone(self.client).await?.read()
     }
 
     /// The limits that are in force.
     pub async fn limits(&self) -> Result<LimitsAnswer, Error> {
-        self.call(LIMITS_READ, &[], Within::Server).read(self.client).await
+        self.call(LIMITS_READ, &[]).read(self.client).await
     }
 }

@@ -7,7 +7,7 @@ use wire::cells::{
 use wire::routes::{CELLS_DELETE, CELLS_INIT, CELLS_LIST, CELLS_READ, CELLS_WRITE};
 use wire::values::UserJson;
 
-use crate::call::{Call, Within};
+use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
 
@@ -26,7 +26,7 @@ impl Client {
 
 impl Cells<'_> {
     fn call(&self, route: wire::routes::Route, cell: &str) -> Call {
-        Call::new(self.client, route, &[cell], Within::Group)
+        Call::new(self.client, route, &[cell])
     }
 
     /// A cell; none if there is none.
@@ -54,7 +54,7 @@ impl Cells<'_> {
 
     /// Cells by name; see [`ListCells`].
     pub async fn list(&self, query: &ListCells) -> Result<CellList, Error> {
-        Call::new(self.client, CELLS_LIST, &[], Within::Group).query(query).read(self.client).await
+        Call::new(self.client, CELLS_LIST, &[]).query(query).read(self.client).await
     }
 
     /// Writes a cell.

@@ -5,7 +5,7 @@ use wire::routes::CHANGES_READ;
 use wire::runs::Follow;
 use wire::values::FeedCursor;
 
-use crate::call::{Call, Within};
+use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
 use crate::events::{EventStream, Resume};
@@ -17,7 +17,7 @@ impl Client {
             Some(Follow::Wait(wait)) => Some(wait.0),
             _ => None,
         };
-        Call::new(self, CHANGES_READ, &[], Within::Branch).query(query).waiting(wait).read(self).await
+        Call::new(self, CHANGES_READ, &[]).query(query).waiting(wait).read(self).await
     }
 
     /// Follows the changes of things whose names begin with a prefix, over restarts of the server. Without a cursor, from
@@ -25,7 +25,7 @@ impl Client {
     pub fn follow_changes(&self, prefix: &str, from: Option<FeedCursor>) -> EventStream {
         let query =
             ReadChanges { prefix: Some(prefix.to_owned()), follow: Some(Follow::Stream), ..ReadChanges::default() };
-        let call = Call::new(self, CHANGES_READ, &[], Within::Branch).query(&query);
+        let call = Call::new(self, CHANGES_READ, &[]).query(&query);
         let resume = from.map_or(Resume::Now, |from| Resume::After(from.to_string()));
         EventStream::new(self.clone(), call, resume)
     }

@@ -6,7 +6,7 @@ use hyper::body::Bytes;
 use wire::operations::{StatusAnswer, Version};
 use wire::routes::{BACKUP_CREATE, EXPORT_CREATE, Route, SERVER_READY, SERVER_STATUS, SERVER_VERSION};
 
-use crate::call::{Call, Within, refused_stream};
+use crate::call::{Call, refused_stream};
 use crate::client::Client;
 use crate::error::Error;
 use crate::transport::AnswerBody;
@@ -14,32 +14,32 @@ use crate::transport::AnswerBody;
 impl Client {
     /// Which release the server is, and which contracts it keeps.
     pub async fn version(&self) -> Result<Version, Error> {
-        Call::new(self, SERVER_VERSION, &[], Within::Server).read(self).await
+        Call::new(self, SERVER_VERSION, &[]).read(self).await
     }
 
     /// Whether it can serve now.
     pub async fn is_ready(&self) -> Result<bool, Error> {
-        let probe = Call::new(self, SERVER_READY, &[], Within::Server);
+        let probe = Call::new(self, SERVER_READY, &[]);
         Ok(probe.begin(self, None).await?.status().is_success())
     }
 
     /// How it is doing, in one screen.
     pub async fn status(&self) -> Result<StatusAnswer, Error> {
-        Call::new(self, SERVER_STATUS, &[], Within::Server).read(self).await
+        Call::new(self, SERVER_STATUS, &[]).read(self).await
     }
 
     /// A backup of everything, as it comes.
     pub async fn backup(&self) -> Result<Download, Error> {
-        self.download(BACKUP_CREATE, Within::Server).await
+        self.download(BACKUP_CREATE).await
     }
 
     /// Everything, or the client's space, as lines of JSON, as they come.
     pub async fn export(&self) -> Result<Download, Error> {
-        self.download(EXPORT_CREATE, Within::Space).await
+        self.download(EXPORT_CREATE).await
     }
 
-    async fn download(&self, route: Route, within: Within) -> Result<Download, Error> {
-        let response = Call::new(self, route, &[], within).begin(self, None).await?;
+    async fn download(&self, route: Route) -> Result<Download, Error> {
+        let response = Call::new(self, route, &[]).begin(self, None).await?;
         match response.status().is_success() {
             true => Ok(Download { body: response.into_body() }),
             false => Err(refused_stream(response).await),

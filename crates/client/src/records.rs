@@ -13,7 +13,7 @@ use wire::routes::{
 };
 use wire::values::{AttemptToken, DurationText, Members, UserJson};
 
-use crate::call::{Call, Within};
+use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
 
@@ -37,7 +37,7 @@ pub fn fields<N: Into<String>, V: Into<Value>>(fields: impl IntoIterator<Item = 
 
 impl Records<'_> {
     fn call(&self, route: Route, record: &str) -> Call {
-        Call::new(self.client, route, &[record], Within::Group)
+        Call::new(self.client, route, &[record])
     }
 
     /// A record; none if there is none.
@@ -47,13 +47,13 @@ impl Records<'_> {
 
     /// Records that match; see [`ScanRecords`].
     pub async fn scan(&self, query: &ScanRecords) -> Result<RecordPage, Error> {
-        Call::new(self.client, RECORDS_SCAN, &[], Within::Group).query(query).read(self.client).await
+        Call::new(self.client, RECORDS_SCAN, &[]).query(query).read(self.client).await
     }
 
     /// How many records of each type are in each state.
     pub async fn counts(&self, prefix: &str) -> Result<RecordCounts, Error> {
         let query = CountRecords { prefix: Some(prefix.to_owned()) };
-        Call::new(self.client, RECORDS_COUNTS, &[], Within::Branch).query(&query).read(self.client).await
+        Call::new(self.client, RECORDS_COUNTS, &[]).query(&query).read(self.client).await
     }
 
     /// Replaces a record; with `expected`, only if it is so.
@@ -79,7 +79,7 @@ impl Records<'_> {
 
     /// Takes records for a worker; with [`Claim::wait`], waits for one.
     pub async fn claim(&self, claim: &Claim) -> Result<Vec<ClaimedRecord>, Error> {
-        let call = Call::new(self.client, RECORDS_CLAIM, &[], Within::Group).json(claim);
+        let call = Call::new(self.client, RECORDS_CLAIM, &[]).json(claim);
         let answer: ClaimAnswer = call.waiting(claim.wait.map(|wait| wait.0)).read(self.client).await?;
         Ok(answer.claimed)
     }
@@ -91,7 +91,7 @@ impl Records<'_> {
     }
 
     fn attempt(&self, route: Route) -> Call {
-        Call::new(self.client, route, &[], Within::Branch)
+        Call::new(self.client, route, &[])
     }
 
     /// Writes fields, if the attempt is the live one.

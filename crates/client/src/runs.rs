@@ -7,7 +7,7 @@ use wire::runs::{
 };
 use wire::values::JsonText;
 
-use crate::call::{Call, Within};
+use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
 use crate::events::{EventStream, Resume};
@@ -27,7 +27,7 @@ impl Client {
 
 impl Runs<'_> {
     fn call(&self, route: Route, run: &str) -> Call {
-        Call::new(self.client, route, &[run], Within::Group)
+        Call::new(self.client, route, &[run])
     }
 
     /// Appends an event, given as JSON: `{"eventType": "Paid", "idempotencyKey": "payment-1", "eventData": {…}}`. With
@@ -88,7 +88,7 @@ impl Runs<'_> {
 
     /// Runs by status, type and how long they have been quiet.
     pub async fn list(&self, query: &ListRuns) -> Result<RunsPage, Error> {
-        Call::new(self.client, RUNS_LIST, &[], Within::Group).query(query).read(self.client).await
+        Call::new(self.client, RUNS_LIST, &[]).query(query).read(self.client).await
     }
 
     /// Lets nothing more be appended.

@@ -11,7 +11,7 @@ use wire::sessions::{
 };
 use wire::values::SessionId;
 
-use crate::call::{Call, Reply, Within};
+use crate::call::{Call, Reply};
 use crate::client::Client;
 use crate::error::Error;
 use crate::events::{EventStream, Resume};
@@ -31,18 +31,18 @@ impl Client {
 
 impl Sessions<'_> {
     fn call(&self, route: Route, session: SessionId) -> Call {
-        Call::new(self.client, route, &[&session.to_string()], Within::Server)
+        Call::new(self.client, route, &[&session.to_string()])
     }
 
     /// Opens a session.
     pub async fn open(&self, open: &OpenSession) -> Result<OpenedSession, Error> {
-        let call = Call::new(self.client, SESSIONS_OPEN, &[], Within::Server).json(open);
+        let call = Call::new(self.client, SESSIONS_OPEN, &[]).json(open);
         call.send_alone(self.client).await?.read()
     }
 
     /// Opens a session, and another one if the answer is lost: the first is ended by its timeout.
     pub(crate) async fn open_again(&self, open: &OpenSession) -> Result<OpenedSession, Error> {
-        let call = Call::new(self.client, SESSIONS_OPEN, &[], Within::Server).json(open);
+        let call = Call::new(self.client, SESSIONS_OPEN, &[]).json(open);
         call.repeatable().send_alone(self.client).await?.read()
     }
 
@@ -53,7 +53,7 @@ impl Sessions<'_> {
 
     /// The sessions, in the order they were opened.
     pub async fn list(&self, query: &ListSessions) -> Result<SessionPage, Error> {
-        Call::new(self.client, SESSIONS_LIST, &[], Within::Server).query(query).read(self.client).await
+        Call::new(self.client, SESSIONS_LIST, &[]).query(query).read(self.client).await
     }
 
     /// Ends a session: what it has claimed can be claimed by others.
@@ -94,7 +94,7 @@ impl Sessions<'_> {
         machine: Option<u16>,
         command: Vec<u8>,
     ) -> Result<Reply, Error> {
-        let call = Call::new(self.client, SESSIONS_REQUEST, &[&session.to_string()], Within::Group);
+        let call = Call::new(self.client, SESSIONS_REQUEST, &[&session.to_string()]);
         let call = call.query(&MachineRequest { machine }).bytes(command);
         let call = call.header("statehouse-request", Some(request));
         let call = call.header("statehouse-lowest-pending", Some(lowest_pending));
@@ -103,12 +103,12 @@ impl Sessions<'_> {
 
     /// Whether pushes wait for their acknowledgement.
     pub async fn waiting(&self, query: &WaitingPushes) -> Result<PushesWaiting, Error> {
-        Call::new(self.client, PUSHES_WAITING, &[], Within::Server).query(query).read(self.client).await
+        Call::new(self.client, PUSHES_WAITING, &[]).query(query).read(self.client).await
     }
 
     /// Takes pushes that were last sent before a time, to be sent again.
     pub async fn retry(&self, retry: &RetryPushes) -> Result<RetriedPushes, Error> {
-        let call = Call::new(self.client, PUSHES_RETRY, &[], Within::Server).json(retry);
+        let call = Call::new(self.client, PUSHES_RETRY, &[]).json(retry);
         call.send_alone(self.client).await?.read()
     }
 }

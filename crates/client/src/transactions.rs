@@ -3,7 +3,7 @@
 use wire::routes::TRANSACTIONS_COMMIT;
 use wire::transactions::{Committed, Transaction};
 
-use crate::call::{Call, Within};
+use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
 
@@ -21,6 +21,6 @@ impl Client {
     /// # }
     /// ```
     pub async fn transact(&self, group: &str, transaction: &Transaction) -> Result<Committed, Error> {
-        Call::new(self, TRANSACTIONS_COMMIT, &[group], Within::Branch).json(transaction).read(self).await
+        Call::new(self, TRANSACTIONS_COMMIT, &[group]).json(transaction).read(self).await
     }
 }

@@ -5,6 +5,7 @@
 //! - A deletion is a version of its own: it is in the history, and the cell does not exist while it is the newest.
 
 use crate::error::Error;
+use crate::names::NameInGroup;
 use crate::value::Value;
 
 /// Cells of one branch of one space.
@@ -35,7 +36,7 @@ pub trait Cells {
     /// The cell as it was at a version or a time.
     fn at(&self, cell: &str, moment: Moment) -> Result<AsOf, Error>;
 
-    /// The cells whose names begin with a prefix, in name order.
+    /// The cells whose names begin with a prefix, in the order of (name, group).
     fn list(&self, prefix: &str, page: ListPage) -> Result<Listed, Error>;
 }
 
@@ -177,8 +178,8 @@ pub enum AsOf {
 /// Which page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListPage {
-    /// Only names after this one.
-    pub after: Option<String>,
+    /// Only cells after this one, by name and then by group.
+    pub after: Option<NameInGroup>,
     /// How many cells at most.
     pub limit: usize,
 }
@@ -189,11 +190,11 @@ impl Default for ListPage {
     }
 }
 
-/// A page of cells, in name order.
+/// A page of cells, in the order of (name, group).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Listed {
-    /// Names and what the cells hold.
-    pub cells: Vec<(String, Versioned)>,
-    /// After which name the next page begins, if there is more.
-    pub next_after: Option<String>,
+    /// Names, with their groups, and what the cells hold.
+    pub cells: Vec<(NameInGroup, Versioned)>,
+    /// After which cell the next page begins, if there is more.
+    pub next_after: Option<NameInGroup>,
 }

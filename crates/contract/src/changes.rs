@@ -47,7 +47,7 @@ pub enum Reason {
     Expired = 3,
     /// A worker took it.
     Claimed = 4,
-    /// Its worker gave it back, or failed and may try again.
+    /// Its worker gave it back.
     Released = 5,
     /// Its worker did not come back in time.
     Rescued = 6,
@@ -61,10 +61,12 @@ pub enum Reason {
     Refused = 10,
     /// The session that held it, or with which it was to end, has ended.
     SessionEnded = 11,
+    /// Its attempt failed, and there will be another.
+    Failed = 12,
 }
 
 impl Reason {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Written,
         Self::Deleted,
         Self::Expired,
@@ -76,6 +78,7 @@ impl Reason {
         Self::Delivered,
         Self::Refused,
         Self::SessionEnded,
+        Self::Failed,
     ];
 
     /// Its number.

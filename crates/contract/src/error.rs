@@ -3,7 +3,10 @@
 //! A rejection is decided by the data and the same for every replica; it carries what the caller needs next. A
 //! failure says whether trying again can help and whether the write may have happened all the same.
 
+use std::borrow::Cow;
+
 pub use crate::failure::{Failure, FailureKind, Outcome};
+use crate::reason::{RefusalReason, WantedKind};
 use crate::value::Value;
 
 /// Why a call did not do what it was asked.
@@ -121,10 +124,10 @@ pub enum Rejection {
     /// An event that no store may take.
     #[error("the event is not valid: {what}: {reason} [SH-3001]")]
     InvalidEvent {
-        /// Which part of it.
-        what: &'static str,
+        /// Which member of it.
+        what: Cow<'static, str>,
         /// What is wrong with it.
-        reason: &'static str,
+        reason: Cow<'static, str>,
     },
     /// There is no such run.
     #[error("there is no run {run:?} [SH-3002]")]
@@ -177,6 +180,14 @@ pub enum Rejection {
         /// The lowest request that is still answered.
         floor: u64,
     },
+    /// Another command was executed under this number. This one was not executed.
+    #[error(
+        "request {request} was another command before; this one was not executed: send it with a number that was not used [SH-5006]"
+    )]
+    RequestReused {
+        /// The request.
+        request: u64,
+    },
     /// A session has reached a limit. The command was not executed.
     #[error("the session has reached {limit} = {max}; take answers or acknowledge, then try again [SH-5001]")]
     SessionBusy {
@@ -223,7 +234,7 @@ pub enum Rejection {
         /// Its state.
         state: String,
         /// What is not allowed.
-        reason: &'static str,
+        reason: RefusalReason,
     },
     /// A field holds another kind of value than this needs.
     #[error("field {field:?} of record {record:?} does not hold {wanted} [SH-1016]")]
@@ -233,7 +244,7 @@ pub enum Rejection {
         /// The field.
         field: String,
         /// What it would have to hold.
-        wanted: &'static str,
+        wanted: WantedKind,
     },
     /// A record is not as the caller expected it.
     #[error("record {record:?} is not as expected, it {} [SH-1017]", state(.current))]
@@ -273,7 +284,7 @@ pub enum Rejection {
         /// What.
         what: String,
         /// Why not.
-        reason: &'static str,
+        reason: RefusalReason,
     },
 }
 
@@ -320,6 +331,7 @@ impl Rejection {
             Rejection::RunArchived { .. } => "SH-3006",
             Rejection::Evicted { .. } => "SH-5003",
             Rejection::SessionBusy { .. } => "SH-5001",
+            Rejection::RequestReused { .. } => "SH-5006",
             Rejection::UnreadableCommand { .. } => "SH-5005",
             Rejection::TransactionLost { .. } => "SH-1011",
             Rejection::TransactionState { .. } => "SH-1012",

@@ -35,8 +35,16 @@ pub enum FailureKind {
     Corrupt,
     /// The disk has less free than is kept free: make room. What makes room is not refused.
     DiskLow,
-    /// The directory is open in another process, or is not a store.
+    /// The directory cannot be opened: it is not a store, or not one of this release, or the system refuses.
     CannotOpen,
+    /// An entry of the journal cannot be applied: the message names it. Nothing after it is applied or written.
+    Halted,
+    /// Something happened that should be impossible: report it.
+    Bug,
+    /// The directory is open already, here or in another process.
+    InUse,
+    /// The disk is full, and the store stopped at that: make room, then reopen it.
+    DiskFull,
 }
 
 impl FailureKind {
@@ -48,7 +56,11 @@ impl FailureKind {
             FailureKind::Stopped => "SH-2003",
             FailureKind::Corrupt => "SH-2004",
             FailureKind::CannotOpen => "SH-2005",
+            FailureKind::Bug => "SH-2006",
+            FailureKind::Halted => "SH-2007",
             FailureKind::DiskLow => "SH-2015",
+            FailureKind::InUse => "SH-2020",
+            FailureKind::DiskFull => "SH-2021",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the Statehouse contracts promise: value types, outcomes, limits and errors, and a trait for each contract.
 //!
 //! - [`value`]: what a cell, a field or an event can hold, and the one way between it and JSON text.
-//! - [`names`]: which names are allowed.
+//! - [`names`]: which names are allowed, and names with their groups.
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
 //! - [`runs`]: the contract of runs: events, their JSON, projections, idempotency keys.
@@ -9,9 +9,12 @@
 //! - [`changes`]: the feed of what every command changed.
 //! - [`catalogue`]: spaces, branches and how much history they keep.
 //! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
+//! - [`reason`]: why a rejection refuses, where its code alone does not say.
 //! - [`limits`]: every bound by name.
 //! - [`suggest`]: the known name that is closest to a misspelt one.
+//! - [`object_text`]: JSON objects as text, written and taken apart.
 //! - [`time`]: times as people write them.
+//! - [`terminal`]: text that may safely be shown; [`shell`]: commands that may safely be suggested.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
 //! Never: does any of it. Nothing here reads a clock, a disk or a socket.
@@ -23,12 +26,15 @@ pub mod error;
 pub mod failure;
 pub mod limits;
 pub mod names;
-mod object_text;
+pub mod object_text;
+pub mod reason;
 pub mod records;
 pub mod runs;
 pub mod seed;
 pub mod sessions;
+pub mod shell;
 pub mod suggest;
+pub mod terminal;
 pub mod time;
 pub mod value;
 
@@ -40,4 +46,6 @@ pub use cells::{
 pub use changes::{Change, ChangesPage, Followed, Reason, Subject};
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
 pub use limits::Limits;
+pub use names::NameInGroup;
+pub use reason::{RefusalReason, WantedKind};
 pub use value::{InvalidJson, Json, Value};

@@ -35,6 +35,9 @@ pub const EVENT_KEY_BYTES_MAX: usize = 256;
 /// Bytes of each of an event's texts: its type, its step, its attempts.
 pub const EVENT_TEXT_BYTES_MAX: usize = 256;
 
+/// Bytes of the members of an event that the contract does not name, together.
+pub const EVENT_EXTRA_BYTES_MAX: usize = 16 << 10;
+
 /// Steps that the projection of a run holds. Events of further ones are counted.
 pub const RUN_STEPS_MAX: usize = 10_000;
 

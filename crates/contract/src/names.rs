@@ -1,7 +1,99 @@
-//! Which names are allowed, for cells and groups and for spaces and branches.
+//! Which names are allowed, for cells and groups and for spaces and branches; and names with their groups.
+
+use std::fmt;
 
 use crate::error::Rejection;
 use crate::limits::NAME_BYTES_MAX;
+
+/// The name of a cell, a record or a run, with its group: what a listing gives for each row, and where its next page begins.
+/// Ordered by name, then by group.
+///
+/// ```
+/// use statehouse_contract::NameInGroup;
+/// let alone = NameInGroup::new("paid", None);
+/// let grouped = NameInGroup::new("paid", Some("order-7".to_owned()));
+/// assert!(alone < grouped && grouped < NameInGroup::new("paid2", None));
+/// assert_eq!(grouped.to_string(), "paid in group order-7");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameInGroup {
+    /// The name.
+    pub name: String,
+    /// The group, or none if that is the name.
+    pub group: Option<String>,
+}
+
+impl NameInGroup {
+    /// A name in a group, or in the group of its own name.
+    pub fn new(name: impl Into<String>, group: Option<String>) -> Self {
+        Self { name: name.into(), group }
+    }
+
+    /// One text for both, for clients that go on with a listing. [`from_cursor`](Self::from_cursor) reads it.
+    ///
+    /// ```
+    /// use statehouse_contract::NameInGroup;
+    /// let last = NameInGroup::new("a#1", Some("order-7".to_owned()));
+    /// assert_eq!(last.to_cursor(), "a%231#order-7");
+    /// assert_eq!(NameInGroup::from_cursor("a%231#order-7"), Some(last));
+    /// assert_eq!(NameInGroup::from_cursor("a"), Some(NameInGroup::new("a", None)));
+    /// assert_eq!(NameInGroup::from_cursor("a%20"), None);
+    /// ```
+    pub fn to_cursor(&self) -> String {
+        let mut cursor = String::with_capacity(self.name.len());
+        push_escaped(&mut cursor, &self.name);
+        if let Some(group) = &self.group {
+            cursor.push('#');
+            push_escaped(&mut cursor, group);
+        }
+        cursor
+    }
+
+    /// Reads [`to_cursor`](Self::to_cursor); none if the text is something else.
+    pub fn from_cursor(cursor: &str) -> Option<Self> {
+        let (name, group) = match cursor.split_once('#') {
+            None => (cursor, None),
+            Some((name, group)) => (name, Some(unescaped(group)?)),
+        };
+        Some(Self { name: unescaped(name)?, group })
+    }
+}
+
+impl fmt::Display for NameInGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.group {
+            None => f.write_str(&self.name),
+            Some(group) => write!(f, "{} in group {group}", self.name),
+        }
+    }
+}
+
+/// Appends a name with `#` and `%` as `%23` and `%25`, so that a `#` can stand between two names.
+pub(crate) fn push_escaped(text: &mut String, name: &str) {
+    let mut rest = name;
+    while let Some(place) = rest.find(['%', '#']) {
+        text.push_str(&rest[..place]);
+        text.push_str(if rest[place..].starts_with('%') { "%25" } else { "%23" });
+        rest = &rest[place + 1..];
+    }
+    text.push_str(rest);
+}
+
+/// Reads a name as [`push_escaped`] writes it; none if it is empty or anything else.
+pub(crate) fn unescaped(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut name = parts.next()?.to_owned();
+    for part in parts {
+        let (mark, rest) = part.split_at_checked(2)?;
+        name.push(match mark {
+            "23" => '#',
+            "25" => '%',
+            _ => return None,
+        });
+        name.push_str(rest);
+    }
+    (!text.is_empty() && !text.contains('#')).then_some(name)
+}
 
 /// Cell names that begin so are kept for the system.
 pub const RESERVED_PREFIXES: [&str; 2] = ["_strata", "_statehouse"];

@@ -1,6 +1,8 @@
 //! The file system as the journal uses it: `raft-engine`'s seam, and the one call that it lacks.
 
+use std::fs::{OpenOptions, Permissions};
 use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +13,13 @@ pub trait Disk: FileSystem + 'static {
     /// Makes the entries of a directory durable.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 }
+
+/// Only the owner reads and writes.
+const FILE_MODE: u32 = 0o600;
+
+/// The flag of `open()` that refuses a link.
+#[allow(clippy::cast_possible_wrap, reason = "a flag of open() is an int")]
+const O_NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
 
 /// The machine's own file system.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +37,11 @@ impl FileSystem for RealDisk {
     type Writer = <DefaultFileSystem as FileSystem>::Writer;
 
     fn create<P: AsRef<Path>>(&self, path: P) -> io::Result<Self::Handle> {
-        DefaultFileSystem.create(path)
+        // For its owner alone, and not through a link; the engine below makes files that everybody can read.
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE).custom_flags(O_NOFOLLOW);
+        options.open(&path)?.set_permissions(Permissions::from_mode(FILE_MODE))?;
+        DefaultFileSystem.open(path, Permission::ReadWrite)
     }
 
     fn open<P: AsRef<Path>>(&self, path: P, permission: Permission) -> io::Result<Self::Handle> {

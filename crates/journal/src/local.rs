@@ -169,6 +169,14 @@ impl<C: Queued> LocalJournal<C> {
         self.queue.measure(self.meter.read())
     }
 
+    /// Takes no more commands and gives back those that wait: none of them is written. An entry that is being written now
+    /// still becomes durable.
+    pub fn stop(&self) -> Vec<C> {
+        let abandoned = self.queue.abandon();
+        self.queue.close();
+        abandoned
+    }
+
     /// Writes what still waits and ends the writer thread.
     pub fn close(&self) {
         self.queue.close();

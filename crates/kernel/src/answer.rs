@@ -180,7 +180,8 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
-    use super::rejection::{REASONS, WANTED};
+    use contract::{RefusalReason, WantedKind};
+
     use super::*;
 
     #[test]
@@ -197,10 +198,10 @@ mod tests {
             Rejection::TwoGroups { group: "a".into(), other: "b".into() },
             Rejection::NoSuchRecord { record: "r".into() },
             Rejection::NoSuchType { name: "t".into() },
-            Rejection::WrongState { record: "r".into(), state: "s".into(), reason: REASONS[0] },
-            Rejection::WrongKind { record: "r".into(), field: "f".into(), wanted: WANTED[0] },
+            Rejection::WrongState { record: "r".into(), state: "s".into(), reason: RefusalReason::Finished },
+            Rejection::WrongKind { record: "r".into(), field: "f".into(), wanted: WantedKind::Integer },
             Rejection::RecordConflict { record: "r".into(), current: None },
-            Rejection::InvalidDeclaration { what: "w".into(), reason: REASONS[3] },
+            Rejection::InvalidDeclaration { what: "w".into(), reason: RefusalReason::NotReady },
             Rejection::FieldConflict { record: "r".into(), field: "f".into(), current: Some(7.into()) },
             Rejection::FieldConflict { record: "r".into(), field: "f".into(), current: None },
             Rejection::NoSuchRun { run: "r".into() },

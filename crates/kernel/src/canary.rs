@@ -1,6 +1,7 @@
 //! Known bugs that can be switched on, so that a test can show that it would find them. Only with the `canary` feature,
 //! which nothing but the simulator turns on.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static SKIP_GUARDS: AtomicBool = AtomicBool::new(false);
@@ -23,4 +24,15 @@ pub fn skip_fences(skip: bool) {
 
 pub(crate) fn fences_are_skipped() -> bool {
     SKIP_FENCES.load(Ordering::Relaxed)
+}
+
+static PANIC_AT: OnceLock<String> = OnceLock::new();
+
+/// From now on an operation on a thing of this name panics while it is applied, and so does a claim by this prefix.
+pub fn panic_at(name: &str) {
+    PANIC_AT.get_or_init(|| name.to_owned());
+}
+
+pub(crate) fn panic_if_planted(name: &str) {
+    assert!(PANIC_AT.get().is_none_or(|planted| planted != name), "a planted panic at {name:?}");
 }

@@ -7,6 +7,7 @@
 //! Generations are local to a node: images and hashes see keys without them.
 
 mod catalogue;
+pub mod names;
 pub mod records;
 pub mod runs;
 pub mod sessions;
@@ -183,9 +184,7 @@ impl Keys {
 
     /// The newest version of a cell.
     pub fn cell_head(&self, cell: &ThingId<'_>) -> Key {
-        let mut key = self.group_prefix(Kind::CellHead, cell);
-        push_name(&mut key, cell.name.as_bytes());
-        key
+        self.thing(Kind::CellHead, cell)
     }
 
     /// An older version of a cell.
@@ -196,9 +195,9 @@ impl Keys {
         key
     }
 
-    /// The newest versions of the cells of a group whose names begin with `prefix`. `cell` says which group.
-    pub fn cell_heads_with_prefix(&self, cell: &ThingId<'_>, prefix: &str) -> KeyRange {
-        let mut key = self.group_prefix(Kind::CellHead, cell);
+    /// The things of a group whose names begin with `prefix`. `group` says which; without one, all names of its bucket.
+    pub fn things_with_prefix(&self, kind: Kind, group: &ThingId<'_>, prefix: &str) -> KeyRange {
+        let mut key = self.group_prefix(kind, group);
         push_escaped(&mut key, prefix.as_bytes());
         KeyRange::prefix(&key)
     }
@@ -351,6 +350,21 @@ fn take_group_and_name(bytes: &[u8]) -> Option<(Option<String>, String, &[u8])> 
 fn take_name(bytes: &[u8]) -> Option<(String, &[u8])> {
     let (name, rest) = take_bytes(bytes)?;
     Some((String::from_utf8(name).ok()?, rest))
+}
+
+/// What comes behind a name, which is not read.
+fn skip_name(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = bytes;
+    loop {
+        let zero = rest.iter().position(|byte| *byte == 0)?;
+        let (second, after) = rest[zero + 1..].split_first()?;
+        rest = after;
+        match *second {
+            0x00 => return Some(rest),
+            0xff => {}
+            _ => return None,
+        }
+    }
 }
 
 fn take_bytes(bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {

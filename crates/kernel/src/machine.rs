@@ -2,18 +2,19 @@
 
 use contract::Rejection;
 use kv::{Bytes, Key, Staging, Writer};
-use session::{Call, Execution, Halt, Machine, Pushes, SessionEvent, Stamp};
+use session::{Call, CommandDigest, Execution, Halt, Machine, Pushes, SessionEvent, Stamp};
 
 use crate::answer::{Answer, OpOutcome};
 use crate::catalogue::{Catalogue, Space};
 use crate::cells::{OpContext, StagedCells};
 use crate::command::Body;
+use crate::command::digest::{digest, digest_hosted};
 use crate::folded::Folded;
 use crate::keys::Keys;
 use crate::keys::records::{DueClock, read_due_suffix};
 use crate::records::schedule::Windows;
 use crate::records::{send, tick};
-use crate::sessions::hosted::{self, Hosted};
+use crate::sessions::hosted::{self, Hosted, HostedCommand};
 use crate::sessions::owned;
 use crate::{transact, trim};
 
@@ -146,6 +147,14 @@ impl Contracts {
 }
 
 impl Machine for Contracts {
+    fn digest(&self, call: &Call<'_>) -> Result<CommandDigest, Halt> {
+        if call.machine == MACHINE {
+            return Ok(digest(call.body)?);
+        }
+        let number = (call.machine >> 16) as u16;
+        Ok(digest_hosted(number, &HostedCommand::decode(call.body)?))
+    }
+
     fn apply(
         &mut self,
         state: &mut Staging,
@@ -160,18 +169,16 @@ impl Machine for Contracts {
             return Ok(Execution::NotYet);
         }
         self.folded.savepoint();
-        let mut owned = false;
-        let outcome = if call.machine == MACHINE {
-            self.apply_body(state, call, pushes, &mut owned)?
+        let (outcome, execution) = if call.machine == MACHINE {
+            self.apply_body(state, call, pushes)?
         } else {
             let mut applying = self.applying(state, call, pushes);
             let outcome = hosted::apply(&mut applying)?;
-            owned = applying.owned;
-            outcome
+            (outcome, Execution::Decided { owned: applying.owned })
         };
         self.windows.settle();
         outcome.encode_into(answer);
-        Ok(Execution::Decided { owned })
+        Ok(execution)
     }
 
     fn on_session_created(&mut self, _: &mut Staging, _: &SessionEvent<'_>, _: &mut Pushes) -> Result<(), Halt> {
@@ -200,28 +207,29 @@ impl Contracts {
         state: &mut Staging,
         call: &Call<'_>,
         pushes: &mut Pushes,
-        owned: &mut bool,
-    ) -> Result<Answer, Halt> {
+    ) -> Result<(Answer, Execution), Halt> {
         let done = |outcomes| Answer::Done { commit: call.commit, outcomes };
+        let decided = |answer| (answer, Execution::Decided { owned: false });
         let body = Body::decode(call.body)?;
         if let Body::Catalogue(change) = &body {
             let changed = self.catalogue.change(change, &self.keys, state);
             hosted::check_brought(&self.catalogue, &self.hosted)?;
-            return Ok(match changed {
+            return Ok(decided(match changed {
                 Ok(assigned) => done(assigned.map(OpOutcome::Assigned).into_iter().collect()),
                 Err(rejection) => Answer::Rejected(rejection),
-            });
+            }));
         }
         if let Body::Level(level) = body {
             if level > crate::LEVEL {
                 return Err(Halt::Newer { what: "level", found: level, known: crate::LEVEL });
             }
             self.catalogue.raise_level(&self.keys, state, level);
-            return Ok(done(Vec::new()));
+            return Ok(decided(done(Vec::new())));
         }
         if let Body::Trim(steps) = body {
-            return trim::apply(self, state, call, pushes, &steps);
+            return trim::apply(self, state, call, pushes, &steps).map(decided);
         }
+        let is_claim = matches!(body, Body::ClaimNext(_));
         let mut applying = self.applying(state, call, pushes);
         let answer = match body {
             Body::Transact(body) => transact::transact(&mut applying, &body)?,
@@ -233,7 +241,12 @@ impl Contracts {
             }
             Body::Catalogue(_) | Body::Level(_) | Body::Trim(_) => unreachable!("they were dealt with above"),
         };
-        *owned = applying.owned;
-        Ok(answer)
+        let execution = match &answer {
+            // Nobody got anything: a client that asks again with the same number, because it waits or because it did not
+            // hear of this, is to get what is ready then.
+            Answer::Done { outcomes, .. } if is_claim && outcomes.is_empty() => Execution::NotYet,
+            _ => Execution::Decided { owned: applying.owned },
+        };
+        Ok((answer, execution))
     }
 }

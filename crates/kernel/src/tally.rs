@@ -11,7 +11,7 @@ use crate::records::row::decode_numbers;
 use crate::runs::append::read_head;
 
 /// Reasons are numbered from 1.
-const REASONS: usize = 12;
+const REASONS: usize = 13;
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! Touches: what its operations touch, in one group. Keeps: K7 (a rejected transaction leaves nothing).
 
-use contract::Rejection;
+use contract::{RefusalReason, Rejection};
 use session::{Call, Halt};
 
 use crate::answer::{Answer, OpOutcome};
@@ -81,6 +81,8 @@ fn apply_op(
     op: &Op<'_>,
 ) -> Result<Result<OpOutcome, Rejection>, Halt> {
     let name = op.name().or_else(|| group_of(transact)).unwrap_or_default();
+    #[cfg(feature = "canary")]
+    crate::canary::panic_if_planted(name);
     let thing = match place.thing(name) {
         Ok(thing) => thing,
         Err(rejection) => return Ok(Err(rejection)),
@@ -116,7 +118,7 @@ fn check_one_group(transact: &Transact<'_>) -> Result<(), Rejection> {
         let what = "a transaction".to_owned();
         return match transact.ops.is_empty() {
             true => Ok(()),
-            false => Err(Rejection::InvalidDeclaration { what, reason: "it is sent from a group, and there is none" }),
+            false => Err(Rejection::InvalidDeclaration { what, reason: RefusalReason::NoGroup }),
         };
     };
     if transact.group.is_some() {

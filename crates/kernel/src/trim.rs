@@ -3,7 +3,7 @@
 //! The node looks for due cells in a view, at its own pace, and proposes steps that name them; nothing is journaled
 //! while nothing is due. Each step looks again when it is applied, so a step that has become pointless does nothing.
 //!
-//! Touches: cells and deleted branches. Keeps: K3, and K6 (a branch is forgotten only when it has no row left).
+//! Touches: cells and deleted branches. Keeps: K3, K8 (a name goes with its thing), and K6 (a branch is forgotten only when it has no row left).
 
 use kv::{DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::{Call, Halt, Pushes};
@@ -12,9 +12,11 @@ use crate::answer::Answer;
 use crate::catalogue::Catalogue;
 use crate::cells::retention::{may_be_due, trim_cell};
 use crate::cells::row::Head;
+use crate::keys::names::is_name_in_group;
 use crate::keys::records::read_record_key;
 use crate::keys::{CellKey, Keys, Kind, ThingId};
 use crate::machine::{Applying, Contracts};
+use crate::names;
 use crate::records::row::Row;
 use crate::records::write::erase;
 
@@ -139,6 +141,9 @@ fn remove_some(state: &mut Staging, keys: Keys, cell: &ThingId<'_>) -> Result<()
         state.delete(keys.cell_old(cell, version));
     }
     if head.oldest + removed == head.version {
+        if head.exists() {
+            names::set_listed(state, &keys, Kind::CellHead, cell, false);
+        }
         state.delete(head_key);
     } else {
         let trimmed = Head { oldest: head.oldest + removed, ..head };
@@ -155,6 +160,11 @@ fn erase_records(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u
     let range = applying.keys.rows_of_branch(Kind::Record, bucket, space, branch);
     let rows = applying.state.scan(&range, Order::Ascending).take(ERASED_RECORDS_MAX);
     for row in rows.collect::<Result<Vec<_>, _>>()? {
+        if is_name_in_group(&row.0) {
+            // Names stand in front of the records of groups. A step that left them would never get to those.
+            applying.state.delete(row.0);
+            continue;
+        }
         let id = read_record_key(&row.0, space, branch)
             .ok_or_else(|| Halt::Inconsistent("a foreign key among records".into()))?;
         erase(applying, &id.in_bucket(bucket), &Row::decode(&row.1)?)?;
@@ -227,11 +237,17 @@ pub fn find_due(
         }
         for row in view.scan(&range, Order::Ascending) {
             let (key, row) = row?;
+            looked_at += 1;
+            if is_name_in_group(&key) {
+                if looked_at == heads_max {
+                    return Ok((steps, Some(key.to_vec())));
+                }
+                continue;
+            }
             let cell = CellKey::decode(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among cells".into()))?;
             if is_due(catalogue, &cell, &Head::decode(&row)?, now_us) {
                 steps.push(TrimStep::Cell(cell));
             }
-            looked_at += 1;
             if looked_at == heads_max || steps.len() == TRIM_STEPS_MAX {
                 return Ok((steps, Some(key.to_vec())));
             }

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use kv::{MemoryStore, Order, Store, Writer};
+use contract::Json;
+use contract::runs::NewEvent;
+use kv::{KeyRange, MemoryStore, Order, Store, Writer};
 use session::{Envelope, Stamp};
 use statehouse_kernel::keys::Kind;
+use statehouse_kernel::keys::names::is_name_in_group;
 use statehouse_kernel::machine::MACHINE;
-use statehouse_kernel::trim::TrimStep;
+use statehouse_kernel::trim::{TrimStep, find_due};
 use statehouse_kernel::{
-    Body, Buckets, CatalogueChange, ClaimNext, EntryHeader, Kernel, Keys, Op, RecordAct, Transact, TtlArgument,
+    Append, Body, Buckets, CatalogueChange, ClaimNext, Duplicates, EntryHeader, EventRef, Kernel, Keys, Op, RecordAct,
+    RunAct, Transact, TtlArgument, ValueRef,
 };
 
 const SPACE: u32 = 1;
@@ -68,4 +72,53 @@ fn leases_of_a_deleted_branch_end_after_its_counts_are_gone() {
     assert!(left(&store) > 0, "one step does not remove all");
     apply(&mut kernel, &store, 2_000, &[Body::Tick]);
     assert_eq!(left(&store), 0);
+}
+
+#[test]
+fn names_in_groups_go_with_the_branch_however_many_there_are() {
+    let store = Arc::new(MemoryStore::new());
+    let keys = Keys::new(1, 0);
+    store.commit(Kernel::genesis(store.view().expect("a view"), keys, Buckets::new(1).expect("one"))).expect("commit");
+    let mut kernel = Kernel::load(&*store.view().expect("a view"), keys).expect("no halt").expect("a state");
+    let branch = CatalogueChange::CreateBranch { space: SPACE, name: "draft".to_owned() };
+    apply(&mut kernel, &store, 1, &[Body::Catalogue(branch)]);
+    let names: Vec<_> = (0..RECORDS).map(|number| format!("jobs.{number}")).collect();
+    let event = NewEvent::new("RunStarted", "k", "2026-02-11T10:00:00Z", Json::new("{}").expect("JSON"));
+    for name in &names {
+        let put = RecordAct::Put { record_type: Some("task"), ttl: TtlArgument::Persist, fields: Vec::new() };
+        let append =
+            Append { expected_last: None, duplicates: Duplicates::Answer, run_type: "", event: EventRef::from(&event) };
+        let ops = vec![
+            Op::CellSet(name, ValueRef::Integer(1)),
+            Op::Record(name, put),
+            Op::Run(name, RunAct::Append(Box::new(append))),
+        ];
+        let group = Some("g");
+        let transact = Transact { space: SPACE, branch: BRANCH, group, fence: None, guards: Vec::new(), ops };
+        apply(&mut kernel, &store, 1, &[Body::Transact(transact)]);
+    }
+    let left = |store: &MemoryStore| {
+        let kinds = [Kind::CellHead, Kind::Record, Kind::Run].map(|kind| keys.rows_of_branch(kind, 0, SPACE, BRANCH));
+        let view = store.view().expect("a view");
+        let keys = |range: &KeyRange| view.scan(range, Order::Ascending).map(|row| row.expect("a row").0).collect();
+        let keys: Vec<Vec<_>> = kinds.iter().map(keys).collect();
+        keys.iter()
+            .map(|keys| (keys.len(), keys.iter().filter(|key| is_name_in_group(key)).count()))
+            .collect::<Vec<_>>()
+    };
+    let records = RECORDS as usize;
+    assert_eq!(left(&store), [(2 * records, records); 3], "a thing, and its name");
+    let deleted = CatalogueChange::DeleteBranch { space: SPACE, branch: BRANCH };
+    apply(&mut kernel, &store, 1, &[Body::Catalogue(deleted)]);
+    for _ in 0..20 {
+        let view = store.view().expect("a view");
+        let (steps, _) = find_due(&*view, kernel.catalogue(), &keys, 2, None, 1_000).expect("no halt");
+        if steps.is_empty() {
+            break;
+        }
+        apply(&mut kernel, &store, 1, &[Body::Trim(steps)]);
+    }
+    assert_eq!(left(&store), [(0, 0); 3]);
+    let space = kernel.catalogue().space(SPACE).expect("the space");
+    assert_eq!(space.branches().count(), 1, "K6: the branch is forgotten when nothing is left");
 }

@@ -1,79 +1,106 @@
-//! What every request passes before it reaches its handler: the limits of its head and body, how many are under way, how much
-//! memory they may take, and how long they may last.
+//! What every request passes before it reaches its handler: the gate, then the limits of its head and body, how many are under
+//! way, how much memory they may take, and how long they may last.
 //!
 //! Keeps: a request that is begun counts until its work is over, also when its client has gone: what it does in the store
 //! cannot be called back. Only one that waits for something is given up with its client.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Request, Response, Uri};
+use axum::http::{HeaderMap, Method, Request, Response, Uri};
 use axum::response::IntoResponse;
+use contract::time::millis;
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tower::Service;
 
 use crate::alarm::Alarm;
 use crate::answer::Answer;
+use crate::gate::{Hosts, harden};
 use crate::guarded::InRequest;
-use crate::json::parse_duration;
+use crate::http::dispatch::{Answering, HISTORY, Prepared, Routed};
 use crate::json_memory::memory_of;
 use crate::limits::ServerLimits;
 use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
+use crate::page_memory::PageMemory;
 use crate::problem::Problem;
-use crate::streamed;
-use crate::{Server, router};
-
-/// These are answered whatever the load is, and while the server stops.
-const ALWAYS: &[&str] = &["/livez", "/readyz", "/startupz", "/metrics", "/version"];
+use crate::request_id::RequestId;
+use crate::{Server, streamed};
 
 /// Answers below this size do not count against the memory for requests: they go into the buffers of their connection.
 const ANSWER_BYTES_FREE: u64 = 16 << 10;
 
+/// A request that takes longer, from the end of its body to its answer, is logged with its id.
+const SLOW: Duration = Duration::from_secs(1);
+
 /// See the module.
 pub(crate) struct Admission {
-    router: Router,
+    server: Server,
     limits: Arc<ServerLimits>,
     load: Arc<Load>,
     stopping: CancellationToken,
     metrics: Metrics,
+    hosts: Arc<Hosts>,
 }
 
 impl Admission {
     pub(crate) fn new(server: Server) -> Self {
         let (limits, load) = (server.limits.clone(), server.load.clone());
         let (stopping, metrics) = (server.stopping.clone(), server.metrics.clone());
-        Self { router: router(server), limits, load, stopping, metrics }
+        let hosts = server.hosts.clone();
+        Self { server, limits, load, stopping, metrics, hosts }
     }
 
     /// Answers a request.
     pub(crate) async fn answer(&self, request: Request<Incoming>, mut in_request: InRequest) -> Response<Answer> {
         let (parts, body) = request.into_parts();
         let safe = parts.method.is_safe();
-        match self.admit(parts, body, &mut in_request.alarm).await {
+        let id = RequestId::next();
+        let mut response = match self.admit(id, parts, body, &mut in_request.alarm).await {
             Ok(response) => self.finish(response, safe, in_request),
             Err(problem) => {
                 self.metrics.refused(problem.code());
                 problem.into_response().map(|body| Answer::new(body, in_request, Vec::new()))
             }
-        }
+        };
+        id.put_into(&mut response);
+        response.headers_mut().insert(&HISTORY, self.server.history.clone());
+        harden(response.headers_mut());
+        response
     }
 
-    async fn admit(&self, parts: Parts, body: Incoming, alarm: &mut Alarm) -> Result<Response<Body>, Problem> {
+    async fn admit(
+        &self,
+        id: RequestId,
+        parts: Parts,
+        body: Incoming,
+        alarm: &mut Alarm,
+    ) -> Result<Response<Body>, Problem> {
+        if let Err(problem) = self.hosts.check(&parts) {
+            self.metrics.refused(problem.code());
+            // Its body is not read.
+            return Ok(close_after(problem));
+        }
         self.check_head(&parts)?;
-        if ALWAYS.contains(&parts.uri.path()) {
-            return Ok(self.begin(Request::from_parts(parts, Body::empty())).await);
+        let routed = Routed::find(&parts);
+        if routed.is_always_admitted() {
+            if !body.is_end_stream() {
+                let problem = Problem::refused_member("body", "the body is not as it must be: this call has no body");
+                self.metrics.refused(problem.code());
+                return Ok(close_after(problem));
+            }
+            return Ok(routed.prepare(&self.server, &parts, Bytes::new()).begin().await);
         }
         if self.stopping.is_cancelled() {
             return Err(Problem::stopping());
@@ -86,24 +113,34 @@ impl Admission {
                 return Ok(close_after(problem));
             }
         };
-        let wait = self.wait_of(&parts);
+        let route = (parts.method.clone(), parts.uri.clone());
+        let prepared = routed.prepare(&self.server, &parts, bytes);
+        let wait = prepared.wait;
         let (gate, limit) = match wait {
             Some(_) => (&self.load.waits, "waits_max"),
             None => (&self.load.requests, "requests_max"),
         };
         let entered = gate.enter().ok_or_else(|| Problem::too_many_requests(limit, gate.max()))?;
         let permits = memory.into_iter().chain([entered]).collect();
-        let request = Request::from_parts(parts, Body::from(bytes));
         let time_max = self.limits.request_time_max + wait.unwrap_or_default();
-        let deadline = Instant::now() + time_max;
+        let began = Instant::now();
+        let deadline = began + time_max;
+        let guarded = |prepared: Prepared| -> Answering { Box::pin(answered_if_it_panics(route, prepared.begin())) };
         let answered = match wait {
             // Who has gone waits for nothing any more: nothing must be claimed for it.
             Some(_) => {
                 let _permits: Vec<Permit> = permits;
-                alarm.or_none(deadline, self.begin(request)).await
+                alarm.or_none(deadline, guarded(prepared)).await
             }
-            None => alarm.or_none(deadline, Work::new(self.begin(request), permits)).await,
+            None => alarm.or_none(deadline, Work::new(guarded(prepared), permits)).await,
         };
+        let took = began.elapsed();
+        // A request that was asked to wait is not slow.
+        if wait.is_none() && took >= SLOW {
+            let status = answered.as_ref().map(|response| response.status().as_u16());
+            let (method, path) = (&parts.method, parts.uri.path());
+            tracing::warn!(request_id = %id, %method, path, status, took_ms = millis(took), "slow request");
+        }
         answered.ok_or_else(|| Problem::unanswered(time_max))
     }
 
@@ -176,34 +213,13 @@ impl Admission {
         self.load.take_memory(bytes).ok_or_else(|| Problem::memory_used_up(max, bytes))
     }
 
-    /// How long a request may be asked to wait; none if it does not wait.
-    fn wait_of(&self, parts: &Parts) -> Option<Duration> {
-        // How long a claim waits is in its body, which only its handler reads.
-        if parts.uri.path() == "/v1/claims" || parts.headers.contains_key("prefer") {
-            return Some(self.limits.wait_time_max);
-        }
-        let parameters = parts.uri.query().unwrap_or_default().split('&');
-        let mut waits = parameters.filter_map(|parameter| {
-            let (name, value) = parameter.split_once('=')?;
-            ["wait", "follow"].contains(&name).then(|| parse_duration(value).unwrap_or_default())
-        });
-        waits.next().map(|wait| wait.min(self.limits.wait_time_max))
-    }
-
-    fn begin(&self, request: Request<Body>) -> Answered {
-        let mut router = self.router.clone();
-        Box::pin(async move {
-            let answered = router.call(request).await;
-            answered.unwrap_or_else(|never| match never {})
-        })
-    }
-
     /// Counts what is still to be written of an answer.
-    fn finish(&self, response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
+    fn finish(&self, mut response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
         let size = response.body().size_hint();
+        let page = PageMemory::of(&mut response);
         let permits = match size.exact() {
             Some(bytes) if bytes < ANSWER_BYTES_FREE => Ok(Vec::new()),
-            Some(bytes) => self.take_memory(usize::try_from(bytes).unwrap_or(usize::MAX)).map(|memory| vec![memory]),
+            Some(bytes) => self.hold(page, usize::try_from(bytes).unwrap_or(usize::MAX)),
             None => self.enter_stream(response.headers()),
         };
         match (permits, safe) {
@@ -211,6 +227,17 @@ impl Admission {
             // What was done cannot be refused any more.
             (Err(_), false) => response.map(|body| Answer::new(body, in_request, Vec::new())),
             (Err(problem), true) => problem.into_response().map(|body| Answer::new(body, in_request, Vec::new())),
+        }
+    }
+
+    /// Takes the memory of an answer; a page has some already.
+    fn hold(&self, page: Option<PageMemory>, bytes: usize) -> Result<Vec<Permit>, Problem> {
+        match page {
+            None => self.take_memory(bytes).map(|memory| vec![memory]),
+            Some(page) => {
+                let max = self.limits.request_memory_bytes_max;
+                page.resize(&self.load, bytes).ok_or_else(|| Problem::memory_used_up(max, bytes))
+            }
         }
     }
 
@@ -226,6 +253,24 @@ impl Admission {
     }
 }
 
+/// The answer of a handler; its panic is answered too. The client must learn that it knows nothing of its write, and a panic
+/// must not reach the connection, which others may wait for.
+async fn answered_if_it_panics(
+    (method, uri): (Method, Uri),
+    handler: impl Future<Output = Response<Body>>,
+) -> Response<Body> {
+    // What the handler has left half done is its own: what handlers share is kept behind locks that are not poisoned.
+    let answered = AssertUnwindSafe(handler).catch_unwind().await;
+    answered.unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<&str>().copied();
+        let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("nothing");
+        let route = format!("{method} {}", uri.path());
+        tracing::error!(%route, panic = %said, "a handler panicked");
+        Problem::internal(format!("the server failed to answer {route}; report it with the log of this moment"))
+            .into_response()
+    })
+}
+
 fn url_bytes(uri: &Uri) -> usize {
     uri.path_and_query().map_or(0, |path| path.as_str().len())
 }
@@ -236,17 +281,14 @@ fn close_after(problem: Problem) -> Response<Body> {
     response
 }
 
-/// An answer to come.
-type Answered = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
-
 /// A request that is worked on. If nobody waits for it any more, its work goes on by itself, and counts as long.
 struct Work {
-    answered: Option<Answered>,
+    answered: Option<Answering>,
     permits: Vec<Permit>,
 }
 
 impl Work {
-    fn new(answered: Answered, permits: Vec<Permit>) -> Self {
+    fn new(answered: Answering, permits: Vec<Permit>) -> Self {
         Self { answered: Some(answered), permits }
     }
 }
@@ -275,5 +317,26 @@ impl Drop for Work {
                 drop(permits);
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_answered_and_nothing_is_left_to_resume() {
+        let panics = async {
+            tokio::task::yield_now().await;
+            panic!("planted")
+        };
+        let answered: Answering = Box::pin(answered_if_it_panics((Method::GET, Uri::from_static("/v1/x")), panics));
+        let mut work = Work::new(answered, Vec::new());
+        let response = (&mut work).await;
+        assert_eq!(response.status(), 500);
+        let body = response.into_body().collect().await.expect("a body").to_bytes();
+        let problem: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!((&problem["code"], &problem["outcome"]), (&"SH-2006".into(), &"unknown".into()));
+        assert!(work.answered.is_none(), "dropping it would resume the panic");
     }
 }

@@ -5,22 +5,19 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use contract::{Error, Failure, FailureKind};
-use serde_json::json;
 use statehouse::TransferError;
 use statehouse::backup::Prepared;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::problem::{Answered, Problem, ok};
-use crate::{Server, json, streamed};
+use wire::operations::{NoBody, Nothing, VerifiedBackup};
+use wire::query::NoQuery;
+
+use crate::api::{Answered, Call, Refusal, Reply};
+use crate::{Server, streamed};
 
 /// Backups that are taken at a time.
 pub const BACKUPS_RUNNING_MAX: usize = 1;
@@ -28,69 +25,40 @@ pub const BACKUPS_RUNNING_MAX: usize = 1;
 /// Says at which commit a backup or an export is, before its first byte.
 pub(crate) const COMMIT_HEADER: HeaderName = HeaderName::from_static("statehouse-commit");
 
-/// What is known of backups since the server was started.
+/// Which backups are under way.
 #[derive(Clone)]
 pub struct Backups {
     running: Arc<Semaphore>,
-    times: Arc<BackupTimes>,
 }
 
 impl Default for Backups {
     fn default() -> Self {
-        Self { running: Arc::new(Semaphore::new(BACKUPS_RUNNING_MAX)), times: Arc::default() }
-    }
-}
-
-/// When the last backup was sent whole, and when one was last found to be whole. Lost when the server stops.
-#[derive(Debug, Default)]
-pub struct BackupTimes {
-    success_us: AtomicU64,
-    verified_us: AtomicU64,
-}
-
-impl BackupTimes {
-    /// When the last backup was sent whole, µs since 1970 in UTC; none if none was since the server was started.
-    pub fn last_success_us(&self) -> Option<u64> {
-        Some(self.success_us.load(Ordering::Relaxed)).filter(|at| *at != 0)
-    }
-
-    /// When a client last said that it had verified a backup of this store, µs since 1970 in UTC.
-    pub fn last_verified_us(&self) -> Option<u64> {
-        Some(self.verified_us.load(Ordering::Relaxed)).filter(|at| *at != 0)
+        Self { running: Arc::new(Semaphore::new(BACKUPS_RUNNING_MAX)) }
     }
 }
 
 impl Backups {
-    /// When backups were taken and verified.
-    pub fn times(&self) -> &BackupTimes {
-        &self.times
-    }
-
-    fn begin(&self) -> Result<OwnedSemaphorePermit, Problem> {
+    fn begin(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         self.running.clone().try_acquire_owned().map_err(|_| {
             let message = format!(
                 "a backup is being taken already, and backups_running_max is {BACKUPS_RUNNING_MAX}; try again when \
                  that one is done"
             );
-            Problem::from(Error::from(Failure::not_applied(FailureKind::Busy, message)))
+            Refusal::from(Error::from(Failure::not_applied(FailureKind::Busy, message)))
         })
     }
 }
 
-pub(crate) fn routes() -> Router<Server> {
-    Router::new().route("/v1/backup", get(create)).route("/v1/backup/verified", post(verified))
-}
-
-async fn create(State(server): State<Server>) -> Answered {
+pub(crate) async fn create(server: Server, _: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
     let permit = server.backups.begin()?;
     let prepared = server.call(|house| Prepared::new(house).map_err(TransferError::into_error)).await?;
     let commit = prepared.commit();
-    let times = server.backups.times.clone();
+    let house = server.house.clone();
     let body = streamed::body(move |out| {
         // The next one may begin when this is over, however it ends.
         let _permit = permit;
         prepared.write(out, &mut |_| {}).map_err(io::Error::other)?;
-        times.success_us.store(now_us(), Ordering::Relaxed);
+        house.note_backup_taken(now_us());
         Ok(())
     });
     let name = format!("attachment; filename=\"statehouse-{commit}.shbackup\"");
@@ -104,15 +72,18 @@ async fn create(State(server): State<Server>) -> Answered {
 }
 
 /// A client says that it has verified a backup of this store.
-async fn verified(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
-    let object = json::parse_object(&body)?;
-    let of = json::text(&object, "store")?.ok_or_else(|| Problem::malformed("store is missing"))?;
-    let id = format!("{:016x}", server.house.id());
+pub(crate) async fn verified(server: Server, call: Call<NoQuery, VerifiedBackup>) -> Answered<Nothing> {
+    let (of, id) = (call.body.store, format!("{:016x}", server.house.id()));
     if of != id {
-        return Err(Problem::malformed(format!("the backup is of the store {of}, this is {id}")));
+        return Err(Refusal::invalid("store", format!("the backup is of the store {of}, this is {id}")));
     }
-    server.backups.times.verified_us.store(now_us(), Ordering::Relaxed);
-    ok(json!({}))
+    server
+        .call(|house| {
+            house.note_backup_verified(now_us());
+            Ok(())
+        })
+        .await?;
+    Ok(Reply::new(Nothing {}))
 }
 
 #[allow(

@@ -23,10 +23,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
+use crate::gate::harden;
 use crate::guarded::{Guarded, Watch};
 use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX, REFUSALS_MAX, ServerLimits};
 use crate::load::{Load, Permit};
 use crate::problem::Problem;
+use crate::request_id::RequestId;
 
 /// How long accepting pauses when the system has no more descriptors or memory for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -204,7 +206,10 @@ async fn end(mut stream: TcpStream, refusal: Option<Problem>) {
 
 /// A whole answer, for a request that never reached a handler.
 async fn problem_bytes(problem: Problem) -> Vec<u8> {
-    let (parts, body) = problem.into_response().into_parts();
+    let mut response = problem.into_response();
+    RequestId::next().put_into(&mut response);
+    let (mut parts, body) = response.into_parts();
+    harden(&mut parts.headers);
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     let reason = parts.status.canonical_reason().unwrap_or_default();
     let mut bytes = format!("HTTP/1.1 {} {reason}\r\n", parts.status.as_u16()).into_bytes();

@@ -2,15 +2,14 @@
 //!
 //! Keeps: a code that is said anywhere is in the table; a test looks.
 
-use crate::place::Path;
-use axum::Router;
 use axum::http::header;
-use axum::response::IntoResponse;
-use axum::routing::get;
-use serde_json::json;
+use axum::response::{IntoResponse, Response};
+use wire::operations::{ErrorCode, ErrorList, NoBody};
+use wire::query::NoQuery;
+use wire::routes::ERRORS_PAGE;
 
 use crate::Server;
-use crate::problem::{Answered, Problem, ok};
+use crate::api::{Answered, Call, Refusal, Reply};
 
 /// Code, title, page.
 const PAGES: &[(&str, &str, &str)] = &[
@@ -36,6 +35,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-1031", "it was not found", include_str!("../../../docs/errors/SH-1031.md")),
     ("SH-1032", "there is no such route", include_str!("../../../docs/errors/SH-1032.md")),
     ("SH-1033", "that history is not kept", include_str!("../../../docs/errors/SH-1033.md")),
+    ("SH-1034", "the store has another history", include_str!("../../../docs/errors/SH-1034.md")),
     ("SH-1040", "the head of the request is too large", include_str!("../../../docs/errors/SH-1040.md")),
     ("SH-1041", "the URL is too long", include_str!("../../../docs/errors/SH-1041.md")),
     ("SH-1042", "the body is too large", include_str!("../../../docs/errors/SH-1042.md")),
@@ -44,12 +44,15 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-1045", "the JSON is too deep", include_str!("../../../docs/errors/SH-1045.md")),
     ("SH-1046", "this is no request", include_str!("../../../docs/errors/SH-1046.md")),
     ("SH-1047", "the body holds too much", include_str!("../../../docs/errors/SH-1047.md")),
+    ("SH-1060", "the request is for another host", include_str!("../../../docs/errors/SH-1060.md")),
+    ("SH-1061", "a page of another origin sent this", include_str!("../../../docs/errors/SH-1061.md")),
     ("SH-2001", "the store is busy", include_str!("../../../docs/errors/SH-2001.md")),
     ("SH-2002", "the store is closed", include_str!("../../../docs/errors/SH-2002.md")),
     ("SH-2003", "the store has stopped", include_str!("../../../docs/errors/SH-2003.md")),
     ("SH-2004", "stored bytes are damaged", include_str!("../../../docs/errors/SH-2004.md")),
     ("SH-2005", "the directory cannot be opened", include_str!("../../../docs/errors/SH-2005.md")),
     ("SH-2006", "a defect of the server", include_str!("../../../docs/errors/SH-2006.md")),
+    ("SH-2007", "an entry cannot be applied", include_str!("../../../docs/errors/SH-2007.md")),
     ("SH-2010", "there are too many connections", include_str!("../../../docs/errors/SH-2010.md")),
     ("SH-2011", "too many requests are under way", include_str!("../../../docs/errors/SH-2011.md")),
     ("SH-2012", "there are too many streams", include_str!("../../../docs/errors/SH-2012.md")),
@@ -57,6 +60,9 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-2014", "the memory for requests is used up", include_str!("../../../docs/errors/SH-2014.md")),
     ("SH-2015", "the disk is low", include_str!("../../../docs/errors/SH-2015.md")),
     ("SH-2016", "the server is stopping", include_str!("../../../docs/errors/SH-2016.md")),
+    ("SH-2020", "the directory is open already", include_str!("../../../docs/errors/SH-2020.md")),
+    ("SH-2021", "the disk is full", include_str!("../../../docs/errors/SH-2021.md")),
+    ("SH-2022", "the server is starting", include_str!("../../../docs/errors/SH-2022.md")),
     ("SH-3001", "the event is not valid", include_str!("../../../docs/errors/SH-3001.md")),
     ("SH-3002", "there is no such run", include_str!("../../../docs/errors/SH-3002.md")),
     ("SH-3003", "the run is at another sequence", include_str!("../../../docs/errors/SH-3003.md")),
@@ -68,6 +74,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-5003", "the answer was given up", include_str!("../../../docs/errors/SH-5003.md")),
     ("SH-5004", "the session has expired", include_str!("../../../docs/errors/SH-5004.md")),
     ("SH-5005", "the machine cannot read the command", include_str!("../../../docs/errors/SH-5005.md")),
+    ("SH-5006", "the number was another request", include_str!("../../../docs/errors/SH-5006.md")),
 ];
 
 /// Every code, in order.
@@ -90,17 +97,17 @@ pub fn page(code: &str) -> Option<&'static str> {
     PAGES.iter().find(|(known, _, _)| *known == code).map(|(_, _, page)| *page)
 }
 
-pub(crate) fn routes() -> Router<Server> {
-    Router::new().route("/v1/errors", get(list)).route("/v1/errors/{code}", get(show))
+pub(crate) async fn list(_: Server, _: Call<NoQuery, NoBody>) -> Answered<ErrorList> {
+    let errors = PAGES.iter().map(|(code, title, _)| ErrorCode {
+        code: (*code).to_owned(),
+        title: (*title).to_owned(),
+        page: ERRORS_PAGE.at(&[code]),
+    });
+    Ok(Reply::new(ErrorList { errors: errors.collect() }))
 }
 
-async fn list() -> Answered {
-    let errors: Vec<_> = PAGES.iter().map(|(code, title, _)| json!({ "code": code, "title": title })).collect();
-    ok(json!({ "errors": errors }))
-}
-
-async fn show(Path(code): Path<String>) -> Answered {
-    let page = page(&code).ok_or_else(|| Problem::not_found("error code", &code))?;
+pub(crate) async fn show(_: Server, call: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
+    let page = page(&call.name).ok_or_else(|| Refusal::not_found("error code", call.name))?;
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page).into_response())
 }
 

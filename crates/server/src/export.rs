@@ -3,29 +3,25 @@
 //! Keeps: at most [`EXPORTS_RUNNING_MAX`] at a time. Commands go on meanwhile. An export that breaks off has no footer, so
 //! nobody takes it for a whole one.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use axum::Router;
-use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::response::{IntoResponse, Response};
 use contract::{Error, Failure, FailureKind};
 use statehouse::TransferError;
 use statehouse::export::Prepared;
 use tokio::sync::Semaphore;
 
+use wire::operations::NoBody;
+use wire::query::NoQuery;
+
+use crate::api::{Call, Refusal};
 use crate::backup::COMMIT_HEADER;
-use crate::problem::{Answered, Problem};
 use crate::{Server, streamed};
 
 /// Exports that are made at a time.
 pub const EXPORTS_RUNNING_MAX: usize = 2;
-
-/// Names the one space, unless `?space=` does. Left out, all are exported.
-const SPACE: &str = "statehouse-space";
 
 /// The exports that are being made.
 #[derive(Clone)]
@@ -37,21 +33,12 @@ impl Default for Exports {
     }
 }
 
-pub(crate) fn routes() -> Router<Server> {
-    Router::new().route("/v1/export", get(export))
-}
-
-async fn export(
-    State(server): State<Server>,
-    Query(query): Query<BTreeMap<String, String>>,
-    headers: HeaderMap,
-) -> Answered {
-    let named = headers.get(SPACE).map(|space| space.to_str().map(str::to_owned)).transpose();
-    let named = named.map_err(|_| Problem::malformed("the space in the header is not text"))?;
-    let space = query.get("space").cloned().or(named);
+/// Without a space, all are exported.
+pub(crate) async fn export(server: Server, call: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
+    let space = call.scope.space;
     let permit = server.exports.0.clone().try_acquire_owned().map_err(|_| {
         let message = format!("exports_running_max is {EXPORTS_RUNNING_MAX}; try again when one of them is done");
-        Problem::from(Error::from(Failure::not_applied(FailureKind::Busy, message)))
+        Refusal::from(Error::from(Failure::not_applied(FailureKind::Busy, message)))
     })?;
     let prepare = move |house: &_| Prepared::new(house, space.as_deref()).map_err(TransferError::into_error);
     let prepared = server.call(prepare).await?;

@@ -1,18 +1,20 @@
 //! What reads bytes from outside, for tests that feed it anything.
 //!
-//! Keeps: each function here decodes as a handler does, and panics if what it decoded does not come back as it was.
+//! Keeps: each function here decodes as a route does, and panics if what it decoded does not come back as it was.
 
-use axum::body::Body;
-use axum::extract::FromRequestParts;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, Request};
 use axum::response::IntoResponse;
 use statehouse::Statehouse;
 use tower::ServiceExt;
+use wire::records::PutRecord;
+use wire::transactions::Transaction;
+use wire::values::{DurationText, UserJson};
 
-use crate::json::{fields, parse_duration, parse_object, to_json, value_of};
-use crate::place::{Place, expected, idempotency_key, if_match};
+use crate::http::dispatch::Routed;
+use crate::http::head::Head;
+use crate::http::table;
 use crate::problem::Problem;
-use crate::transactions::commit_of;
 use crate::{Server, router};
 
 /// Whether something was decoded or refused.
@@ -30,40 +32,41 @@ fn refused(problem: Problem) -> Read {
     Read::Refused
 }
 
-/// A body that is one value.
+/// A body that is one value: the text that is given back is the text that was sent.
 pub fn value(bytes: &[u8]) -> Read {
-    match value_of(bytes) {
+    match wire::from_json::<UserJson>(bytes) {
         Ok(value) => {
-            // Text against text: two values that were decoded from what was lost already would be equal.
-            let given = std::str::from_utf8(bytes).unwrap_or_default().trim_matches([' ', '\t', '\n', '\r']);
-            assert_eq!(value.to_json_text(), given, "a value comes back as it was written");
+            let text = serde_json::to_string(&value).expect("JSON");
+            let sent = String::from_utf8_lossy(bytes);
+            assert_eq!(text, sent.trim_matches([' ', '\t', '\n', '\r']), "a value comes back as it was");
             Read::Decoded
         }
-        Err(problem) => refused(problem),
+        Err(error) => refused(Problem::refused_body(error)),
     }
 }
 
-/// A body that is an object of fields.
+/// A body that is an object with fields.
 pub fn object(bytes: &[u8]) -> Read {
-    let read = || {
-        let object = parse_object(bytes)?;
-        let first = fields(&object)?;
-        let written = first.iter().map(|(name, value)| (name.clone(), to_json(value))).collect();
-        assert_eq!(fields(&written)?, first, "fields come back as they were");
-        Ok(())
-    };
-    read().map_or_else(refused, |()| Read::Decoded)
+    match wire::from_json::<PutRecord>(bytes) {
+        Ok(put) => {
+            let text = serde_json::to_string(&put).expect("JSON");
+            let again = wire::from_json_text::<PutRecord>(&text).expect("what was written is read");
+            assert_eq!(again, put, "fields come back as they were");
+            Read::Decoded
+        }
+        Err(error) => refused(Problem::refused_body(error)),
+    }
 }
 
 /// A time with its unit.
 pub fn duration(bytes: &[u8]) -> Read {
-    match parse_duration(&String::from_utf8_lossy(bytes)) {
+    match DurationText::parse(&String::from_utf8_lossy(bytes)) {
         Ok(duration) => {
-            let again = parse_duration(&format!("{}ms", duration.as_millis())).ok();
+            let again = DurationText::parse(&format!("{}ms", duration.0.as_millis())).ok();
             assert_eq!(again, Some(duration), "a time comes back as it was");
             Read::Decoded
         }
-        Err(problem) => refused(problem),
+        Err(error) => refused(Problem::refused_body(error)),
     }
 }
 
@@ -78,29 +81,33 @@ impl Decoders {
         Self { server: Server::new(house) }
     }
 
-    /// Where a request is: its path and query, and its headers, one in each further line.
+    /// The head of a request: its path and query, and its headers, one in each further line. It is read as each route would.
     pub async fn place(&self, bytes: &[u8]) -> Read {
         let Some(request) = request(bytes) else {
             return Read::Refused;
         };
-        let (mut parts, _) = request.into_parts();
-        let place = match Place::from_request_parts(&mut parts, &self.server).await {
-            Ok(place) => place,
-            Err(problem) => return refused(problem),
-        };
-        place.inside(&self.server.house);
-        let _ = (place.wants_stream(), place.last_event().map_err(refused), place.limit(10).map_err(refused));
-        let _ = (place.wait("follow").map_err(refused), place.duration("stalled").map_err(refused));
-        let _ = (if_match(&parts.headers).map_err(refused), expected(&parts.headers).map_err(refused));
-        let _ = idempotency_key(&parts.headers).map_err(refused);
-        Read::Decoded
+        let (parts, _) = request.into_parts();
+        let mut read = Read::Refused;
+        for entry in table::entries() {
+            match Head::read(entry, "a".to_owned(), &parts, &self.server.history) {
+                Ok(_) => read = Read::Decoded,
+                Err(problem) => drop(refused(problem)),
+            }
+        }
+        read
     }
 
-    /// A transaction, up to its commit, which is not made.
+    /// A transaction, as far as it is decoded; it is not committed.
     pub fn transaction(&self, bytes: &[u8]) -> Read {
-        let space = self.server.house.space("default");
-        let read = || commit_of(&space, "group", &parse_object(bytes)?, 0).map(drop);
-        read().map_or_else(refused, |()| Read::Decoded)
+        match wire::from_json::<Transaction>(bytes) {
+            Ok(transaction) => {
+                let text = serde_json::to_string(&transaction).expect("JSON");
+                let again = wire::from_json_text::<Transaction>(&text).expect("what was written is read");
+                assert_eq!(again, transaction, "a transaction comes back as it was");
+                Read::Decoded
+            }
+            Err(error) => refused(Problem::refused_body(error)),
+        }
     }
 
     /// A whole request that reads, through its route to its answer.
@@ -108,7 +115,8 @@ impl Decoders {
         let Some(request) = request(bytes) else {
             return Read::Refused;
         };
-        let response = router(self.server.clone()).oneshot(request).await.unwrap_or_else(|never| match never {});
+        let (parts, _) = request.into_parts();
+        let response = Routed::find(&parts).prepare(&self.server, &parts, Bytes::new()).begin().await;
         let status = response.status();
         assert!(!status.is_server_error(), "a request that reads was answered with {status}");
         if status.is_success() { Read::Decoded } else { Read::Refused }
@@ -116,8 +124,7 @@ impl Decoders {
 
     /// The name of a cell as a path has it; the answer says which name was read.
     pub async fn name(&self, name: &str) -> Read {
-        let encoded: String = name.bytes().map(|byte| format!("%{byte:02x}")).collect();
-        let request = Request::get(format!("/v1/cells/{encoded}")).body(Body::empty()).expect("a request");
+        let request = Request::get(wire::routes::CELLS_READ.at(&[name])).body(Body::empty()).expect("a request");
         let response = router(self.server.clone()).oneshot(request).await.unwrap_or_else(|never| match never {});
         let status = response.status().as_u16();
         let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body in memory");

@@ -3,28 +3,21 @@
 //! - Alive: the server answers, and its store has not stopped at a failure. Only what a restart cures makes it false:
 //!   never load, lag, or a disk that is full.
 //! - Ready: it can serve reads and writes now. False while it drains, and while the journal takes no commands.
-//! - Started: the journal was replayed. The server listens only from then on, so whoever gets an answer gets yes.
+//! - Started: the journal was replayed. Until then `starting` answers, and says how far it is; here the answer is yes.
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
-use axum::Router;
-use axum::extract::{RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use contract::runs::RUNS_CONTRACT_VERSION;
 use serde_json::json;
+use wire::operations::{ContractVersions, NoBody, Probe, Version};
+use wire::query::NoQuery;
 
 use crate::Server;
-use crate::problem::{body, ok};
-
-pub(crate) fn routes() -> Router<Server> {
-    Router::new()
-        .route("/livez", get(alive))
-        .route("/readyz", get(ready))
-        .route("/startupz", get(started))
-        .route("/version", get(|| async { ok(json!({ "statehouse": env!("CARGO_PKG_VERSION") })) }))
-}
+use crate::api::{Answered, Call, Refusal, Reply};
+use crate::http::encode::json_body;
 
 /// One thing that must be so, with what is the case.
 struct Check {
@@ -39,19 +32,27 @@ impl Check {
     }
 }
 
-async fn alive(State(server): State<Server>, RawQuery(query): RawQuery) -> Response {
-    answer("alive", &[Check::new("server", true, "it answers"), store(&server)], query.as_deref())
+pub(crate) async fn alive(server: Server, call: Call<Probe, NoBody>) -> Result<Response, Refusal> {
+    Ok(answer("alive", &[Check::new("server", true, "it answers"), store(&server)], &call.query))
 }
 
-async fn ready(State(server): State<Server>, RawQuery(query): RawQuery) -> Response {
-    answer("ready", &ready_checks(&server), query.as_deref())
+pub(crate) async fn ready(server: Server, call: Call<Probe, NoBody>) -> Result<Response, Refusal> {
+    Ok(answer("ready", &ready_checks(&server), &call.query))
 }
 
-async fn started(State(server): State<Server>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn started(server: Server, call: Call<Probe, NoBody>) -> Result<Response, Refusal> {
     let counters = server.house.counters();
     let (entries, took_ms) = (counters.replayed_entries, counters.replay_took.as_millis());
     let replay = Check::new("replay", true, format!("{entries} entries of the journal were replayed in {took_ms} ms"));
-    answer("started", &[replay], query.as_deref())
+    Ok(answer("started", &[replay], &call.query))
+}
+
+/// Which release this is, and which version of each contract it keeps.
+pub(crate) async fn version(_: Server, _: Call<NoQuery, NoBody>) -> Answered<Version> {
+    Ok(Reply::new(Version {
+        statehouse: env!("CARGO_PKG_VERSION").to_owned(),
+        contracts: ContractVersions { runs: RUNS_CONTRACT_VERSION.to_owned() },
+    }))
 }
 
 /// Whether the server can serve reads and writes now.
@@ -76,15 +77,14 @@ fn store(server: &Server) -> Check {
 }
 
 /// `{"ready": true}`, or with `?verbose` a line for each check.
-fn answer(what: &str, checks: &[Check], query: Option<&str>) -> Response {
+fn answer(what: &str, checks: &[Check], query: &Probe) -> Response {
     let holds = checks.iter().all(|check| check.holds);
     let status = if holds { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let verbose = query.unwrap_or_default().split('&').any(|part| part == "verbose" || part.starts_with("verbose="));
-    if !verbose {
+    if query.verbose != Some(true) {
         let failed: Vec<_> = checks.iter().filter(|check| !check.holds).collect();
         let why = failed.iter().map(|check| format!("{}: {}", check.name, check.reason)).collect::<Vec<_>>().join("; ");
         let said = if holds { json!({ what: true }) } else { json!({ what: false, "detail": why }) };
-        return body(status, said);
+        return json_body(status, &said);
     }
     let mut lines = String::new();
     for Check { name, holds, reason } in checks {

@@ -52,13 +52,49 @@ impl Gate {
         self.enter_many(1)
     }
 
+    /// Takes bytes of memory, if they are free.
+    pub(crate) fn take_bytes(&self, bytes: usize) -> Option<Permit> {
+        self.enter_many(units(bytes)?)
+    }
+
+    /// The same, where it is no refusal if they are not.
+    pub(crate) fn try_bytes(&self, bytes: usize) -> Option<Permit> {
+        self.free.clone().try_acquire_many_owned(units(bytes)?).ok()
+    }
+
+    /// Takes bytes of memory, in turn, as soon as they are free; none if there are never as many.
+    pub(crate) async fn wait_bytes(&self, bytes: usize) -> Option<Permit> {
+        let units = units(bytes).filter(|units| *units as usize <= self.max)?;
+        self.free.clone().acquire_many_owned(units).await.ok()
+    }
+
+    /// The bytes that a permit is for.
+    pub(crate) fn bytes_of(&self, permit: &Permit) -> usize {
+        permit.num_permits() * MEMORY_UNIT_BYTES
+    }
+
+    /// Gives back what a permit has beyond these bytes.
+    pub(crate) fn keep_bytes(&self, permit: &mut Permit, bytes: usize) {
+        drop(permit.split(permit.num_permits().saturating_sub(bytes.div_ceil(MEMORY_UNIT_BYTES))));
+    }
+
     fn enter_many(&self, count: u32) -> Option<Permit> {
         let entered = self.free.clone().try_acquire_many_owned(count).ok();
         if entered.is_none() {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+            self.note_refused();
         }
         entered
     }
+
+    /// Counts something that was refused after it had waited.
+    pub(crate) fn note_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Bytes in units of memory, if a permit can be for as many.
+fn units(bytes: usize) -> Option<u32> {
+    u32::try_from(bytes.div_ceil(MEMORY_UNIT_BYTES)).ok()
 }
 
 /// All of them.
@@ -72,7 +108,11 @@ pub struct Load {
     pub waits: Gate,
     /// Answers without a size.
     pub streams: Gate,
-    memory: Gate,
+    pub(crate) memory: Gate,
+    /// The part of that memory that pages of listings may take.
+    pub(crate) pages: Gate,
+    /// Pages that wait for it.
+    pub(crate) page_waits: Gate,
     /// For the large events of all streams.
     stream_memory: Gate,
 }
@@ -85,6 +125,8 @@ impl Load {
             waits: Gate::new(limits.waits_max),
             streams: Gate::new(limits.streams_max),
             memory: Gate::new(limits.request_memory_bytes_max / MEMORY_UNIT_BYTES),
+            pages: Gate::new(limits.request_memory_bytes_max / 2 / MEMORY_UNIT_BYTES),
+            page_waits: Gate::new((limits.requests_max / 4).max(1)),
             // One event at least can be sent, however little there is.
             stream_memory: Gate::new((limits.request_memory_bytes_max / 2).max(EVENT_BYTES_MAX) / MEMORY_UNIT_BYTES),
         }
@@ -92,12 +134,12 @@ impl Load {
 
     /// Takes bytes of the memory for large events of streams, if they are free.
     pub(crate) fn take_stream_memory(&self, bytes: usize) -> Option<Permit> {
-        self.stream_memory.enter_many(u32::try_from(bytes.div_ceil(MEMORY_UNIT_BYTES)).ok()?)
+        self.stream_memory.take_bytes(bytes)
     }
 
     /// Takes bytes of the memory for requests, if they are free.
     pub(crate) fn take_memory(&self, bytes: usize) -> Option<Permit> {
-        self.memory.enter_many(u32::try_from(bytes.div_ceil(MEMORY_UNIT_BYTES)).ok()?)
+        self.memory.take_bytes(bytes)
     }
 
     /// Bytes of the memory for requests that are taken.

@@ -2,51 +2,55 @@
 //! number.
 
 use contract::Rejection;
-use serde_json::{Value as JsonValue, json};
 
-use crate::json::to_json;
+/// Members as JSON text.
+macro_rules! of {
+    ($($name:literal => $value:expr),* $(,)?) => {
+        vec![$(($name, serde_json::to_string(&$value).expect("a member is JSON"))),*]
+    };
+}
 
 /// The members of a rejection. A version that is `null` belongs to what does not exist.
-pub(crate) fn members(rejection: &Rejection) -> JsonValue {
+pub(crate) fn members(rejection: &Rejection) -> Vec<(&'static str, String)> {
     match rejection {
-        Rejection::InvalidName { what, reason } | Rejection::InvalidEvent { what, reason } => {
-            json!({ "what": what, "reason": reason })
-        }
-        Rejection::InvalidDeclaration { what, reason } => json!({ "what": what, "reason": reason }),
-        Rejection::LimitExceeded { limit, max, got } => json!({ "limit": limit, "max": max, "got": got }),
-        Rejection::Conflict { cell, current } => json!({ "cell": cell, "current_version": current }),
-        Rejection::RecordConflict { record, current } => json!({ "record": record, "current_version": current }),
+        Rejection::InvalidName { what, reason } => of!["what" => what, "reason" => reason],
+        Rejection::InvalidEvent { what, reason } => of!["what" => what, "reason" => reason],
+        Rejection::InvalidDeclaration { what, reason } => of!["what" => what, "reason" => reason.text()],
+        Rejection::LimitExceeded { limit, max, got } => of!["limit" => limit, "max" => max, "got" => got],
+        Rejection::Conflict { cell, current } => of!["cell" => cell, "current_version" => current],
+        Rejection::RecordConflict { record, current } => of!["record" => record, "current_version" => current],
         Rejection::FieldConflict { record, field, current } => {
-            json!({ "record": record, "field": field, "absent": current.is_none(), "current": current.as_ref().map(to_json) })
+            of!["record" => record, "field" => field, "absent" => current.is_none(), "current" => current]
         }
-        Rejection::TwoGroups { group, other } => json!({ "group": group, "other": other }),
-        Rejection::NoSuchSpace { space } => json!({ "space": space }),
-        Rejection::NoSuchBranch { branch } => json!({ "branch": branch }),
-        Rejection::AlreadyExists { what, name } => json!({ "what": what, "name": name }),
-        Rejection::CatalogueBehind { needed, have } => json!({ "needed": needed, "have": have }),
-        Rejection::NoSuchRun { run } => json!({ "run": run }),
+        Rejection::TwoGroups { group, other } => of!["group" => group, "other" => other],
+        Rejection::NoSuchSpace { space } => of!["space" => space],
+        Rejection::NoSuchBranch { branch } => of!["branch" => branch],
+        Rejection::AlreadyExists { what, name } => of!["what" => what, "name" => name],
+        Rejection::CatalogueBehind { needed, have } => of!["needed" => needed, "have" => have],
+        Rejection::NoSuchRun { run } => of!["run" => run],
         Rejection::SequenceConflict { run, expected, last } => {
-            json!({ "run": run, "expected": expected, "last": last })
+            of!["run" => run, "expected" => expected, "last" => last]
         }
-        Rejection::KeyReused { run, seq } => json!({ "run": run, "seq": seq }),
+        Rejection::KeyReused { run, seq } => of!["run" => run, "seq" => seq],
         Rejection::RunClosed { run, last } | Rejection::RunArchived { run, last } => {
-            json!({ "run": run, "last": last })
+            of!["run" => run, "last" => last]
         }
-        Rejection::Evicted { request, floor } => json!({ "request": request, "floor": floor }),
-        Rejection::SessionBusy { limit, max } => json!({ "limit": limit, "max": max }),
-        Rejection::UnreadableCommand { machine } => json!({ "machine": machine }),
-        Rejection::TransactionLost { reason } | Rejection::TransactionState { reason } => json!({ "reason": reason }),
-        Rejection::NoSuchRecord { record } => json!({ "record": record }),
-        Rejection::NoSuchType { name } => json!({ "name": name }),
+        Rejection::Evicted { request, floor } => of!["request" => request, "floor" => floor],
+        Rejection::RequestReused { request } => of!["request" => request],
+        Rejection::SessionBusy { limit, max } => of!["limit" => limit, "max" => max],
+        Rejection::UnreadableCommand { machine } => of!["machine" => machine],
+        Rejection::TransactionLost { reason } | Rejection::TransactionState { reason } => of!["reason" => reason],
+        Rejection::NoSuchRecord { record } => of!["record" => record],
+        Rejection::NoSuchType { name } => of!["name" => name],
         Rejection::WrongState { record, state, reason } => {
-            json!({ "record": record, "state": state, "reason": reason })
+            of!["record" => record, "state" => state, "reason" => reason.text()]
         }
         Rejection::WrongKind { record, field, wanted } => {
-            json!({ "record": record, "field": field, "wanted": wanted })
+            of!["record" => record, "field" => field, "wanted" => wanted.text()]
         }
         Rejection::Fenced { record, given, attempt, state, holder } => {
-            json!({ "record": record, "given": given, "attempt": attempt, "state": state, "holder": holder })
+            of!["record" => record, "given" => given, "attempt" => attempt, "state" => state, "holder" => holder]
         }
-        _ => json!({}),
+        _ => of![],
     }
 }

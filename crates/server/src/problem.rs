@@ -1,11 +1,14 @@
 //! A refusal as `application/problem+json`: the code, what it means, and whether trying again can help.
 
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use contract::limits::JSON_DEPTH_MAX;
 use contract::{Error, FailureKind, Outcome, Rejection};
 use serde::Serialize;
-use serde_json::{Map, Value as JsonValue, json};
+use wire::routes::ERRORS_PAGE;
+use wire::{DecodeError, Reason};
 
+use crate::api::Refusal;
 use crate::errors::title;
 use crate::members::members;
 use crate::metrics::ProblemCode;
@@ -16,12 +19,21 @@ pub struct Problem {
     status: StatusCode,
     code: &'static str,
     detail: String,
-    more: Map<String, JsonValue>,
+    /// Further members, as JSON text.
+    more: Vec<(&'static str, String)>,
 }
 
 impl Problem {
     fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into(), more: Map::new() }
+        Self { status, code, detail: detail.into(), more: Vec::new() }
+    }
+
+    fn add(&mut self, name: &'static str, value: impl Serialize) {
+        let json = serde_json::to_string(&value).expect("a member is JSON");
+        match self.more.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = json,
+            None => self.more.push((name, json)),
+        }
     }
 
     /// Its code.
@@ -31,12 +43,18 @@ impl Problem {
 
     /// The request is not well formed.
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "SH-1030", detail)
+        let mut problem = Self::new(StatusCode::BAD_REQUEST, "SH-1030", detail);
+        problem.add("retryable", false);
+        problem.add("outcome", "not_applied");
+        problem
     }
 
     /// A defect of the server.
     pub(crate) fn internal(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "SH-2006", detail)
+        let mut problem = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "SH-2006", detail);
+        problem.add("outcome", "unknown");
+        problem.add("retryable", false);
+        problem
     }
 
     /// There is nothing with this name.
@@ -48,7 +66,7 @@ impl Problem {
     pub(crate) fn history_gone(cell: &str, oldest: u64) -> Self {
         let detail = format!("what the cell {cell:?} was then is not kept; the oldest version that is, is {oldest}");
         let mut problem = Self::new(StatusCode::GONE, "SH-1033", detail);
-        problem.more.insert("oldest".into(), oldest.into());
+        problem.add("oldest", oldest);
         problem
     }
 
@@ -71,7 +89,9 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         | Rejection::UnreadableCommand { .. }
         | Rejection::MainBranch => StatusCode::BAD_REQUEST,
         Rejection::LimitExceeded { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        Rejection::TwoGroups { .. } | Rejection::KeyReused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        Rejection::TwoGroups { .. } | Rejection::KeyReused { .. } | Rejection::RequestReused { .. } => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
         Rejection::NoSuchSpace { .. }
         | Rejection::NoSuchBranch { .. }
         | Rejection::NoSuchRecord { .. }
@@ -92,33 +112,55 @@ impl From<Error> for Problem {
         let status = match &error {
             Error::Rejected(rejection) => status_of(rejection),
             Error::Failed(failure) if failure.kind == FailureKind::Busy => StatusCode::TOO_MANY_REQUESTS,
-            Error::Failed(failure) if failure.kind == FailureKind::DiskLow => StatusCode::INSUFFICIENT_STORAGE,
+            Error::Failed(failure) if matches!(failure.kind, FailureKind::DiskLow | FailureKind::DiskFull) => {
+                StatusCode::INSUFFICIENT_STORAGE
+            }
+            Error::Failed(failure) if failure.kind == FailureKind::Bug => StatusCode::INTERNAL_SERVER_ERROR,
             Error::Failed(failure) if failure.outcome == Outcome::Unknown => StatusCode::GATEWAY_TIMEOUT,
             Error::Failed(failure) if failure.kind == FailureKind::Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
         let mut problem = Self::new(status, error.code(), error.to_string());
-        problem.more.insert("retryable".into(), error.retryable().into());
+        problem.add("retryable", error.retryable());
         let outcome = if error.outcome() == Outcome::Unknown { "unknown" } else { "not_applied" };
-        problem.more.insert("outcome".into(), outcome.into());
-        if let Error::Rejected(rejection) = &error
-            && let JsonValue::Object(mut members) = members(rejection)
-        {
-            problem.more.append(&mut members);
+        problem.add("outcome", outcome);
+        if let Error::Rejected(rejection) = &error {
+            problem.more.extend(members(rejection));
         }
         problem
     }
 }
 
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Store(error) => error.into(),
+            Refusal::Unexpected(error) => Problem::from(error).of_header(),
+            Refusal::NotFound { what, name } => Problem::not_found(what, &name),
+            Refusal::HistoryGone { cell, oldest } => Problem::history_gone(&cell, oldest),
+            Refusal::Invalid { member: Some(member), detail } => Problem::refused_member(member, detail),
+            Refusal::Invalid { member: None, detail } => Problem::malformed(detail),
+            Refusal::Internal(detail) => Problem::internal(detail),
+            Refusal::NoMemory { max, bytes } => Problem::memory_used_up(max, bytes),
+        }
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut body = self.more;
-        body.insert("type".into(), format!("/v1/errors/{}", self.code).into());
-        body.insert("code".into(), self.code.into());
-        body.insert("status".into(), self.status.as_u16().into());
-        body.insert("title".into(), title(self.code).unwrap_or_default().into());
-        body.insert("detail".into(), self.detail.into());
-        let body = JsonValue::Object(body).to_string() + "\n";
+        let text = |text: &str| contract::Value::from(text).to_json_text();
+        let mut body = format!(
+            "{{\"type\":{},\"code\":{},\"status\":{},\"title\":{},\"detail\":{}",
+            text(&ERRORS_PAGE.at(&[self.code])),
+            text(self.code),
+            self.status.as_u16(),
+            text(title(self.code).unwrap_or_default()),
+            text(&self.detail),
+        );
+        for (name, json) in &self.more {
+            body.push_str(&format!(",\"{name}\":{json}"));
+        }
+        body.push_str("}\n");
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         response.extensions_mut().insert(ProblemCode(self.code));
         if self.status == StatusCode::TOO_MANY_REQUESTS || self.status == StatusCode::SERVICE_UNAVAILABLE {
@@ -128,50 +170,78 @@ impl IntoResponse for Problem {
     }
 }
 
-pub(crate) async fn no_such_route() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "SH-1032", "there is no such route; everything is under /v1")
-}
-
-/// A path that ends before the name: what is said of any other name that is not allowed.
-pub(crate) async fn no_name(check: fn(&str) -> Result<(), Rejection>) -> Problem {
-    match check("") {
-        Err(rejection) => Error::from(rejection).into(),
-        Ok(()) => no_such_route().await,
+/// Refusals of what was sent.
+impl Problem {
+    /// There is no such route.
+    pub(crate) fn no_such_route() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "SH-1032", "there is no such route; GET / says where things are")
     }
-}
 
-pub(crate) async fn no_such_method() -> Problem {
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "SH-1032", "this route does not know the method")
-}
+    /// The route is not known by this method.
+    pub(crate) fn no_such_method() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "SH-1032", "this route does not know the method")
+    }
 
-/// What a call answers.
-pub(crate) type Answered = Result<Response, Problem>;
+    /// A member, a parameter or a header is not honoured, or not as it must be.
+    pub(crate) fn refused_member(member: &str, detail: impl Into<String>) -> Self {
+        let mut problem = Self::malformed(detail);
+        problem.add("member", member);
+        problem
+    }
 
-/// What most bodies fit in.
-const BODY_BYTES: usize = 1 << 10;
+    /// A header of ours that is not known.
+    pub(crate) fn refused_header(name: &str, nearest: Option<&str>) -> Self {
+        let hint = nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"));
+        let mut problem = Self::refused_member(name, format!("the header {name} is not known{hint}"));
+        if let Some(nearest) = nearest {
+            problem.add("nearest", nearest);
+        }
+        problem
+    }
 
-/// A JSON body with a status.
-pub(crate) fn body(status: StatusCode, body: impl Serialize) -> Response {
-    let mut text = Vec::with_capacity(BODY_BYTES);
-    serde_json::to_writer(&mut text, &body).expect("what is answered is JSON");
-    text_body(status, text)
-}
+    /// A body that cannot be read.
+    pub(crate) fn refused_body(error: DecodeError) -> Self {
+        match error.reason() {
+            Reason::TooDeep => Self::too_deep(JSON_DEPTH_MAX),
+            _ => Self::refused_text("the body", &error, None),
+        }
+    }
 
-/// A body that is JSON already. It ends its line, so that a terminal's next prompt is not behind it.
-pub(crate) fn text_body(status: StatusCode, json: impl Into<Vec<u8>>) -> Response {
-    let mut json = json.into();
-    json.push(b'\n');
-    (status, [(header::CONTENT_TYPE, "application/json")], json).into_response()
-}
+    /// A parameter that cannot be read.
+    pub(crate) fn refused_parameter(error: &DecodeError, suggested: Option<&'static str>) -> Self {
+        Self::refused_text("the query", error, suggested)
+    }
 
-/// A JSON body, as it should be.
-pub(crate) fn ok(found: impl Serialize) -> Answered {
-    Ok(body(StatusCode::OK, found))
-}
+    fn refused_text(of: &str, error: &DecodeError, suggested: Option<&'static str>) -> Self {
+        let nearest = match error.reason() {
+            Reason::UnknownMember { nearest } => nearest.or(suggested),
+            _ => None,
+        };
+        let hint = suggested.map_or_else(String::new, |suggested| format!("; did you mean {suggested:?}?"));
+        let mut problem = Self::malformed(format!("{of} is not as it must be: {error}{hint}"));
+        if let Some(member) = error.member() {
+            problem.add("member", member);
+        }
+        if let Some(nearest) = nearest {
+            problem.add("nearest", nearest);
+        }
+        problem
+    }
 
-/// Done, and there is nothing to say.
-pub(crate) fn done() -> Answered {
-    ok(json!({}))
+    /// The store has another history than the one that was meant.
+    pub(crate) fn other_history(meant: &str, history: &HeaderValue) -> Self {
+        let is = history.to_str().unwrap_or_default();
+        let detail = format!(
+            "the request is meant for the history {meant:?}, and this store has the history {is:?}: it is another store, or was \
+             restored or imported since"
+        );
+        let mut problem = Self::new(StatusCode::PRECONDITION_FAILED, "SH-1034", detail);
+        problem.add("member", "Statehouse-History");
+        problem.add("history", is);
+        problem.add("retryable", false);
+        problem.add("outcome", "not_applied");
+        problem
+    }
 }
 
 /// Refusals by the limits of the server; see [`crate::limits`].
@@ -179,16 +249,16 @@ impl Problem {
     /// Something is beyond a limit.
     fn beyond(status: StatusCode, code: &'static str, limit: &'static str, max: u64, detail: String) -> Self {
         let mut problem = Self::new(status, code, detail);
-        problem.more.insert("limit".into(), limit.into());
-        problem.more.insert("max".into(), max.into());
-        problem.more.insert("outcome".into(), "not_applied".into());
+        problem.add("limit", limit);
+        problem.add("max", max);
+        problem.add("outcome", "not_applied");
         let later = status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE;
-        problem.more.insert("retryable".into(), later.into());
+        problem.add("retryable", later);
         problem
     }
 
     fn got(mut self, got: u64) -> Self {
-        self.more.insert("got".into(), got.into());
+        self.add("got", got);
         self
     }
 
@@ -234,7 +304,7 @@ impl Problem {
         let detail =
             format!("bodies are not decompressed, and this one says Content-Encoding: {encoding}; send it plain");
         let mut problem = Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "SH-1044", detail);
-        problem.more.insert("outcome".into(), "not_applied".into());
+        problem.add("outcome", "not_applied");
         problem
     }
 
@@ -279,8 +349,8 @@ impl Problem {
         let detail =
             format!("there was no answer within request_time_max = {ms} ms; a write may have been done or be done yet");
         let mut problem = Self::beyond(StatusCode::GATEWAY_TIMEOUT, "SH-2013", "request_time_max", ms, detail);
-        problem.more.insert("outcome".into(), "unknown".into());
-        problem.more.insert("retryable".into(), true.into());
+        problem.add("outcome", "unknown");
+        problem.add("retryable", true);
         problem
     }
 
@@ -296,6 +366,36 @@ impl Problem {
         Self::beyond(status, code, "request_memory_bytes_max", max as u64, detail).got(got as u64)
     }
 
+    /// The request is addressed to somebody else, or to nobody.
+    pub(crate) fn other_host(reason: &str) -> Self {
+        let detail = format!(
+            "{reason}; this server answers to IP addresses, localhost and the names in the setting server.hosts"
+        );
+        Self::not_begun(StatusCode::MISDIRECTED_REQUEST, "SH-1060", detail)
+    }
+
+    /// A page of another origin sent the request; `header` says so.
+    pub(crate) fn other_origin(header: &'static str, value: &str) -> Self {
+        let detail = format!("{header} is {value:?}; requests that pages of other origins send are refused");
+        Self::not_begun(StatusCode::FORBIDDEN, "SH-1061", detail)
+    }
+
+    /// The server replays its journal.
+    pub(crate) fn starting(detail: &str) -> Self {
+        let detail = format!("the server is starting: {detail}");
+        let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "SH-2022", detail);
+        problem.add("retryable", true);
+        problem.add("outcome", "not_applied");
+        problem
+    }
+
+    fn not_begun(status: StatusCode, code: &'static str, detail: String) -> Self {
+        let mut problem = Self::new(status, code, detail);
+        problem.add("retryable", false);
+        problem.add("outcome", "not_applied");
+        problem
+    }
+
     /// The server is told to stop.
     pub(crate) fn stopping() -> Self {
         let mut problem = Self::new(
@@ -303,8 +403,8 @@ impl Problem {
             "SH-2016",
             "the server is stopping; it was not begun; try again",
         );
-        problem.more.insert("retryable".into(), true.into());
-        problem.more.insert("outcome".into(), "not_applied".into());
+        problem.add("retryable", true);
+        problem.add("outcome", "not_applied");
         problem
     }
 }

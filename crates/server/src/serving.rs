@@ -1,7 +1,7 @@
 //! From the start of a server to its stop.
 //!
 //! Keeps: a stop refuses what is new by name, answers what is under way, and closes the directory. Log lines are about changes of
-//! state, never about a request.
+//! state; a request has one only if it was slow.
 
 use std::future::Future;
 use std::net::SocketAddr;

@@ -14,17 +14,19 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
 use contract::Error;
+use contract::value::in_one_line;
 use futures_util::stream::unfold;
+use serde::Serialize;
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Server;
+use crate::api::Reply;
 use crate::load::{Load, Permit};
-use crate::problem::Answered;
 
 /// How long nothing comes before a heartbeat does.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
@@ -51,8 +53,14 @@ impl Sent {
         Self { id, kind, data }
     }
 
-    fn event(&self) -> Event {
-        Event::default().id(self.id.to_string()).event(self.kind).data(&self.data)
+    /// The same, with its data as JSON.
+    pub(crate) fn json(id: u64, kind: &'static str, data: &impl Serialize) -> Self {
+        Self::new(id, kind, serde_json::to_string(data).expect("what is sent is JSON"))
+    }
+
+    fn event(&self, id: String) -> Event {
+        // A line break in JSON can only stand between tokens, and would end the line of the stream.
+        Event::default().id(id).event(self.kind).data(in_one_line(&self.data))
     }
 }
 
@@ -63,6 +71,28 @@ pub(crate) trait Source: Send + 'static {
 
     /// Where a client goes on that has had everything so far.
     fn position(&mut self) -> Result<u64, Error>;
+
+    /// A position as clients keep it.
+    fn id(position: u64) -> String {
+        position.to_string()
+    }
+}
+
+/// What follows something: a page of it, or a stream.
+pub(crate) enum Followed<A> {
+    /// What there is.
+    Page(Reply<A>),
+    /// As it comes.
+    Stream(EventStream),
+}
+
+/// A stream of events that is ready to be sent.
+pub(crate) struct EventStream(Response);
+
+impl IntoResponse for EventStream {
+    fn into_response(self) -> Response {
+        self.0
+    }
 }
 
 struct State<S> {
@@ -82,7 +112,7 @@ struct State<S> {
 
 impl Server {
     /// Sends a source as a stream of events.
-    pub(crate) fn stream(&self, mut source: impl Source) -> Answered {
+    pub(crate) fn stream<S: Source>(&self, mut source: S) -> Result<EventStream, Error> {
         let state = State {
             reached: source.position()?,
             source,
@@ -100,9 +130,9 @@ impl Server {
             state.take_memory(sent.data.len()).await;
             state.reached = sent.id;
             state.given = Some(Instant::now());
-            Some((Ok::<_, Infallible>(sent.event()), state))
+            Some((Ok::<_, Infallible>(sent.event(S::id(sent.id))), state))
         });
-        Ok(Sse::new(events).into_response())
+        Ok(EventStream(Sse::new(events).into_response()))
     }
 
     /// What a call gives that waits for something, or none if it does not come in time, or the server is to stop.
@@ -131,7 +161,7 @@ impl<S: Source> State<S> {
             return None;
         }
         if self.given.is_some_and(|given| given.elapsed() > LAGGED_AFTER) {
-            return Some(self.last("lagged", json!({ "resume_at": self.reached })));
+            return Some(self.last("lagged", json!({ "resume_at": S::id(self.reached) })));
         }
         if let Some(sent) = self.waiting.pop_front() {
             return Some(sent);
@@ -140,7 +170,7 @@ impl<S: Source> State<S> {
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => {
-                Some(self.last("stopping", json!({ "resume_at": self.reached })))
+                Some(self.last("stopping", json!({ "resume_at": S::id(self.reached) })))
             }
             found = self.source.next() => match found {
                 Ok(found) => {
@@ -148,13 +178,13 @@ impl<S: Source> State<S> {
                     self.waiting.pop_front()
                 }
                 Err(error) => {
-                    let detail = json!({ "code": error.code(), "detail": error.to_string(), "resume_at": self.reached });
+                    let detail = json!({ "code": error.code(), "detail": error.to_string(), "resume_at": S::id(self.reached) });
                     Some(self.last("error", detail))
                 }
             },
             () = heartbeat => match self.source.position() {
                 Ok(position) => {
-                    let caught_up = json!({ "position": position, "caught_up": true });
+                    let caught_up = json!({ "position": S::id(position), "caught_up": true });
                     Some(Sent::new(position, "heartbeat", caught_up.to_string()))
                 }
                 Err(_) => None,

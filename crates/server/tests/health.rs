@@ -104,38 +104,67 @@ fn the_status_is_ok_when_nothing_is_wrong_and_holds_what_the_manual_lists() {
 }
 
 #[test]
-fn a_queue_that_nobody_claims_is_named_within_ten_seconds() {
+fn a_queue_that_nobody_claims_is_noted_within_ten_seconds_and_a_problem_after_five_minutes() {
     let (served, clock) = served_at();
     let records = served.house.records();
     records.put("jobs.mail.7", [("n", 1)], Put::typed("task")).expect("put");
     assert_eq!(status(&served)["status"], "ok");
     clock.by_us.fetch_add(10_500_000, Ordering::SeqCst);
     let found = status(&served);
-    let problem = &found["problems"][0];
+    // A queue without a worker is how everybody begins: it is said, and is no problem yet.
+    let note = &found["notes"][0];
+    assert_eq!((&found["status"], &found["problems"]), (&"ok".into(), &serde_json::json!([])));
     assert_eq!(
-        (&found["status"], &problem["problem"], &problem["object"], &problem["threshold"]),
-        (&"degraded".into(), &"nobody_claims".into(), &"queue jobs.mail.".into(), &10.0.into())
+        (&note["problem"], &note["severity"], &note["object"], &note["threshold"]),
+        (&"nobody_claims".into(), &"note".into(), &"queue jobs.mail.".into(), &10.0.into())
     );
-    assert_eq!(problem["command"], "statehouse why job jobs.mail.7");
-    let text = problem["text"].as_str().expect("text");
+    let command = serde_json::json!({
+        "argv": ["statehouse", "why", "job", "jobs.mail.7"],
+        "shell": "statehouse why job jobs.mail.7",
+    });
+    assert_eq!(note["command"], command);
+    let text = note["text"].as_str().expect("text");
     assert!(
         text.starts_with("jobs.mail.7 has been ready for 10 s and nobody claims it; no task was claimed"),
         "{text}"
     );
     let screen = served.send("GET", "/status", &[("accept", "text/plain")], "");
     assert!(screen.head.contains("content-type: text/plain"));
-    assert!(screen.body.contains("DEGRADED  ready  1 problem\n"), "{}", screen.body);
-    assert!(screen.body.contains("look:  statehouse why job jobs.mail.7\n"), "{}", screen.body);
+    assert!(screen.body.contains("OK  ready  no problems, 1 note\n"), "{}", screen.body);
+    assert!(screen.body.contains("   $ statehouse why job jobs.mail.7\n"), "{}", screen.body);
     assert!(screen.body.lines().count() < 24, "one screen");
+    assert!(screen.body.lines().all(|line| line.chars().count() <= 80), "{}", screen.body);
+    clock.by_us.fetch_add(300_000_000, Ordering::SeqCst);
+    let found = status(&served);
+    let problem = &found["problems"][0];
+    assert_eq!(
+        (&found["status"], &problem["problem"], &problem["threshold"]),
+        (&"degraded".into(), &"nobody_claims".into(), &300.0.into())
+    );
 
     // Somebody claims others of the type: that is a queue, not a queue without workers.
     records.put("jobs.print.1", [("n", 1)], Put::typed("task")).expect("put");
     records.claim("jobs.print.1", &ClaimOptions::worker("w").lease(Duration::from_secs(3_600))).expect("claim");
-    assert_eq!(status(&served)["status"], "ok");
-    clock.by_us.fetch_add(300_000_000, Ordering::SeqCst);
+    assert_eq!(status(&served)["problems"][0]["problem"], "ready_long");
     records.put("jobs.print.2", [("n", 1)], Put::typed("task")).expect("put");
     records.claim("jobs.print.2", &ClaimOptions::worker("w")).expect("claim");
     assert_eq!(status(&served)["problems"][0]["problem"], "ready_long");
     records.claim("jobs.mail.7", &ClaimOptions::worker("w")).expect("claim");
     assert_eq!(status(&served)["status"], "ok");
+}
+
+#[test]
+fn hostile_names_reach_no_terminal_and_the_command_names_the_place() {
+    let (served, clock) = served_at();
+    served.house.create_space("s p").expect("a space");
+    let group = served.house.space("s p").group("-g");
+    group.records().put("jobs.$(touch pwned)\x1b[2J\n\u{202e}", [("n", 1)], Put::typed("task")).expect("put");
+    clock.by_us.fetch_add(10_500_000, Ordering::SeqCst);
+    let note = &status(&served)["notes"][0];
+    let argv = ["statehouse", "why", "job", "--space=s p", "--group=-g", "jobs.$(touch pwned)\x1b[2J\n\u{202e}"];
+    assert_eq!(note["command"]["argv"], serde_json::json!(argv));
+    let screen = served.send("GET", "/status", &[("accept", "text/plain")], "").body;
+    let control = |letter: char| letter != '\n' && contract::terminal::is_control(letter);
+    assert!(!screen.contains(control), "{screen:?}");
+    assert!(screen.contains(r"jobs.$(touch pwned)\u{1b}[2J\n\u{202e} has been ready"), "{screen}");
 }

@@ -96,15 +96,23 @@ fn a_run_is_appended_to_once_and_followed() {
     assert_eq!(served.get("/v1/runs/again/snapshot?group=nightly").body["status"], json!("RUNNING"));
     assert_eq!(served.post("/v1/runs/nightly/close", "").status, 200);
     assert_eq!(served.post(path, &event("d", "X")).body["code"], json!("SH-3005"));
-    assert_eq!(served.post("/v1/runs/nightly/archive", "").status, 200);
+    assert_eq!(served.send("DELETE", "/v1/runs/nightly", &[], "").status, 200);
     assert_eq!(served.post(path, &event("a", "RunStarted")).status, 410);
     assert_eq!(served.post(path, "{\"eventType\":\"X\"}").body["code"], json!("SH-3001"));
+    for query in ["", "?follow=20s", "?follow=true"] {
+        let missing = served.get(&format!("/v1/runs/later/events{query}"));
+        assert_eq!((missing.status, &missing.body["code"]), (404, &json!("SH-3002")), "{query}");
+    }
+    served.post("/v1/runs/later/events", &event("a", "X"));
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| served.get("/v1/runs/later/events?follow=20s"));
+        let waiting = scope.spawn(|| served.get("/v1/runs/later/events?follow=20s&after=1"));
         std::thread::sleep(std::time::Duration::from_millis(50));
-        served.post("/v1/runs/later/events", &event("a", "X"));
-        assert_eq!(waiting.join().expect("no panic").body["events"][0]["runSeq"], json!(1));
+        served.post("/v1/runs/later/events", &event("b", "X"));
+        assert_eq!(waiting.join().expect("no panic").body["events"][0]["runSeq"], json!(2));
     });
+    let other = served.post("/v1/runs/later/events", &event("a", "Y"));
+    assert_eq!((&other.body["payloadMismatch"], &other.body["runSeq"]), (&json!(true), &json!(1)));
+    assert_eq!(other.body["event"]["eventType"], json!("X"), "the event that stands");
 }
 
 #[test]
@@ -112,7 +120,7 @@ fn a_request_in_a_session_is_executed_once() {
     let served = served();
     let created = served.post("/v1/sessions", r#"{"timeout":"60s","capabilities":{"client":"test"}}"#);
     assert_eq!(created.status, 201);
-    let session = created.body["session"].to_string();
+    let session = created.body["session"].as_str().expect("text").to_owned();
     let count = |request: &str, lowest: &str| {
         let headers = [
             ("statehouse-session", session.as_str()),
@@ -129,7 +137,7 @@ fn a_request_in_a_session_is_executed_once() {
     assert_eq!(count("2", "2").body["values"]["n"], json!(2));
     let evicted = count("1", "1");
     assert_eq!((evicted.status, &evicted.body["code"]), (410, &json!("SH-5003")));
-    let id = created.body["session"].as_u64().expect("a number");
+    let id = session.strip_prefix("s-").and_then(|number| number.parse().ok()).expect("a session");
     served.house.group("g").commit().push(id, "hello").run().expect("a push");
     let pushes = served.get(&format!("/v1/sessions/{session}/pushes?wait=5s"));
     assert_eq!(pushes.body["pushes"], json!([{ "number": 1, "payload": "hello" }]));
@@ -145,19 +153,19 @@ fn a_request_in_a_session_is_executed_once() {
 fn changes_are_read_and_followed() {
     let served = served();
     served.put("/v1/cells/a", "1");
-    let page = served.get("/v1/changes?from=0&prefix=a");
+    let page = served.get("/v1/changes?from=c-0&prefix=a");
     assert_eq!(
         (&page.body["changes"][0]["kind"], &page.body["changes"][0]["reason"]),
         (&json!("cell"), &json!("written"))
     );
-    let next = page.body["next"].to_string();
+    let next = page.body["next"].as_str().expect("a cursor").to_owned();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| served.get(&format!("/v1/changes?from={next}&follow=20s")));
         std::thread::sleep(std::time::Duration::from_millis(50));
         served.put("/v1/cells/b", "1");
         assert_eq!(waiting.join().expect("no panic").body["changes"][0]["name"], json!("b"));
     });
-    assert!(served.get("/v1/changes?from=999999").body["gap"].is_object());
+    assert!(served.get("/v1/changes?from=c-999999").body["gap"].is_object());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use limited::{read_one, served, waiting, writing};
 fn the_head_has_a_limit() {
     let served = served(|limits| limits.head_bytes_max = 10_000);
     let of = |length: usize| {
-        let before = "GET /livez HTTP/1.1\r\nhost: h\r\nconnection: close\r\nx: ";
+        let before = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx: ";
         format!("{before}{}\r\n\r\n", "x".repeat(length - before.len() - 4))
     };
     assert_eq!(served.send(of(10_000)).status, 200);
@@ -31,7 +31,7 @@ fn headers_have_a_limit() {
     let served = served(|limits| limits.headers_max = 10);
     let of = |count: usize| {
         let more: String = (2..count).map(|number| format!("x{number}: y\r\n")).collect();
-        format!("GET /livez HTTP/1.1\r\nhost: h\r\nconnection: close\r\n{more}\r\n")
+        format!("GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{more}\r\n")
     };
     assert_eq!(served.send(of(10)).status, 200);
     let beyond = served.send(of(11));
@@ -43,7 +43,7 @@ fn headers_have_a_limit() {
 #[test]
 fn urls_have_a_limit() {
     let served = served(|limits| limits.url_bytes_max = 100);
-    let of = |length: usize| format!("/livez?{}", "x".repeat(length - 7));
+    let of = |length: usize| format!("/v1/cells?prefix={}", "x".repeat(length - 17));
     assert_eq!(served.get(&of(100)).status, 200);
     let beyond = served.get(&of(101));
     assert_eq!((beyond.status, beyond.code(), beyond.beyond()), (414, "SH-1041", ("url_bytes_max", 100, Some(101))));
@@ -56,10 +56,10 @@ fn bodies_have_a_limit() {
     assert_eq!(served.put(&of(1000)).status / 100, 2);
     let beyond = served.put(&of(1001));
     assert_eq!((beyond.status, beyond.code(), beyond.beyond()), (413, "SH-1042", ("body_bytes_max", 1000, Some(1001))));
-    let declared = served.send("PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\ncontent-length: 1073741824\r\n\r\n");
+    let declared = served.send("PUT /v1/cells/c HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1073741824\r\n\r\n");
     assert_eq!((declared.status, declared.beyond().2), (413, Some(1 << 30)), "before a byte of it came");
     let chunked = |length: usize| {
-        let (head, body) = ("PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\nconnection: close\r\n", of(length));
+        let (head, body) = ("PUT /v1/cells/c HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n", of(length));
         let (first, second) = body.split_at(length / 2);
         let chunk = |part: &str| format!("{:x}\r\n{part}\r\n", part.len());
         format!("{head}transfer-encoding: chunked\r\n\r\n{}{}0\r\n\r\n", chunk(first), chunk(second))
@@ -73,7 +73,7 @@ fn bodies_have_a_limit() {
 #[test]
 fn a_client_reads_why_although_it_sends_on() {
     let served = served(|limits| limits.body_bytes_max = 1000);
-    let mut request = b"PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\ncontent-length: 4000000\r\n\r\n".to_vec();
+    let mut request = b"PUT /v1/cells/c HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4000000\r\n\r\n".to_vec();
     request.resize(request.len() + 4_000_000, b'x');
     let refused = served.send(request);
     assert_eq!((refused.status, refused.code()), (413, "SH-1042"));
@@ -84,7 +84,7 @@ fn a_client_reads_why_although_it_sends_on() {
 fn compressed_bodies_are_refused() {
     let served = served(|_| {});
     let of = |encoding: &str| {
-        let head = "PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\nconnection: close\r\n";
+        let head = "PUT /v1/cells/c HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
         format!("{head}content-encoding: {encoding}\r\ncontent-length: 1\r\n\r\n1")
     };
     assert_eq!(served.send(of("identity")).status / 100, 2);
@@ -112,16 +112,16 @@ fn what_is_no_request_is_refused_by_name() {
         "GET / HTTP/9.9\r\n\r\n",
         "GET /\0 HTTP/1.1\r\n\r\n",
         "GET /livez HTTP/1.1\r\nno header\r\n\r\n",
-        "PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\ncontent-length: many\r\n\r\n",
-        "PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
-        "PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\ntransfer-encoding: gzip\r\n\r\n",
+        "PUT /v1/cells/c HTTP/1.1\r\nhost: localhost\r\ncontent-length: many\r\n\r\n",
+        "PUT /v1/cells/c HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        "PUT /v1/cells/c HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: gzip\r\n\r\n",
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ] {
         let refused = served.send(wrong);
         assert_eq!((refused.status, refused.code()), (400, "SH-1046"), "{wrong:?}");
     }
     let mut stream = served.connect();
-    stream.write_all(b"GET /livez HTTP/1.1\r\nhost: h\r\n\r\nnonsense\r\n\r\n").expect("sent");
+    stream.write_all(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\nnonsense\r\n\r\n").expect("sent");
     assert_eq!(read_one(&mut stream).status, 200, "what came before it is answered");
     assert_eq!(read_one(&mut stream).code(), "SH-1046");
 }
@@ -129,7 +129,7 @@ fn what_is_no_request_is_refused_by_name() {
 #[test]
 fn a_body_that_is_broken_is_refused_by_name() {
     let served = served(|_| {});
-    let head = "PUT /v1/cells/c HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n";
+    let head = "PUT /v1/cells/c HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
     let refused = served.send(format!("{head}zz\r\n"));
     assert_eq!((refused.status, refused.code()), (400, "SH-1046"));
 }
@@ -139,7 +139,7 @@ fn connections_have_a_limit() {
     let served = served(|limits| limits.connections_max = 2);
     let mut held: Vec<TcpStream> = (0..2).map(|_| served.connect()).collect();
     for stream in &mut held {
-        stream.write_all(b"GET /livez HTTP/1.1\r\nhost: h\r\n\r\n").expect("sent");
+        stream.write_all(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("sent");
         assert_eq!(read_one(stream).status, 200, "as many as the limit says are served");
     }
     let refused = served.get("/livez");
@@ -173,8 +173,8 @@ fn whether_it_lives_is_said_whatever_the_load_is() {
 fn waits_have_a_limit_of_their_own() {
     let served = served(|limits| limits.waits_max = 2);
     let held = waiting(&served, 2);
-    let claim =
-        "POST /v1/claims HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 15\r\n\r\n{\"prefix\":\"n.\"}";
+    let claim = "POST /v1/claims HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 29\r\n\r\n\
+         {\"prefix\":\"n.\",\"wait\":\"99ms\"}";
     let refused = served.send(claim);
     assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2011", ("waits_max", 2, None)));
     assert_eq!(served.get("/v1/changes?follow=1s").code(), "SH-2011", "whatever waits counts");
@@ -184,9 +184,29 @@ fn waits_have_a_limit_of_their_own() {
 }
 
 #[test]
+fn only_what_can_wait_counts_as_waiting() {
+    let served = served(|limits| limits.waits_max = 1);
+    let _held = waiting(&served, 1);
+    let ask = |line: &str, prefer: &str| {
+        let head = format!("{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nprefer: {prefer}\r\n");
+        served.send(format!("{head}content-length: 0\r\n\r\n")).code().to_owned()
+    };
+    for prefer in ["anything", "wait=5", "respond-async, wait=5", "wait=much", "waiting=5", ""] {
+        for line in ["PUT /v1/cells/c", "GET /v1/cells/c", "GET /v1/cells", "GET /v1/spaces?follow=5s"] {
+            assert_eq!(ask(line, prefer), "SH-1030", "{line} {prefer}: it means nothing there");
+        }
+    }
+    for prefer in ["anything", "respond-async,wait=5", "anything\r\nprefer: wait=5"] {
+        assert_eq!(ask("GET /v1/changes", prefer), "SH-1030", "{prefer}");
+    }
+    assert_eq!(ask("GET /v1/changes", "wait=5"), "SH-2011");
+    assert_eq!(ask("GET /v1/changes", "wait=0"), "", "it does not wait");
+}
+
+#[test]
 fn streams_have_a_limit() {
     let served = served(|limits| limits.streams_max = 2);
-    let follow = "GET /v1/changes?follow=true HTTP/1.1\r\nhost: h\r\naccept: text/event-stream\r\n\r\n";
+    let follow = "GET /v1/changes?follow=true HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
     let mut held: Vec<TcpStream> = (0..2).map(|_| served.connect()).collect();
     for stream in &mut held {
         stream.write_all(follow.as_bytes()).expect("sent");
@@ -194,7 +214,7 @@ fn streams_have_a_limit() {
         stream.read_exact(&mut head).expect("a head");
         assert_eq!(&head, b"HTTP/1.1 200 OK", "as many as the limit says are served");
     }
-    let refused = served.send(follow.replace("host: h", "connection: close"));
+    let refused = served.send(follow.replace("accept", "connection: close\r\naccept"));
     assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2012", ("streams_max", 2, None)));
     assert_eq!(served.put("1").status / 100, 2, "requests are not held up");
     held.pop();
@@ -224,7 +244,7 @@ fn memory_that_others_hold_is_waited_for() {
     let served = served(|limits| limits.request_memory_bytes_max = 31 << 10);
     let body = format!("\"{}\"", "x".repeat(10_000));
     let mut half = served.connect();
-    let head = "PUT /v1/cells/half HTTP/1.1\r\nhost: h\r\ncontent-length: 20000\r\n\r\n";
+    let head = "PUT /v1/cells/half HTTP/1.1\r\nhost: localhost\r\ncontent-length: 20000\r\n\r\n";
     half.write_all(format!("{head}{}", "x".repeat(16_000)).as_bytes()).expect("sent");
     std::thread::sleep(Duration::from_millis(300));
     let refused = served.put(&body);
@@ -232,4 +252,42 @@ fn memory_that_others_hold_is_waited_for() {
     drop(half);
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(served.put(&body).status / 100, 2, "what is given back can be used");
+}
+
+#[test]
+fn listings_that_nobody_reads_leave_memory_to_others() {
+    let served = served(|limits| {
+        limits.request_memory_bytes_max = 32 << 20;
+        limits.send_buffer_bytes_max = 16 << 10;
+    });
+    let large = format!("\"{}\"", "x".repeat(1_000_000));
+    for name in 0..5 {
+        let written = served.send(limited::put(&format!("/v1/cells/c{name}"), &large));
+        assert_eq!(written.status, 201);
+    }
+    let list = "GET /v1/cells?prefix=c HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut unread: Vec<TcpStream> = (0..20).map(|_| served.connect()).collect();
+    for stream in &mut unread {
+        stream.write_all(list.as_bytes()).expect("sent");
+    }
+    // Longer than a listing waits for memory.
+    std::thread::sleep(Duration::from_millis(1_500));
+    let write = |size: usize| served.put(&format!("\"{}\"", "x".repeat(size))).code().to_owned();
+    assert_eq!((write(10), write(1_000_000)), (String::new(), String::new()), "writes have memory of their own");
+    let statuses = unread.iter_mut().map(|stream| {
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).expect("an answer");
+        String::from_utf8_lossy(&status[9..]).into_owned()
+    });
+    let statuses: Vec<_> = statuses.collect();
+    let count = |wanted: &str| statuses.iter().filter(|status| *status == wanted).count();
+    assert_eq!((count("200") + count("429"), count("200") <= 3, count("200") > 0), (20, true, true), "{statuses:?}");
+    let refused = served.get("/v1/cells?prefix=c");
+    assert_eq!((refused.status, refused.code()), (429, "SH-2014"));
+    assert_eq!(
+        (refused.beyond().0, refused.body["outcome"].as_str()),
+        ("request_memory_bytes_max", Some("not_applied"))
+    );
+    drop(unread);
+    assert_eq!(served.get_soon("/v1/cells?prefix=c").status, 200, "what is given back can be used");
 }

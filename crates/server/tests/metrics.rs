@@ -48,8 +48,10 @@ fn work_on_records_moves_claims_counts_and_reasons() {
     let claim = moved(&served, || drop(served.done("POST", "/v1/claims", r#"{"prefix":"jobs.","lease":"10m"}"#)));
     let held = r#"statehouse_records{type="task",state="claimed"}"#;
     let claims = r#"statehouse_claims_total{type="task"}"#;
-    let expected =
-        and(together([request("claims", "claim", "ok"), entries(1.0)]), &[(pending, -1.0), (held, 1.0), (claims, 1.0)]);
+    let expected = and(
+        together([request("records", "claim", "ok"), entries(1.0)]),
+        &[(pending, -1.0), (held, 1.0), (claims, 1.0)],
+    );
     assert_eq!(claim, expected);
     assert!(!served.scrape().contains_key(r#"statehouse_oldest_ready_seconds{type="task"}"#), "nothing is ready");
 
@@ -107,11 +109,12 @@ fn sessions_replays_and_pushes_are_counted() {
     let mut id = 0;
     let created = moved(&served, || {
         let answer = served.done("POST", "/v1/sessions", r#"{"timeout":"10m"}"#);
-        id = json(&answer.body)["session"].as_u64().expect("a number");
+        let session = json(&answer.body)["session"].as_str().expect("a session").to_owned();
+        id = session.strip_prefix("s-").and_then(|number| number.parse().ok()).expect("a session");
     });
     let pending = r#"statehouse_sessions{state="pending"}"#;
-    assert_eq!(created, and(together([request("sessions", "create", "ok"), entries(1.0)]), &[(pending, 1.0)]));
-    let number = id.to_string();
+    assert_eq!(created, and(together([request("sessions", "open", "ok"), entries(1.0)]), &[(pending, 1.0)]));
+    let number = format!("s-{id}");
     let headers =
         [("statehouse-session", number.as_str()), ("statehouse-request", "1"), ("statehouse-lowest-pending", "1")];
     let first = moved(&served, || assert!(served.send("PUT", "/v1/cells/x", &headers, "1").status < 300));
@@ -126,7 +129,7 @@ fn sessions_replays_and_pushes_are_counted() {
     assert_eq!(pushed, and(entries(1.0), &[("statehouse_push_backlog", 1.0)]));
 
     let ended = |reason: &str| format!(r#"statehouse_session_expired_total{{reason="{reason}"}}"#);
-    let closed = moved(&served, || drop(served.send("DELETE", &format!("/v1/sessions/{id}"), &[], "")));
+    let closed = moved(&served, || drop(served.send("DELETE", &format!("/v1/sessions/s-{id}"), &[], "")));
     assert_eq!((closed[&ended("closed")], closed["statehouse_push_backlog"]), (1.0, -1.0), "{closed:?}");
     let timed_out = moved(&served, || {
         served.done("POST", "/v1/sessions", r#"{"timeout":"100ms"}"#);
@@ -272,7 +275,7 @@ fn backups_are_dated() {
 #[test]
 fn a_request_that_waited_and_whose_client_has_gone_is_counted_as_cancelled() {
     let served = served(&Options::default());
-    let cancelled = r#"statehouse_requests_total{contract="claims",op="claim",code="cancelled"}"#;
+    let cancelled = r#"statehouse_requests_total{contract="records",op="claim",code="cancelled"}"#;
     {
         use std::io::Write;
         let mut stream = std::net::TcpStream::connect(served.address).expect("a connection");

@@ -32,7 +32,7 @@ fn a_run_is_followed_and_resumed() {
     let mut resumed = served.events(path, &[("last-event-id", "3")]);
     assert_eq!(resumed.next().map(|(id, _, _)| id).as_deref(), Some("4"));
     let (id, kind, data) = resumed.next().expect("a heartbeat");
-    assert_eq!((id.as_str(), kind.as_str(), &data["position"]), ("4", "heartbeat", &json!(4)));
+    assert_eq!((id.as_str(), kind.as_str(), &data["position"]), ("4", "heartbeat", &json!("4")));
     assert_eq!(served.get(&format!("{path}?follow=0s")).body["stable_seq"], json!(4), "a page is still a page");
 }
 
@@ -40,7 +40,7 @@ fn a_run_is_followed_and_resumed() {
 fn changes_are_followed_with_their_gaps_and_quiet_prefixes_move_on() {
     let served = served();
     served.put("/v1/cells/a", "1");
-    let mut changes = served.events("/v1/changes?from=0&follow=true", &[]);
+    let mut changes = served.events("/v1/changes?from=c-0&follow=true", &[]);
     let (first, kind, data) = changes.next().expect("a change");
     assert_eq!((kind.as_str(), &data["name"]), ("change", &json!("a")));
     served.post(
@@ -53,17 +53,18 @@ fn changes_are_followed_with_their_gaps_and_quiet_prefixes_move_on() {
     assert_eq!(middle, first, "of a commit that was cut in the middle all changes come again");
     let mut resumed = served.events("/v1/changes", &[("last-event-id", &middle)]);
     assert_eq!(resumed.next().map(|(_, _, data)| data["name"].clone()), Some(json!("b")));
-    let mut quiet = served.events("/v1/changes?from=0&prefix=nothing", &[]);
+    let mut quiet = served.events("/v1/changes?from=c-0&prefix=nothing", &[]);
     assert_eq!(quiet.next().map(|(id, kind, _)| (id, kind)), Some((last, "heartbeat".to_owned())));
-    let mut gap = served.events("/v1/changes?from=999999", &[]);
+    let mut gap = served.events("/v1/changes?from=c-999999", &[]);
     assert_eq!(gap.next().map(|(_, kind, _)| kind).as_deref(), Some("gap"));
 }
 
 #[test]
 fn pushes_are_followed_from_behind_the_last_that_was_had() {
     let served = served();
-    let session = served.post("/v1/sessions", "").body["session"].as_u64().expect("a number");
-    let push = |payload: &str| served.house.group("g").commit().push(session, payload).run().expect("a push");
+    let session = served.post("/v1/sessions", "").body["session"].as_str().expect("a session").to_owned();
+    let number = session.strip_prefix("s-").and_then(|number| number.parse().ok()).expect("a session");
+    let push = |payload: &str| served.house.group("g").commit().push(number, payload).run().expect("a push");
     push("one");
     push("two");
     let path = format!("/v1/sessions/{session}/pushes");

@@ -43,7 +43,7 @@ fn a_transaction_is_all_or_nothing() {
     assert_eq!(done.body["done"][5]["runSeq"], json!(1));
     assert_eq!(served.get("/v1/cells/paid?group=order-7").body["value"], json!(true));
     assert_eq!(served.get("/v1/records/charge?group=order-7").body["fields"]["state"], json!("completed"));
-    let pushes = served.get(&format!("/v1/sessions/{session}/pushes?wait=5s"));
+    let pushes = served.get(&format!("/v1/sessions/{}/pushes?wait=5s", session.as_str().expect("a session")));
     assert_eq!(pushes.body["pushes"][0]["payload"], json!("{\"paid\":true}"));
     let again = served.post(path, &body(1));
     assert_eq!(again.status, 409, "{again:?}");
@@ -127,7 +127,7 @@ fn spaces_branches_and_types_are_declared_and_shown() {
         Some((&json!(["mails."]), &json!(1_000)))
     );
     let shown = shown.expect("the type").to_string();
-    assert_eq!(served.put("/v1/types/letters.?space=shop", &shown).status, 200, "what is shown can be declared");
+    assert_eq!(served.put("/v1/types/mails.?space=shop", &shown).status, 200, "what is shown can be declared");
     assert_eq!(served.put("/v1/types/x.", r#"{"name":"x","attempts_max":0}"#).body["code"], json!("SH-1018"));
     assert_eq!(served.put("/v1/types/x.", r#"{"name":"x","states":[{"name":"a","kind":"b"}]}"#).status, 400);
     served.put("/v1/records/mails.1?space=shop", r#"{"fields":{"to":"ann"}}"#);

@@ -2,7 +2,8 @@
 
 use kv::{Key, Staging, Writer};
 
-use crate::machine::{Call, Execution, Halt, Machine, SessionEvent};
+use crate::digest::Digester;
+use crate::machine::{Call, CommandDigest, Execution, Halt, Machine, SessionEvent};
 use crate::pushes::Pushes;
 use crate::user::{BytesMachine, NewSession, UserCall, UserMachine, machine_id};
 
@@ -20,6 +21,10 @@ impl<M: UserMachine> Alone<M> {
 }
 
 impl<M: UserMachine> Machine for Alone<M> {
+    fn digest(&self, call: &Call<'_>) -> Result<CommandDigest, Halt> {
+        Ok(Digester::new("machine").number("machine", M::NUMBER.into()).member("body", call.body).finish())
+    }
+
     fn apply(
         &mut self,
         state: &mut Staging,

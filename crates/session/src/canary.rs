@@ -1,11 +1,24 @@
 //! Known bugs that a test can bring in, to show that it would find them. Only with the `canary` feature, which nothing
 //! but the simulator turns on.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use kv::{Key, Writer};
 
 use crate::head::Head;
 use crate::keys::SessionKeys;
 use crate::machine::Halt;
+
+static REUSE_IS_MISSED: AtomicBool = AtomicBool::new(false);
+
+/// Answers any command with what is stored under its number, whatever command that was.
+pub fn miss_reuse(missed: bool) {
+    REUSE_IS_MISSED.store(missed, Ordering::Relaxed);
+}
+
+pub(crate) fn reuse_is_missed() -> bool {
+    REUSE_IS_MISSED.load(Ordering::Relaxed)
+}
 
 /// The row of a session's head without its stored answers; other rows as they are.
 pub fn without_answers(keys: &SessionKeys, key: &Key, row: Vec<u8>) -> Result<Vec<u8>, Halt> {

@@ -4,6 +4,8 @@
 //! one row. When they become many bytes they move to a page, a row of its own, which stays as it is until the client
 //! waits for none of its requests.
 //!
+//! Beside each answer stands the digest of its command, so that another command with the same number is told apart.
+//!
 //! Keeps: E4 (a request is known to be executed exactly as long as its answer is stored).
 
 use std::sync::Arc;
@@ -12,17 +14,24 @@ use kv::{DecodeError, Reader, Staging, Writer};
 
 use crate::keys::SessionKeys;
 use crate::limits::{Bound, SessionLimits};
-use crate::machine::Halt;
+use crate::machine::{CommandDigest, Halt};
 
-const FORMAT: u8 = 1;
+/// Format 1 had no digests.
+const FORMAT: u8 = 2;
 const OWNED: u8 = 1;
 const BROKEN: u8 = 2;
 
 /// Bytes of answers in a head above which they move to a page.
 const HEAD_ANSWER_BYTES_MAX: usize = 4 << 10;
 
-/// A request with its answer.
-type Stored = (u64, Arc<[u8]>);
+/// A request that was executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) request: u64,
+    /// Of its command.
+    pub(crate) digest: CommandDigest,
+    pub(crate) answer: Arc<[u8]>,
+}
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,7 +76,7 @@ impl Head {
             return;
         }
         self.floor = lowest_pending;
-        self.answers.retain(|(request, _)| *request >= lowest_pending);
+        self.answers.retain(|stored| stored.request >= lowest_pending);
         self.pages.retain_mut(|page| {
             page.requests.retain(|request| *request >= lowest_pending);
             let empty = page.requests.is_empty();
@@ -85,9 +94,9 @@ impl Head {
         keys: &SessionKeys,
         session: u64,
         request: u64,
-    ) -> Result<Option<Arc<[u8]>>, Halt> {
-        if let Ok(place) = self.answers.binary_search_by_key(&request, |(request, _)| *request) {
-            return Ok(Some(self.answers[place].1.clone()));
+    ) -> Result<Option<Stored>, Halt> {
+        if let Ok(place) = self.answers.binary_search_by_key(&request, |stored| stored.request) {
+            return Ok(Some(self.answers[place].clone()));
         }
         let Some(page) = self.pages.iter().find(|page| page.requests.binary_search(&request).is_ok()) else {
             return Ok(None);
@@ -95,8 +104,8 @@ impl Head {
         let row = state.get(&keys.page(session, page.number))?;
         let lost = || Halt::Inconsistent(format!("E4: the answer to request {request} of session {session} is gone"));
         let answers = read_page(&row.ok_or_else(lost)?)?;
-        let found = answers.into_iter().find(|(number, _)| *number == request);
-        found.map(|(_, answer)| Some(answer)).ok_or_else(lost)
+        let found = answers.into_iter().find(|stored| stored.request == request);
+        found.map(Some).ok_or_else(lost)
     }
 
     /// Which bound keeps the session from sending one more request.
@@ -111,19 +120,19 @@ impl Head {
     }
 
     fn head_bytes(&self) -> usize {
-        self.answers.iter().map(|(_, answer)| answer.len()).sum()
+        self.answers.iter().map(|stored| stored.answer.len()).sum()
     }
 
     /// Keeps the answer to a request that was executed now.
-    pub(crate) fn store(&mut self, request: u64, answer: &[u8]) {
-        let place = self.answers.partition_point(|(stored, _)| *stored < request);
-        self.answers.insert(place, (request, answer.into()));
+    pub(crate) fn store(&mut self, request: u64, digest: CommandDigest, answer: &[u8]) {
+        let place = self.answers.partition_point(|stored| stored.request < request);
+        self.answers.insert(place, Stored { request, digest, answer: answer.into() });
     }
 
     /// The requests whose answers are stored.
     pub(crate) fn requests(&self) -> impl Iterator<Item = u64> {
         let paged = self.pages.iter().flat_map(|page| page.requests.iter().copied());
-        self.answers.iter().map(|(request, _)| *request).chain(paged)
+        self.answers.iter().map(|stored| stored.request).chain(paged)
     }
 
     /// Writes the head, and a page if the answers have become many bytes.
@@ -136,7 +145,7 @@ impl Head {
                 write_answers(writer, &self.answers);
             });
             let bytes = self.head_bytes() as u64;
-            let requests = self.answers.drain(..).map(|(request, _)| request).collect();
+            let requests = self.answers.drain(..).map(|stored| stored.request).collect();
             self.pages.push(Page { number, bytes, requests });
         }
         state.put_encoded(keys.head(session), |writer| self.encode(writer));
@@ -216,8 +225,8 @@ fn next_request(before: u64, by: u64) -> Result<u64, DecodeError> {
 fn write_answers(writer: &mut Writer, answers: &[Stored]) {
     writer.varint(answers.len() as u64);
     let mut before = 0;
-    for (request, answer) in answers {
-        writer.varint(request - before).varint(answer.len() as u64).raw(answer);
+    for Stored { request, digest, answer } in answers {
+        writer.varint(request - before).raw(digest).varint(answer.len() as u64).raw(answer);
         before = *request;
     }
 }
@@ -227,8 +236,10 @@ fn read_answers(reader: &mut Reader<'_>) -> Result<Vec<Stored>, DecodeError> {
     let mut before = 0;
     for _ in 0..reader.varint()? {
         before = next_request(before, reader.varint()?)?;
+        let digest = reader.raw(size_of::<CommandDigest>())?;
+        let digest = digest.try_into().map_err(|_| DecodeError { what: "a digest of another length" })?;
         let length = usize::try_from(reader.varint()?).map_err(|_| DecodeError { what: "a length beyond memory" })?;
-        answers.push((before, reader.raw(length)?.into()));
+        answers.push(Stored { request: before, digest, answer: reader.raw(length)?.into() });
     }
     Ok(answers)
 }
@@ -261,10 +272,12 @@ mod tests {
         let mut head = Head { floor: 3, owned: true, last_push: 9, acknowledged: 8, push_bytes: 1, ..Head::new() };
         head.pages.push(Page { number: 0, bytes: 5_000, requests: vec![3, 5] });
         head.next_page = 1;
-        head.store(300, b"b");
-        head.store(6, b"a");
+        head.store(300, [2; 16], b"b");
+        head.store(6, [1; 16], b"a");
         let hex = encoded(&head).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        assert_eq!(hex, "01010309080100".to_owned() + "0101008827020302" + "02060161a6020162");
+        let (first, second) = ("01".repeat(16), "02".repeat(16));
+        let answers = format!("0206{first}0161a602{second}0162");
+        assert_eq!(hex, "02010309080100".to_owned() + "0101008827020302" + &answers);
         assert_eq!(Head::decode(&encoded(&head)), Ok(head));
     }
 
@@ -274,15 +287,17 @@ mod tests {
         let mut state = Staging::new(MemoryStore::new().view().expect("a view"));
         let mut head = Head::new();
         let answer = |request: u64| vec![u8::try_from(request % 251).expect("small"); 1_000];
+        let digest = |request: u64| [u8::try_from(request).expect("small"); 16];
         for request in 1..=20 {
-            head.store(request, &answer(request));
+            head.store(request, digest(request), &answer(request));
             head.write(&mut state, &keys, 7);
             head = Head::decode(&state.get(&keys.head(7)).expect("no fault").expect("a head")).expect("well formed");
         }
         assert_eq!(head.pages.len(), 4, "five answers of 1,000 bytes in each");
         for request in 1..=20 {
             let stored = head.answer(&state, &keys, 7, request).expect("no fault");
-            assert_eq!(stored.as_deref(), Some(answer(request).as_slice()));
+            let expected = Stored { request, digest: digest(request), answer: answer(request).into() };
+            assert_eq!(stored, Some(expected));
         }
         assert_eq!(head.answer(&state, &keys, 7, 21), Ok(None));
         head.raise_floor(&mut state, &keys, 7, 12);
@@ -298,10 +313,10 @@ mod tests {
     fn bounds_count_heads_and_pages() {
         let mut head = Head::new();
         let limits = SessionLimits { session_answers_max: 3, session_answer_bytes_max: 10, ..SessionLimits::default() };
-        head.store(1, b"12345");
+        head.store(1, [0; 16], b"12345");
         head.pages.push(Page { number: 0, bytes: 4, requests: vec![2] });
         assert_eq!(head.reached(&limits), None);
-        head.store(3, b"");
+        head.store(3, [0; 16], b"");
         assert_eq!(head.reached(&limits), Some((Bound::Answers, 3)));
         let limits = SessionLimits { session_answers_max: 9, ..limits };
         head.pages[0].bytes = 5;

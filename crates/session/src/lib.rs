@@ -5,6 +5,7 @@
 //!   [`alone`]: such a machine by itself on a store.
 //! - [`envelope`]: the fields that every command carries around its body, sessions' included. [`command`]: the commands
 //!   of sessions themselves.
+//! - [`digest`]: what tells commands apart that are sent with one number.
 //! - [`reply`]: what comes back: the machine's answer, or a refusal of the session machine.
 //! - [`row`], `head`, [`pushes`]: what is stored of a session; [`status`]: how it is doing. [`keys`]: where. [`limits`]: how much.
 //! - [`policy`]: when the next image is due.
@@ -15,6 +16,7 @@ pub mod alone;
 #[cfg(feature = "canary")]
 pub mod canary;
 pub mod command;
+pub mod digest;
 pub mod envelope;
 mod head;
 pub mod keys;
@@ -30,10 +32,11 @@ pub mod user;
 
 pub use alone::Alone;
 pub use command::{PendingPush, SESSIONS, SessionAnswer, SessionCommand};
+pub use digest::Digester;
 pub use envelope::Envelope;
 pub use keys::SessionKeys;
 pub use limits::{Bound, SessionLimits};
-pub use machine::{Call, Execution, Halt, Machine, SessionEvent, Stamp};
+pub use machine::{Call, CommandDigest, Execution, Halt, Machine, SessionEvent, Stamp};
 pub use policy::{ImagePolicy, SinceImage};
 pub use pushes::Pushes;
 pub use reply::Reply;

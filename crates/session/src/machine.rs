@@ -30,6 +30,9 @@ pub struct Call<'command> {
     pub commit: u64,
 }
 
+/// Tells commands apart that are sent with one number: the same command has the same digest in every release.
+pub type CommandDigest = [u8; 16];
+
 /// What became of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
@@ -38,7 +41,7 @@ pub enum Execution {
         /// Whether it left something that ends with the session that sent it.
         owned: bool,
     },
-    /// It could not be looked at yet, and changed nothing. Sent again, it is looked at again.
+    /// There was nothing to decide yet, and nothing changed. Sent again, it is executed again.
     NotYet,
 }
 
@@ -65,6 +68,10 @@ pub struct SessionEvent<'event> {
 /// - A rejected command leaves nothing staged.
 /// - A command that the machine does not know halts it. Skipping one would make replicas differ.
 pub trait Machine {
+    /// What identifies a command among all that a session could send with the same number: what it asks for and where,
+    /// and nothing that may differ when a client sends it again.
+    fn digest(&self, call: &Call<'_>) -> Result<CommandDigest, Halt>;
+
     /// Applies a command and writes the bytes of its answer.
     fn apply(
         &mut self,
@@ -127,6 +134,19 @@ pub enum Halt {
         version: u16,
         /// The version that was brought, if one was.
         brought: Option<u16>,
+    },
+    /// A user's machine panicked. The command is in the journal: it will panic again until the machine is repaired.
+    #[error(
+        "machine {number} (version {version}) panicked: {message}; the fault is in that machine, not in the store: open with a \
+         repaired one"
+    )]
+    MachinePanicked {
+        /// Its number.
+        number: u16,
+        /// The version that was brought.
+        version: u16,
+        /// What it said.
+        message: String,
     },
     /// Stored state contradicts itself.
     #[error("stored state contradicts itself: {0}")]

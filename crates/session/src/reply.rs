@@ -9,8 +9,9 @@ const SESSION_EXPIRED: u8 = 1;
 const STORED: u8 = 2;
 const EVICTED: u8 = 3;
 const BUSY: u8 = 4;
+const REUSED: u8 = 5;
 
-/// See the module.
+/// A reply, as the client of a session or of none gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reply<'bytes> {
@@ -26,6 +27,8 @@ pub enum Reply<'bytes> {
         /// The lowest request that is still answered.
         floor: u64,
     },
+    /// Another command was executed under this number. This one was not executed.
+    Reused,
     /// The session has reached a bound. The command was not executed; it may be sent again.
     Busy {
         /// Which.
@@ -47,6 +50,7 @@ impl<'bytes> Reply<'bytes> {
             Reply::Answer(answer) => writer.u8(ANSWER).raw(answer),
             Reply::Stored(answer) => writer.u8(STORED).raw(answer),
             Reply::SessionExpired => writer.u8(SESSION_EXPIRED),
+            Reply::Reused => writer.u8(REUSED),
             Reply::Evicted { floor } => writer.u8(EVICTED).u64(*floor),
             Reply::Busy { bound, max } => {
                 let number = Bound::ALL.iter().position(|one| one == bound).expect("every bound is listed");
@@ -67,6 +71,7 @@ impl<'bytes> Reply<'bytes> {
             ANSWER => return Ok(Reply::Answer(reader.rest())),
             STORED => return Ok(Reply::Stored(reader.rest())),
             SESSION_EXPIRED => Reply::SessionExpired,
+            REUSED => Reply::Reused,
             EVICTED => Reply::Evicted { floor: reader.u64()? },
             BUSY => {
                 let bound = Bound::ALL.get(usize::from(reader.u8()?));
@@ -93,6 +98,7 @@ mod tests {
             (Reply::SessionExpired, "01"),
             (Reply::Stored(b"a"), "0261"),
             (Reply::Evicted { floor: 7 }, "030700000000000000"),
+            (Reply::Reused, "05"),
             (Reply::Busy { bound: Bound::Answers, max: 256 }, "04010001000000000000"),
         ];
         for (reply, hex) in replies {

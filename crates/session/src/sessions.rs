@@ -1,7 +1,8 @@
 //! The session machine: every request of a session is executed at most once, and answered the same each time.
 //!
 //! Keeps: E1 (a command of a session that is not known is never executed), E2 (a request is executed once: sent again it
-//! gets the stored answer, or `Evicted` when its client has said that it waits no more), E4 and E5.
+//! gets the stored answer, or `Evicted` when its client has said that it waits no more; another command with its number
+//! gets `Reused`), E4 and E5.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -152,8 +153,12 @@ impl<M: Machine> SessionMachine<M> {
             Reply::Evicted { floor }.encode(reply);
             return Ok(());
         }
-        if let Some(answer) = kept.head.answer(state, keys, session, envelope.request)? {
-            Reply::Stored(&answer).encode(reply);
+        let digest = machine.digest(call)?;
+        if let Some(stored) = kept.head.answer(state, keys, session, envelope.request)? {
+            match stored.digest == digest || reuse_is_missed() {
+                true => Reply::Stored(&stored.answer).encode(reply),
+                false => Reply::Reused.encode(reply),
+            }
             return Ok(());
         }
         if let Some((bound, max)) = kept.head.reached(limits) {
@@ -167,7 +172,7 @@ impl<M: Machine> SessionMachine<M> {
         match machine.apply(state, call, pushes, reply)? {
             Execution::NotYet => {}
             Execution::Decided { owned } => {
-                kept.head.store(envelope.request, &reply.as_slice()[answer_start..]);
+                kept.head.store(envelope.request, digest, &reply.as_slice()[answer_start..]);
                 kept.head.owned |= owned;
                 kept.changed = true;
             }
@@ -340,6 +345,14 @@ impl<M: Machine> SessionMachine<M> {
         }
         std::mem::take(&mut self.changed)
     }
+}
+
+/// Whether a test has brought in the bug that a number is not bound to its command.
+fn reuse_is_missed() -> bool {
+    #[cfg(feature = "canary")]
+    return crate::canary::reuse_is_missed();
+    #[cfg(not(feature = "canary"))]
+    false
 }
 
 impl Heads {

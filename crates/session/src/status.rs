@@ -7,7 +7,7 @@ use crate::keys::SessionKeys;
 use crate::machine::Halt;
 use crate::row::{self, SessionRow};
 
-/// See the module.
+/// What a session is, has stored and waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionStatus {
     /// What is known of it from its creation on.
@@ -40,4 +40,14 @@ pub fn status(view: &dyn View, keys: &SessionKeys, session: u64) -> Result<Optio
         last_push: head.last_push,
         acknowledged: head.acknowledged,
     }))
+}
+
+/// Whether a request would not be executed if it came now: it was executed already, its client waits for it no more, or
+/// there is no such session.
+pub fn is_settled(view: &dyn View, keys: &SessionKeys, session: u64, request: u64) -> Result<bool, Halt> {
+    let Some(head) = view.get(&keys.head(session))? else {
+        return Ok(true);
+    };
+    let head = Head::decode(&head)?;
+    Ok(head.broken || request < head.floor || head.requests().any(|known| known == request))
 }

@@ -1,6 +1,9 @@
 //! A machine that somebody brings: typed commands, state of its own, and nothing to know of sessions, images or bytes
 //! on disk.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use kv::{Bytes, DecodeError, Key, KeyRange, KvError, Order, Reader, Rows, Staging, View, Writer};
 
 use crate::machine::{Call, Halt, SessionEvent};
@@ -268,13 +271,13 @@ impl<M: UserMachine> BytesMachine for M {
         pushes: &mut Pushes,
         answer: &mut Writer,
     ) -> Result<(), Halt> {
-        let Ok(command) = M::Command::decode(body) else {
+        let Ok(command) = named_if_it_panics::<M, _>(|| Ok(M::Command::decode(body)))? else {
             UserAnswer::Refused(Refused::Undecodable).encode(answer);
             return Ok(());
         };
         let pushed = pushes.count();
         let mut own = UserState::new(state, prefix.clone());
-        let response = self.apply(&mut own, call, command, pushes)?;
+        let response = named_if_it_panics::<M, _>(|| self.apply(&mut own, call, command, pushes))?;
         if let Some(refused) = own.refused {
             state.undo();
             pushes.truncate(pushed);
@@ -282,8 +285,10 @@ impl<M: UserMachine> BytesMachine for M {
             return Ok(());
         }
         answer.u8(RESPONSE);
-        M::Command::encode_response(&response, answer);
-        Ok(())
+        named_if_it_panics::<M, _>(|| {
+            M::Command::encode_response(&response, answer);
+            Ok(())
+        })
     }
 
     fn created(
@@ -295,16 +300,33 @@ impl<M: UserMachine> BytesMachine for M {
         pushes: &mut Pushes,
     ) -> Result<(), Halt> {
         let mut own = UserState::new(state, prefix.clone());
-        self.on_session_created(&mut own, call, session, pushes)?;
-        Ok(())
+        named_if_it_panics::<M, _>(|| self.on_session_created(&mut own, call, session, pushes))
     }
 
     fn expired(&self, state: &mut Staging, prefix: &Key, call: &UserCall, pushes: &mut Pushes) -> Result<(), Halt> {
         let session = call.session.expect("an event is of a session");
         let mut own = UserState::new(state, prefix.clone());
-        self.on_session_expired(&mut own, call, session, pushes)?;
-        Ok(())
+        named_if_it_panics::<M, _>(|| self.on_session_expired(&mut own, call, session, pushes))
     }
+}
+
+/// Calls a user's machine. Its panic halts the store as any other would, but names the machine: whoever is woken by it must
+/// not look for the fault in the store.
+fn named_if_it_panics<M: UserMachine, T>(call: impl FnOnce() -> Result<T, KvError>) -> Result<T, Halt> {
+    // What the call has left half done is never used: a halt is the last thing that is applied.
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(done) => Ok(done?),
+        Err(panic) => {
+            Err(Halt::MachinePanicked { number: M::NUMBER, version: M::VERSION, message: panic_message(&*panic) })
+        }
+    }
+}
+
+/// What a panic said.
+pub fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("it gave no message").to_owned()
 }
 
 const RESPONSE: u8 = 0;

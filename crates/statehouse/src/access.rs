@@ -105,10 +105,10 @@ impl Access {
         let (responder, slot) = Responder::new();
         let submission = Submission { envelope, responder };
         if let Err((submission, full)) = self.journal.submit(submission) {
-            let error = match self.journal.failure() {
-                Some(failure) => from_journal(&failure),
-                None => from_full_queue(full),
-            };
+            // The store may have failed since it was asked above.
+            let failure =
+                self.shared.failure().or_else(|| self.journal.failure().map(|failure| from_journal(&failure)));
+            let error = failure.unwrap_or_else(|| from_full_queue(full));
             submission.responder.give(Err(error));
         }
         Pending::waiting(slot, decode)

@@ -3,18 +3,21 @@
 //! Keeps: K1, and J1 (an answer is given after its effects are visible). A failure here is fatal: the loop ends, every
 //! later command is refused, and reopening replays from the journal.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use contract::Error;
 use kernel::{Kernel, Tally};
 use kv::{Committed, Overlay, Store};
 use session::Halt;
+use session::user::panic_message;
 
 use crate::answers::Answers;
 use crate::arrivals::StopsAtEnd;
-use crate::error::from_halt;
+use crate::error::{from_halted_entry, from_panic};
 use crate::proposer::DurableEntry;
 use crate::publish::Outbox;
 use crate::records::waiters::SharedWaiters;
@@ -43,7 +46,12 @@ pub(crate) struct ApplyLoop {
 
 impl ApplyLoop {
     /// Runs until the journal's side hangs up or something fails.
-    pub(crate) fn run(mut self, entries: &Receiver<DurableEntry>, cut: impl Fn(u64)) {
+    pub(crate) fn run(
+        mut self,
+        entries: &Receiver<DurableEntry>,
+        cut: impl Fn(u64),
+        stop_journal: impl FnOnce(&Error),
+    ) {
         let _stop = StopsAtEnd(self.shared.clone());
         loop {
             // Asked before the cut: a flush that ends in between is cut behind at the next turn.
@@ -60,28 +68,39 @@ impl ApplyLoop {
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let DurableEntry { index, payload, responders } = entry;
-            match self.apply(index, &payload) {
+            match self.apply_or_fail(index, &payload) {
                 Ok((replies, tally)) => {
                     self.shared.meters.applied(&self.kernel, &replies, tally);
                     self.answers.give(replies, responders);
                 }
-                Err(halt) => {
-                    tracing::error!(%halt, index, "applying an entry failed, the store stops");
-                    self.shared.fail(from_halt(&halt));
+                Err(error) => {
+                    tracing::error!(%error, index, "an entry cannot be applied, the store stops");
+                    // First, so that whoever finds the journal closed can ask why.
+                    self.shared.fail(error.clone());
+                    stop_journal(&error);
                     return;
                 }
             }
         }
     }
 
-    /// Applies one entry and makes it visible; gives the replies and what was done. Also used to replay.
-    pub(crate) fn apply(&mut self, index: u64, payload: &[u8]) -> Result<(Vec<Vec<u8>>, Tally), Halt> {
+    /// Applies one entry and makes it visible; gives the replies and what was done. Also used to replay. What fails here,
+    /// by a panic too, fails for good: the loop must not be used again.
+    pub(crate) fn apply_or_fail(&mut self, index: u64, payload: &[u8]) -> Result<(Vec<Vec<u8>>, Tally), Error> {
+        // What a panic has left half done is never looked at: nothing is applied after it.
+        match catch_unwind(AssertUnwindSafe(|| self.apply(index, payload))) {
+            Ok(applied) => applied.map_err(|halt| from_halted_entry(index, &halt)),
+            Err(panic) => Err(from_panic(index, &panic_message(&*panic))),
+        }
+    }
+
+    fn apply(&mut self, index: u64, payload: &[u8]) -> Result<(Vec<Vec<u8>>, Tally), Halt> {
         let revision = self.kernel.catalogue().revision;
         let effects = self.kernel.apply(self.store.view()?, index, payload)?;
         match self.store.commit(effects.batch)? {
             Committed::Applied(_) => {}
             Committed::ConditionFailed => {
-                unreachable!("the batch of an entry carries no condition")
+                return Err(Halt::Inconsistent("the batch of an entry carries no condition, and one failed".into()));
             }
         }
         self.shared.command_rows.fetch_add(effects.command_rows as u64, Ordering::Relaxed);

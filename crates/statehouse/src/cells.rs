@@ -9,11 +9,12 @@ use contract::{
 };
 use kernel::cells::{ViewCells, at, get, history, list};
 use kernel::keys::ThingId;
+use kernel::names::InGroup;
 use kernel::{Answer, Body, Catalogue, Op, OpOutcome, Transact, ValueRef};
 use kv::View;
 
 use crate::admission::{Scope, ScopeIds};
-use crate::error::from_halt;
+use crate::error::{from_halt, unexpected_answer};
 use crate::pending::Pending;
 use crate::shard::keys;
 use crate::transaction::{Isolation, Transaction};
@@ -53,7 +54,7 @@ impl Cells {
         self.propose(cell, Op::CellInit(cell, ValueRef::from(&value)), |answer| match outcome(answer)? {
             (_, OpOutcome::Written(version)) => Ok(Initialised { version, created: true }),
             (_, OpOutcome::Existing(version)) => Ok(Initialised { version, created: false }),
-            other => unreachable!("init does not give {other:?}"),
+            other => Err(unexpected_answer("an init", &other)),
         })
     }
 
@@ -106,7 +107,7 @@ impl Cells {
         self.propose(cell, Op::CellDelete(cell), |answer| match outcome(answer)? {
             (_, OpOutcome::Written(version)) => Ok(Deleted { version: Some(version) }),
             (_, OpOutcome::Nothing) => Ok(Deleted { version: None }),
-            other => unreachable!("delete does not give {other:?}"),
+            other => Err(unexpected_answer("a deletion", &other)),
         })
     }
 
@@ -121,11 +122,26 @@ impl Cells {
         self.read(cell, |cells, id| at::at(cells, id, moment))
     }
 
-    /// The cells whose names begin with `prefix`, in name order: those of this group, or those that are their own.
+    /// The cells whose names begin with `prefix`, in the order of (name, group): those of all groups of the branch, or those
+    /// of this group. Each comes with its group, which a read of it needs.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::ListPage;
+    /// house.cells().set("greeting", "hello")?;
+    /// house.group("order-7").cells().set("paid", true)?;
+    /// let listed = house.cells().list("", ListPage::default())?;
+    /// let names: Vec<_> = listed.cells.iter().map(|(cell, _)| (cell.name.as_str(), cell.group.as_deref())).collect();
+    /// assert_eq!(names, [("greeting", None), ("paid", Some("order-7"))]);
+    /// assert_eq!(house.group("order-7").cells().list("", ListPage::default())?.cells.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn list(&self, prefix: &str, page: ListPage) -> Result<Listed, Error> {
         check_page(page.limit)?;
+        let groups = listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;
-        list_cells(&*view, &catalogue, ids, self.group.as_deref(), prefix, &page)
+        list_cells(&*view, &catalogue, ids, groups, prefix, &page)
     }
 
     /// Begins a transaction. Without a group it keeps to the first cell that it touches.
@@ -171,22 +187,24 @@ pub(crate) fn check_page(limit: usize) -> Result<(), Rejection> {
     Rejection::check_limit("page_rows_max", PAGE_ROWS_MAX, limit)
 }
 
-/// A page of the cells of a group, or of those that are their own.
+/// What a handle lists: its group, or all.
+pub(crate) fn listed_groups(group: Option<&str>) -> Result<InGroup<'_>, Rejection> {
+    match group {
+        None => Ok(InGroup::Any),
+        Some(group) => names::check_group(group).map(|()| InGroup::Named(group)),
+    }
+}
+
+/// A page of the cells of a group, or of all groups.
 pub(crate) fn list_cells(
     view: &dyn View,
     catalogue: &Catalogue,
     ids: ScopeIds,
-    group: Option<&str>,
+    groups: InGroup<'_>,
     prefix: &str,
     page: &ListPage,
 ) -> Result<Listed, Error> {
-    let listed = match group {
-        Some(group) => {
-            let id = catalogue.thing(ids.space, ids.branch, Some(group), "")?;
-            list::list_group(view, &keys(), &id, prefix, page)
-        }
-        None => list::list_spread(view, &keys(), catalogue.buckets, ids.space, ids.branch, prefix, page),
-    };
+    let listed = list::list(view, &keys(), catalogue, (ids.space, ids.branch), groups, prefix, page);
     listed.map_err(|halt| from_halt(&halt))
 }
 
@@ -195,7 +213,7 @@ pub(crate) fn outcome(answer: Answer) -> Result<(u64, OpOutcome), Error> {
         Answer::Rejected(rejection) => Err(rejection.into()),
         Answer::Done { commit, mut outcomes } => match (outcomes.pop(), outcomes.is_empty()) {
             (Some(outcome), true) => Ok((commit, outcome)),
-            other => unreachable!("one operation has one outcome, not {other:?}"),
+            other => Err(unexpected_answer("one operation", &other)),
         },
     }
 }
@@ -203,7 +221,7 @@ pub(crate) fn outcome(answer: Answer) -> Result<(u64, OpOutcome), Error> {
 pub(crate) fn written(answer: Answer) -> Result<Written, Error> {
     match outcome(answer)? {
         (commit, OpOutcome::Written(version)) => Ok(Written { version, commit }),
-        other => unreachable!("a write does not give {other:?}"),
+        other => Err(unexpected_answer("a write", &other)),
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{Error, Followed, Subject};
-use kernel::changes::{Filter, InGroup, changes_after};
+use kernel::changes::{Filter, changes_after};
+use kernel::names::InGroup;
 
 use crate::admission::Scope;
 use crate::arrivals::Waited;
@@ -40,20 +41,19 @@ use crate::shard::keys;
 pub struct Changes {
     scope: Scope,
     subject: Option<Subject>,
-    groups: Groups,
+    /// None for all.
+    group: Option<Arc<str>>,
     prefix: Arc<str>,
 }
 
-#[derive(Clone)]
-enum Groups {
-    Any,
-    Own,
-    Named(Arc<str>),
-}
-
 impl Changes {
-    fn new(scope: Scope, groups: Groups) -> Self {
-        Self { scope, subject: None, groups, prefix: "".into() }
+    fn new(scope: Scope, group: Option<Arc<str>>) -> Self {
+        Self { scope, subject: None, group, prefix: "".into() }
+    }
+
+    /// Only of things in this group.
+    pub fn in_group(self, group: &str) -> Self {
+        Self { group: Some(group.into()), ..self }
     }
 
     /// Only of things whose names begin with `prefix`.
@@ -81,11 +81,7 @@ impl Changes {
             space: ids.space,
             branch: ids.branch,
             subject: self.subject,
-            group: match &self.groups {
-                Groups::Any => InGroup::Any,
-                Groups::Own => InGroup::Own,
-                Groups::Named(group) => InGroup::Named(group),
-            },
+            group: self.group.as_deref().map_or(InGroup::Any, InGroup::Named),
             prefix: &self.prefix,
         };
         changes_after(&*view, &keys(), cursor, &filter, limit).map_err(|halt| from_halt(&halt))
@@ -164,31 +160,29 @@ impl Statehouse {
 }
 
 impl Space {
-    /// What changes in this branch.
+    /// What changes in this branch, in all groups.
     pub fn changes(&self) -> Changes {
-        Changes::new(self.scope.clone(), Groups::Any)
+        Changes::new(self.scope.clone(), None)
     }
 }
 
 impl Group {
     /// What changes in this group.
     pub fn changes(&self) -> Changes {
-        Changes::new(self.scope.clone(), Groups::Named(self.name.clone()))
+        Changes::new(self.scope.clone(), Some(self.name.clone()))
     }
 }
 
 impl Cells {
-    /// What changes in these cells: those of the group, or those that are their own.
+    /// What changes in these cells: those of all groups of the branch, or those of this group.
     pub fn changes(&self) -> Changes {
-        let groups = self.group.clone().map_or(Groups::Own, Groups::Named);
-        Changes::new(self.scope.clone(), groups).of(Subject::Cell)
+        Changes::new(self.scope.clone(), self.group.clone()).of(Subject::Cell)
     }
 }
 
 impl Records {
-    /// What changes in these records: those of the group, or those that are their own.
+    /// What changes in these records: those of all groups of the branch, or those of this group.
     pub fn changes(&self) -> Changes {
-        let groups = self.group.clone().map_or(Groups::Own, Groups::Named);
-        Changes::new(self.scope.clone(), groups).of(Subject::Record)
+        Changes::new(self.scope.clone(), self.group.clone()).of(Subject::Record)
     }
 }

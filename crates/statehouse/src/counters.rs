@@ -15,7 +15,8 @@ use contract::{Error, Reason};
 use journal::JournalMeter;
 use kernel::records::counts::count_states;
 use kernel::records::oldest::{OldestReady, oldest_ready};
-use kernel::runs::read::{self, ListedRun};
+use kernel::runs::list::{ListedRun, ViewRuns};
+use kernel::runs::read;
 use kernel::{ConflictOn, Kernel, MessageCounts, Tally};
 use session::Reply;
 
@@ -54,6 +55,8 @@ pub struct Counters {
     pub conflicts: BTreeMap<(ConflictOn, String), u64>,
     /// Records that their workers gave back, or failed and may try again.
     pub records_released: u64,
+    /// Records whose attempts failed, and that are tried again.
+    pub records_failed: u64,
     /// Records that reached a terminal state.
     pub records_finished: u64,
     /// Records whose workers did not come back in time.
@@ -151,7 +154,8 @@ impl Statehouse {
                 read::counts(&*view, &keys(), space, branch).map_err(|halt| from_halt(&halt))?
             {
                 if status == RunStatus::Running && overview.quietest_runs.len() < LOOKED_AT_MAX {
-                    let quietest = read::quietest(&*view, &keys(), &catalogue, place, &kind);
+                    let runs = ViewRuns { view: &*view, keys: keys(), catalogue: &catalogue };
+                    let quietest = runs.quietest(place, &kind);
                     let quietest = quietest.map_err(|halt| from_halt(&halt))?;
                     overview.quietest_runs.extend(quietest.map(|run| {
                         let quiet_for = Duration::from_micros(now_us.saturating_sub(run.last_event_us));
@@ -190,6 +194,7 @@ pub(crate) struct Meters {
     applied_index: AtomicU64,
     commands_applied: AtomicU64,
     released: AtomicU64,
+    failed: AtomicU64,
     finished: AtomicU64,
     rescued: AtomicU64,
     exhausted: AtomicU64,
@@ -235,6 +240,7 @@ impl Meters {
         add(&self.session_replays, replies.iter().filter(|reply| Reply::is_stored(reply)).count() as u64);
         let of_reasons = [
             (&self.released, Reason::Released),
+            (&self.failed, Reason::Failed),
             (&self.finished, Reason::Finished),
             (&self.rescued, Reason::Rescued),
             (&self.exhausted, Reason::Exhausted),
@@ -279,6 +285,7 @@ impl Meters {
             claims: by_type.claims.clone(),
             conflicts: by_type.conflicts.clone(),
             records_released: get(&self.released),
+            records_failed: get(&self.failed),
             records_finished: get(&self.finished),
             records_rescued: get(&self.rescued),
             records_exhausted: get(&self.exhausted),

@@ -2,22 +2,29 @@
 //!
 //! Keeps: H1 (one opener at a time) and H2 (a directory is either whole or still being made: the identity file gets
 //! its name last, so nothing is ever acknowledged in a directory without one).
+//! Only the owner can read a directory, whatever the umask is; one that others could read is closed to them when it is opened. A link inside
+//! is refused by name, and a new directory is never made through one, or among files that are not ours.
 //! Never: removes anything from a directory that has, or ever had, an identity.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use contract::Error;
 use kernel::Buckets;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::error::cannot_open;
+use contract::{Failure, FailureKind};
+
+use crate::error::{cannot_open, stopped};
+use crate::owner_only;
 
 const IDENTITY_FILE: &str = "IDENTITY";
 /// Present without the file above while a directory is being made.
 const UNFINISHED_FILE: &str = "IDENTITY.new";
 const LOCK_FILE: &str = "LOCK";
+/// What may be in a folder that becomes a directory: what making one has left, and what a new file system has.
+const OURS: &[&str] = &[UNFINISHED_FILE, LOCK_FILE, "store", "journal", "lost+found"];
 const FORMAT: u32 = 1;
 const ENGINE: &str = "lsm-tree-3";
 
@@ -57,10 +64,16 @@ impl Directory {
     pub(crate) fn open(path: &Path, buckets: Buckets) -> Result<Found, Error> {
         let (identity_file, unfinished_file) = (path.join(IDENTITY_FILE), path.join(UNFINISHED_FILE));
         if !identity_file.exists() {
+            refuse_foreign(path)?;
             create_directory(path).map_err(|error| cannot_use(path, "create", &error))?;
         }
         let lock = lock(path)?;
         if identity_file.exists() {
+            let repaired = owner_only::repair(path).map_err(|error| cannot_use(path, "look through", &error))?;
+            if repaired.open_to_others > 0 {
+                let (path, count) = (path.display(), repaired.open_to_others);
+                tracing::warn!(%path, count, "other users could read the directory; it is closed to them now");
+            }
             // A process that was killed may have left its name in memory only. It is about to be believed.
             sync_directory(path).map_err(|error| cannot_use(path, "sync", &error))?;
             let identity = read_identity(&identity_file)?;
@@ -71,10 +84,10 @@ impl Directory {
         let leftovers = [directory.store_path(), directory.journal_path()];
         if unfinished_file.exists() {
             // Making this directory was cut short; nothing in it was ever acknowledged.
-            for leftover in leftovers.iter().filter(|leftover| leftover.exists()) {
+            for leftover in leftovers.iter().filter(|leftover| is_there(leftover)) {
                 std::fs::remove_dir_all(leftover).map_err(|error| cannot_use(leftover, "clear", &error))?;
             }
-        } else if let Some(leftover) = leftovers.iter().find(|leftover| leftover.exists()) {
+        } else if let Some(leftover) = leftovers.iter().find(|leftover| is_there(leftover)) {
             return Err(cannot_open(format!(
                 "{} has a {} but no {IDENTITY_FILE} file; bring that file back, or move the rest away to start anew",
                 path.display(),
@@ -84,7 +97,8 @@ impl Directory {
         let make = || {
             write_synced(&unfinished_file, directory.identity.encode().as_bytes())?;
             sync_directory(path)?;
-            std::fs::create_dir(directory.journal_path())
+            owner_only::create_folder(&directory.store_path())?;
+            owner_only::create_folder(&directory.journal_path())
         };
         make().map_err(|error| cannot_use(path, "begin", &error))?;
         Ok(Found::New(Unfinished(directory)))
@@ -175,8 +189,9 @@ pub(crate) fn check_free(path: &Path) -> Result<(), Error> {
     match entries.count() {
         0 => Ok(()),
         count => Err(cannot_open(format!(
-            "{} exists already and holds {count} entries; name a folder that does not exist, nothing is ever replaced",
-            path.display()
+            "{} exists already and holds {count} entr{}; name a folder that does not exist, nothing is ever replaced",
+            path.display(),
+            if count == 1 { "y" } else { "ies" },
         ))),
     }
 }
@@ -188,7 +203,7 @@ pub(crate) fn clear_unfinished(path: &Path, folder: bool) -> Result<(), Error> {
         return Ok(());
     }
     let clear = || {
-        for part in ["store", "journal"].map(|part| path.join(part)).iter().filter(|part| part.exists()) {
+        for part in ["store", "journal"].map(|part| path.join(part)).iter().filter(|part| is_there(part)) {
             std::fs::remove_dir_all(part)?;
         }
         std::fs::remove_file(path.join(LOCK_FILE))?;
@@ -200,7 +215,7 @@ pub(crate) fn clear_unfinished(path: &Path, folder: bool) -> Result<(), Error> {
 
 fn read_identity(path: &Path) -> Result<Identity, Error> {
     let mut text = String::new();
-    let read = File::open(path).and_then(|mut file| file.read_to_string(&mut text));
+    let read = owner_only::open(path).and_then(|mut file| file.read_to_string(&mut text));
     read.map_err(|error| cannot_use(path, "read", &error))?;
     Identity::decode(&text).map_err(|reason| {
         cannot_open(format!("{} is damaged or of another release: {reason}; restore it from a copy", path.display()))
@@ -209,14 +224,67 @@ fn read_identity(path: &Path) -> Result<Identity, Error> {
 
 fn lock(path: &Path) -> Result<File, Error> {
     let lock_file = path.join(LOCK_FILE);
-    let file = File::create(&lock_file).map_err(|error| cannot_use(&lock_file, "create", &error))?;
+    let mut file = owner_only::open_or_create(&lock_file).map_err(|error| cannot_use(&lock_file, "create", &error))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(cannot_open(format!(
-            "{} is open already, in this or another process; close it there first",
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(in_use(path, &mut file)),
+        Err(TryLockError::Error(error)) => return Err(cannot_use(&lock_file, "lock", &error)),
+    }
+    // For whoever finds it locked. That it could not be said is no reason not to open.
+    let say = || {
+        file.set_len(0)?;
+        file.write_all(format!("{}\n", std::process::id()).as_bytes())
+    };
+    if let Err(error) = { say }() {
+        tracing::debug!(%error, "the lock does not say who holds it");
+    }
+    Ok(file)
+}
+
+/// Who has the directory open, as the lock says.
+fn in_use(path: &Path, lock: &mut File) -> Error {
+    let mut said = String::new();
+    let read = lock.rewind().and_then(|()| lock.take(32).read_to_string(&mut said));
+    let holder = match (read, said.trim().parse::<u32>()) {
+        (Ok(_), Ok(process)) if process == std::process::id() => "in this process".to_owned(),
+        (Ok(_), Ok(process)) => format!("in process {process}"),
+        _ => "in this or another process".to_owned(),
+    };
+    let message = format!("{} is open already, {holder}; close it there first", path.display());
+    Failure::not_applied(FailureKind::InUse, message).into()
+}
+
+/// Whether something has this name, be it a link that leads nowhere.
+fn is_there(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
+}
+
+/// Refuses to make a directory through a link, in place of a file, or among files that are not ours.
+fn refuse_foreign(path: &Path) -> Result<(), Error> {
+    let Ok(found) = std::fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    if found.is_symlink() {
+        let message = format!(
+            "{} is a link, and a new directory is not made through one; name the folder itself",
             path.display()
+        );
+        return Err(cannot_open(message));
+    }
+    if !found.is_dir() {
+        return Err(cannot_open(format!("{} is a file; name a folder", path.display())));
+    }
+    let entries = std::fs::read_dir(path).map_err(|error| cannot_use(path, "look into", &error))?;
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()));
+    let mut foreign: Vec<String> = names.filter(|name| !OURS.contains(&name.as_str())).collect();
+    foreign.sort();
+    match foreign.first() {
+        None => Ok(()),
+        Some(first) => Err(cannot_open(format!(
+            "{} is no statehouse directory and is not empty: it holds {first:?}{}; name an empty folder, or one that does not exist",
+            path.display(),
+            if foreign.len() == 1 { String::new() } else { format!(" and {} more", foreign.len() - 1) },
         ))),
-        Err(TryLockError::Error(error)) => Err(cannot_use(&lock_file, "lock", &error)),
     }
 }
 
@@ -235,12 +303,15 @@ fn create_directory(path: &Path) -> io::Result<()> {
         };
     }
     create_directory(parent)?;
-    std::fs::create_dir(path)?;
+    owner_only::create_folder(path)?;
     sync_directory(parent)
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    if is_there(path) {
+        std::fs::remove_file(path)?;
+    }
+    let mut file = owner_only::create_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -250,7 +321,14 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 }
 
 fn cannot_use(path: &Path, action: &str, error: &io::Error) -> Error {
-    cannot_open(format!("could not {action} {}: {error}", path.display()))
+    let advice = match error.kind() {
+        io::ErrorKind::PermissionDenied => "; this user may not: run as the owner, or choose another folder",
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "; a part of the path is a file",
+        io::ErrorKind::StorageFull => return stopped(error.to_string()),
+        io::ErrorKind::ReadOnlyFilesystem => "; choose a folder on a disk that can be written",
+        _ => "",
+    };
+    cannot_open(format!("could not {action} {}: {error}{advice}", path.display()))
 }
 
 /// A number that no other directory has. It tells directories apart and needs no secrecy.
@@ -285,9 +363,9 @@ mod tests {
         let temporary = tempfile::tempdir().expect("a directory");
         let path = temporary.path().join("a/b");
         assert!(matches!(open(&path), Ok(Found::New(_))));
-        std::fs::create_dir(path.join("store")).expect("a leftover");
+        std::fs::write(path.join("store/a"), "a leftover").expect("a leftover");
         let Ok(Found::New(unfinished)) = open(&path) else { panic!("begun again") };
-        assert!(!path.join("store").exists(), "leftovers are cleared");
+        assert!(!path.join("store/a").exists(), "leftovers are cleared");
         let made = unfinished.finish().expect("finish");
         let identity = made.identity();
         drop(made);
@@ -301,11 +379,37 @@ mod tests {
         let Ok(Found::New(unfinished)) = open(&path) else { panic!("new") };
         let made = unfinished.finish().expect("finish");
         let message = open(&path).err().expect("refused").to_string();
-        assert!(message.contains("open already"), "{message}");
+        assert!(message.contains("open already, in this process"), "{message}");
         drop(made);
         std::fs::remove_file(path.join(IDENTITY_FILE)).expect("remove");
         let message = open(&path).err().expect("refused").to_string();
         assert!(message.contains("no IDENTITY"), "{message}");
         assert!(path.join("journal").exists());
+    }
+    #[test]
+    fn links_and_files_of_others_are_refused_by_name_and_left_alone() {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| temporary.path().join(name);
+        let refused = |path: &Path| open(path).err().expect("refused").to_string();
+        std::fs::create_dir(path("full")).expect("made");
+        std::fs::write(path("full/a.txt"), "kept").expect("written");
+        let said = refused(&path("full"));
+        assert!(said.contains("is not empty") && said.contains("a.txt"), "{said}");
+        assert!(!path("full/LOCK").exists(), "nothing is made there");
+        assert!(refused(&path("full/a.txt")).contains("is a file"));
+        std::fs::create_dir(path("empty")).expect("made");
+        std::os::unix::fs::symlink(path("empty"), path("link")).expect("planted");
+        assert!(refused(&path("link")).contains("is a link"));
+        for part in ["LOCK", "IDENTITY.new", "store", "journal"] {
+            let house = path(&format!("house-{part}"));
+            std::fs::create_dir(&house).expect("made");
+            std::os::unix::fs::symlink(path("full/a.txt"), house.join(part)).expect("planted");
+            if let Ok(Found::New(unfinished)) = open(&house) {
+                unfinished.finish().expect("finished");
+                let found = std::fs::symlink_metadata(house.join(part)).map(|found| found.is_symlink());
+                assert!(!found.unwrap_or(false), "{part} was replaced");
+            }
+        }
+        assert_eq!(std::fs::read_to_string(path("full/a.txt")).expect("there"), "kept");
     }
 }

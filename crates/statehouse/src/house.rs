@@ -11,6 +11,7 @@ use kernel::records::send::{WaitingMessage, list_waiting};
 use kernel::{Body, CatalogueChange, MessageCounts};
 
 use crate::admission::Scope;
+use crate::backup::times::BackupTimes;
 use crate::cells::{Cells, check_page};
 use crate::disk::{DiskReserve, DiskSpace};
 use crate::error::from_halt;
@@ -133,6 +134,21 @@ impl Statehouse {
     /// cursor or a commit number of one store means nothing in another.
     pub fn id(&self) -> u64 {
         self.shard.id()
+    }
+
+    /// When backups were taken and verified; this outlives the process.
+    pub fn backup_times(&self) -> BackupTimes {
+        self.shard.backups.times()
+    }
+
+    /// Notes that a backup was taken whole, at a time in µs since 1970 in UTC.
+    pub fn note_backup_taken(&self, at_us: u64) {
+        self.shard.backups.note(|times| times.taken_us = Some(at_us));
+    }
+
+    /// Notes that a backup of this store was verified.
+    pub fn note_backup_verified(&self, at_us: u64) {
+        self.shard.backups.note(|times| times.verified_us = Some(at_us));
     }
 
     /// How it is doing.

@@ -12,6 +12,7 @@ use session::{ImagePolicy, SinceImage};
 
 use crate::access::Access;
 use crate::error::cannot_open;
+use crate::owner_only;
 use crate::repeating::Repeating;
 
 /// How often it is looked whether an image is due.
@@ -35,7 +36,7 @@ pub struct ImagePlan {
 
 /// Starts the thread.
 pub(crate) fn start(access: Access, plan: ImagePlan) -> Result<Repeating, Error> {
-    fs::create_dir_all(&plan.folder)
+    owner_only::create_folders(&plan.folder)
         .map_err(|error| cannot_open(format!("could not make the folder {}: {error}", plan.folder.display())))?;
     let mut last = Last { index: newest(&plan.folder), bytes: access.entry_bytes(), at_us: now_us(&access) };
     Repeating::start("image", LOOK_EVERY, move |_| match look(&access, &plan, last) {
@@ -71,7 +72,12 @@ fn look(access: &Access, plan: &ImagePlan, last: Last) -> Result<Last, Error> {
     let unwritten = |error: io::Error| Failure::not_applied(FailureKind::Stopped, format!("an image: {error}"));
     let name = format!("{IMAGE_BEGINNING}{index:020}{IMAGE_END}");
     let unfinished = plan.folder.join(format!("{name}{UNFINISHED_END}"));
-    let mut out = BufWriter::new(File::create(&unfinished).map_err(unwritten)?);
+    // What a process that was killed has left, or a link that somebody planted: either goes, and is not written through.
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritten(error).into()),
+        _ => {}
+    }
+    let mut out = BufWriter::new(owner_only::create_new(&unfinished).map_err(unwritten)?);
     crate::image::write_view(&*view, &mut out)?;
     let mut finish = || {
         out.flush()?;

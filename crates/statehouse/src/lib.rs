@@ -26,6 +26,7 @@
 //! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
 //! - [`backup`]: everything as one file, checked, and made a store again.
 //! - [`export`], [`import`]: everything as lines of JSON, and a new store made of them.
+//! - [`owner_only`]: files that only their owner can read, never made through a link.
 //! - [`counters`]: what was done and what is there, as numbers.
 //! - [`seed`]: the state primitive's commands and outputs.
 //!
@@ -53,7 +54,9 @@ mod house;
 mod image;
 mod imager;
 pub mod import;
+mod opening;
 mod options;
+pub mod owner_only;
 mod pending;
 mod proposer;
 pub mod publish;
@@ -77,12 +80,12 @@ pub use clock::{Clock, SystemClock};
 pub use commit::{Commit, Done};
 pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 pub use contract::cells::PastVersion;
-pub use contract::time;
 pub use contract::{
     AsOf, Cells as CellsContract, Change, ChangesPage, Deleted, Error, Expected, Failure, FailureKind, Followed,
-    History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, Outcome, Reason, Rejection,
-    Retention, Subject, Swapped, Value, Versioned, Written,
+    History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, NameInGroup, Outcome,
+    Reason, Rejection, Retention, Subject, Swapped, Value, Versioned, Written,
 };
+pub use contract::{object_text, shell, terminal, time, value};
 pub use counters::{Counters, Overview};
 pub use disk::{DiskReserve, DiskSpace};
 pub use group::Group;
@@ -92,6 +95,7 @@ pub use journal::{Durations, JournalMeter, durations};
 pub use kernel::records::oldest::OldestReady;
 pub use kernel::records::send::WaitingMessage;
 pub use kernel::{ConflictOn, MessageCounts};
+pub use opening::Opening;
 pub use options::Options;
 pub use pending::Pending;
 pub use records::Records;

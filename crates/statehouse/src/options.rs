@@ -10,6 +10,7 @@ use session::{ImagePolicy, UserMachine};
 use crate::clock::{Clock, SystemClock};
 use crate::disk::DiskReserve;
 use crate::imager::ImagePlan;
+use crate::opening::Opening;
 use crate::publish::Publish;
 
 /// How a directory is opened.
@@ -50,6 +51,8 @@ pub struct Options {
     pub images: Option<ImagePlan>,
     /// How much of the disk is kept free; nothing is without it.
     pub disk_reserve: Option<DiskReserve>,
+    /// Who is told how far opening is.
+    pub opening: Option<Arc<Opening>>,
     machines: Hosted,
 }
 
@@ -69,6 +72,7 @@ impl Default for Options {
             verify_runs_every: None,
             images: None,
             disk_reserve: None,
+            opening: None,
             machines: Hosted::new(),
         }
     }
@@ -122,6 +126,12 @@ impl Options {
     /// [`DiskLow`](crate::FailureKind::DiskLow).
     pub fn disk_reserve(mut self, reserve: DiskReserve) -> Self {
         self.disk_reserve = Some(reserve);
+        self
+    }
+
+    /// Tells how far opening is, to whoever reads it meanwhile.
+    pub fn opening(mut self, opening: Arc<Opening>) -> Self {
+        self.opening = Some(opening);
         self
     }
 

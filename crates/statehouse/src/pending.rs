@@ -16,7 +16,7 @@ use contract::{Error, Failure, FailureKind, Rejection};
 use kernel::{Answer, Catalogue};
 use session::{Halt, Reply as SessionReply, SessionAnswer};
 
-use crate::error::from_halt;
+use crate::error::{from_halt, unexpected_answer};
 use crate::sessions::requests::Request;
 use crate::shared::Shared;
 
@@ -114,7 +114,11 @@ impl<T> Decode<T> {
             SessionReply::Busy { bound, max } => {
                 return Err(Rejection::SessionBusy { limit: bound.name(), max }.into());
             }
-            _ => unreachable!("every reply is listed above"),
+            SessionReply::Reused => {
+                let request = request.map_or(0, |request| request.number);
+                return Err(Rejection::RequestReused { request }.into());
+            }
+            other => return Err(unexpected_answer("a command", &other)),
         };
         match self {
             Decode::Contracts(decode) => Answer::decode(answer).map_err(undecodable).and_then(decode),

@@ -21,10 +21,12 @@ use crate::access::Access;
 use crate::answers::Answers;
 use crate::apply::ApplyLoop;
 use crate::background::Background;
+use crate::backup::times::BackupLog;
 use crate::clock::{Clock, Time};
 use crate::directory::{Directory, Found, Unfinished};
 use crate::disk::Disk;
 use crate::error::{cannot_open, from_halt, from_journal, from_kv};
+use crate::opening::Opening;
 use crate::options::Options;
 use crate::proposer::{DurableEntry, Proposer};
 use crate::publish::Outbox;
@@ -61,6 +63,7 @@ pub(crate) struct Shard {
     pub(crate) waiters: SharedWaiters,
     pub(crate) keeper: Arc<Keeper>,
     closed: AtomicBool,
+    pub(crate) backups: BackupLog,
     /// Last, so that the lock is let go after everything else.
     directory: Directory,
 }
@@ -174,7 +177,7 @@ impl Shard {
             cut_upto: applied_at_open,
         };
         let began_us = options.clock.monotonic_us();
-        let replayed = replay(&*files, &mut apply_loop)?;
+        let replayed = replay(&*files, &mut apply_loop, &options.opening.clone().unwrap_or_default())?;
         let took = Duration::from_micros(options.clock.monotonic_us().saturating_sub(began_us));
         shared.meters.opened(apply_loop.kernel.applied().index, replayed, took);
 
@@ -191,8 +194,14 @@ impl Shard {
             .name("apply".into())
             .spawn({
                 let journal = journal.clone();
-                let cut = move |first_kept| journal.cut(first_kept);
-                move || apply_loop.run(&entries, cut)
+                move || {
+                    let stop_journal = |error: &Error| {
+                        for submission in journal.stop() {
+                            submission.responder.give(Err(error.clone()));
+                        }
+                    };
+                    apply_loop.run(&entries, |first_kept| journal.cut(first_kept), stop_journal);
+                }
             })
             .map_err(|error| cannot_open(format!("could not start the apply thread: {error}")))?;
         let disk = Arc::new(Disk::new(directory.path().to_owned(), options.disk_reserve));
@@ -207,6 +216,7 @@ impl Shard {
             waiters,
             keeper: keeper.clone(),
             closed: AtomicBool::new(false),
+            backups: BackupLog::open(directory.path()),
             directory,
         });
         register_machines(&access, options)?;
@@ -329,7 +339,7 @@ fn fill(
 }
 
 /// Applies the entries that the store does not have yet. Gives how many.
-fn replay(files: &dyn EntryFiles, apply_loop: &mut ApplyLoop) -> Result<u64, Error> {
+fn replay(files: &dyn EntryFiles, apply_loop: &mut ApplyLoop, opening: &Opening) -> Result<u64, Error> {
     let applied = apply_loop.kernel.applied().index;
     let Some(last) = files.last_index(SHARD) else {
         files.start_after(SHARD, applied).map_err(|error| from_journal(&error))?;
@@ -342,11 +352,13 @@ fn replay(files: &dyn EntryFiles, apply_loop: &mut ApplyLoop) -> Result<u64, Err
         )));
     }
     let mut next = applied + 1;
+    opening.begin(last - applied);
     while next <= last {
         let entries = files.read(SHARD, next, REPLAY_CHUNK_BYTES).map_err(|error| from_journal(&error))?;
         for entry in entries {
-            apply_loop.apply(entry.index, &entry.payload).map_err(|halt| from_halt(&halt))?;
+            apply_loop.apply_or_fail(entry.index, &entry.payload)?;
             next = entry.index + 1;
+            opening.at(entry.index - applied);
         }
     }
     Ok(last - applied)

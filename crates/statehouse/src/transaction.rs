@@ -11,10 +11,12 @@ use std::sync::Arc;
 
 use contract::limits::TRANSACTION_AGE_MAX;
 use contract::{
-    Deleted, Error, Expected, Initialised, ListPage, Listed, Rejection, Swapped, Value, Versioned, Written, names,
+    Deleted, Error, Expected, Initialised, ListPage, Listed, NameInGroup, Rejection, Swapped, Value, Versioned,
+    Written, names,
 };
 use kernel::cells::row::Head;
 use kernel::cells::{ReadCells, ViewCells};
+use kernel::names::InGroup;
 use kernel::{Answer, Body, Catalogue, Guard, Transact};
 use kv::View;
 
@@ -122,13 +124,23 @@ impl Transaction {
         })?;
         // Own deletions may take cells away from the page, so that many more are read.
         let wider = ListPage { after: page.after.clone(), limit: page.limit + self.own.cells() };
-        let stored = list_cells(&*self.view, &self.catalogue, self.ids, Some(&group), prefix, &wider)?;
+        let groups = InGroup::Named(&group);
+        let stored = list_cells(&*self.view, &self.catalogue, self.ids, groups, prefix, &wider)?;
         self.reads.count(stored.cells.len())?;
-        let start = page.after.as_ref().map_or(prefix.to_owned(), |after| format!("{after}\0"));
+        let named = |name: String| {
+            let group = (*name != *group).then(|| group.to_string());
+            NameInGroup::new(name, group)
+        };
+        let start = match &page.after {
+            None => prefix.to_owned(),
+            // Of another group, the cell may come before the one of this group that has the same name.
+            Some(after) if *after < named(after.name.clone()) => after.name.clone(),
+            Some(after) => format!("{}\0", after.name),
+        };
         let start = start.max(prefix.to_owned());
         let end = match &stored.next_after {
             None => after_prefix(prefix),
-            Some(last) => Some(format!("{last}\0")),
+            Some(last) => Some(format!("{}\0", last.name)),
         };
         self.reads.add_range(start.clone(), end.clone())?;
         let own = self.own.between(&start, end.as_deref());
@@ -139,7 +151,7 @@ impl Transaction {
         let mut merged = Vec::new();
         for (cell, value, writes) in versions {
             let counter = self.stored(&cell)?.counter;
-            merged.push((cell, value.map(|value| Versioned::new(value, counter + writes, 0, 0))));
+            merged.push((named(cell), value.map(|value| Versioned::new(value, counter + writes, 0, 0))));
         }
         Ok(merge_own(stored, merged, page.limit))
     }

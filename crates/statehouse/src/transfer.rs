@@ -8,7 +8,7 @@ use kernel::image::ImageError;
 use session::Halt;
 use sha2::{Digest, Sha256};
 
-use crate::error::{from_halt, from_kv};
+use crate::error::{from_halt, from_kv, stopped};
 
 /// Why a backup, an export or an import did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ impl TransferError {
     pub fn into_error(self) -> Error {
         match self {
             TransferError::Store(error) => error,
-            TransferError::Io(error) => Failure::not_applied(FailureKind::Stopped, error.to_string()).into(),
+            TransferError::Io(error) => stopped(error.to_string()),
             TransferError::Damaged(message) => Failure::not_applied(FailureKind::Corrupt, message).into(),
         }
     }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use contract::limits::SCAN_ROWS_MAX;
 use contract::records::Record;
 use contract::records::filter::Filter;
-use contract::{Error, Followed, ListPage, Versioned};
+use contract::{Error, Followed, ListPage, NameInGroup, Versioned};
 use kernel::records::scan::Scan;
 
-use crate::cells::{Cells, check_page, list_cells};
+use crate::cells::{Cells, check_page, list_cells, listed_groups};
 use crate::changes::Changes;
 use crate::records::{Records, scan_view};
 
@@ -32,7 +32,7 @@ use crate::records::{Records, scan_view};
 ///     if page.is_empty() {
 ///         break;
 ///     }
-///     known.extend(page.into_iter().map(|(name, _)| name));
+///     known.extend(page.into_iter().map(|(cell, _)| cell.name));
 /// }
 /// assert_eq!(known, ["order-1"]);
 /// match watch.follow(100, Duration::from_secs(10))? {
@@ -49,12 +49,13 @@ pub struct Watch<T> {
 }
 
 /// Gives the next things of the watched view, and whether there are more.
-type Listing<T> = Box<dyn FnMut(usize) -> Result<(Vec<(String, T)>, bool), Error> + Send>;
+type Listing<T> = Box<dyn FnMut(usize) -> Result<(Vec<(NameInGroup, T)>, bool), Error> + Send>;
 
 impl Cells {
-    /// Watches the cells whose names begin with `prefix`: a list of them as they are now, and a cursor at exactly that
-    /// moment.
+    /// Watches the cells whose names begin with `prefix`, of all groups or of this one: a list of them as they are now, and
+    /// a cursor at exactly that moment.
     pub fn watch(&self, prefix: &str) -> Result<Watch<Versioned>, Error> {
+        listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;
         let cursor = crate::image::applied(&*view)?.commit;
         let (group, prefix) = (self.group.clone(), prefix.to_owned());
@@ -62,7 +63,7 @@ impl Cells {
         let mut after = None;
         let listing = move |limit| {
             let page = ListPage { after: after.take(), limit };
-            let listed = list_cells(&*view, &catalogue, ids, group.as_deref(), &prefix, &page)?;
+            let listed = list_cells(&*view, &catalogue, ids, listed_groups(group.as_deref())?, &prefix, &page)?;
             after = listed.next_after;
             Ok((listed.cells, after.is_some()))
         };
@@ -71,8 +72,8 @@ impl Cells {
 }
 
 impl Records {
-    /// Watches the records whose names begin with `prefix`: a list of them as they are now, and a cursor at exactly that
-    /// moment.
+    /// Watches the records whose names begin with `prefix`, of all groups or of this one: a list of them as they are now,
+    /// and a cursor at exactly that moment.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -88,6 +89,7 @@ impl Records {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn watch(&self, prefix: &str) -> Result<Watch<Record>, Error> {
+        listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;
         let cursor = crate::image::applied(&*view)?.commit;
         let now = self.scope.shard.now();
@@ -98,7 +100,7 @@ impl Records {
             let scan = Scan {
                 space: ids.space,
                 branch: ids.branch,
-                group: group.as_deref(),
+                groups: listed_groups(group.as_deref())?,
                 prefix: &prefix,
                 record_type: None,
                 filter: &Filter::all(),
@@ -117,7 +119,7 @@ impl Records {
 impl<T> Watch<T> {
     /// The next things of the list, at least one and at most `limit`; none when all were given. What the store has
     /// replaced since then stays on disk until the list is at its end or the watch is dropped.
-    pub fn list(&mut self, limit: usize) -> Result<Vec<(String, T)>, Error> {
+    pub fn list(&mut self, limit: usize) -> Result<Vec<(NameInGroup, T)>, Error> {
         check_page(limit)?;
         while let Some(listing) = &mut self.listing {
             let (page, more) = listing(limit.max(1))?;

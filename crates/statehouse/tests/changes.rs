@@ -93,7 +93,8 @@ fn a_feed_is_of_a_branch_a_group_or_cells() {
     assert!(found(draft.changes()).eq(["c"]));
     assert!(found(group.changes()).eq(["d", "e", "f", "g"]));
     assert!(found(group.cells().changes()).eq(["d", "e", "f", "g"]));
-    assert!(found(house.cells().changes()).eq(["a", "g"]));
+    assert!(found(house.cells().changes()).eq(["a", "d", "e", "f", "g"]));
+    assert!(found(house.changes().in_group("a")).eq(["a"]), "a cell without a group is a group of its name");
     assert!(found(house.changes().of(Subject::Record)).eq([""; 0]));
     let one = page(group.changes().read(0, 2));
     assert_eq!((names(&one), one.more), (vec![(6, "d"), (7, "e"), (7, "f")], true), "a command is never split");
@@ -168,7 +169,7 @@ impl Believed {
             }
             for (name, versioned) in cells {
                 assert!(versioned.commit <= last_commit, "F1: the list is of the cursor's moment");
-                assert_eq!(versions.insert(name, versioned.version), None, "F1: nothing is listed twice");
+                assert_eq!(versions.insert(name.name, versioned.version), None, "F1: nothing is listed twice");
             }
         }
     }

@@ -51,7 +51,7 @@ fn below_the_reserve_only_what_makes_room_passes() {
     records.release(&claimed[1]).expect("releases pass");
     records.delete("jobs.3").expect("deletes pass");
     cells.delete("cell").expect("deletes pass");
-    assert!(runs.list(&Default::default()).expect("read").is_empty());
+    assert!(runs.list(&Default::default()).expect("read").runs.is_empty());
 
     house.set_disk_reserve(None);
     cells.set("cell", "again").expect("it clears itself");

@@ -186,7 +186,7 @@ fn an_index_holds_values_of_its_kind_only() {
     let small = Filter::all().and("size", Test::Lt(5.into()));
     let names = |options: ScanOptions| {
         let page = records.scan("s.", &small, &options).expect("scan");
-        page.records.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        page.records.into_iter().map(|(record, _)| record.name).collect::<Vec<_>>()
     };
     assert_eq!(names(ScanOptions::of_type("sized")), ["s.2", "s.1"], "in the order of the index");
     assert_eq!(names(ScanOptions::default()), ["s.1", "s.2"], "without the index the same, in name order");

@@ -214,7 +214,7 @@ fn what_a_machine_cannot_read_or_write_is_refused_and_changes_nothing() {
     let session = kept.create(Duration::from_secs(60), &[("client".to_owned(), b"suite".to_vec())]).expect("a session");
     let unreadable = kept.request(session, 1, 1, b"\xff").expect_err("unreadable");
     assert_eq!(unreadable.code(), "SH-5005");
-    assert_eq!(kept.request(session, 1, 1, b"add n").expect_err("as before"), unreadable);
+    assert_eq!(kept.request(session, 1, 1, b"\xff").expect_err("as before"), unreadable);
     let long = Tally::Add("k".repeat(1_025));
     let refused = kept.request(session, 2, 1, &long.encode()).expect_err("too long");
     assert!(refused.to_string().contains("user_key_bytes_max"), "{refused}");

@@ -157,11 +157,11 @@ fn a_sweeper_finds_what_was_not_touched_for_long() {
     let threshold = i64::try_from(threshold).expect("a time");
     let filter = Filter::all().and("updated_at", Test::Lt(threshold.into())).and("state", not_terminal);
     let page = records.scan("gbe.state.tasks.", &filter, &ScanOptions::default()).expect("scan");
-    assert_eq!(page.records.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>(), stuck);
+    assert_eq!(page.records.iter().map(|(record, _)| record.name.clone()).collect::<Vec<_>>(), stuck);
     // Any write is a sign of life; `updated_at` itself is the store's.
     store.set_field(&job(0), "updated_at", b"1").expect("set_field");
     let page = records.scan("gbe.state.tasks.", &filter, &ScanOptions::default()).expect("scan");
-    assert_eq!(page.records.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>(), stuck[1..]);
+    assert_eq!(page.records.iter().map(|(record, _)| record.name.clone()).collect::<Vec<_>>(), stuck[1..]);
 }
 
 #[test]
@@ -181,7 +181,8 @@ fn an_index_on_updated_at_serves_the_sweeper() {
     let not_terminal = Test::NotIn(TERMINAL.map(Into::into).into());
     let filter = Filter::all().and("state", not_terminal).and("updated_at", Test::Lt(threshold.into()));
     let page = records.scan("gbe.state.tasks.", &filter, &ScanOptions::of_type("mail")).expect("scan");
-    let names: Vec<_> = page.records.iter().map(|(name, _)| name.trim_start_matches("gbe.state.tasks.")).collect();
+    let names: Vec<_> =
+        page.records.iter().map(|(record, _)| record.name.trim_start_matches("gbe.state.tasks.")).collect();
     assert_eq!(names, ["mail.01", "mail.03"]);
     assert!(page.looked_at < 10, "{} were looked at", page.looked_at);
     // A number of a declared field is compared as one by the portable filter too.

@@ -19,7 +19,7 @@ fn conflict(result: Result<statehouse::Committed, Error>) -> String {
 
 fn names(transaction: &mut Transaction, prefix: &str) -> Vec<String> {
     let listed = transaction.list(prefix, ListPage::default()).expect("list");
-    listed.cells.into_iter().map(|(name, _)| name).collect()
+    listed.cells.into_iter().map(|(cell, _)| cell.name).collect()
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_transaction_reads_its_own_writes_and_others_do_not() {
     assert_eq!(group.cells().get("a").expect("get"), None);
     assert_eq!(group.cells().set("a", 5).expect("set").version, 4, "each write was a version");
     let listed = group.cells().list("", ListPage::default()).expect("list");
-    assert_eq!(listed.cells.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["a", "b", "g"]);
+    assert_eq!(listed.cells.iter().map(|(cell, _)| cell.name.as_str()).collect::<Vec<_>>(), ["a", "b", "g"]);
 }
 
 #[test]

@@ -37,6 +37,8 @@ object! {
     answer Cell {
         /// Its name.
         name: String,
+        /// Its group, where a listing gives it and it is not its own name.
+        group["Option::is_none"]: Option<String>,
         /// Counts its writes.
         version: u64,
         /// The commit of its last write.

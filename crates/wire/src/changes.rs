@@ -101,6 +101,8 @@ words! {
         Refused = "refused",
         /// Its session ended.
         SessionEnded = "session_ended",
+        /// An attempt failed, and the record is to be tried again.
+        Failed = "failed",
         /// Something newer than this release.
         Other = "other",
     }

@@ -27,7 +27,7 @@ left_out! {
     ScanRecords { prefix, filter, record_type, limit, cursor }
     CountRecords { prefix }
     Claim { prefix, name, n, worker, lease, wait }
-    ListRuns { status, run_type, stalled, limit }
+    ListRuns { prefix, status, run_type, stalled, limit, cursor }
     ReadEvents { after, limit, follow }
     AppendEvents { run_type, strict }
     ReadSnapshot { project }

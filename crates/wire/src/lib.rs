@@ -4,7 +4,7 @@
 //! - [`cells`], [`state`], [`records`], [`claims`], [`transactions`], [`runs`], [`sessions`], [`changes`], [`catalogue`],
 //!   [`operations`]: one file for each contract.
 //! - [`forms`]: requests in which everything is left out that can be.
-//! - [`values`]: JSON that callers own, durations, and texts that clients keep and hand back.
+//! - [`values`]: JSON that callers own, and durations. [`opaque`]: texts that clients keep and hand back.
 //! - [`reader`], [`query`]: from bytes to these types. [`error`]: which member was refused, and why.
 //! - [`schema`]: what the types look like, as JSON Schema.
 //!
@@ -19,12 +19,14 @@ pub mod changes;
 pub mod claims;
 pub mod error;
 pub mod forms;
+pub mod opaque;
 pub mod operations;
 pub mod query;
 pub mod reader;
 pub mod records;
 pub mod routes;
 pub mod runs;
+mod scanner;
 pub mod schema;
 pub mod sessions;
 pub mod state;

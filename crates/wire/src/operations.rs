@@ -149,6 +149,8 @@ impl<'de> Deserialize<'de> for NoBody {
 }
 
 impl Described for NoBody {
+    const OBJECT: bool = true;
+
     fn schema(_: &mut Schemas) -> JsonValue {
         json!({ "type": "object", "additionalProperties": false })
     }

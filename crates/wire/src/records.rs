@@ -61,6 +61,8 @@ object! {
     answer Record {
         /// Its name.
         name: String,
+        /// Its group, where a listing gives it and it is not its own name.
+        group["Option::is_none"]: Option<String>,
         /// Its type, if it has one.
         "type" record_type: Option<String>,
         /// What it holds.
@@ -116,7 +118,7 @@ object! {
         /// The commit.
         commit: u64,
         /// What the counted fields hold now.
-        values: Members<i64>,
+        values["Option::is_none"]: Option<Members<i64>>,
     }
 
     /// How many records of a type are in a state.

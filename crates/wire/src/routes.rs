@@ -1,5 +1,8 @@
 //! Every route by name: its method and its path. Servers serve these and clients call these; nothing else spells a path.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use crate::query::encode;
 
 /// How a route is called.
@@ -30,6 +33,19 @@ impl Method {
     }
 }
 
+/// Where a route's things are, and so which of `space`, `branch` and `group` it honours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// In the store: none of them.
+    Store,
+    /// In a space.
+    Space,
+    /// In a branch of a space.
+    Branch,
+    /// In a group of a branch.
+    Group,
+}
+
 /// One route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -37,6 +53,8 @@ pub struct Route {
     pub name: &'static str,
     /// How it is called.
     pub method: Method,
+    /// Where its things are.
+    pub scope: Scope,
     /// Its path, with what is filled in in braces: `/v1/cells/{name}`.
     pub path: &'static str,
 }
@@ -70,11 +88,97 @@ impl Route {
     }
 }
 
+/// What a method and a path lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found<'path> {
+    /// The route at this place of [`ALL`], and what the path names, with its escapes.
+    Route(usize, &'path str),
+    /// A path that other methods have.
+    OtherMethod,
+    /// No route.
+    Nothing,
+}
+
+/// Names in paths that may hold `/`.
+const SPANNING: &[&str] = &["name", "run", "group", "prefix"];
+
+/// A path in its parts.
+struct Pattern {
+    before: &'static str,
+    behind: &'static str,
+    named: bool,
+    spanning: bool,
+}
+
+impl Pattern {
+    fn new(path: &'static str) -> Self {
+        let (before, rest) = path.split_once('{').unwrap_or((path, ""));
+        let (name, behind) = rest.split_once('}').unwrap_or_default();
+        Self { before, behind, named: !name.is_empty(), spanning: SPANNING.contains(&name) }
+    }
+
+    /// What a path names, if it is one of this pattern.
+    fn name_in<'path>(&self, path: &'path str) -> Option<&'path str> {
+        if !self.named {
+            return (path == self.before).then_some("");
+        }
+        let name = path.strip_prefix(self.before)?.strip_suffix(self.behind)?;
+        (self.spanning || (!name.is_empty() && !name.contains('/'))).then_some(name)
+    }
+}
+
+/// Routes by the first word of their paths, below `/v1` or not; those with the longest end first.
+static BY_WORD: LazyLock<HashMap<&'static str, Vec<(usize, Pattern)>>> = LazyLock::new(|| {
+    let mut by_word: HashMap<&'static str, Vec<(usize, Pattern)>> = HashMap::new();
+    for (place, route) in ALL.iter().enumerate() {
+        by_word.entry(first_word(route.path)).or_default().push((place, Pattern::new(route.path)));
+    }
+    for patterns in by_word.values_mut() {
+        patterns.sort_by_key(|(_, pattern)| std::cmp::Reverse(pattern.behind.len()));
+    }
+    by_word
+});
+
+fn first_word(path: &str) -> &str {
+    let path = path.trim_start_matches('/');
+    let below = path.strip_prefix("v1/").unwrap_or(path);
+    below.split('/').next().unwrap_or_default()
+}
+
+/// The route of a request. A path can be of two routes, as a record may be named `a/step`; of those that know the method, the one
+/// that says more is it.
+///
+/// ```
+/// use statehouse_wire::routes::{ALL, Found, RECORDS_READ, RECORDS_STEP, find};
+/// let found = |method, path| match find(method, path) {
+///     Found::Route(place, name) => Some((ALL[place].name, name)),
+///     _ => None,
+/// };
+/// assert_eq!(found("POST", "/v1/records/a/step"), Some((RECORDS_STEP.name, "a")));
+/// assert_eq!(found("GET", "/v1/records/a/step"), Some((RECORDS_READ.name, "a/step")));
+/// assert_eq!(find("PUT", "/v1/claims"), Found::OtherMethod);
+/// assert_eq!(find("GET", "/v1/nowhere"), Found::Nothing);
+/// ```
+pub fn find<'path>(method: &str, path: &'path str) -> Found<'path> {
+    let mut other_method = false;
+    for (place, pattern) in BY_WORD.get(first_word(path)).into_iter().flatten() {
+        let Some(name) = pattern.name_in(path) else {
+            continue;
+        };
+        if ALL[*place].method.as_str() == method {
+            return Found::Route(*place, name);
+        }
+        other_method = true;
+    }
+    if other_method { Found::OtherMethod } else { Found::Nothing }
+}
+
 macro_rules! routes {
-    ($($constant:ident = $method:ident $path:literal $name:literal;)*) => {
+    ($($constant:ident = $method:ident $scope:ident $path:literal $name:literal;)*) => {
         $(
             #[doc = concat!("`", $name, "`")]
-            pub const $constant: Route = Route { name: $name, method: Method::$method, path: $path };
+            pub const $constant: Route =
+                Route { name: $name, method: Method::$method, scope: Scope::$scope, path: $path };
         )*
 
         /// Every route.
@@ -83,69 +187,70 @@ macro_rules! routes {
 }
 
 routes! {
-    CELLS_LIST = Get "/v1/cells" "cells.list";
-    CELLS_READ = Get "/v1/cells/{name}" "cells.get";
-    CELLS_WRITE = Put "/v1/cells/{name}" "cells.put";
-    CELLS_INIT = Post "/v1/cells/{name}" "cells.init";
-    CELLS_DELETE = Delete "/v1/cells/{name}" "cells.delete";
-    STATE_COMMAND = Post "/v1/state/command" "state.command";
-    RECORDS_SCAN = Get "/v1/records" "records.scan";
-    RECORDS_READ = Get "/v1/records/{name}" "records.get";
-    RECORDS_PUT = Put "/v1/records/{name}" "records.put";
-    RECORDS_PATCH = Patch "/v1/records/{name}" "records.patch";
-    RECORDS_DELETE = Delete "/v1/records/{name}" "records.delete";
-    RECORDS_STEP = Post "/v1/records/{name}/step" "records.step";
-    RECORDS_EXTEND = Post "/v1/records/{name}/extend" "records.extend";
-    RECORDS_RELEASE = Post "/v1/records/{name}/release" "records.release";
-    RECORDS_COMPLETE = Post "/v1/records/{name}/complete" "records.complete";
-    RECORDS_FAIL = Post "/v1/records/{name}/fail" "records.fail";
-    ATTEMPTS_STEP = Post "/v1/attempts/step" "attempts.step";
-    ATTEMPTS_EXTEND = Post "/v1/attempts/extend" "attempts.extend";
-    ATTEMPTS_RELEASE = Post "/v1/attempts/release" "attempts.release";
-    ATTEMPTS_COMPLETE = Post "/v1/attempts/complete" "attempts.complete";
-    ATTEMPTS_FAIL = Post "/v1/attempts/fail" "attempts.fail";
-    RECORDS_CLAIM = Post "/v1/claims" "records.claim";
-    RECORDS_COUNTS = Get "/v1/counts" "records.counts";
-    TRANSACTIONS_COMMIT = Post "/v1/groups/{group}/txn" "transactions.commit";
-    RUNS_LIST = Get "/v1/runs" "runs.list";
-    RUNS_EVENTS = Get "/v1/runs/{run}/events" "runs.events";
-    RUNS_APPEND = Post "/v1/runs/{run}/events" "runs.append";
-    RUNS_SNAPSHOT = Get "/v1/runs/{run}/snapshot" "runs.snapshot";
-    RUNS_CLOSE = Post "/v1/runs/{run}/close" "runs.close";
-    RUNS_FORK = Post "/v1/runs/{run}/fork" "runs.fork";
-    RUNS_DELETE = Delete "/v1/runs/{run}" "runs.delete";
-    SESSIONS_LIST = Get "/v1/sessions" "sessions.list";
-    SESSIONS_OPEN = Post "/v1/sessions" "sessions.open";
-    SESSIONS_READ = Get "/v1/sessions/{session}" "sessions.get";
-    SESSIONS_END = Delete "/v1/sessions/{session}" "sessions.end";
-    SESSIONS_KEEPALIVE = Post "/v1/sessions/{session}/keepalive" "sessions.keepalive";
-    SESSIONS_PUSHES = Get "/v1/sessions/{session}/pushes" "sessions.pushes";
-    SESSIONS_ACKNOWLEDGE = Post "/v1/sessions/{session}/acks" "sessions.acknowledge";
-    SESSIONS_REQUEST = Post "/v1/sessions/{session}/requests" "sessions.request";
-    PUSHES_WAITING = Get "/v1/pushes" "pushes.waiting";
-    PUSHES_RETRY = Post "/v1/pushes/retry" "pushes.retry";
-    CHANGES_READ = Get "/v1/changes" "changes.get";
-    SPACES_LIST = Get "/v1/spaces" "spaces.list";
-    SPACES_CREATE = Put "/v1/spaces/{space}" "spaces.create";
-    SPACES_RETENTION = Get "/v1/spaces/{space}/retention" "spaces.retention";
-    SPACES_SET_RETENTION = Put "/v1/spaces/{space}/retention" "spaces.set_retention";
-    BRANCHES_LIST = Get "/v1/branches" "branches.list";
-    BRANCHES_CREATE = Put "/v1/branches/{branch}" "branches.create";
-    BRANCHES_DELETE = Delete "/v1/branches/{branch}" "branches.delete";
-    TYPES_LIST = Get "/v1/types" "types.list";
-    TYPES_DECLARE = Put "/v1/types/{prefix}" "types.declare";
-    LIMITS_READ = Get "/v1/limits" "limits.get";
-    BACKUP_CREATE = Get "/v1/backup" "backup.create";
-    BACKUP_VERIFIED = Post "/v1/backup/verified" "backup.verified";
-    EXPORT_CREATE = Get "/v1/export" "export.create";
-    ERRORS_LIST = Get "/v1/errors" "errors.list";
-    ERRORS_PAGE = Get "/v1/errors/{code}" "errors.page";
-    SERVER_LIVE = Get "/livez" "server.livez";
-    SERVER_READY = Get "/readyz" "server.readyz";
-    SERVER_STARTED = Get "/startupz" "server.startupz";
-    SERVER_STATUS = Get "/status" "server.status";
-    SERVER_METRICS = Get "/metrics" "server.metrics";
-    SERVER_VERSION = Get "/version" "server.version";
-    SERVER_OPENAPI = Get "/openapi.json" "server.openapi";
-    SERVER_DOCS = Get "/docs" "server.docs";
+    CELLS_LIST = Get Group "/v1/cells" "cells.list";
+    CELLS_READ = Get Group "/v1/cells/{name}" "cells.get";
+    CELLS_WRITE = Put Group "/v1/cells/{name}" "cells.put";
+    CELLS_INIT = Post Group "/v1/cells/{name}" "cells.init";
+    CELLS_DELETE = Delete Group "/v1/cells/{name}" "cells.delete";
+    STATE_COMMAND = Post Space "/v1/state/command" "state.command";
+    RECORDS_SCAN = Get Group "/v1/records" "records.scan";
+    RECORDS_READ = Get Group "/v1/records/{name}" "records.get";
+    RECORDS_PUT = Put Group "/v1/records/{name}" "records.put";
+    RECORDS_PATCH = Patch Group "/v1/records/{name}" "records.patch";
+    RECORDS_DELETE = Delete Group "/v1/records/{name}" "records.delete";
+    RECORDS_STEP = Post Group "/v1/records/{name}/step" "records.step";
+    RECORDS_EXTEND = Post Group "/v1/records/{name}/extend" "records.extend";
+    RECORDS_RELEASE = Post Group "/v1/records/{name}/release" "records.release";
+    RECORDS_COMPLETE = Post Group "/v1/records/{name}/complete" "records.complete";
+    RECORDS_FAIL = Post Group "/v1/records/{name}/fail" "records.fail";
+    ATTEMPTS_STEP = Post Branch "/v1/attempts/step" "attempts.step";
+    ATTEMPTS_EXTEND = Post Branch "/v1/attempts/extend" "attempts.extend";
+    ATTEMPTS_RELEASE = Post Branch "/v1/attempts/release" "attempts.release";
+    ATTEMPTS_COMPLETE = Post Branch "/v1/attempts/complete" "attempts.complete";
+    ATTEMPTS_FAIL = Post Branch "/v1/attempts/fail" "attempts.fail";
+    RECORDS_CLAIM = Post Group "/v1/claims" "records.claim";
+    RECORDS_COUNTS = Get Group "/v1/counts" "records.counts";
+    TRANSACTIONS_COMMIT = Post Branch "/v1/groups/{group}/txn" "transactions.commit";
+    RUNS_LIST = Get Group "/v1/runs" "runs.list";
+    RUNS_EVENTS = Get Group "/v1/runs/{run}/events" "runs.events";
+    RUNS_APPEND = Post Group "/v1/runs/{run}/events" "runs.append";
+    RUNS_SNAPSHOT = Get Group "/v1/runs/{run}/snapshot" "runs.snapshot";
+    RUNS_CLOSE = Post Group "/v1/runs/{run}/close" "runs.close";
+    RUNS_FORK = Post Group "/v1/runs/{run}/fork" "runs.fork";
+    RUNS_DELETE = Delete Group "/v1/runs/{run}" "runs.delete";
+    SESSIONS_LIST = Get Store "/v1/sessions" "sessions.list";
+    SESSIONS_OPEN = Post Store "/v1/sessions" "sessions.open";
+    SESSIONS_READ = Get Store "/v1/sessions/{session}" "sessions.get";
+    SESSIONS_END = Delete Store "/v1/sessions/{session}" "sessions.end";
+    SESSIONS_KEEPALIVE = Post Store "/v1/sessions/{session}/keepalive" "sessions.keepalive";
+    SESSIONS_PUSHES = Get Store "/v1/sessions/{session}/pushes" "sessions.pushes";
+    SESSIONS_ACKNOWLEDGE = Post Store "/v1/sessions/{session}/acks" "sessions.acknowledge";
+    SESSIONS_REQUEST = Post Group "/v1/sessions/{session}/requests" "sessions.request";
+    PUSHES_WAITING = Get Store "/v1/pushes" "pushes.waiting";
+    PUSHES_RETRY = Post Store "/v1/pushes/retry" "pushes.retry";
+    CHANGES_READ = Get Group "/v1/changes" "changes.get";
+    SPACES_LIST = Get Store "/v1/spaces" "spaces.list";
+    SPACES_CREATE = Put Store "/v1/spaces/{space}" "spaces.create";
+    SPACES_RETENTION = Get Store "/v1/spaces/{space}/retention" "spaces.retention";
+    SPACES_SET_RETENTION = Put Store "/v1/spaces/{space}/retention" "spaces.set_retention";
+    BRANCHES_LIST = Get Space "/v1/branches" "branches.list";
+    BRANCHES_CREATE = Put Space "/v1/branches/{branch}" "branches.create";
+    BRANCHES_DELETE = Delete Space "/v1/branches/{branch}" "branches.delete";
+    TYPES_LIST = Get Space "/v1/types" "types.list";
+    TYPES_DECLARE = Put Space "/v1/types/{prefix}" "types.declare";
+    LIMITS_READ = Get Store "/v1/limits" "limits.get";
+    BACKUP_CREATE = Get Store "/v1/backup" "backup.create";
+    BACKUP_VERIFIED = Post Store "/v1/backup/verified" "backup.verified";
+    EXPORT_CREATE = Get Space "/v1/export" "export.create";
+    ERRORS_LIST = Get Store "/v1/errors" "errors.list";
+    ERRORS_PAGE = Get Store "/v1/errors/{code}" "errors.page";
+    SERVER_ROOT = Get Store "/" "server.root";
+    SERVER_LIVE = Get Store "/livez" "server.livez";
+    SERVER_READY = Get Store "/readyz" "server.readyz";
+    SERVER_STARTED = Get Store "/startupz" "server.startupz";
+    SERVER_STATUS = Get Store "/status" "server.status";
+    SERVER_METRICS = Get Store "/metrics" "server.metrics";
+    SERVER_VERSION = Get Store "/version" "server.version";
+    SERVER_OPENAPI = Get Store "/openapi.json" "server.openapi";
+    SERVER_DOCS = Get Store "/docs" "server.docs";
 }

@@ -10,11 +10,13 @@ use serde_json::{Value as JsonValue, json};
 use crate::error::pass;
 use crate::reader::from_json_text;
 use crate::schema::{Described, Schemas, object, words};
-use crate::values::{DurationText, JsonText};
+use crate::values::{DurationText, JsonText, PageCursor};
 
 object! {
     /// Which runs are listed.
     request ListRuns {
+        /// Only names that begin so.
+        prefix: Option<String>,
         /// Only with this status.
         status: Option<StatusText>,
         /// Only of this kind.
@@ -23,6 +25,8 @@ object! {
         stalled: Option<DurationText>,
         /// How many at most.
         limit: Option<u64>,
+        /// Where the page before ended.
+        cursor: Option<PageCursor>,
     }
 
     /// Which events are read.
@@ -68,7 +72,7 @@ object! {
         /// Whether it was there already, with another content.
         "payloadMismatch" payload_mismatch: bool,
         /// The event that is stored, where another content was sent for it.
-        event: Option<EventText>,
+        event["Option::is_none"]: Option<EventText>,
     }
 
     /// What an append of several events did.
@@ -111,8 +115,12 @@ object! {
 
     /// A list of runs.
     answer RunsPage {
-        /// The runs.
+        /// The runs, in the order of name and group.
         runs: Vec<ListedRun>,
+        /// Where the next page begins; none if there is none.
+        cursor: Option<PageCursor>,
+        /// How many runs were looked at.
+        looked_at: u64,
     }
 }
 

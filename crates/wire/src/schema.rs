@@ -12,6 +12,9 @@ pub trait Described {
     /// Whether it may be left out where it is a member.
     const OPTIONAL: bool = false;
 
+    /// Whether it is an object with members that are known.
+    const OBJECT: bool = false;
+
     /// Its schema; an object adds itself to `schemas` and gives a reference.
     fn schema(schemas: &mut Schemas) -> JsonValue;
 
@@ -135,7 +138,8 @@ plain! {
 }
 
 /// Makes a type that is a JSON object, and its description. `request` refuses members that are not known, `answer` skips
-/// them: a client may be older than its server. A member whose name in JSON is another is written `"name" field: Type`.
+/// them: a client may be older than its server. A member whose name in JSON is another is written `"name" field: Type`; one
+/// that is left out where a test holds, `field["Option::is_none"]: Type`.
 macro_rules! object {
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $name:literal) => { $name };
@@ -144,12 +148,14 @@ macro_rules! object {
     ($(
         $(#[doc = $says:literal])*
         $kind:ident $type:ident {
-            $( $(#[doc = $member_says:literal])* $($name:literal)? $field:ident : $member:ty, )*
+            $( $(#[doc = $member_says:literal])* $($name:literal)? $field:ident $([$skip:literal])? : $member:ty, )*
         }
     )*) => {$(
-        $crate::schema::object! { @type $kind, [$($says)*], $type, { $( [$($member_says)*] [$($name)?] $field : $member, )* } }
+        $crate::schema::object! { @type $kind, [$($says)*], $type, { $( [$($member_says)*] [$($name)?] [$($skip)?] $field : $member, )* } }
 
         impl $crate::schema::Described for $type {
+            const OBJECT: bool = true;
+
             fn schema(schemas: &mut $crate::schema::Schemas) -> serde_json::Value {
                 let says = concat!($($says),*).trim();
                 let strict = $crate::schema::object!(@strict $kind);
@@ -167,19 +173,19 @@ macro_rules! object {
             }
         }
     )*};
-    (@type request, [$($says:literal)*], $type:ident, { $( [$($member_says:literal)*] [$($name:literal)?] $field:ident : $member:ty, )* }) => {
+    (@type request, [$($says:literal)*], $type:ident, { $( [$($member_says:literal)*] [$($name:literal)?] [$($skip:literal)?] $field:ident : $member:ty, )* }) => {
         $(#[doc = $says])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $type {
-            $( $(#[doc = $member_says])* $(#[serde(rename = $name)])? pub $field: $member, )*
+            $( $(#[doc = $member_says])* $(#[serde(rename = $name)])? $(#[serde(skip_serializing_if = $skip)])? pub $field: $member, )*
         }
     };
-    (@type answer, [$($says:literal)*], $type:ident, { $( [$($member_says:literal)*] [$($name:literal)?] $field:ident : $member:ty, )* }) => {
+    (@type answer, [$($says:literal)*], $type:ident, { $( [$($member_says:literal)*] [$($name:literal)?] [$($skip:literal)?] $field:ident : $member:ty, )* }) => {
         $(#[doc = $says])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         pub struct $type {
-            $( $(#[doc = $member_says])* $(#[serde(rename = $name)])? pub $field: $member, )*
+            $( $(#[doc = $member_says])* $(#[serde(rename = $name)])? $(#[serde(skip_serializing_if = $skip)])? pub $field: $member, )*
         }
     };
 }

@@ -1,8 +1,10 @@
 //! The commands of the state primitive as JSON: `{"StateSet": {"branch": "main", "cell": "n", "value": 1}}`, answered as
 //! `{"Version": 1}`.
 
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Value as JsonValue, json};
 
+use crate::error::{DecodeError, pass};
 use crate::schema::{Described, Schemas, object};
 use crate::values::UserJson;
 
@@ -67,7 +69,7 @@ object! {
 }
 
 /// A command.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub enum StateCommand {
     /// Creates a cell, or gives the version of the one that is there.
     StateInit(StateInit),
@@ -92,6 +94,47 @@ pub enum StateOutput {
     MaybeVersion(Option<u64>),
     /// The versions of a cell, newest first; none if it never existed.
     MaybeVersions(Option<Vec<State>>),
+}
+
+/// Every command by name.
+const COMMANDS: &[&str] = &["StateInit", "StateGet", "StateGetv", "StateCas", "StateSet"];
+
+impl<'de> Deserialize<'de> for StateCommand {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reading;
+
+        impl<'de> Visitor<'de> for Reading {
+            type Value = StateCommand;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("an object with one command")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<StateCommand, A::Error> {
+                let Some(name) = map.next_key::<String>()? else {
+                    return Err(de::Error::custom("it must be an object with one command"));
+                };
+                let command = match name.as_str() {
+                    "StateInit" => StateCommand::StateInit(map.next_value()?),
+                    "StateGet" => StateCommand::StateGet(map.next_value()?),
+                    "StateGetv" => StateCommand::StateGetv(map.next_value()?),
+                    "StateCas" => StateCommand::StateCas(map.next_value()?),
+                    "StateSet" => StateCommand::StateSet(map.next_value()?),
+                    other => return Err(de::Error::unknown_field(other, COMMANDS)),
+                };
+                match map.next_key::<String>()? {
+                    None => Ok(command),
+                    Some(more) if more == name => Err(pass(DecodeError::repeated_member(&more))),
+                    Some(more) if COMMANDS.contains(&more.as_str()) => {
+                        Err(pass(DecodeError::wrong_value("there is one command already").in_member(&more)))
+                    }
+                    Some(more) => Err(de::Error::unknown_field(&more, COMMANDS)),
+                }
+            }
+        }
+
+        deserializer.deserialize_map(Reading)
+    }
 }
 
 fn tagged(tag: &str, schema: JsonValue) -> JsonValue {

@@ -408,11 +408,11 @@ object! {
         /// The version.
         version: u64,
         /// Whether the cell was there already, and was left as it is.
-        existing: Option<bool>,
+        existing["Option::is_none"]: Option<bool>,
         /// What the counted field holds now.
-        value: Option<i64>,
+        value["Option::is_none"]: Option<i64>,
         /// What the counted fields of a patch hold now.
-        values: Option<Members<i64>>,
+        values["Option::is_none"]: Option<Members<i64>>,
     }
 
     /// There was nothing to delete.

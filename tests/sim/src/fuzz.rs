@@ -1,7 +1,7 @@
 //! Anything at all, into everything of the server that reads bytes from outside: `sim fuzz [--executions 2000000]`.
 //!
 //! Two generators: one changes what is well formed by a few bytes, one makes JSON of its own. Whatever is decoded must come back
-//! as it was, whatever is refused must be the client's mistake, and nothing may panic.
+//! as the text that it was, whatever is refused must be the client's mistake, and nothing may panic.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +13,8 @@ use testkit::arguments::Arguments;
 use testkit::random::Random;
 use testkit::report::Report;
 use tokio::runtime::Runtime;
+
+use crate::edge::documents::Documents;
 
 /// What is fed.
 const TARGETS: &[&str] = &["value", "object", "duration", "place", "transaction", "route", "name"];
@@ -28,18 +30,18 @@ const JSON: &[&str] = &[
        {"op":"record.patch","name":"r","set":{"x":1},"unset":["y"]},{"op":"record.incr","name":"r","field":"n","by":-1},
        {"op":"record.complete","name":"r","attempt":1,"fields":{}},{"op":"record.delete","name":"r"}]}"#,
     r#"{"do":[{"op":"run.append","run":"x","event":{"eventType":"E","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z","eventData":{}},"expect":3},
-       {"op":"publish","topic":"t","payload":{"$b64":"AA=="},"after":"1s"},{"op":"push","session":1,"payload":"p"},
+       {"op":"publish","topic":"t","payload":{"$b64":"AA=="},"after":"1s"},{"op":"push","session":"s-1","payload":"p"},
        {"op":"send","group":"g","after":"5s","if":[],"do":[{"op":"cell.set","name":"a","value":null}]}]}"#,
 ];
 const PATHS: &[&str] = &[
     "/v1/cells/a/b%2Fc?at=3&space=default&branch=main&group=g",
-    "/v1/cells?prefix=a&after=b&limit=10\nstatehouse-space: default",
+    "/v1/cells?prefix=a&cursor=Yg&limit=10\nstatehouse-space: default",
     "/v1/records/jobs.1?at=2026-02-11T10:00:00Z\nif-match: \"7\"",
     "/v1/records?prefix=jobs.&where=%5B%5B%22state%22%2C%22eq%22%2C%22pending%22%5D%5D&type=task&limit=5&cursor=x",
     "/v1/runs/nightly/events?after=0&limit=3\naccept: application/json\nlast-event-id: 4",
     "/v1/runs?status=RUNNING&type=etl&stalled=10m",
-    "/v1/changes?prefix=&from=0&limit=3\nstatehouse-session: 7\nstatehouse-request: 1\nstatehouse-lowest-pending: 1",
-    "/v1/sessions?after=1&limit=2\nif-none-match: *\nidempotency-key: k",
+    "/v1/changes?prefix=&from=c-0&limit=3\nstatehouse-session: s-7\nstatehouse-request: 1\nstatehouse-lowest-pending: 1",
+    "/v1/sessions?after=s-1&limit=2\nif-none-match: *\nidempotency-key: k",
     "/v1/counts?prefix=\nprefer: wait=0",
 ];
 const DURATIONS: &[&str] = &["500ms", "30s", "10m", "2h", "7d", "18446744073709551615", ""];
@@ -117,6 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
 
 struct Fuzzer {
     random: Random,
+    documents: Documents,
     runtime: Runtime,
     decoders: Decoders,
     counts: BTreeMap<&'static str, [u64; 2]>,
@@ -130,7 +133,16 @@ impl Fuzzer {
         let house = Statehouse::open(directory.path().join("house")).expect("a house");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let decoders = Decoders::new(house);
-        Self { random: Random::new(seed), runtime, decoders, counts: BTreeMap::new(), panics: 0, _directory: directory }
+        let documents = Documents::new(seed);
+        Self {
+            random: Random::new(seed),
+            documents,
+            runtime,
+            decoders,
+            counts: BTreeMap::new(),
+            panics: 0,
+            _directory: directory,
+        }
     }
 
     fn execute(&mut self) {
@@ -173,9 +185,7 @@ impl Fuzzer {
     fn input(&mut self, target: &str) -> Vec<u8> {
         let is_json = ["value", "object", "transaction"].contains(&target);
         if is_json && self.random.one_in(3) {
-            let mut json = String::new();
-            let is_object = target != "value";
-            self.json(&mut json, 5, is_object);
+            let json = if target == "value" { self.documents.next() } else { self.documents.object() };
             return json.into_bytes();
         }
         let corpus = match target {
@@ -215,44 +225,5 @@ impl Fuzzer {
             }
             _ => bytes.truncate(at),
         }
-    }
-
-    /// Appends JSON of its own, at most `depth` deep.
-    fn json(&mut self, out: &mut String, depth: u64, is_object: bool) {
-        let kind = if is_object { 5 } else { self.random.below(if depth == 0 { 4 } else { 6 }) };
-        match kind {
-            0 => out.push_str(self.random.pick(&["null", "true", "false"])),
-            1 => out.push_str(&self.random.next().cast_signed().to_string()),
-            2 => out.push_str(&format!("{:e}", f64::from_bits(self.random.next()).clamp(-1e300, 1e300))),
-            3 => self.text(out),
-            4 => {
-                out.push('[');
-                for place in 0..self.random.below(4) {
-                    out.push_str(if place > 0 { "," } else { "" });
-                    self.json(out, depth - 1, false);
-                }
-                out.push(']');
-            }
-            _ => {
-                out.push('{');
-                for place in 0..self.random.below(4) {
-                    out.push_str(if place > 0 { "," } else { "" });
-                    self.text(out);
-                    out.push(':');
-                    self.json(out, depth - 1, false);
-                }
-                out.push('}');
-            }
-        }
-    }
-
-    fn text(&mut self, out: &mut String) {
-        let known = self.random.pick(&["a", "$b64", "do", "if", "op", "name", "value", "", "\\n\\\"\\u00e9", "AAA="]);
-        out.push('"');
-        out.push_str(known);
-        if self.random.one_in(4) {
-            out.push(char::from_u32(0x20 + u32::try_from(self.random.below(0x2000)).unwrap_or(0)).unwrap_or('x'));
-        }
-        out.push('"');
     }
 }

@@ -9,8 +9,8 @@
 //! refusal, where a name was promised.
 
 mod attacks;
-mod honest;
-mod limit;
+pub(crate) mod honest;
+pub(crate) mod limit;
 
 use std::time::Duration;
 

@@ -17,3 +17,4 @@ pub(crate) use kills::run as run_kills;
 pub(crate) use schemathesis::run as run_schemathesis;
 pub(crate) use suites::run as run_suites;
 pub(crate) use surface::run as run_surface;
+pub(crate) use tally_machine::{PLANTED_KEY, TallyMachine};

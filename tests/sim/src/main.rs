@@ -4,6 +4,7 @@
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
 mod backups;
+mod edge;
 mod flips;
 mod fuzz;
 mod hostile;
@@ -39,8 +40,16 @@ fn main() -> ExitCode {
     let report = match test.as_str() {
         "commands" => http::run_commands(&arguments),
         "backups" => backups::run(&arguments),
+        "edge-files" => edge::run_files(&arguments),
+        "edge-names" => edge::run_names(&arguments),
         "dead-workers" => sessions::run_dead_workers(&arguments),
         "doubles" => records::run_doubles(&arguments),
+        "edge-fidelity" => edge::run_fidelity(&arguments),
+        "edge-gate" => edge::run_gate(&arguments),
+        "edge-halts" => edge::run_halts(&arguments),
+        "edge-listings" => edge::run_listings(&arguments),
+        "edge-reuse" => edge::run_reuse(&arguments),
+        "edge-strictness" => edge::run_strictness(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => http::run_kills(&arguments),
         "http-schemathesis" => http::run_schemathesis(&arguments),

@@ -5,7 +5,7 @@
 //! on stores in memory and on disk; one in twenty operations goes through the library, in a directory with a journal.
 //!
 //! Would see broken: K1 (a restart applies each entry once), K2 and K3 (versions and histories), K4 (stamps), K5 (keys:
-//! lists and the number of rows), K6 (numbers of branches), K7 (a rejected transaction leaves nothing), and of the store
+//! lists and the number of rows), K6 (numbers of branches), K7 (a rejected transaction leaves nothing), K8 (lists of all groups), and of the store
 //! below S1 (a restart finds a whole flush) and S2 (a view never changes).
 //! Keeps: the same seed gives the same operations; threads decide only when things happen, never which.
 

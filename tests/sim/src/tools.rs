@@ -1,4 +1,5 @@
-//! Programs that some checks need and a machine may not have: installed for them, into the user's cache.
+//! Programs that some checks need and a machine may not have: installed for them, into the user's cache; a browser, which needs
+//! many libraries, into the system.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -48,6 +49,30 @@ pub(crate) fn promtool() -> Result<PathBuf, String> {
         copied.map_err(|error| error.to_string())?;
     }
     Ok(program)
+}
+
+/// `chromium`: the one that `CHROMIUM` names, the one in the path, or Debian's package, which is installed.
+pub(crate) fn chromium() -> Result<PathBuf, String> {
+    if let Some(named) = std::env::var_os("CHROMIUM") {
+        return Ok(named.into());
+    }
+    let in_path = || {
+        let version = Command::new("chromium").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        version.is_ok_and(|status| status.success())
+    };
+    if !in_path() {
+        let install = || {
+            let mut install = Command::new("apt-get");
+            install.env("DEBIAN_FRONTEND", "noninteractive");
+            succeeds(install.args(["install", "-y", "-qq", "--no-install-recommends", "chromium"]))
+        };
+        let installed = install().or_else(|_| {
+            succeeds(Command::new("apt-get").args(["update", "-qq"]))?;
+            install()
+        });
+        installed.map_err(|error| format!("{error}; install Debian's package chromium, or name one by CHROMIUM"))?;
+    }
+    if in_path() { Ok("chromium".into()) } else { Err("chromium does not start".to_owned()) }
 }
 
 /// Where they are kept.

@@ -140,9 +140,9 @@ fn a_list_is_sorted_paged_and_without_the_deleted(cells: &impl Cells) {
         loop {
             let listed = cells.list(prefix, page.clone()).expect("list");
             assert!(listed.cells.len() <= limit);
-            names.extend(listed.cells.into_iter().map(|(name, versioned)| {
-                assert_eq!(versioned.value, name.as_str().into());
-                name
+            names.extend(listed.cells.into_iter().map(|(cell, versioned)| {
+                assert_eq!(versioned.value, cell.name.as_str().into());
+                cell.name
             }));
             match listed.next_after {
                 None => return names,

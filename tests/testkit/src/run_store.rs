@@ -150,7 +150,7 @@ fn a_key_that_is_known_gets_the_first_sequence(store: &impl RunStateStore) {
     for _ in 0..3 {
         for (seq, key) in (1..).zip(["a", "b", "c"]) {
             let mut again = event("Progress", key);
-            again.emitted_at = "2026-02-11T11:11:11Z".to_owned();
+            again.emitted_at = Some("2026-02-11T11:11:11Z".to_owned());
             let result = append(store, "r", &again);
             let expected = AppendResult { run_seq: seq, idempotent: true, persisted: false, payload_mismatch: false };
             assert_eq!(result, expected, "duplicates: the first one's sequence, whenever it was emitted again");
@@ -205,7 +205,7 @@ fn many_at_once_append_each_event_once(store: &(impl RunStateStore + Sync)) {
 
 fn an_event_that_no_store_may_take_is_refused(store: &impl RunStateStore) {
     let mut no_time = event("Progress", "k");
-    no_time.emitted_at = "yesterday".to_owned();
+    no_time.emitted_at = Some("yesterday".to_owned());
     for bad in [event("", "k"), event("Progress", ""), event("Progress", "k").with_id("7"), no_time] {
         assert!(store.append_event("r", &bad).is_err(), "{bad:?}");
     }
@@ -224,7 +224,7 @@ fn the_projection_equals_a_replay_after_every_event(store: &impl RunStateStore) 
             }
             seq += 1;
             let mut event = event(event_type, &seq.to_string());
-            event.emitted_at = format!("2026-02-11T10:00:{seq:02}Z");
+            event.emitted_at = Some(format!("2026-02-11T10:00:{seq:02}Z"));
             if event_type.starts_with("Step") {
                 event = event.of_step(format!("step-{}", seq % 4), round.to_string());
             }

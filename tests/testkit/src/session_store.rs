@@ -56,6 +56,7 @@ impl Tally {
 /// If the implementation breaks the contract.
 pub fn suite<S: SessionStore + Sync>(make: impl Fn() -> S, restart: impl Fn(S) -> S) {
     a_repeat_gets_the_same_answer(&make());
+    another_command_with_the_number_is_refused(&make());
     many_at_once_execute_once(&make());
     a_request_that_nobody_waits_for_is_evicted(&make());
     an_unknown_session_executes_nothing(&make());
@@ -96,6 +97,28 @@ fn numbers(pushes: &[PushedRequest]) -> Vec<(u64, u64)> {
 
 fn expired<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
     matches!(result, Err(Error::Rejected(Rejection::SessionExpired)))
+}
+
+fn reused<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Rejected(Rejection::RequestReused { .. })))
+}
+
+fn another_command_with_the_number_is_refused(store: &impl SessionStore) {
+    let session = open(store);
+    let commands =
+        [Tally::Add("counter".into()), Tally::Add("other".into()), Tally::Watch, Tally::Push(session, "text".into())];
+    for (request, one) in (1..).zip(&commands) {
+        let answer = ask(store, session, request, 1, one).expect("an answer");
+        for other in &commands {
+            let again = ask(store, session, request, 1, other);
+            match one == other {
+                true => assert_eq!(again.as_deref(), Ok(answer.as_str()), "1: {one:?} sent again"),
+                false => assert!(reused(again), "1: {other:?} under the number of {one:?}"),
+            }
+        }
+    }
+    assert_eq!(add(store, session, 9, 1).as_deref(), Ok("2"), "1: none of them was executed");
+    assert_eq!(pending(store).len(), 1, "1: none of them sent anything");
 }
 
 fn a_repeat_gets_the_same_answer(store: &impl SessionStore) {
@@ -244,7 +267,9 @@ fn a_restart_changes_nothing<S: SessionStore>(store: S, restart: impl Fn(S) -> S
     store.acknowledge(session, 1).expect("acknowledged");
     let before = pending(&store);
     let store = restart(store);
-    assert_eq!(add(&store, session, 6, 1).as_deref(), Ok("sent"), "4: what was answered is answered");
+    let two = Tally::Push(session, "two".to_owned());
+    assert_eq!(ask(&store, session, 6, 1, &two).as_deref(), Ok("sent"), "4: what was answered is answered");
+    assert!(reused(add(&store, session, 6, 1)), "4: and only to the command that it answers");
     assert!(add(&store, session, 5, 1).is_err(), "4: what was evicted stays so");
     assert_eq!(add(&store, session, 7, 7).as_deref(), Ok("5"), "4: the state is the same");
     let after = pending(&store);

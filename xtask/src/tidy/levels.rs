@@ -40,6 +40,7 @@ const LEVELS: &[(&str, Sees)] = &[
             "statehouse-journal",
         ]),
     ),
+    ("statehouse-client", Sees::Only(&["statehouse-contract", "statehouse-wire"])),
     ("statehouse-server", Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse"])),
     ("statehouse-cli", Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse-server", "statehouse"])),
     ("sim", Sees::Anything),

@@ -151,7 +151,6 @@ impl Load {
                 let event = json!({
                     "eventType": "Measured",
                     "idempotencyKey": format!("{}-{ticket}", self.mark),
-                    "emittedAt": jiff::Timestamp::now().to_string(),
                     "eventData": { "ticket": ticket },
                 });
                 let run = format!("{}/events", path("/v1/runs", &self.run_name(ticket)));
@@ -221,7 +220,7 @@ impl Load {
         if matches!(self.work, Work::Append | Work::Mixed) {
             for run in 0..RUNS {
                 let run = path("/v1/runs", &self.run_name(run));
-                connection.find(Call::post(format!("{run}/archive"), json!({}))).await?;
+                connection.find(Call::new(Method::DELETE, run)).await?;
             }
         }
         if self.work == Work::Claim {

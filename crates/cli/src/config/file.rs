@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use statehouse::terminal::one_line;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -51,6 +52,11 @@ impl Reading<'_> {
                 return Err(self.complain(value.span(), format!("{} is a number, not the text {text:?}", setting.key)));
             }
             (DeValue::String(text), _) => text.to_string(),
+            (DeValue::Array(items), Kind::Hosts) => {
+                let names: Option<Vec<_>> = items.iter().map(|item| item.get_ref().as_str()).collect();
+                let wrong = || self.complain(value.span(), format!("{} is a list of names in quotes", setting.key));
+                names.ok_or_else(wrong)?.join(",")
+            }
             (DeValue::Integer(number), Kind::Count | Kind::Percent | Kind::Bytes) if number.radix() == 10 => {
                 number.as_str().to_owned()
             }
@@ -74,15 +80,18 @@ impl Reading<'_> {
 
     fn complain(&self, span: Range<usize>, complaint: String) -> ConfigError {
         let (number, begin) = self.line_of(span.start);
-        let line = self.text[begin..].lines().next().unwrap_or_default();
-        let column = self.text[begin..span.start.min(self.text.len())].chars().count();
-        let carets = self.text[span.start.min(self.text.len())..span.end.min(self.text.len())].chars().count();
+        let line = one_line(self.text[begin..].lines().next().unwrap_or_default());
+        // Columns as they are shown: what is spelled out takes more of them.
+        let shown = |from: usize, to: usize| one_line(&self.text[from..to.min(self.text.len())]).chars().count();
+        let column = shown(begin, span.start);
+        let carets = shown(span.start.min(self.text.len()), span.end);
         let carets = carets.clamp(1, line.chars().count().saturating_sub(column).max(1));
         let gutter = " ".repeat(number.to_string().len());
         ConfigError(format!(
-            "{}:{number}:{}: {complaint}\n{gutter} |\n{number} | {line}\n{gutter} | {}{}",
-            self.path.display(),
+            "{}:{number}:{}: {}\n{gutter} |\n{number} | {line}\n{gutter} | {}{}",
+            one_line(&self.path.display().to_string()),
             column + 1,
+            one_line(&complaint),
             " ".repeat(column),
             "^".repeat(carets),
         ))

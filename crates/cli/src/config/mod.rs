@@ -13,9 +13,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use server::gate::Hosts;
 use server::limits::ServerLimits;
+use statehouse::terminal::one_line;
 
-use settings::{CHANGE_PREFIX, Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, parse_bytes, parse_duration};
+use settings::{
+    CHANGE_PREFIX, Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, parse_bytes, parse_duration, parse_hosts,
+};
 
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,21 +77,21 @@ impl Effective {
         let mut effective = Self { values: defaults.collect() };
         if let Some(path) = path {
             let text = std::fs::read_to_string(path)
-                .map_err(|error| ConfigError(format!("{} cannot be read: {error}", path.display())))?;
+                .map_err(|error| ConfigError(one_line(&format!("{} cannot be read: {error}", path.display()))))?;
             for (setting, value, line) in file::read(path, &text)? {
                 effective.set(setting, value, Origin::File(path.to_owned(), line));
             }
         }
         for (variable, value) in environment {
             if let Some(setting) = setting_of_variable(&variable)? {
-                let wrong = |complaint| ConfigError(format!("{variable}: {complaint}"));
+                let wrong = |complaint| ConfigError(one_line(&format!("{variable}: {complaint}")));
                 setting.check(&value).map_err(wrong)?;
                 effective.set(setting, value, Origin::Environment(variable));
             }
         }
         for (flag, key, value) in flags {
             let setting = settings::named(key).ok_or_else(|| ConfigError(format!("{key} is no setting")))?;
-            setting.check(&value).map_err(|complaint| ConfigError(format!("{flag}: {complaint}")))?;
+            setting.check(&value).map_err(|complaint| ConfigError(one_line(&format!("{flag}: {complaint}"))))?;
             effective.set(setting, value, Origin::Flag(flag));
         }
         Ok(effective)
@@ -135,6 +139,11 @@ impl Effective {
     /// Where to listen.
     pub(crate) fn listen(&self) -> SocketAddr {
         self.text("server.listen").parse().expect("checked when it was set")
+    }
+
+    /// The names that the server answers to.
+    pub(crate) fn hosts(&self) -> Hosts {
+        parse_hosts(self.text("server.hosts")).expect("checked when it was set")
     }
 
     /// Below which part of the disk, and below how many bytes, writes are refused.
@@ -200,7 +209,7 @@ fn setting_of_variable(variable: &str) -> Result<Option<&'static Setting>, Confi
     let near = near.or_else(|| contract::suggest::nearest(rest, names).map(|near| format!("{VARIABLE_PREFIX}{near}")));
     let hint =
         near.map_or("`statehouse config init` prints all settings".to_owned(), |near| format!("did you mean {near}?"));
-    Err(ConfigError(format!("the environment variable {variable} is no setting; {hint}")))
+    Err(ConfigError(one_line(&format!("the environment variable {variable} is no setting; {hint}"))))
 }
 
 /// A file with every setting, its default, its variable and what it is for, all commented out.
@@ -215,6 +224,7 @@ pub(crate) fn template() -> String {
         }
         let value = match setting.kind {
             Kind::Count | Kind::Percent => setting.default.to_owned(),
+            Kind::Hosts => "[]".to_owned(),
             _ => format!("{:?}", setting.default),
         };
         text += &format!("\n# {}\n# Environment: {}\n# {name} = {value}\n", setting.about, setting.variable());

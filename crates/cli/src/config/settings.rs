@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use server::gate::Hosts;
 use statehouse::time::in_unit;
 
 /// Environment variables begin with this; `.` in a key is `__` in a variable.
@@ -21,8 +22,10 @@ pub(crate) const CHANGE_PREFIX: &str = "STATEHOUSE_CHANGE_";
 pub(crate) enum Kind {
     /// An address with a port.
     Address,
-    /// Text: a directory, or what to log.
+    /// Text: a directory.
     Text,
+    /// What to log: a level, or a filter.
+    Log,
     /// A whole number.
     Count,
     /// A whole number up to 100.
@@ -33,6 +36,8 @@ pub(crate) enum Kind {
     Duration,
     /// `auto`, `text` or `json`.
     LogFormat,
+    /// Names of hosts: a list in a file, with commas between them elsewhere.
+    Hosts,
 }
 
 /// One setting.
@@ -62,12 +67,18 @@ pub(crate) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "log",
-        Kind::Text,
+        Kind::Log,
         "info",
         "What is logged: error, warn, info, debug, trace, or a filter such as info,server=debug.",
     ),
     setting("log_format", Kind::LogFormat, "auto", "text, json, or auto: text on a terminal, JSON otherwise."),
     setting("server.listen", Kind::Address, "127.0.0.1:7420", "Where to listen; only this machine can connect."),
+    setting(
+        "server.hosts",
+        Kind::Hosts,
+        "",
+        "Names that the server answers to besides localhost and IP addresses; requests for other names are refused.",
+    ),
     setting(
         "disk.low_percent",
         Kind::Percent,
@@ -140,12 +151,16 @@ impl Setting {
         match self.kind {
             Kind::Address if text.parse::<SocketAddr>().is_err() => wrong("an address with a port, as 127.0.0.1:7420"),
             Kind::Text if text.is_empty() => Err("it is empty".to_owned()),
+            Kind::Log => crate::log::check(text),
             Kind::Count if text.parse::<usize>().is_ok_and(|count| count > 0) => Ok(()),
             Kind::Count => wrong("a whole number above 0"),
             Kind::Percent if text.parse::<u8>().is_ok_and(|percent| percent <= 100) => Ok(()),
             Kind::Percent => wrong("a whole number up to 100"),
             Kind::Bytes if parse_bytes(text).is_none() => wrong("a number of bytes, as 65536, 64KiB, 512MiB or 2GiB"),
             Kind::Duration if parse_duration(text).is_none() => wrong("a time, as 500ms, 30s, 10m, 2h or 7d"),
+            Kind::Hosts if parse_hosts(text).is_none() => {
+                wrong("a list of host names, as state.internal, without ports")
+            }
             Kind::LogFormat if !["auto", "text", "json"].contains(&text) => wrong("auto, text or json"),
             _ => Ok(()),
         }
@@ -161,6 +176,13 @@ pub(crate) fn named(key: &str) -> Option<&'static Setting> {
 fn split_unit(text: &str) -> Option<(u64, &str)> {
     let unit = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
     Some((text[..unit].parse().ok()?, text[unit..].trim_start()))
+}
+
+/// Names of hosts, with commas between them.
+pub(crate) fn parse_hosts(text: &str) -> Option<Hosts> {
+    let mut hosts = Hosts::default();
+    let mut names = text.split(',').map(str::trim).filter(|_| !text.is_empty());
+    names.all(|name| hosts.add(name)).then_some(hosts)
 }
 
 /// A number of bytes.
@@ -201,6 +223,16 @@ mod tests {
         assert_eq!((parse_bytes("64KB"), parse_bytes("x"), parse_bytes("99999999999TiB")), (None, None, None));
         assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
         assert_eq!((parse_duration("5"), parse_duration("5y")), (None, None), "a time has a unit");
+    }
+
+    #[test]
+    fn hosts_are_names_without_ports() {
+        let names = |text| parse_hosts(text).map(|hosts| hosts.names().to_vec());
+        assert_eq!(names("a.internal, B"), Some(vec!["a.internal".to_owned(), "B".to_owned()]));
+        assert_eq!(names(""), Some(Vec::new()));
+        for wrong in ["a:1", "*.a", "a,,b", "a,", "http://a", "127.0.0.1", "[::1]", "a b"] {
+            assert_eq!(names(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -69,6 +69,19 @@ fn mistakes_in_a_file_are_pointed_at() {
 }
 
 #[test]
+fn hosts_are_a_list_in_a_file_and_have_commas_elsewhere() {
+    let names = |effective: Effective| effective.hosts().names().join(" ");
+    let file = in_file("[server]\nhosts = [\"a.internal\", \"b\"]\n").expect("a list");
+    assert_eq!(names(file), "a.internal b");
+    let variable = Effective::gather(None, variables(&[("STATEHOUSE_SERVER__HOSTS", "a.internal, b")]), []);
+    assert_eq!(names(variable.expect("names")), "a.internal b");
+    let port = in_file("[server]\nhosts = [\"a:1\"]\n").expect_err("a port").to_string();
+    assert!(port.starts_with("s.toml:2:9: server.hosts: \"a:1\" is not a list of host names"), "{port}");
+    let number = in_file("[server]\nhosts = [1]\n").expect_err("a number").to_string();
+    assert!(number.starts_with("s.toml:2:9: server.hosts is a list of names in quotes\n"), "{number}");
+}
+
+#[test]
 fn mistakes_in_the_environment_are_named() {
     let said = |name: &str, value: &str| {
         Effective::gather(None, variables(&[(name, value)]), []).expect_err("a mistake").to_string()
@@ -97,6 +110,8 @@ fn the_template_is_a_file_that_changes_nothing() {
     let uncommented: Vec<_> = lines.filter(|line| !line.ends_with("\"\"")).collect();
     let effective = in_file(&uncommented.join("\n")).expect("every default is a value");
     let from_file = effective.rows().filter(|row| matches!(row.2, Origin::File(..))).count();
-    assert_eq!(from_file, SETTINGS.iter().filter(|setting| !setting.default.is_empty()).count());
+    // No host is a default that a file can say.
+    let said = SETTINGS.iter().filter(|setting| !setting.default.is_empty() || setting.kind == Kind::Hosts);
+    assert_eq!(from_file, said.count());
     assert_eq!(effective.limits(), ServerLimits::default());
 }

@@ -8,6 +8,7 @@ use axum::body::Body;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{Request, Response};
+use statehouse::shell::Suggested;
 use tower::ServiceExt;
 
 use super::{Call, Connection, To, escaped_header};
@@ -78,7 +79,7 @@ impl Connection {
 
 fn stalled() -> Failure {
     let message = format!("the server brought nothing for {} s", STALLED_MAX.as_secs());
-    Failure::new(Exit::Unavailable, message).next("see how it is doing: `statehouse status`")
+    Failure::new(Exit::Unavailable, message).run("see how it is doing", Suggested::new(["statehouse", "status"]))
 }
 
 fn broken(cause: &str) -> Failure {

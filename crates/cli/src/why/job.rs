@@ -2,28 +2,30 @@
 
 use serde_json::{Value as JsonValue, json};
 
-use super::{CHANGES, Reasons, changes, last_of, named, not_there, when, with};
+use super::{CHANGES, Reasons, Thing, changes, last_of, named, not_there, when, with};
 use crate::connection::{Call, Connection, path};
 use crate::exit::Failure;
-use crate::table::{millis, one_line};
+use crate::table::millis;
 
-pub(super) async fn reasons(connection: &Connection, name: &str) -> Result<Reasons, Failure> {
-    let record = connection.find(Call::get(path("/v1/records", name))).await?;
-    let (history, complete) = changes(connection, "record", name).await?;
+pub(super) async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Result<Reasons, Failure> {
+    let record = connection.find(thing.ask(connection, Call::get(path("/v1/records", thing.name)))).await?;
+    let (history, complete) = changes(connection, "record", |change| thing.is_of(change), thing.name).await?;
     let Some(record) = record else {
-        return Err(not_there("record", name, &history));
+        return Err(not_there("record", thing.name, &history));
     };
     let declared = match record["type"].as_str() {
         Some(record_type) => declared(connection, record_type).await?,
         None => JsonValue::Null,
     };
-    let session = match record["holder"]["session"].as_u64() {
-        Some(session) => connection.find(Call::get(format!("/v1/sessions/{session}"))).await?,
+    let session = match record["holder"]["session"].as_str() {
+        Some(session) => connection.find(Call::get(path("/v1/sessions", session))).await?,
         None => None,
     };
-    let job = Job { name, record: &record, declared: &declared, session: session.as_ref(), history: &history };
+    let title = thing.title();
+    let job = Job { title: &title, record: &record, declared: &declared, session: session.as_ref(), history: &history };
     let (now, waits_for, next) = job.say();
     let mut found = with(&record, "job");
+    found["group"] = thing.group.clone().into();
     found["state"] = job.state().into();
     found["attempts_max"] = declared["attempts_max"].clone();
     found["claimed_at"] = last_of(&history, &["claimed"]).map_or(JsonValue::Null, |change| change["at"].clone());
@@ -41,7 +43,7 @@ async fn declared(connection: &Connection, name: &str) -> Result<JsonValue, Fail
 }
 
 struct Job<'a> {
-    name: &'a str,
+    title: &'a str,
     record: &'a JsonValue,
     declared: &'a JsonValue,
     session: Option<&'a JsonValue>,
@@ -74,17 +76,17 @@ impl Job<'_> {
 
     /// What it is now, what it waits for, what happens next.
     fn say(&self) -> (String, String, String) {
-        let name = one_line(self.name);
+        let name = self.title;
         if self.record["type"].is_null() {
             let now = format!("{name} is a record without a type, written {}", when(self.history.last()));
             return (now, "nothing".into(), "nobody can claim it; put it with --type task to make a job of it".into());
         }
         if !self.record["holder"].is_null() {
-            return self.held(&name);
+            return self.held(name);
         }
         match self.kind() {
-            "terminal" => self.finished(&name),
-            _ => self.ready(&name),
+            "terminal" => self.finished(name),
+            _ => self.ready(name),
         }
     }
 
@@ -92,7 +94,7 @@ impl Job<'_> {
         let worker = named(&self.record["holder"]["worker"]);
         let since = when(last_of(self.history, &["claimed"]));
         let lease = millis(self.record["holder"]["lease_ms"].as_u64().unwrap_or(0));
-        let session = match (self.record["holder"]["session"].as_u64(), self.session) {
+        let session = match (self.record["holder"]["session"].as_str(), self.session) {
             (Some(id), Some(session)) => {
                 format!("; its session {id} is {}", session["state"].as_str().unwrap_or("there"))
             }
@@ -121,15 +123,9 @@ impl Job<'_> {
     }
 
     fn ready(&self, name: &str) -> (String, String, String) {
-        let back = last_of(self.history, &["released", "rescued", "session_ended", "claimed", "written"]);
+        let back = last_of(self.history, &["released", "failed", "rescued", "session_ended", "claimed", "written"]);
         let how = match back.and_then(|change| change["reason"].as_str()) {
-            Some("released") if !self.record["ready_in_ms"].is_null() => {
-                format!("attempt {} failed {}", self.attempt(), when(back))
-            }
-            // A failure whose pause is over and a release look the same in the feed.
-            Some("released") if self.record["failures"].as_u64() > Some(0) => {
-                format!("attempt {} failed or gave it back {}", self.attempt(), when(back))
-            }
+            Some("failed") => format!("attempt {} failed {}", self.attempt(), when(back)),
             Some("released") => format!("attempt {} gave it back {}", self.attempt(), when(back)),
             Some("rescued") => format!("attempt {} did not come back and lost it {}", self.attempt(), when(back)),
             Some("session_ended") => format!("the session of attempt {} ended {}", self.attempt(), when(back)),

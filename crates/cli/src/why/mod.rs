@@ -9,12 +9,13 @@ mod session;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value as JsonValue, json};
+use wire::values::FeedCursor;
 
 use crate::connection::{Call, Connection};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::Reach;
-use crate::table::{self, Column, Style, column, plain};
+use crate::table::{self, Column, Style, column, paragraph, plain};
 
 /// Why a job, a run or a session is as it is, and what happens next.
 ///
@@ -32,7 +33,7 @@ pub(crate) struct Why {
 
 #[derive(Subcommand)]
 enum What {
-    /// Why a job is as it is: who holds it, which attempt, what it waits for.
+    /// Why a job is as it is: who holds it, which attempt, what it waits for. It is found in whichever groups it is.
     ///
     /// Examples:
     ///   statehouse why job jobs.import.9001
@@ -42,7 +43,8 @@ enum What {
         /// The record.
         name: String,
     },
-    /// Why a run is as it is: its status, the steps that are under way, how long it has been quiet.
+    /// Why a run is as it is: its status, the steps that are under way, how long it has been quiet. It is found in whichever
+    /// groups it is.
     ///
     /// Examples:
     ///   statehouse why run order-7
@@ -55,12 +57,12 @@ enum What {
     /// Why a session is as it is: whether its client lives, what it holds, what waits for it.
     ///
     /// Examples:
-    ///   statehouse why session 7
-    ///   statehouse why session 7 -o json
+    ///   statehouse why session s-7
+    ///   statehouse why session s-7 -o json
     #[command(verbatim_doc_comment)]
     Session {
         /// The session.
-        name: u64,
+        name: String,
     },
 }
 
@@ -91,53 +93,152 @@ impl Why {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         self.reach.run(async |connection| {
             let reasons = match &self.what {
-                What::Job { name } => job::reasons(connection, name).await?,
-                What::Run { name } => run::reasons(connection, name).await?,
-                What::Session { name } => session::reasons(connection, *name).await?,
+                What::Job { name } => {
+                    let things = things(connection, "record", ("/v1/records", "records", "name"), name).await?;
+                    let mut found = Vec::new();
+                    for thing in &things {
+                        found.push(job::reasons(connection, thing).await?);
+                    }
+                    found
+                }
+                What::Run { name } => {
+                    let things = things(connection, "run", ("/v1/runs", "runs", "runId"), name).await?;
+                    let mut found = Vec::new();
+                    for thing in &things {
+                        found.push(run::reasons(connection, thing).await?);
+                    }
+                    found
+                }
+                What::Session { name } => vec![session::reasons(connection, name).await?],
             };
-            reasons.show(&output)
+            show(reasons, &output)
         })
     }
 }
 
-impl Reasons {
-    fn show(mut self, output: &Output) -> Result<(), Failure> {
-        let last = self.history.len().saturating_sub(SHOWN_MAX);
-        let history = &self.history[last..];
-        if output.format != Format::Table && output.format != Format::Raw {
-            self.found["now"] = self.now.into();
-            self.found["waits_for"] = self.waits_for.into();
-            self.found["next"] = self.next.into();
-            self.found["history"] = history.into();
-            return output.one(&self.found, &[]);
+/// Shows what was found out of one thing, or of all that have the name.
+fn show(mut reasons: Vec<Reasons>, output: &Output) -> Result<(), Failure> {
+    match output.format {
+        Format::Table | Format::Raw => {
+            for (place, one) in reasons.iter().enumerate() {
+                if place > 0 {
+                    output.line("")?;
+                }
+                one.show(output)?;
+            }
+            Ok(())
         }
-        let mut text = format!("{}\n  waits for: {}\n  next:      {}", self.now, self.waits_for, self.next);
-        if !history.is_empty() {
-            text = format!("{text}\n\n{}", table::rows(history, self.columns));
+        Format::Json if reasons.len() > 1 => {
+            let found: Vec<_> = reasons.into_iter().map(Reasons::data).collect();
+            output.one(&json!({ "found": found }), &[])
         }
-        output.line(&text)
+        _ => reasons.drain(..).try_for_each(|reasons| output.one(&reasons.data(), &[])),
     }
 }
 
-/// What the change feed says of one thing, oldest first, and whether it says all.
-async fn changes(connection: &Connection, kind: &str, name: &str) -> Result<(Vec<JsonValue>, bool), Failure> {
-    let (mut found, mut from, mut complete) = (Vec::new(), 0, true);
+impl Reasons {
+    fn shown_history(&self) -> &[JsonValue] {
+        &self.history[self.history.len().saturating_sub(SHOWN_MAX)..]
+    }
+
+    fn data(self) -> JsonValue {
+        let history = self.shown_history().to_vec();
+        let Self { now, waits_for, next, mut found, .. } = self;
+        found["now"] = now.into();
+        found["waits_for"] = waits_for.into();
+        found["next"] = next.into();
+        found["history"] = history.into();
+        found
+    }
+
+    fn show(&self, output: &Output) -> Result<(), Failure> {
+        let columns = output.columns();
+        let mut text = paragraph("", &self.now, columns);
+        text += &paragraph("  waits for: ", &self.waits_for, columns);
+        text += &paragraph("  next:      ", &self.next, columns);
+        output.line(text.trim_end())?;
+        match self.shown_history() {
+            [] => Ok(()),
+            history => {
+                output.line("")?;
+                output.table(history, self.columns)
+            }
+        }
+    }
+}
+
+/// A record or a run that is asked about.
+struct Thing<'why> {
+    name: &'why str,
+    /// Its group, or none if that is its name.
+    group: Option<String>,
+}
+
+impl Thing<'_> {
+    /// A question about it. The group that was asked for is in every question already.
+    fn ask(&self, connection: &Connection, call: Call) -> Call {
+        call.query("group", self.group.as_ref().filter(|_| connection.group().is_none()))
+    }
+
+    /// What people read.
+    fn title(&self) -> String {
+        match &self.group {
+            None => table::one_line(self.name),
+            Some(group) => format!("{} in group {}", table::one_line(self.name), table::one_line(group)),
+        }
+    }
+
+    /// Whether a change is one of it.
+    fn is_of(&self, change: &JsonValue) -> bool {
+        change["name"] == self.name && change["group"].as_str() == self.group.as_deref()
+    }
+}
+
+/// Everything that has the name: in the group that was asked for, or in whichever groups it is.
+async fn things<'why>(
+    connection: &Connection,
+    kind: &str,
+    (path, key, member): (&str, &str, &str),
+    name: &'why str,
+) -> Result<Vec<Thing<'why>>, Failure> {
+    let (mut found, mut cursor) = (Vec::new(), None);
+    loop {
+        let call = Call::get(path).query("prefix", Some(name)).query("cursor", cursor.as_ref());
+        let page = connection.ask(call).await?;
+        let rows = page[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        let named = rows.iter().take_while(|row| row[member] == name);
+        found.extend(named.map(|row| Thing { name, group: row["group"].as_str().map(str::to_owned) }));
+        cursor = page["cursor"].as_str().map(str::to_owned);
+        // The list is in the order of names, so nothing with the name comes behind another.
+        if cursor.is_none() || rows.last().is_some_and(|row| row[member] != name) {
+            break;
+        }
+    }
+    if found.is_empty() {
+        let (history, _) = changes(connection, kind, |change| change["name"] == name, name).await?;
+        return Err(not_there(kind, name, &history));
+    }
+    Ok(found)
+}
+
+/// What the change feed says of things with a name, oldest first, and whether it says all.
+async fn changes(
+    connection: &Connection,
+    kind: &str,
+    is_of: impl Fn(&JsonValue) -> bool,
+    name: &str,
+) -> Result<(Vec<JsonValue>, bool), Failure> {
+    let (mut found, mut from, mut complete) = (Vec::new(), FeedCursor(0), true);
     for _ in 0..PAGES_MAX {
         let call = Call::get("/v1/changes").query("prefix", Some(name)).query("from", Some(from));
         let page = connection.ask(call.query("limit", Some(1_000))).await?;
-        if let Some(oldest) = page["gap"]["oldest"].as_u64() {
+        if let Some(oldest) = page["gap"]["oldest"].as_str().and_then(FeedCursor::parse) {
             (from, complete) = (oldest, false);
             continue;
         }
         let changes = page["changes"].as_array().into_iter().flatten();
-        let in_group = |change: &JsonValue| match connection.group() {
-            Some(group) => change["group"] == group,
-            None => change["group"].is_null(),
-        };
-        found.extend(
-            changes.filter(|change| change["kind"] == kind && change["name"] == name && in_group(change)).cloned(),
-        );
-        from = page["next"].as_u64().unwrap_or(from);
+        found.extend(changes.filter(|change| change["kind"] == kind && is_of(change)).cloned());
+        from = page["next"].as_str().and_then(FeedCursor::parse).unwrap_or(from);
         if page["more"] != true {
             return Ok((found, complete));
         }

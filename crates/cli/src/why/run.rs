@@ -2,9 +2,9 @@
 
 use serde_json::{Value as JsonValue, json};
 
-use super::{Reasons, not_there, with};
+use super::{Reasons, Thing, not_there, with};
 use crate::connection::Connection;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::run::{events_after, snapshot};
 use crate::table::{Column, Style, ago, column, one_line, plain};
 
@@ -16,16 +16,17 @@ const EVENTS: &[Column] = &[
     plain("ATTEMPT", "logicalAttemptId"),
 ];
 
-pub(super) async fn reasons(connection: &Connection, name: &str) -> Result<Reasons, Failure> {
-    let snapshot = match snapshot(connection, name).await {
-        Err(failure) if failure.exit == Exit::NotFound => return Err(not_there("run", name, &[])),
-        found => found?,
+pub(super) async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Result<Reasons, Failure> {
+    let Some(snapshot) = connection.find(thing.ask(connection, snapshot(thing.name))).await? else {
+        return Err(not_there("run", thing.name, &[]));
     };
     let last = snapshot["lastEventSeq"].as_u64().unwrap_or(0);
-    let events = events_after(connection, name, last.saturating_sub(10)).await?;
+    let events = events_after(thing.name, last.saturating_sub(10));
+    let events = connection.ask(thing.ask(connection, events)).await?;
+    let events = events["events"].as_array().cloned().unwrap_or_default();
     let status = snapshot["status"].as_str().unwrap_or("?");
     let quiet = events.last().and_then(|event| event["persistedAt"].as_str()).map_or("?".into(), ago);
-    let now = format!("{} is {status} at sequence {last}; its last event was {quiet}", one_line(name));
+    let now = format!("{} is {status} at sequence {last}; its last event was {quiet}", thing.title());
     let (waits_for, next) = match status {
         "COMPLETED" | "FAILED" | "CANCELLED" => {
             let failed = steps(&snapshot, "FAILED").next();
@@ -36,6 +37,7 @@ pub(super) async fn reasons(connection: &Connection, name: &str) -> Result<Reaso
         _ => under_way(&snapshot),
     };
     let mut found = with(&snapshot, "run");
+    found["group"] = thing.group.clone().into();
     found["last_event"] = events.last().cloned().unwrap_or(JsonValue::Null);
     Ok(Reasons { now, waits_for, next, found, history: events, columns: EVENTS })
 }

@@ -1,9 +1,12 @@
 //! Why a session is as it is.
 
+use std::time::Duration;
+
 use serde_json::{Value as JsonValue, json};
+use statehouse::records::Backoff;
 
 use super::{Reasons, with};
-use crate::connection::{Call, Connection};
+use crate::connection::{Call, Connection, path};
 use crate::exit::{Exit, Failure};
 use crate::table::{Column, Style, column, millis, plain};
 
@@ -12,13 +15,14 @@ const LOOKED_AT_MAX: u64 = 20_000;
 
 const HELD: &[Column] = &[
     plain("HOLDS", "name"),
+    plain("GROUP", "group").optional(),
     plain("ATTEMPT", "attempt"),
     plain("WORKER", "holder.worker"),
     column("LEASE LEFT", "holder.lease_ms", Style::Millis),
 ];
 
-pub(super) async fn reasons(connection: &Connection, session: u64) -> Result<Reasons, Failure> {
-    let Some(found) = connection.find(Call::get(format!("/v1/sessions/{session}"))).await? else {
+pub(super) async fn reasons(connection: &Connection, session: &str) -> Result<Reasons, Failure> {
+    let Some(found) = connection.find(Call::get(path("/v1/sessions", session))).await? else {
         let detail =
             format!("session {session} is not known: it was never opened here, was closed, or its time was over");
         let next = "what it held was given back; its client has to open another";
@@ -38,7 +42,7 @@ pub(super) async fn reasons(connection: &Connection, session: u64) -> Result<Rea
         "connected" => ("the next sign of its client".to_owned(), format!("without one for {timeout} it ends")),
         _ => (
             format!("a sign of its client, which was not heard of; it has {timeout}"),
-            "it ends then: what it holds is given back, at once and to anyone".to_owned(),
+            format!("it ends then: {}", given_back(&held, &pauses(connection, &held).await?)),
         ),
     };
     let mut found = with(&found, "session");
@@ -48,8 +52,48 @@ pub(super) async fn reasons(connection: &Connection, session: u64) -> Result<Rea
     Ok(Reasons { now, waits_for, next, found, history: held, columns: HELD })
 }
 
+/// How long each record that is held will pause once its attempt ends with the session, which counts as failed, ms; none if it has
+/// no attempt left.
+async fn pauses(connection: &Connection, held: &[JsonValue]) -> Result<Vec<Option<u64>>, Failure> {
+    if held.is_empty() {
+        return Ok(Vec::new());
+    }
+    let types = connection.ask(Call::get("/v1/types")).await?;
+    let pause = |record: &JsonValue| {
+        let mut declared = types["types"].as_array().into_iter().flatten();
+        let declared = declared.find(|declared| declared["name"] == record["type"])?;
+        let failures = record["failures"].as_u64().unwrap_or(0) + 1;
+        let (first, max) = (declared["backoff"]["first_ms"].as_u64()?, declared["backoff"]["max_ms"].as_u64()?);
+        let backoff = Backoff { first: Duration::from_millis(first), max: Duration::from_millis(max) };
+        let ms = u64::try_from(backoff.after(failures).as_millis()).unwrap_or(u64::MAX);
+        (failures < declared["attempts_max"].as_u64().unwrap_or(u64::MAX)).then_some(ms)
+    };
+    Ok(held.iter().map(pause).collect())
+}
+
+/// What becomes of the records that a session holds.
+fn given_back(held: &[JsonValue], pauses: &[Option<u64>]) -> String {
+    let longest = pauses.iter().flatten().max().copied();
+    let last = pauses.iter().filter(|pause| pause.is_none()).count();
+    let of_last = match last {
+        0 => String::new(),
+        count => format!("; {count} of them had the last attempt, and end as failed"),
+    };
+    match (held.len(), longest) {
+        (0, _) => "it holds nothing".to_owned(),
+        (_, None) => "what it holds had the last attempt, and ends as failed".to_owned(),
+        (_, Some(0)) => format!("what it holds is given back, and can be claimed at once{of_last}"),
+        (_, Some(ms)) => {
+            format!(
+                "what it holds is given back, and can be claimed after the back-off of up to {}{of_last}",
+                millis(ms)
+            )
+        }
+    }
+}
+
 /// The records that a session holds, and whether all were looked at. Those in groups of other names are not.
-async fn held_by(connection: &Connection, session: u64) -> Result<(Vec<JsonValue>, bool), Failure> {
+async fn held_by(connection: &Connection, session: &str) -> Result<(Vec<JsonValue>, bool), Failure> {
     let (mut held, mut cursor, mut looked_at) = (Vec::new(), None::<String>, 0);
     loop {
         let call = Call::get("/v1/records").query("limit", Some(1_000)).query("cursor", cursor.as_ref());
@@ -61,5 +105,23 @@ async fn held_by(connection: &Connection, session: u64) -> Result<(Vec<JsonValue
         if cursor.is_none() || looked_at >= LOOKED_AT_MAX {
             return Ok((held, cursor.is_none()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_back_off_is_said_and_so_is_a_last_attempt() {
+        let held = |count| vec![JsonValue::Null; count];
+        assert_eq!(given_back(&[], &[]), "it holds nothing");
+        assert!(given_back(&held(1), &[Some(0)]).ends_with("can be claimed at once"));
+        assert!(given_back(&held(2), &[Some(1_000), Some(4_000)]).ends_with("after the back-off of up to 4 s"));
+        assert!(
+            given_back(&held(2), &[Some(1_000), None])
+                .ends_with("up to 1 s; 1 of them had the last attempt, and end as failed")
+        );
+        assert_eq!(given_back(&held(1), &[None]), "what it holds had the last attempt, and ends as failed");
     }
 }

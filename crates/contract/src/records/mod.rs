@@ -16,6 +16,7 @@ pub mod types;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::names::{NameInGroup, push_escaped, unescaped};
 use crate::value::Value;
 
 /// A record as it stands.
@@ -215,24 +216,6 @@ pub fn parse_token(text: &str) -> Option<(Option<String>, String, u64)> {
     spelled.then_some((group, name, attempt))
 }
 
-fn unescaped(text: &str) -> Option<String> {
-    match text.contains(['%', '#']) {
-        false => Some(text.to_owned()),
-        true if text.contains('#') => None,
-        true => Some(text.replace("%23", "#").replace("%25", "%")),
-    }
-}
-
-fn push_escaped(token: &mut String, name: &str) {
-    let mut rest = name;
-    while let Some(place) = rest.find(['%', '#']) {
-        token.push_str(&rest[..place]);
-        token.push_str(if rest[place..].starts_with('%') { "%25" } else { "%23" });
-        rest = &rest[place + 1..];
-    }
-    token.push_str(rest);
-}
-
 /// The message that says what a sweep did to a record: JSON with `record`, `attempt`, `token` and `reason`.
 ///
 /// ```
@@ -272,8 +255,8 @@ impl Counts {
 /// A page of records, at one view.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Scanned {
-    /// Names and records, in name order, or in the order of the index that served the scan.
-    pub records: Vec<(String, Record)>,
+    /// Names and records, in the order of (name, group), or in the order of the index that served the scan.
+    pub records: Vec<(NameInGroup, Record)>,
     /// Where to go on, if the scan stopped at a bound. There may be nothing more.
     pub cursor: Option<Vec<u8>>,
     /// How many records were looked at.

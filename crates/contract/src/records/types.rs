@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::limits::FIELD_NAME_BYTES_MAX;
+use crate::reason::RefusalReason;
 
 /// What a state means to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,32 +205,32 @@ impl RecordType {
     }
 
     /// Why this cannot be declared, if it cannot.
-    pub fn fault(&self) -> Option<&'static str> {
+    pub fn fault(&self) -> Option<RefusalReason> {
         let kind_of = |name: &str| self.state(name).map(|(_, state)| state.kind);
         let has = |kind| self.states.iter().any(|state| state.kind == kind);
         let mut names: Vec<&str> = self.states.iter().map(|state| state.name.as_str()).collect();
         names.sort_unstable();
         let twice = names.windows(2).any(|pair| pair[0] == pair[1]);
         if self.name.is_empty() || self.state_field.is_empty() {
-            Some("its name or the name of its state field is empty")
+            Some(RefusalReason::EmptyName)
         } else if self.states.len() > STATES_MAX || self.indexes.len() > INDEXES_MAX {
-            Some("it has more than 32 states or 16 indexes")
+            Some(RefusalReason::TooManyStates)
         } else if self.names().any(|name| name.len() > FIELD_NAME_BYTES_MAX) {
-            Some("a name in it is longer than allowed")
+            Some(RefusalReason::LongName)
         } else if twice {
-            Some("two of its states have one name")
+            Some(RefusalReason::RepeatedState)
         } else if self.states.first().is_none_or(|state| state.kind != StateKind::Ready) {
-            Some("its first state is not one that waits to be claimed")
+            Some(RefusalReason::FirstStateNotReady)
         } else if !has(StateKind::Held) {
-            Some("it has no state that is held by a worker")
+            Some(RefusalReason::NoHeldState)
         } else if kind_of(&self.completed) != Some(StateKind::Terminal)
             || kind_of(&self.failed) != Some(StateKind::Terminal)
         {
-            Some("its completed or its failed state is not a terminal state of it")
+            Some(RefusalReason::EndNotTerminal)
         } else if self.indexes.iter().any(|(field, _)| field == TIMEOUT_AT) {
-            Some("an index on the end of a lease would change with time")
+            Some(RefusalReason::IndexOnLease)
         } else if self.lease.is_zero() || self.attempts_max == 0 {
-            Some("its lease or its number of attempts is zero")
+            Some(RefusalReason::NoLease)
         } else {
             None
         }

@@ -13,10 +13,9 @@
 //! | `SignalAccepted`, `SignalRejected` | none: what was decided is in the event |
 //! | any other | none |
 
-use serde_json::Value as JsonValue;
-
 use super::event::NewEvent;
 use super::snapshot::{RunStatus, StepError, StepStatus};
+use crate::object_text::{self, Member};
 use crate::value::Json;
 
 /// What an event does: to the run, to its step, or nothing.
@@ -79,39 +78,56 @@ pub fn effect(event: &NewEvent) -> Effect {
     // The content is read only where it matters.
     let ends =
         run.is_some_and(RunStatus::is_terminal) || matches!(step, Some(StepStatus::Success | StepStatus::Failed));
-    let data =
-        if ends { serde_json::from_str(event.data.as_str()).unwrap_or(JsonValue::Null) } else { JsonValue::Null };
-    let at = &event.emitted_at;
+    let data = if ends { Content::read(event.data.as_str()) } else { Content::default() };
+    // An event that is applied has its time; see `StoredEvent::new`.
+    let at = event.emitted_at.clone().unwrap_or_default();
     Effect {
         run: run.map(|status| RunEffect {
             status,
             started_at: (event.event_type == "RunStarted").then(|| at.clone()),
             completed_at: status.is_terminal().then(|| at.clone()),
-            artifacts: artifacts(&data),
+            artifacts: data.artifacts(),
         }),
         step: step.filter(|_| event.step_id.is_some()).map(|status| StepEffect {
             status,
             at: at.clone(),
             logical_attempt_id: event.logical_attempt_id.clone(),
             engine_attempt_id: event.engine_attempt_id.clone(),
-            artifacts: artifacts(&data),
-            error: (status == StepStatus::Failed).then(|| error(&data)),
+            artifacts: data.artifacts(),
+            error: (status == StepStatus::Failed).then(|| data.error()),
         }),
     }
 }
 
-/// `artifactRefs` or `artifacts` of an event's content: a list of objects.
-fn artifacts(data: &JsonValue) -> Vec<Json> {
-    let found = data.get("artifactRefs").or_else(|| data.get("artifacts")).and_then(JsonValue::as_array);
-    let objects = found.into_iter().flatten().filter(|artifact| artifact.is_object());
-    objects.map(|artifact| Json::from_checked(artifact.to_string())).collect()
-}
+/// An object in an event's content; nothing else has members. The last of two equal members counts.
+#[derive(Default)]
+struct Content<'data>(Vec<Member<'data>>);
 
-fn error(data: &JsonValue) -> StepError {
-    let error = data.get("error").unwrap_or(data);
-    let text = |name: &str| error.get(name).and_then(JsonValue::as_str).unwrap_or_default().to_owned();
-    let retryable = error.get("retryable").and_then(JsonValue::as_bool).unwrap_or(false);
-    StepError { code: text("code"), message: text("message"), retryable }
+impl<'data> Content<'data> {
+    fn read(json: &'data str) -> Self {
+        Self(object_text::members(json).unwrap_or_default())
+    }
+
+    fn member(&self, name: &str) -> Option<&'data str> {
+        self.0.iter().rev().find(|member| member.name == name).map(|member| member.json)
+    }
+
+    /// `artifactRefs` or `artifacts`: a list of objects, each as it was given.
+    fn artifacts(&self) -> Vec<Json> {
+        let found = self.member("artifactRefs").or_else(|| self.member("artifacts"));
+        let entries = found.and_then(|list| object_text::entries(list).ok()).unwrap_or_default();
+        let objects = entries.into_iter().filter(|entry| entry.starts_with('{'));
+        objects.map(|artifact| Json::from_checked(artifact.to_owned())).collect()
+    }
+
+    /// `error`, or the content itself.
+    fn error(&self) -> StepError {
+        let inner = self.member("error").map(Content::read);
+        let error = inner.as_ref().unwrap_or(self);
+        let text =
+            |name| error.member(name).and_then(|json| object_text::text(json).ok()).unwrap_or_default().into_owned();
+        StepError { code: text("code"), message: text("message"), retryable: error.member("retryable") == Some("true") }
+    }
 }
 
 #[cfg(test)]
@@ -144,7 +160,7 @@ mod tests {
                 "StepCompleted",
                 Some("b"),
                 "2026-01-01T00:00:04Z",
-                r#"{"artifactRefs":[{"uri":"s3://x","kind":"log"}]}"#,
+                r#"{"artifactRefs":[ {"uri":"s3://x" ,"bytes":1.0e400, "uri":"s3:\/\/x"}, 1 ]}"#,
             ),
             event("SignalAccepted", None, "2026-01-01T00:00:05Z", "{}"),
             event("SomethingNew", Some("c"), "2026-01-01T00:00:05Z", "{}"),
@@ -158,14 +174,15 @@ mod tests {
         for (seq, event) in (1..).zip(events) {
             snapshot.apply(&StoredEvent::new("r".into(), seq, seq - 1, 0, seq, event));
         }
-        let expected = r#"{"runId":"r","status":"COMPLETED","lastEventSeq":13,"artifacts":[],
-            "startedAt":"2026-01-01T00:00:01Z","completedAt":"2026-01-01T00:00:08.500Z","totalDurationMs":7500,"steps":[
-            {"stepId":"a","status":"FAILED","logicalAttemptId":"1","startedAt":"2026-01-01T00:00:02Z",
-             "completedAt":"2026-01-01T00:00:03Z","artifacts":[],"error":{"code":"E","message":"m","retryable":true}},
-            {"stepId":"b","status":"SUCCESS","logicalAttemptId":"1","startedAt":"2026-01-01T00:00:02Z",
-             "completedAt":"2026-01-01T00:00:04Z","artifacts":[{"kind":"log","uri":"s3://x"}]},
-            {"stepId":"d","status":"SKIPPED","logicalAttemptId":"1","completedAt":"2026-01-01T00:00:07Z","artifacts":[]}]}"#;
-        let read = |text: &str| serde_json::from_str::<JsonValue>(text).expect("JSON");
-        assert_eq!(read(&snapshot.to_json()), read(expected));
+        let expected = concat!(
+            r#"{"runId":"r","status":"COMPLETED","lastEventSeq":13,"steps":["#,
+            r#"{"stepId":"a","status":"FAILED","logicalAttemptId":"1","startedAt":"2026-01-01T00:00:02Z","#,
+            r#""completedAt":"2026-01-01T00:00:03Z","artifacts":[],"error":{"code":"E","message":"m","retryable":true}},"#,
+            r#"{"stepId":"b","status":"SUCCESS","logicalAttemptId":"1","startedAt":"2026-01-01T00:00:02Z","#,
+            r#""completedAt":"2026-01-01T00:00:04Z","artifacts":[{"uri":"s3://x" ,"bytes":1.0e400, "uri":"s3:\/\/x"}]},"#,
+            r#"{"stepId":"d","status":"SKIPPED","logicalAttemptId":"1","completedAt":"2026-01-01T00:00:07Z","artifacts":[]}],"#,
+            r#""artifacts":[],"startedAt":"2026-01-01T00:00:01Z","completedAt":"2026-01-01T00:00:08.500Z","totalDurationMs":7500}"#,
+        );
+        assert_eq!(snapshot.to_json(), expected, "an artifact is the text that was given");
     }
 }

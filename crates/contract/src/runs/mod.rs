@@ -13,6 +13,7 @@
 
 pub mod effect;
 pub mod event;
+mod event_members;
 pub mod idempotency;
 pub mod snapshot;
 

@@ -187,7 +187,7 @@ impl RunSnapshot {
     /// The projection as JSON, spelled as the contract has it.
     pub fn to_json(&self) -> String {
         let steps: Vec<String> = self.steps.iter().map(StepSnapshot::to_json).collect();
-        let mut json = ObjectText::new();
+        let mut json = ObjectText::default();
         json.text("runId", &self.run_id).text("status", self.status.name());
         json.number("lastEventSeq", self.last_event_seq);
         json.list("steps", steps.iter().map(String::as_str)).jsons("artifacts", &self.artifacts);
@@ -228,14 +228,14 @@ impl StepSnapshot {
     }
 
     fn to_json(&self) -> String {
-        let mut json = ObjectText::new();
+        let mut json = ObjectText::default();
         json.text("stepId", &self.step_id).text("status", self.status.name());
         json.text("logicalAttemptId", &self.logical_attempt_id);
         json.text_if("engineAttemptId", self.engine_attempt_id.as_deref());
         json.text_if("startedAt", self.started_at.as_deref()).text_if("completedAt", self.completed_at.as_deref());
         json.jsons("artifacts", &self.artifacts);
         if let Some(error) = &self.error {
-            let mut found = ObjectText::new();
+            let mut found = ObjectText::default();
             found.text("code", &error.code).text("message", &error.message);
             found.raw("retryable", if error.retryable { "true" } else { "false" });
             json.raw("error", &found.finish());

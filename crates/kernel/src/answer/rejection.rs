@@ -1,48 +1,9 @@
-//! Rejections as bytes; `docs/formats/entry.md`. Texts that explain one are numbers in an answer, by the lists here.
+//! Rejections as bytes; `docs/formats/entry.md`. Reasons and names are numbers in an answer.
 
-use contract::Rejection;
+use contract::{RefusalReason, Rejection, WantedKind};
 use kv::{DecodeError, Reader, Writer};
 
 use crate::command::{decode_value, encode_value};
-
-/// Why a state or a declaration does not allow something. Only added to: the numbers are stored.
-pub(super) const REASONS: [&str; 24] = [
-    "it is finished, and stays so",
-    "nobody has claimed it, or its claim is over",
-    "nobody has claimed it, or its claim is over; it cannot be completed",
-    "it is not ready to be claimed",
-    "it is not to be tried again yet",
-    "a worker holds it; write fields of it, or wait",
-    "it is finished; delete it before it is put again",
-    "an attempt that failed cannot finish it with its fields",
-    "its body is not a transaction",
-    "it is sent from a group, and there is none",
-    "its name or the name of its state field is empty",
-    "it has more than 32 states or 16 indexes",
-    "two of its states have one name",
-    "its first state is not one that waits to be claimed",
-    "it has no state that is held by a worker",
-    "its completed or its failed state is not a terminal state of it",
-    "its lease or its number of attempts is zero",
-    "the states or indexes that it has already can only be added to",
-    "an index on the end of a lease would change with time",
-    "it is not a name that a thing can have",
-    "a name in it is longer than allowed",
-    "it is written in no session",
-    "its number is below 256 and kept for the store's own machines",
-    "a newer version of it was registered here before",
-];
-
-/// What a field would have to hold. Only added to: the numbers are stored.
-pub(super) const WANTED: [&str; 7] = [
-    "an integer",
-    "an integer that this can be added to",
-    "the name of a state",
-    "the name of a state of its type",
-    "a time in ms",
-    "the name of a worker",
-    "a number of its own; the store keeps it",
-];
 
 /// The limits that the kernel itself checks; their names are numbers in an answer.
 const LIMIT_NAMES: [&str; 11] = [
@@ -97,16 +58,16 @@ pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
             writer.u8(12).bytes(name.as_bytes());
         }
         Rejection::WrongState { record, state, reason } => {
-            writer.u8(13).bytes(record.as_bytes()).bytes(state.as_bytes()).u8(number_of(&REASONS, reason));
+            writer.u8(13).bytes(record.as_bytes()).bytes(state.as_bytes()).u8(reason.number());
         }
         Rejection::WrongKind { record, field, wanted } => {
-            writer.u8(14).bytes(record.as_bytes()).bytes(field.as_bytes()).u8(number_of(&WANTED, wanted));
+            writer.u8(14).bytes(record.as_bytes()).bytes(field.as_bytes()).u8(wanted.number());
         }
         Rejection::RecordConflict { record, current } => {
             writer.u8(15).bytes(record.as_bytes()).optional_u64(*current);
         }
         Rejection::InvalidDeclaration { what, reason } => {
-            writer.u8(16).bytes(what.as_bytes()).u8(number_of(&REASONS, reason));
+            writer.u8(16).bytes(what.as_bytes()).u8(reason.number());
         }
         Rejection::FieldConflict { record, field, current } => {
             writer.u8(17).bytes(record.as_bytes()).bytes(field.as_bytes());
@@ -140,12 +101,16 @@ pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
     }
 }
 
-fn number_of(texts: &[&str], text: &str) -> u8 {
-    small(texts.iter().position(|other| *other == text).expect("the texts are listed"))
-}
-
 fn small(number: usize) -> u8 {
     u8::try_from(number).expect("a short list")
+}
+
+fn refusal_reason(reader: &mut Reader<'_>) -> Result<RefusalReason, DecodeError> {
+    RefusalReason::numbered(reader.u8()?).ok_or(DecodeError { what: "a reason of an unknown number" })
+}
+
+fn wanted_kind(reader: &mut Reader<'_>) -> Result<WantedKind, DecodeError> {
+    WantedKind::numbered(reader.u8()?).ok_or(DecodeError { what: "a wanted kind of an unknown number" })
 }
 
 pub(super) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, DecodeError> {
@@ -170,15 +135,15 @@ pub(super) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, Dec
         13 => Rejection::WrongState {
             record: reader.text()?.to_owned(),
             state: reader.text()?.to_owned(),
-            reason: named(&REASONS, reader.u8()?)?,
+            reason: refusal_reason(reader)?,
         },
         14 => Rejection::WrongKind {
             record: reader.text()?.to_owned(),
             field: reader.text()?.to_owned(),
-            wanted: named(&WANTED, reader.u8()?)?,
+            wanted: wanted_kind(reader)?,
         },
         15 => Rejection::RecordConflict { record: reader.text()?.to_owned(), current: reader.optional_u64()? },
-        16 => Rejection::InvalidDeclaration { what: reader.text()?.to_owned(), reason: named(&REASONS, reader.u8()?)? },
+        16 => Rejection::InvalidDeclaration { what: reader.text()?.to_owned(), reason: refusal_reason(reader)? },
         17 => Rejection::FieldConflict {
             record: reader.text()?.to_owned(),
             field: reader.text()?.to_owned(),

@@ -2,7 +2,7 @@
 
 use contract::catalogue::MAIN_BRANCH;
 use contract::records::types::RecordType;
-use contract::{Limits, Rejection, Retention};
+use contract::{Limits, RefusalReason, Rejection, Retention};
 use kv::{DecodeError, Reader, Staging, Writer};
 
 use super::{BranchId, Catalogue, SpaceId, types};
@@ -122,10 +122,10 @@ impl Catalogue {
                 let refused =
                     |reason| Err(Rejection::InvalidDeclaration { what: format!("machine {machine}"), reason });
                 if *machine < FIRST_NUMBER {
-                    return refused("its number is below 256 and kept for the store's own machines");
+                    return refused(RefusalReason::ReservedNumber);
                 }
                 if self.machine(*machine).is_some_and(|registered| registered > *version) {
-                    return refused("a newer version of it was registered here before");
+                    return refused(RefusalReason::NewerRegistered);
                 }
                 self.machines.insert(*machine, *version);
                 self.write_machine(keys, state, *machine);

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::Rejection;
 use contract::limits::NAME_BYTES_MAX;
 use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind, TASK_PREFIX};
+use contract::{RefusalReason, Rejection};
 use kv::{DecodeError, Reader, Writer};
 
 /// The number of a record type in its space. 0 is no type.
@@ -118,7 +118,7 @@ impl Types {
         let id = match self.named(&definition.name) {
             Some(declared) => {
                 if !extends(&declared.definition, definition) {
-                    return Err(invalid("the states or indexes that it has already can only be added to"));
+                    return Err(invalid(RefusalReason::OnlyAddedTo));
                 }
                 declared.id
             }
@@ -128,7 +128,7 @@ impl Types {
             }
         };
         if prefix.len() > NAME_BYTES_MAX {
-            return Err(invalid("a name in it is longer than allowed"));
+            return Err(invalid(RefusalReason::LongName));
         }
         let prefixes = self.by_id.values().map(|declared| declared.prefixes.len()).sum::<usize>() + 1;
         Rejection::check_limit("record_types_max", TYPES_MAX, prefixes)?;

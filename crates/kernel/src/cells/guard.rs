@@ -9,6 +9,7 @@ use session::Halt;
 use super::row::Head;
 use crate::catalogue::Catalogue;
 use crate::command::Guard;
+use crate::keys::names::is_name_in_group;
 use crate::keys::{CellKey, Keys, ThingId};
 
 /// Where a transaction takes place.
@@ -77,6 +78,9 @@ fn check_range(
     let range = place.keys.cell_heads_between(&cell, from, to);
     for row in state.scan(&range, Order::Ascending) {
         let (key, row) = row?;
+        if is_name_in_group(&key) {
+            continue;
+        }
         let head = Head::decode(&row)?;
         if head.write.commit > commit {
             let key = CellKey::decode(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among cells".into()))?;

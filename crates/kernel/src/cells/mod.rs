@@ -4,7 +4,8 @@
 //! displaced. So a cell that is written once is one row, and a get is one read.
 //!
 //! Touches: the `CellHead` and `CellOld` rows. Keeps: K2 (versions rise by one with every write, across delete and
-//! re-create) and K3 (old versions are contiguous: from the head's `oldest` to just below its version).
+//! re-create), K3 (old versions are contiguous: from the head's `oldest` to just below its version) and K8 (a cell of a
+//! named group is in the index of names as long as it exists).
 
 pub mod at;
 pub mod cas;
@@ -24,7 +25,8 @@ use session::Halt;
 
 use crate::changes::{Noted, Reason, Subject};
 use crate::folded::Folded;
-use crate::keys::{Keys, ThingId};
+use crate::keys::{Keys, Kind, ThingId};
+use crate::names;
 use contract::{Limits, Retention};
 use row::{Head, Old};
 
@@ -47,6 +49,9 @@ pub trait WriteCells {
 
     /// Removes an older version.
     fn delete_old(&mut self, cell: &ThingId<'_>, version: u64);
+
+    /// Puts a cell of a named group into the index of names, or takes it out.
+    fn set_listed(&mut self, cell: &ThingId<'_>, listed: bool);
 
     /// Notes in the change feed that the cell has a new version.
     fn note(&mut self, commit: u64, cell: &ThingId<'_>, version: u64, reason: Reason);
@@ -115,6 +120,10 @@ impl WriteCells for StagedCells<'_> {
 
     fn delete_old(&mut self, cell: &ThingId<'_>, version: u64) {
         self.state.delete(self.keys.cell_old(cell, version));
+    }
+
+    fn set_listed(&mut self, cell: &ThingId<'_>, listed: bool) {
+        names::set_listed(self.state, &self.keys, Kind::CellHead, cell, listed);
     }
 
     fn note(&mut self, commit: u64, cell: &ThingId<'_>, version: u64, reason: Reason) {

@@ -105,7 +105,49 @@ fn a_group_has_its_own_cells_and_shares_the_one_with_its_name() {
         "set a own; set g/a in-g; set h/a in-h; get a; get g/a; set g/g shared; get g; \
          set g/z last; list g/; list; list g/ limit 1; list g/ after g; list g/g",
         "a v1; a v1; a v1; own v1; in-g v1; g v1; shared v1; z v1; \
-         a=in-g, g=shared, z=last; a=own, g=shared; a=in-g, more after a; z=last; g=shared",
+         g/a=in-g, g=shared, g/z=last; a=own, g/a=in-g, h/a=in-h, g=shared, g/z=last; \
+         g/a=in-g, more after g/a; g/z=last; g=shared",
+    );
+}
+
+#[test]
+fn a_list_covers_all_groups_in_the_order_of_name_and_group() {
+    check(
+        "set g/b 1; set b 2; set h/a 3; set a/b 4; set c 5; set g/c 6; list; list b; list limit 2; \
+         list limit 2 after b; list after a/b; list after b limit 1; list own/; list g/; list a/; list x/",
+        "b v1; b v1; a v1; b v1; c v1; c v1; h/a=3, b=2, a/b=4, g/b=1, c=5, g/c=6; b=2, a/b=4, g/b=1; \
+         h/a=3, b=2, more after b; a/b=4, g/b=1, more after g/b; g/b=1, c=5, g/c=6; a/b=4, more after a/b; \
+         b=2, c=5; g/b=1, g/c=6; a/b=4; none",
+    );
+}
+
+#[test]
+fn a_list_of_a_group_goes_on_after_any_cell() {
+    check(
+        "set g/b 1; set g/c 2; set g/g 3; set g/h 4; list g/ after b; list g/ after a/b; list g/ after g/b; \
+         list g/ after h/b; list g/ after f/g; list g/ after g; list g/ after h limit 1; list g/ after z",
+        "b v1; c v1; g v1; h v1; g/b=1, g/c=2, g=3, g/h=4; g/b=1, g/c=2, g=3, g/h=4; g/c=2, g=3, g/h=4; \
+         g/c=2, g=3, g/h=4; g/h=4; g/h=4; g/h=4; none",
+    );
+}
+
+#[test]
+fn a_name_is_in_the_index_as_long_as_its_cell_exists() {
+    check(
+        "set g/a 1; rows; set g/a 2; rows; delete g/a; rows; list; list g/; in g: init a 3, delete a, init a 4; \
+         rows; list; in g: set b 1, cas c v9 1; rows; delete g/a; delete g/a; rows; set a 1; rows",
+        "a v1; 1 cells, 0 old versions, 1 names; a v2; 1 cells, 1 old versions, 1 names; \
+         a v3; 1 cells, 2 old versions; none; none; a v4, a v5, a v6; 1 cells, 5 old versions, 1 names; g/a=4; \
+         cell \"c\" is not as expected, it does not exist [SH-1003]; 1 cells, 5 old versions, 1 names; a v7; no a; \
+         1 cells, 6 old versions; a v1; 2 cells, 6 old versions",
+    );
+}
+
+#[test]
+fn a_restored_image_lists_what_is_in_groups() {
+    check(
+        "set g/a 1; set h/a 2; delete h/a; image; list; rows; delete g/a; rows; list",
+        "a v1; a v1; a v2; same bytes; g/a=1; 2 cells, 1 old versions, 1 names; a v2; 2 cells, 2 old versions; none",
     );
 }
 
@@ -207,7 +249,8 @@ fn a_branch_begins_empty_and_its_rows_go_after_it() {
         "set a main; branch draft; branch draft; on draft; get a; set a 1; set a 2; set g/b 3; rows; \
          on main; get a; drop draft; rows; walk; rows; branch draft; on draft; get a; set a x",
         "a v1; #2; branch \"draft\" exists already [SH-1007]; absent; a v1; a v2; b v1; \
-         3 cells, 1 old versions; main v1; 3 cells, 1 old versions; 1 rounds; 1 cells, 0 old versions; \
+         3 cells, 1 old versions, 1 names; main v1; 3 cells, 1 old versions, 1 names; 1 rounds; \
+         1 cells, 0 old versions; \
          #3; absent; a v1",
     );
 }
@@ -240,7 +283,7 @@ fn a_limit_refuses_by_its_name_and_leaves_nothing() {
          limit transaction_bytes_max 50; set g/a 2; set g/a-name-that-makes-the-command-too-large 2; list g/",
         "a v1; 13 exceeds value_bytes_max = 8 [SH-1002]; red v1; a v1, b v1; \
          3 exceeds transaction_ops_max = 2 [SH-1002]; 2 exceeds branches_per_space_max = 1 [SH-1002]; \
-         2 exceeds spaces_max = 1 [SH-1002]; a v2; 81 exceeds transaction_bytes_max = 50 [SH-1002]; a=2, b=2",
+         2 exceeds spaces_max = 1 [SH-1002]; a v2; 81 exceeds transaction_bytes_max = 50 [SH-1002]; g/a=2, g/b=2",
     );
 }
 

@@ -19,6 +19,9 @@ pub(super) fn write_version<S: ReadCells + WriteCells>(
 ) -> Result<u64, Halt> {
     let write = Old { commit: context.commit, updated_at: context.wall_us, value };
     let reason = if value.is_some() { Reason::Written } else { Reason::Deleted };
+    if head.is_some_and(Head::exists) != value.is_some() {
+        cells.set_listed(cell, value.is_some());
+    }
     let Some(head) = head else {
         cells.note(context.commit, cell, 1, reason);
         cells.put_head(cell, &Head { version: 1, oldest: 1, oldest_displaced_us: 0, write });

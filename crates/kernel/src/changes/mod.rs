@@ -20,7 +20,7 @@ use crate::keys::Keys;
 use crate::tally::Tally;
 use low_end::LowEnd;
 pub(crate) use low_end::{begin, begin_after};
-pub use read::{CHANGES_LOOKED_AT_MAX, Filter, InGroup, changes_after};
+pub use read::{CHANGES_LOOKED_AT_MAX, Filter, changes_after};
 use row::RowWriter;
 
 /// What changed, borrowed.

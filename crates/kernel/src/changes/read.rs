@@ -12,6 +12,7 @@ use super::row::RowReader;
 use super::{Noted, Subject};
 use crate::applied::Applied;
 use crate::keys::Keys;
+use crate::names::InGroup;
 
 /// Changes that one read looks at, whether or not they pass the filter; the last command's may be more.
 pub const CHANGES_LOOKED_AT_MAX: usize = 10_000;
@@ -31,27 +32,11 @@ pub struct Filter<'name> {
     pub prefix: &'name str,
 }
 
-/// Which groups.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InGroup<'name> {
-    /// All.
-    Any,
-    /// Things that are their own group.
-    Own,
-    /// This group, with the thing that has its name.
-    Named(&'name str),
-}
-
 impl Filter<'_> {
     fn passes(&self, change: &Noted<'_>) -> bool {
-        let in_group = match self.group {
-            InGroup::Any => true,
-            InGroup::Own => change.group.is_none(),
-            InGroup::Named(group) => change.group.unwrap_or(change.name) == group,
-        };
         (change.space, change.branch) == (self.space, self.branch)
             && self.subject.is_none_or(|subject| subject == change.subject)
-            && in_group
+            && self.group.has(change.group, change.name)
             && change.name.starts_with(self.prefix)
     }
 }

@@ -6,9 +6,10 @@ use contract::{Change, ChangesPage, Followed, Limits, Reason, Subject};
 use kv::{MemoryStore, Order, Store, View, Writer};
 use session::{Envelope, Stamp};
 
-use super::{CHANGES_LOOKED_AT_MAX, Filter, InGroup, changes_after};
+use super::{CHANGES_LOOKED_AT_MAX, Filter, changes_after};
 use crate::catalogue::CatalogueChange;
 use crate::machine::MACHINE;
+use crate::names::InGroup;
 use crate::{Body, Buckets, EntryHeader, Kernel, Keys, Op, Transact, ValueRef};
 
 /// A kernel with its store.

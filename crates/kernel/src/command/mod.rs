@@ -2,6 +2,7 @@
 //!
 //! A body borrows its bytes: it is decoded once, when it is applied.
 
+pub(crate) mod digest;
 mod guard;
 mod record_op;
 mod run_op;

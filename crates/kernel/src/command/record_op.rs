@@ -278,13 +278,13 @@ pub enum Target<'bytes> {
 pub struct Send<'bytes> {
     /// Where to.
     pub target: Target<'bytes>,
-    /// When, wall µs; none is now.
-    pub at_us: Option<u64>,
+    /// How long after the commit that sends it, in µs; none is at once.
+    pub after_us: Option<u64>,
 }
 
 impl<'bytes> Send<'bytes> {
     pub(crate) fn encode(&self, writer: &mut Writer) {
-        writer.optional_u64(self.at_us);
+        writer.optional_u64(self.after_us);
         match self.target {
             Target::Transact(body) => writer.u8(1).bytes(body),
             Target::Topic { topic, payload } => writer.u8(2).bytes(topic.as_bytes()).bytes(payload),
@@ -292,12 +292,12 @@ impl<'bytes> Send<'bytes> {
     }
 
     pub(crate) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
-        let at_us = reader.optional_u64()?;
+        let after_us = reader.optional_u64()?;
         let target = match reader.u8()? {
             1 => Target::Transact(reader.bytes()?),
             2 => Target::Topic { topic: reader.text()?, payload: reader.bytes()? },
             _ => return Err(DecodeError { what: "a message to an unknown kind of target" }),
         };
-        Ok(Self { target, at_us })
+        Ok(Self { target, after_us })
     }
 }

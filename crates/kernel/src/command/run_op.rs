@@ -21,8 +21,8 @@ pub struct EventRef<'bytes> {
     pub engine_attempt_id: Option<&'bytes str>,
     /// What was decided to be tried again.
     pub logical_attempt_id: Option<&'bytes str>,
-    /// ISO 8601.
-    pub emitted_at: &'bytes str,
+    /// ISO 8601; none in a command that leaves it to the store.
+    pub emitted_at: Option<&'bytes str>,
     /// Of what emitted it.
     pub adapter_version: Option<&'bytes str>,
     /// JSON.
@@ -31,20 +31,23 @@ pub struct EventRef<'bytes> {
     pub caused_by_signal_id: Option<&'bytes str>,
     /// A UUID.
     pub parent_event_id: Option<&'bytes str>,
+    /// A JSON object: members that the contract does not name.
+    pub extra: Option<&'bytes str>,
 }
 
 impl<'bytes> EventRef<'bytes> {
     /// Appends the event's bytes.
     pub fn encode(&self, writer: &mut Writer) {
         writer.bytes(self.event_type.as_bytes()).bytes(self.data.as_bytes());
-        writer.bytes(self.idempotency_key.as_bytes()).bytes(self.emitted_at.as_bytes());
+        writer.bytes(self.idempotency_key.as_bytes());
         for optional in self.optionals() {
             writer.optional_text(optional);
         }
     }
 
-    fn optionals(&self) -> [Option<&'bytes str>; 8] {
+    fn optionals(&self) -> [Option<&'bytes str>; 10] {
         [
+            self.emitted_at,
             self.event_id,
             self.step_id,
             self.engine_attempt_id,
@@ -53,6 +56,7 @@ impl<'bytes> EventRef<'bytes> {
             self.engine_run_ref,
             self.caused_by_signal_id,
             self.parent_event_id,
+            self.extra,
         ]
     }
 
@@ -62,7 +66,7 @@ impl<'bytes> EventRef<'bytes> {
             event_type: reader.text()?,
             data: reader.text()?,
             idempotency_key: reader.text()?,
-            emitted_at: reader.text()?,
+            emitted_at: reader.optional_text()?,
             event_id: reader.optional_text()?,
             step_id: reader.optional_text()?,
             engine_attempt_id: reader.optional_text()?,
@@ -71,6 +75,7 @@ impl<'bytes> EventRef<'bytes> {
             engine_run_ref: reader.optional_text()?,
             caused_by_signal_id: reader.optional_text()?,
             parent_event_id: reader.optional_text()?,
+            extra: reader.optional_text()?,
         })
     }
 
@@ -78,7 +83,8 @@ impl<'bytes> EventRef<'bytes> {
     pub fn to_new_event(&self) -> NewEvent {
         let text = |text: Option<&str>| text.map(str::to_owned);
         let data = Json::from_checked(self.data.to_owned());
-        let mut event = NewEvent::new(self.event_type, self.idempotency_key, self.emitted_at, data);
+        let mut event = NewEvent::new(self.event_type, self.idempotency_key, "", data);
+        event.emitted_at = text(self.emitted_at);
         event.event_id = text(self.event_id);
         event.step_id = text(self.step_id);
         event.engine_attempt_id = text(self.engine_attempt_id);
@@ -87,6 +93,7 @@ impl<'bytes> EventRef<'bytes> {
         event.engine_run_ref = self.engine_run_ref.map(|json| Json::from_checked(json.to_owned()));
         event.caused_by_signal_id = text(self.caused_by_signal_id);
         event.parent_event_id = text(self.parent_event_id);
+        event.extra = self.extra.map(|json| Json::from_checked(json.to_owned()));
         event
     }
 }
@@ -101,11 +108,12 @@ impl<'event> From<&'event NewEvent> for EventRef<'event> {
             step_id: event.step_id.as_deref(),
             engine_attempt_id: event.engine_attempt_id.as_deref(),
             logical_attempt_id: event.logical_attempt_id.as_deref(),
-            emitted_at: &event.emitted_at,
+            emitted_at: event.emitted_at.as_deref(),
             adapter_version: event.adapter_version.as_deref(),
             engine_run_ref: event.engine_run_ref.as_ref().map(Json::as_str),
             caused_by_signal_id: event.caused_by_signal_id.as_deref(),
             parent_event_id: event.parent_event_id.as_deref(),
+            extra: event.extra.as_ref().map(Json::as_str),
         }
     }
 }
@@ -162,7 +170,10 @@ impl<'bytes> RunAct<'bytes> {
     /// Bytes of the largest value in it.
     pub fn value_bytes(&self) -> usize {
         match self {
-            RunAct::Append(append) => append.event.data.len(),
+            RunAct::Append(append) => {
+                let EventRef { data, engine_run_ref, .. } = append.event;
+                data.len().max(engine_run_ref.map_or(0, str::len))
+            }
             _ => 0,
         }
     }

@@ -35,8 +35,8 @@ fn a_body_is_read_as_written() {
         RecordAct::Release { attempt: 2 },
     ];
     ops.extend(acts.map(|act| Op::Record("r", act)));
-    ops.push(Op::Send(Send { target: Target::Transact(&[1, 2]), at_us: None }));
-    ops.push(Op::Send(Send { target: Target::Topic { topic: "t", payload: b"p" }, at_us: Some(3) }));
+    ops.push(Op::Send(Send { target: Target::Transact(&[1, 2]), after_us: None }));
+    ops.push(Op::Send(Send { target: Target::Topic { topic: "t", payload: b"p" }, after_us: Some(3) }));
     ops.push(Op::Push(7, b"p"));
     let event = EventRef {
         event_type: "T",
@@ -46,11 +46,12 @@ fn a_body_is_read_as_written() {
         step_id: None,
         engine_attempt_id: Some("1"),
         logical_attempt_id: Some("2"),
-        emitted_at: "e",
+        emitted_at: Some("e"),
         adapter_version: Some("v"),
         engine_run_ref: Some("{}"),
         caused_by_signal_id: Some("s"),
         parent_event_id: Some("p"),
+        extra: Some("{}"),
     };
     let acts = [
         RunAct::Append(Box::new(Append {

@@ -2,7 +2,7 @@
 //!
 //! Index keys begin with the bucket too, so that a range of buckets is a range of keys.
 
-use kv::{Key, KeyRange};
+use kv::Key;
 
 use super::{
     GENERATION_BYTES, Keys, Kind, ThingId, push_escaped, push_group, push_name, take_bytes, take_group_and_name,
@@ -85,9 +85,7 @@ const RUN: u8 = 6;
 impl Keys {
     /// A record.
     pub fn record(&self, record: &ThingId<'_>) -> Key {
-        let mut key = self.group_prefix(Kind::Record, record);
-        push_name(&mut key, record.name.as_bytes());
-        key
+        self.thing(Kind::Record, record)
     }
 
     /// A large field of a record.
@@ -96,13 +94,6 @@ impl Keys {
         push_name(&mut key, record.name.as_bytes());
         push_name(&mut key, field.as_bytes());
         key
-    }
-
-    /// The records of a group whose names begin with `prefix`. `record` says which group.
-    pub fn records_with_prefix(&self, record: &ThingId<'_>, prefix: &str) -> KeyRange {
-        let mut key = self.group_prefix(Kind::Record, record);
-        push_escaped(&mut key, prefix.as_bytes());
-        KeyRange::prefix(&key)
     }
 
     /// The counters from which records of a bucket go on whose rows are gone.
@@ -258,7 +249,7 @@ pub fn read_index_suffix(suffix: &[u8], space: u32, branch: u32) -> Option<(Vec<
     rest.is_empty().then_some((value, OwnedId { space, branch, group, name }))
 }
 
-/// Reads the key of a record.
+/// Reads the key of a record, or of a run or a cell's newest version; none for a name of the index.
 pub fn read_record_key(key: &[u8], space: u32, branch: u32) -> Option<OwnedId> {
     // Generation, bucket, kind, space, branch.
     let rest = key.get(GENERATION_BYTES + 2 + 1 + 4 + 4..)?;

@@ -3,7 +3,7 @@
 use kv::{Key, KeyRange};
 
 use super::records::OwnedId;
-use super::{Keys, Kind, ShardKind, ThingId, push_group, push_name, take_group_and_name, take_name};
+use super::{Keys, Kind, ShardKind, ThingId, push_escaped, push_group, push_name, take_group_and_name, take_name};
 
 /// The rows of a run besides its head, which go when it is deleted.
 pub const RUN_ROWS: [Kind; 4] = [Kind::RunEvent, Kind::RunKey, Kind::RunEventId, Kind::RunStep];
@@ -11,7 +11,7 @@ pub const RUN_ROWS: [Kind; 4] = [Kind::RunEvent, Kind::RunKey, Kind::RunEventId,
 impl Keys {
     /// What the store keeps of a run.
     pub fn run(&self, run: &ThingId<'_>) -> Key {
-        self.run_prefix(Kind::Run, run)
+        self.thing(Kind::Run, run)
     }
 
     fn run_prefix(&self, kind: Kind, run: &ThingId<'_>) -> Key {
@@ -116,9 +116,33 @@ pub fn read_run_index(suffix: &[u8], space: u32, branch: u32) -> Option<(String,
     rest.is_empty().then_some((run_type, u64::from_be_bytes(*at_us), id))
 }
 
+/// What stands behind the entries of a kind in a status, and before those of the next, behind
+/// [`Keys::run_status_prefix`].
+pub fn behind_kind(run_type: &str) -> Key {
+    let mut key = Key::default();
+    push_escaped(&mut key, run_type.as_bytes());
+    // The end of a name is 00 00, and a longer name goes on with at least 00 ff or 01.
+    key.extend_from_slice(&[0x00, 0x01]);
+    key
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_kind_is_behind_its_runs_and_before_the_next_kind() {
+        let keys = Keys::new(1, 0);
+        let prefix = keys.run_status_prefix(5, 1, 2, 2).len();
+        let run = ThingId { bucket: 5, space: 1, branch: 2, group: Some("g"), name: "hi" };
+        let kinds = ["", "a", "a\0", "a\u{1}", "ab", "b"];
+        for (place, kind) in kinds.iter().enumerate() {
+            for (other, name) in kinds.iter().enumerate() {
+                let key = keys.run_index(&run, 2, name, u64::MAX);
+                assert_eq!(key[prefix..] < *behind_kind(kind), other <= place, "{name:?} and the end of {kind:?}");
+            }
+        }
+    }
 
     /// Part of the stored format; `docs/formats/keys.md`.
     #[test]

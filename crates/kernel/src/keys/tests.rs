@@ -23,7 +23,7 @@ fn names_sort_as_bytes_and_prefixes_are_prefixes() {
     let sorted = names.map(|name| keys.cell_head(&cell(Some("g"), name)));
     assert!(sorted.is_sorted(), "names sort as their bytes do");
     for prefix in names {
-        let range = keys.cell_heads_with_prefix(&cell(Some("g"), ""), prefix);
+        let range = keys.things_with_prefix(Kind::CellHead, &cell(Some("g"), ""), prefix);
         for name in names {
             let inside = range.contains(&keys.cell_head(&cell(Some("g"), name)));
             assert_eq!(inside, name.starts_with(prefix), "{name:?} with prefix {prefix:?}");

@@ -1,7 +1,7 @@
 //! A new shard, made of things. Each is put once, with every row that follows from it.
 //!
-//! Touches: every kind of row but those of sessions and changes. Keeps: K3, L1 and R5 of what it is given: a history or a
-//! log with a hole is refused. What was applied is written last, so a shard that was cut short is not taken for one.
+//! Touches: every kind of row but those of sessions and changes. Keeps: K3, K8, L1 and R5 of what it is given: a history or
+//! a log with a hole is refused. What was applied is written last, so a shard that was cut short is not taken for one.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,9 @@ use crate::changes;
 use crate::command::{Body, Target};
 use crate::keys::records::{DueClock, DueOf, OwnedId};
 use crate::keys::sessions::HostedId;
-use crate::keys::{Keys, ThingId};
+use crate::keys::{Keys, Kind, ThingId};
 use crate::machine::{Applying, Contracts, MACHINE};
+use crate::names;
 use crate::records::row::{NO_STATE, Row};
 use crate::records::send::Stored;
 use crate::records::{send, write};
@@ -245,6 +246,9 @@ impl<'store> Builder<'store> {
         let head = Head { version, oldest, oldest_displaced_us: displaced.unwrap_or(0), write: *write };
         self.staged_bytes += write.value.map_or(0, |value| value.len());
         self.state.put_encoded(key, |writer| head.encode(writer));
+        if head.exists() {
+            names::set_listed(&mut self.state, &self.keys, Kind::CellHead, &id, true);
+        }
         Ok(())
     }
 

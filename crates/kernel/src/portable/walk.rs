@@ -9,6 +9,7 @@ use session::Halt;
 use super::Item;
 use crate::catalogue::{BranchId, Catalogue, SpaceId};
 use crate::cells::row::{Head, Old};
+use crate::keys::names::is_name_in_group;
 use crate::keys::records::{Due, DueClock, OwnedId, read_due_suffix, read_publish_key, read_record_key};
 use crate::keys::sessions::{Owned, read_hosted_key, read_owned_suffix};
 use crate::keys::{GENERATION_BYTES, Keys, Kind};
@@ -80,9 +81,21 @@ impl<E: From<Halt>> Walk<'_, E> {
         Ok(())
     }
 
+    /// Gives the rows of things of a kind to `take`. Names in the index follow from them.
+    fn things(
+        &mut self,
+        kind: Kind,
+        bucket: u16,
+        space: SpaceId,
+        branch: BranchId,
+        mut take: impl FnMut(&mut Self, &[u8], &Bytes) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let range = self.keys.rows_of_branch(kind, bucket, space, branch);
+        self.rows(&range, |walk, key, row| if is_name_in_group(key) { Ok(()) } else { take(walk, key, row) })
+    }
+
     fn cells(&mut self, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
-        let range = self.keys.rows_of_branch(Kind::CellHead, bucket, space, branch);
-        self.rows(&range, |walk, key, row| {
+        self.things(Kind::CellHead, bucket, space, branch, |walk, key, row| {
             let cell = id_of(key, space, branch)?;
             let head = Head::decode(row)?;
             walk.older_versions(bucket, &cell, &head)?;
@@ -113,8 +126,7 @@ impl<E: From<Halt>> Walk<'_, E> {
     }
 
     fn records(&mut self, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
-        let range = self.keys.rows_of_branch(Kind::Record, bucket, space, branch);
-        self.rows(&range, |walk, key, row| {
+        self.things(Kind::Record, bucket, space, branch, |walk, key, row| {
             let record = id_of(key, space, branch)?;
             let mut row = Row::decode(row)?;
             let mut large = Vec::new();
@@ -141,8 +153,7 @@ impl<E: From<Halt>> Walk<'_, E> {
     }
 
     fn runs(&mut self, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
-        let range = self.keys.rows_of_branch(Kind::Run, bucket, space, branch);
-        self.rows(&range, |walk, key, row| {
+        self.things(Kind::Run, bucket, space, branch, |walk, key, row| {
             let run = id_of(key, space, branch)?;
             (walk.take)(&Item::Run { run: &run, head: RunHead::decode(row)? })?;
             let id = run.in_bucket(bucket);

@@ -3,8 +3,8 @@
 //! Touches: the record and its place in the schedule. Keeps: R2 and R4: only a claim begins an attempt, and only the
 //! live attempt can end itself; from outside it ends by a rescue, when its lease is over.
 
-use contract::Rejection;
 use contract::records::types::StateKind;
+use contract::{RefusalReason, Rejection};
 use kv::Writer;
 use session::Halt;
 
@@ -35,7 +35,7 @@ pub(crate) fn claim(applying: &mut Applying<'_>, record: &ThingId<'_>, worker: &
     let pausing = before.numbers.waiting && before.numbers.ready_us > applying.call.stamp.wall_us;
     if declared.kind(before.numbers.state) != StateKind::Ready || pausing {
         let state = declared.state_name(before.numbers.state).to_owned();
-        let reason = if pausing { "it is not to be tried again yet" } else { "it is not ready to be claimed" };
+        let reason = if pausing { RefusalReason::Pausing } else { RefusalReason::NotReady };
         return Ok(Err(Rejection::WrongState { record: record.name.to_owned(), state, reason }));
     }
     let mut after = successor(applying, &before);
@@ -141,10 +141,10 @@ pub(crate) fn fail(
     in_attempt(applying, record, attempt, Some(fields), |applying, before, after, declared| {
         if declared.kind(after.numbers.state) == StateKind::Terminal {
             let state = declared.state_name(after.numbers.state).to_owned();
-            let reason = "an attempt that failed cannot finish it with its fields";
+            let reason = RefusalReason::FailureFinishes;
             return Ok(Err(Rejection::WrongState { record: record.name.to_owned(), state, reason }));
         }
-        end_attempt(applying, record, before, after, declared, Reason::Released)
+        end_attempt(applying, record, before, after, declared, Reason::Failed)
     })
 }
 
@@ -188,7 +188,7 @@ fn end_attempt(
     give_back(applying, &mut after, pause_us);
     after.numbers.state = FIRST_STATE;
     let version = store(applying, record, before, after, reason)?;
-    if reason != Reason::Released {
+    if reason != Reason::Failed {
         send::sweep(applying, record, declared, Sweep::Rescued, attempt);
     }
     Ok(Ok(OpOutcome::Retried { version, pause_us }))

@@ -4,14 +4,18 @@
 
 use std::collections::BTreeSet;
 
+use contract::Rejection;
 use contract::records::Counts;
 use kv::{KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
+use super::row::decode_numbers;
+use super::schedule::queue_of;
 use crate::catalogue::Catalogue;
 use crate::folded::{CountKey, CountOf};
-use crate::keys::Keys;
 use crate::keys::records::read_counts_key;
+use crate::keys::{Keys, Kind};
+use crate::names::{InGroup, Listing, Things};
 
 const FORMAT: u8 = 1;
 
@@ -82,6 +86,42 @@ pub fn count_states(
         }
     }
     Ok(counts)
+}
+
+/// The same for a group. Its records are counted, so a group of more than `rows_max` is refused.
+pub fn count_group(
+    view: &dyn View,
+    keys: &Keys,
+    catalogue: &Catalogue,
+    (space, branch): (u32, u32),
+    group: &str,
+    prefix: &str,
+    rows_max: usize,
+) -> Result<Result<Counts, Rejection>, Halt> {
+    let mut counts = Counts::default();
+    let found = match catalogue.space(space) {
+        Ok(found) => found,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
+    let groups = InGroup::Named(group);
+    let listing = Listing { kind: Kind::Record, space, branch, groups, prefix, after: None };
+    let mut things = Things::new(view, *keys, catalogue, &listing)?;
+    let mut looked_at = 0;
+    while let Some(thing) = things.next()? {
+        looked_at += 1;
+        if let Err(rejection) = Rejection::check_limit("scan_rows_max", rows_max, looked_at) {
+            return Ok(Err(rejection));
+        }
+        let Some(numbers) = thing.row.as_deref().map(decode_numbers).transpose()? else {
+            continue;
+        };
+        let declared = found.types.get(numbers.record_type).filter(|_| !numbers.deleted);
+        if let Some(declared) = declared.filter(|_| queue_of(&thing.id.name).starts_with(prefix)) {
+            let place = (declared.definition.name.clone(), declared.state_name(numbers.state).to_owned());
+            *counts.by_state.entry(place).or_default() += 1;
+        }
+    }
+    Ok(Ok(counts))
 }
 
 /// Whether a record of the queues whose names begin with a prefix is ready to be claimed.

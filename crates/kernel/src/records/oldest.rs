@@ -23,6 +23,12 @@ pub struct OldestReady {
     pub queue: String,
     /// The record.
     pub record: String,
+    /// Its group, or none if that is its name.
+    pub group: Option<String>,
+    /// Its space.
+    pub space: String,
+    /// Its branch.
+    pub branch: String,
     /// Its type.
     pub record_type: String,
     /// Since when it can be claimed, wall time in µs.
@@ -41,6 +47,8 @@ pub fn oldest_ready(
     let Ok(found) = catalogue.space(space) else {
         return Ok((Vec::new(), 0));
     };
+    let branch_name = found.branches().find(|(number, _)| *number == branch).map(|(_, found)| found.name.clone());
+    let branch_name = branch_name.unwrap_or_default();
     let mut queues = BTreeSet::new();
     for row in view.scan(&keys.counts_with_prefix(space, branch, ""), Order::Ascending) {
         let (key, row) = row?;
@@ -63,7 +71,15 @@ pub fn oldest_ready(
         let row = view.get(&keys.record(&id.in_bucket(bucket)))?;
         let number = row.map(|row| decode_numbers(&row)).transpose()?.map_or(0, |numbers| numbers.record_type);
         let record_type = found.types.get(number).map(|declared| declared.definition.name.clone());
-        oldest.push(OldestReady { queue, record: id.name, record_type: record_type.unwrap_or_default(), ready_us });
+        oldest.push(OldestReady {
+            queue,
+            record: id.name,
+            group: id.group,
+            space: found.name.clone(),
+            branch: branch_name.clone(),
+            record_type: record_type.unwrap_or_default(),
+            ready_us,
+        });
     }
     Ok((oldest, left_out))
 }

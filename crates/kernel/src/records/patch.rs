@@ -4,7 +4,7 @@
 //! state field is a move between states, one to `timeout_at` moves the lease.
 
 use contract::records::types::{CREATED_AT, StateKind, TIMEOUT_AT, UPDATED_AT, WORKER};
-use contract::{Rejection, Value};
+use contract::{RefusalReason, Rejection, Value, WantedKind};
 use session::Halt;
 
 use super::Outcome;
@@ -72,8 +72,8 @@ fn refuse_to_replace(
         _ if before.numbers.deleted => return None,
         StateKind::Ready => return None,
         StateKind::Held if fenced => return None,
-        StateKind::Held => "a worker holds it; write fields of it, or wait",
-        StateKind::Terminal => "it is finished; delete it before it is put again",
+        StateKind::Held => RefusalReason::HeldByWorker,
+        StateKind::Terminal => RefusalReason::FinishedBeforePut,
     };
     let state = declared.state_name(before.numbers.state).to_owned();
     Some(Rejection::WrongState { record: record.name.to_owned(), state, reason })
@@ -133,13 +133,13 @@ pub(crate) fn increment(applying: &mut Applying<'_>, record: &ThingId<'_>, field
     let current = match current {
         None => 0,
         Some(Value::Integer(integer)) => integer,
-        Some(_) => return Ok(Err(wrong_kind(record, field, "an integer"))),
+        Some(_) => return Ok(Err(wrong_kind(record, field, WantedKind::Integer))),
     };
     if applying.declared(record, &before).is_some() && [CREATED_AT, UPDATED_AT].contains(&field) {
-        return Ok(Err(wrong_kind(record, field, "a number of its own; the store keeps it")));
+        return Ok(Err(wrong_kind(record, field, WantedKind::Kept)));
     }
     let Some(sum) = current.checked_add(by) else {
-        return Ok(Err(wrong_kind(record, field, "an integer that this can be added to")));
+        return Ok(Err(wrong_kind(record, field, WantedKind::Addable)));
     };
     let mut after = successor(applying, &before);
     let declared = type_after(applying, record, &before, &mut after);
@@ -224,7 +224,7 @@ pub(crate) fn set_ttl(
             Some(session) => (None, session),
             None => {
                 let what = "a record that ends with its session".to_owned();
-                return Err(Rejection::InvalidDeclaration { what, reason: "it is written in no session" });
+                return Err(Rejection::InvalidDeclaration { what, reason: RefusalReason::NoSession });
             }
         },
     };
@@ -267,10 +267,10 @@ fn write_kept<'row>(
 ) -> Result<bool, Rejection> {
     if field == declared.definition.state_field {
         let Some(ValueRef::Text(name)) = value else {
-            return Err(wrong_kind(record, field, "the name of a state"));
+            return Err(wrong_kind(record, field, WantedKind::State));
         };
         let Some(state) = declared.state_number(name) else {
-            return Err(wrong_kind(record, field, "the name of a state of its type"));
+            return Err(wrong_kind(record, field, WantedKind::OwnState));
         };
         move_to(applying, record, row, declared, state, by)?;
         return Ok(true);
@@ -279,10 +279,10 @@ fn write_kept<'row>(
         (CREATED_AT | UPDATED_AT, _) => {}
         (TIMEOUT_AT, Some(ValueRef::Integer(ms))) => move_lease(applying, row, ms),
         (TIMEOUT_AT, None) => {}
-        (TIMEOUT_AT, Some(_)) => return Err(wrong_kind(record, field, "a time in ms")),
+        (TIMEOUT_AT, Some(_)) => return Err(wrong_kind(record, field, WantedKind::Milliseconds)),
         (WORKER, Some(ValueRef::Text(worker))) => row.worker = Some(worker).filter(|worker| !worker.is_empty()),
         (WORKER, None) => row.worker = None,
-        (WORKER, Some(_)) => return Err(wrong_kind(record, field, "the name of a worker")),
+        (WORKER, Some(_)) => return Err(wrong_kind(record, field, WantedKind::Worker)),
         _ => return Ok(false),
     }
     Ok(true)

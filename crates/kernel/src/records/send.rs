@@ -8,8 +8,8 @@
 //!
 //! Touches: `DueWall` and `Publish` rows. Keeps: R6 (a message is delivered once, in order).
 
-use contract::Rejection;
 use contract::records::sweep_message;
+use contract::{RefusalReason, Rejection};
 use kv::{DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
@@ -66,7 +66,7 @@ pub(crate) fn send(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Sen
             _ => {
                 return Err(Rejection::InvalidDeclaration {
                     what: "a message".to_owned(),
-                    reason: "its body is not a transaction",
+                    reason: RefusalReason::NoTransaction,
                 });
             }
         }
@@ -76,9 +76,9 @@ pub(crate) fn send(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Sen
     let commit = applying.call.commit;
     let stored =
         Stored { space: source.space, branch: source.branch, source: source.group.unwrap_or(source.name), send: *send };
-    let due_us = send.at_us.unwrap_or(now_us);
-    let publish_now = matches!(send.target, Target::Topic { .. }) && due_us <= now_us;
-    let due_us = (!publish_now).then_some(due_us.max(now_us));
+    let after_us = send.after_us.unwrap_or(0);
+    let publish_now = matches!(send.target, Target::Topic { .. }) && after_us == 0;
+    let due_us = (!publish_now).then_some(now_us.saturating_add(after_us));
     put_waiting(applying, source.bucket, due_us, commit, ordinal, &stored);
     Ok(())
 }
@@ -180,7 +180,7 @@ pub(crate) fn sweep(
         return;
     };
     let payload = sweep_message(record.group, record.name, attempt, reason);
-    let message = Send { target: Target::Topic { topic, payload: payload.as_bytes() }, at_us: None };
+    let message = Send { target: Target::Topic { topic, payload: payload.as_bytes() }, after_us: None };
     send(applying, record, &message).expect("a message for a broker is never refused");
 }
 

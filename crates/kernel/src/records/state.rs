@@ -3,8 +3,8 @@
 //! Keeps: R3 (a terminal state is never left) and R4 (a record is held by one attempt at a time, which began with a
 //! claim).
 
-use contract::Rejection;
 use contract::records::types::StateKind;
+use contract::{RefusalReason, Rejection};
 
 use super::row::Row;
 use crate::catalogue::Declared;
@@ -40,12 +40,12 @@ pub(crate) fn move_to(
         return Ok(());
     }
     match (from, to) {
-        (StateKind::Terminal, _) => return refused("it is finished, and stays so"),
+        (StateKind::Terminal, _) => return refused(RefusalReason::Finished),
         (StateKind::Ready, StateKind::Held) if by != By::Claim => {
-            return refused("nobody has claimed it, or its claim is over");
+            return refused(RefusalReason::NotHeld);
         }
         (StateKind::Ready, StateKind::Terminal) if target == declared.completed() => {
-            return refused("nobody has claimed it, or its claim is over; it cannot be completed");
+            return refused(RefusalReason::NotHeldToComplete);
         }
         (StateKind::Ready, StateKind::Held) => hold(applying, row, declared, None),
         (StateKind::Held, StateKind::Held) => {}

@@ -166,6 +166,8 @@ fn forget_entry(
 
 /// Takes the first ready records for a worker.
 pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Answer, Halt> {
+    #[cfg(feature = "canary")]
+    crate::canary::panic_if_planted(claim.prefix);
     let live = applying.catalogue.space(claim.space).and_then(|space| space.live_branch(claim.branch));
     if let Err(rejection) = live {
         return Ok(Answer::Rejected(rejection));

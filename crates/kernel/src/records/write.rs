@@ -1,8 +1,9 @@
-//! The one place where a record's row is written, with every row that follows from it: its place in the schedule, its
-//! declared indexes, its large fields, counts and the change feed.
+//! The one place where a record's row is written, with every row that follows from it: its name in the index of names, its
+//! place in the schedule, its declared indexes, its large fields, counts and the change feed.
 //!
-//! Keeps: R1 (versions rise by one with every write), R2 (attempts rise by one), R3 (a terminal state is never left)
-//! and R5 (every index says what the record says).
+//! Keeps: R1 (versions rise by one with every write), R2 (attempts rise by one), R3 (a terminal state is never left),
+//! R5 (every index says what the record says) and K8 (a record of a named group is in the index of names as long as it
+//! exists).
 
 use contract::records::types::{ReadyOrder, StateKind};
 use kv::{Bytes, Writer};
@@ -14,9 +15,10 @@ use super::schedule::{ReadyPlace, queue_of};
 use crate::catalogue::Declared;
 use crate::changes::{Noted, Reason, Subject};
 use crate::folded::{CountOf, Counted};
-use crate::keys::ThingId;
 use crate::keys::records::{DueClock, DueOf};
+use crate::keys::{Kind, ThingId};
 use crate::machine::Applying;
+use crate::names;
 use crate::sessions::owned;
 use crate::value::ValueRef;
 
@@ -144,6 +146,9 @@ pub(crate) fn rewrite(
         move_entry(applying, record, (DueClock::Cluster, DueOf::Lease), old.lease_entry_us, new.lease_us);
     new.expires_entry_us =
         move_entry(applying, record, (DueClock::Wall, DueOf::Expiry), old.expires_entry_us, new.expires_us);
+    if old.deleted != after.numbers.deleted {
+        names::set_listed(applying.state, &applying.keys, Kind::Record, record, !after.numbers.deleted);
+    }
     owned::update(applying, record, &old, &after.numbers);
     index::update(applying, record, before, &after)?;
     store_large_fields(applying, record, before, &mut after);

@@ -5,6 +5,7 @@
 //! of the run, and an append with one that is known changes nothing).
 
 use contract::Rejection;
+use contract::time::iso;
 use session::Halt;
 
 use super::row::{EventRow, Known, RunHead, digest};
@@ -58,9 +59,12 @@ pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Ap
     after.last_seq = seq;
     after.last_event_us = stamp.wall_us;
     after.commit = applying.call.commit;
-    let row = EventRow { persisted_us: stamp.wall_us, commit: applying.call.commit, prev_seq: last, event: *event };
+    // Said here and not by whoever proposes it: sent again, the command is the same.
+    let emitted_at = event.emitted_at.is_none().then(|| iso(stamp.wall_us));
+    let event = EventRef { emitted_at: event.emitted_at.or(emitted_at.as_deref()), ..*event };
+    let row = EventRow { persisted_us: stamp.wall_us, commit: applying.call.commit, prev_seq: last, event };
     write_event(applying, run, seq, &row);
-    project::apply(applying, run, &mut after, event)?;
+    project::apply(applying, run, &mut after, &event)?;
     store_head(applying, run, before.as_ref(), after, Reason::Written);
     Ok(Ok(OpOutcome::Appended { seq, idempotent: false, payload_mismatch: false }))
 }

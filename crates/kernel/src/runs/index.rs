@@ -3,13 +3,15 @@
 //! An entry is moved when the status changes, and otherwise at most once a minute: so an append writes no row for it most
 //! of the time, and whoever looks for runs without progress looks at few that have some.
 //!
-//! Touches: `RunIndex` rows. Keeps: L4 (every run that exists has one entry, which says its status and type and stands at
-//! or before its last event).
+//! Touches: `RunIndex` rows, and the index of names. Keeps: L4 (every run that exists has one entry, which says its status
+//! and type and stands at or before its last event) and K8 (a run of a named group is in the index of names as long as it
+//! exists).
 
 use super::row::RunHead;
 use crate::folded::{CountOf, Counted};
-use crate::keys::ThingId;
+use crate::keys::{Kind, ThingId};
 use crate::machine::Applying;
+use crate::names;
 
 /// How far an entry may stand before its run's last event.
 pub const INDEX_LAG_US_MAX: u64 = 60 * 1_000_000;
@@ -18,6 +20,9 @@ pub const INDEX_LAG_US_MAX: u64 = 60 * 1_000_000;
 pub(crate) fn update(applying: &mut Applying<'_>, run: &ThingId<'_>, before: Option<&RunHead>, after: &mut RunHead) {
     let before = before.filter(|head| !head.deleted);
     let exists = !after.deleted;
+    if before.is_some() != exists {
+        names::set_listed(applying.state, &applying.keys, Kind::Run, run, exists);
+    }
     let same_place = |head: &RunHead| head.status == after.status && exists;
     let lag = |head: &RunHead| after.last_event_us.saturating_sub(head.index_us);
     if let Some(head) = before

@@ -3,13 +3,14 @@
 //! - [`row`]: what is stored of a run, of an event and of a step, as bytes.
 //! - `append`: the one place that adds an event. `project`: what it does to the projection.
 //! - `life`: closing, deleting and forking. `index`: runs by status, type and age.
-//! - [`read`]: events, projections and lists.
+//! - [`read`]: events and projections. [`list`]: lists.
 //!
 //! Keeps: L1 to L4 of `ARCHITECTURE.md`.
 
 pub(crate) mod append;
 pub(crate) mod index;
 pub(crate) mod life;
+pub mod list;
 pub(crate) mod project;
 pub mod read;
 pub mod row;

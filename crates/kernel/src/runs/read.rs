@@ -1,17 +1,17 @@
-//! Reading runs from one view: events, projections, lists and counts.
+//! Reading runs from one view: events, projections and counts.
 
 use contract::limits::PAGE_BYTES_MAX;
 use contract::runs::snapshot::duration_ms;
 use contract::runs::{Fetched, RunSnapshot, RunStatus, StoredEvent};
 use contract::{Json, Rejection};
-use kv::{KeyRange, View};
+use kv::View;
 use session::Halt;
 
 use super::append::walk;
 use super::row::{EventRow, RunHead, decode_step};
 use crate::catalogue::Catalogue;
+use crate::keys::names::is_name_in_group;
 use crate::keys::records::{OwnedId, read_record_key};
-use crate::keys::runs::read_run_index;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::readable::Readable;
 
@@ -109,118 +109,6 @@ pub fn snapshot(view: &dyn View, keys: &Keys, run: &ThingId<'_>, head: &RunHead)
     })
 }
 
-/// What is listed of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedRun {
-    /// Its name.
-    pub name: String,
-    /// Its group, or none if that is its name.
-    pub group: Option<String>,
-    /// Its kind.
-    pub run_type: String,
-    /// How it is doing.
-    pub status: RunStatus,
-    /// The last event.
-    pub last_seq: u64,
-    /// When that was committed, wall time in µs.
-    pub last_event_us: u64,
-}
-
-/// Which runs are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunFilter<'filter> {
-    /// Of which space.
-    pub space: u32,
-    /// And branch.
-    pub branch: u32,
-    /// With one of these statuses.
-    pub statuses: &'filter [RunStatus],
-    /// Of this kind, or of any.
-    pub run_type: Option<&'filter str>,
-    /// That have got no event since then, wall time in µs.
-    pub quiet_since_us: u64,
-}
-
-/// The runs that match, those first that have been quiet longest, at most `limit`, after looking at `looked_at_max` at most.
-pub fn list(
-    view: &dyn View,
-    keys: &Keys,
-    catalogue: &Catalogue,
-    filter: &RunFilter<'_>,
-    limit: usize,
-    looked_at_max: usize,
-) -> Result<Vec<ListedRun>, Halt> {
-    let mut found = Vec::new();
-    let mut looked_at = 0;
-    let (space, branch) = (filter.space, filter.branch);
-    for bucket in 0..catalogue.buckets.count() {
-        for status in filter.statuses {
-            let prefix = keys.run_status_prefix(bucket, space, branch, *status as u8);
-            let range = match filter.run_type {
-                Some(run_type) => {
-                    KeyRange::prefix(&keys.run_index_prefix(bucket, space, branch, *status as u8, run_type))
-                }
-                None => KeyRange::prefix(&prefix),
-            };
-            for row in view.rows(&range) {
-                let (key, _) = row?;
-                let read = read_run_index(&key[prefix.len()..], space, branch);
-                let (run_type, at_us, id) = read.ok_or_else(|| Halt::Inconsistent("L4: a foreign entry".into()))?;
-                if at_us > filter.quiet_since_us {
-                    if filter.run_type.is_some() { break } else { continue }
-                }
-                looked_at += 1;
-                if looked_at > looked_at_max {
-                    break;
-                }
-                let Ok(head) = head(view, keys, &id.in_bucket(bucket))? else {
-                    return Err(Halt::Inconsistent(format!("L4: run {:?} is listed and does not exist", id.name)));
-                };
-                if head.last_event_us <= filter.quiet_since_us {
-                    let (last_seq, last_event_us) = (head.last_seq, head.last_event_us);
-                    let (name, group) = (id.name, id.group);
-                    found.push(ListedRun { name, group, run_type, status: *status, last_seq, last_event_us });
-                }
-            }
-        }
-    }
-    found.sort_by(|one, other| (one.last_event_us, &one.name).cmp(&(other.last_event_us, &other.name)));
-    found.truncate(limit);
-    Ok(found)
-}
-
-/// The run of a kind that is running and has been quiet longest, to within the minute that its place in the index may be
-/// behind it.
-pub fn quietest(
-    view: &dyn View,
-    keys: &Keys,
-    catalogue: &Catalogue,
-    (space, branch): (u32, u32),
-    run_type: &str,
-) -> Result<Option<ListedRun>, Halt> {
-    let status = RunStatus::Running;
-    let mut quietest: Option<ListedRun> = None;
-    for bucket in 0..catalogue.buckets.count() {
-        let prefix = keys.run_status_prefix(bucket, space, branch, status as u8);
-        let range = KeyRange::prefix(&keys.run_index_prefix(bucket, space, branch, status as u8, run_type));
-        let Some(row) = view.rows(&range).next() else {
-            continue;
-        };
-        let (key, _) = row?;
-        let read = read_run_index(&key[prefix.len()..], space, branch);
-        let (run_type, _, id) = read.ok_or_else(|| Halt::Inconsistent("L4: a foreign entry".into()))?;
-        let Ok(head) = head(view, keys, &id.in_bucket(bucket))? else {
-            return Err(Halt::Inconsistent(format!("L4: run {:?} is listed and does not exist", id.name)));
-        };
-        if quietest.as_ref().is_none_or(|best| head.last_event_us < best.last_event_us) {
-            let (last_seq, last_event_us) = (head.last_seq, head.last_event_us);
-            let (name, group) = (id.name, id.group);
-            quietest = Some(ListedRun { name, group, run_type, status, last_seq, last_event_us });
-        }
-    }
-    Ok(quietest)
-}
-
 /// Runs after a key, in the order of keys, at most `limit` of them, with the key to go on after; none at the end.
 pub fn all(
     view: &dyn View,
@@ -239,6 +127,9 @@ pub fn all(
         };
         for row in view.rows(&range) {
             let (key, row) = row?;
+            if is_name_in_group(&key) {
+                continue;
+            }
             let id = read_record_key(&key, space, branch);
             if !RunHead::decode(&row)?.deleted {
                 found.push(id.ok_or_else(|| Halt::Inconsistent("L4: a foreign key among runs".into()))?);

@@ -8,6 +8,8 @@ use session::Halt;
 use crate::command::EventRef;
 
 const FORMAT: u8 = 1;
+/// Format 1 had no members of its own, and always a time.
+const EVENT_FORMAT: u8 = 2;
 
 /// What the store keeps of a run besides its events: its numbers, and its projection without the steps.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -128,7 +130,7 @@ pub struct EventRow<'bytes> {
 
 impl<'bytes> EventRow<'bytes> {
     pub(crate) fn encode(&self, writer: &mut Writer) {
-        writer.u8(FORMAT).u64(self.persisted_us).u64(self.commit).u64(self.prev_seq);
+        writer.u8(EVENT_FORMAT).u64(self.persisted_us).u64(self.commit).u64(self.prev_seq);
         self.event.encode(writer);
     }
 
@@ -136,7 +138,7 @@ impl<'bytes> EventRow<'bytes> {
     pub fn decode(bytes: &'bytes [u8]) -> Result<Self, Halt> {
         let read = || {
             let mut reader = Reader::new(bytes);
-            reader.format(FORMAT)?;
+            reader.format(EVENT_FORMAT)?;
             let (persisted_us, commit, prev_seq) = (reader.u64()?, reader.u64()?, reader.u64()?);
             let event = EventRef::decode(&mut reader)?;
             reader.end().map(|()| Self { persisted_us, commit, prev_seq, event })
@@ -169,11 +171,11 @@ impl Known {
     }
 }
 
-/// Tells contents apart: the type, the step, its logical attempt and the data. Not when or by whom it was emitted: that
-/// differs when an event is emitted again.
+/// Tells contents apart: the type, the step, its logical attempt, the data and what the contract does not name. Not when or
+/// by whom it was emitted: that differs when an event is emitted again.
 pub(crate) fn digest(event: &EventRef<'_>) -> u64 {
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    let parts = [Some(event.event_type), event.step_id, event.logical_attempt_id, Some(event.data)];
+    let parts = [Some(event.event_type), event.step_id, event.logical_attempt_id, Some(event.data), event.extra];
     for part in parts {
         hasher.update(&part.map_or(u64::MAX, |part| part.len() as u64).to_le_bytes());
         hasher.update(part.unwrap_or_default().as_bytes());
@@ -269,22 +271,25 @@ mod tests {
             step_id: Some("s"),
             engine_attempt_id: None,
             logical_attempt_id: None,
-            emitted_at: "e",
+            emitted_at: Some("e"),
             adapter_version: None,
             engine_run_ref: None,
             caused_by_signal_id: None,
             parent_event_id: None,
+            extra: Some("{}"),
         };
         let row = EventRow { persisted_us: 1, commit: 2, prev_seq: 3, event };
         let mut writer = Writer::new();
         row.encode(&mut writer);
-        let expected = "01".to_owned()
+        let expected = "02".to_owned()
             + "010000000000000002000000000000000300000000000000"
             + "0100000054010000003101000000"
-            + "6b0100000065"
+            + "6b010100000065"
             + "00010100000073"
-            + "000000000000";
+            + "000000000000"
+            + "01020000007b7d";
         assert_eq!(hex(writer.as_slice()), expected);
+        assert_eq!(digest(&event), 16_701_580_142_198_022_627, "the digest is stored, too");
         assert_eq!(EventRow::decode(writer.as_slice()), Ok(row));
 
         let step = StepSnapshot {

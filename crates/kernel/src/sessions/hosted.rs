@@ -42,7 +42,7 @@ impl<'bytes> HostedCommand<'bytes> {
         writer.u32(self.space).bytes(self.group.as_bytes()).raw(self.body);
     }
 
-    fn decode(bytes: &'bytes [u8]) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(bytes: &'bytes [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         Ok(Self { space: reader.u32()?, group: reader.text()?, body: reader.rest() })
     }

@@ -15,7 +15,7 @@ use wire::values::{AttemptToken, DurationText, Members, UserJson};
 
 use super::records::fields;
 use super::scope::Handles;
-use super::{Answered, Call, RequestScope, Reply};
+use super::{Answered, Call, Reply, RequestScope};
 use crate::Server;
 
 /// An attempt of a record.

@@ -1,7 +1,7 @@
 //! Cells: read, write, initialise, delete, list.
 
 use contract::time::iso;
-use contract::{AsOf, Error, Expected, HistoryPage, ListPage, Rejection, Swapped, Value, Versioned};
+use contract::{AsOf, Error, Expected, HistoryPage, ListPage, NameInGroup, Rejection, Swapped, Value, Versioned};
 use wire::cells::{
     Cell, CellHistory, CellList, CellRead, CellVersion, Deleted, InitialisedCell, ListCells, ReadCell, Written,
 };
@@ -16,9 +16,10 @@ use crate::Server;
 /// Cells and versions of a page, if it is not said how many.
 const PAGE_ROWS: usize = 100;
 
-fn cell(name: String, found: Versioned) -> Cell {
+fn cell(name: NameInGroup, found: Versioned) -> Cell {
     let Versioned { value, version, commit, updated_at, .. } = found;
-    Cell { name, version, commit, updated_at: iso(updated_at), value: UserJson(value) }
+    let NameInGroup { name, group } = name;
+    Cell { name, group, version, commit, updated_at: iso(updated_at), value: UserJson(value) }
 }
 
 pub(crate) async fn read(server: Server, call: Call<ReadCell, NoBody>) -> Answered<CellRead> {
@@ -40,7 +41,7 @@ pub(crate) async fn read(server: Server, call: Call<ReadCell, NoBody>) -> Answer
     match found {
         AsOf::Value(found) => {
             let version = found.version;
-            Ok(Reply::new(CellRead::Cell(cell(call.name, found))).version(version))
+            Ok(Reply::new(CellRead::Cell(cell(NameInGroup::new(call.name, None), found))).version(version))
         }
         AsOf::Absent => Err(Refusal::not_found("cell", call.name)),
         AsOf::Unavailable { oldest } => Err(Refusal::HistoryGone { cell: call.name, oldest }),
@@ -54,6 +55,7 @@ async fn history(server: &Server, call: Call<ReadCell, NoBody>) -> Answered<Cell
     let page = HistoryPage { before: call.query.before, limit: page_limit(call.query.limit, PAGE_ROWS) };
     let Call { scope, name, .. } = call;
     let asked = name.clone();
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| scope.open(house).cells().history(&asked, page)).await?;
     let versions = found.versions.into_iter().map(|past| CellVersion {
         version: past.version,
@@ -63,7 +65,7 @@ async fn history(server: &Server, call: Call<ReadCell, NoBody>) -> Answered<Cell
         value: UserJson(past.value.unwrap_or(Value::Null)),
     });
     let history = CellHistory { name, versions: versions.collect(), next_before: found.next_before };
-    Ok(Reply::new(CellRead::History(history)))
+    Ok(Reply::page(CellRead::History(history), memory))
 }
 
 pub(crate) async fn write(server: Server, call: Call<NoQuery, UserJson>) -> Answered<Written> {
@@ -113,12 +115,16 @@ pub(crate) async fn list(server: Server, call: Call<ListCells, NoBody>) -> Answe
     let Call { scope, query, .. } = call;
     let after = match query.cursor {
         None => None,
-        Some(cursor) => Some(cursor.into_text().ok_or_else(|| Refusal::invalid("cursor", "it was not given out"))?),
+        Some(cursor) => {
+            let after = cursor.into_text().and_then(|text| NameInGroup::from_cursor(&text));
+            Some(after.ok_or_else(|| Refusal::invalid("cursor", "it was not given out"))?)
+        }
     };
     let prefix = query.prefix.unwrap_or_default();
     let page = ListPage { after, limit: page_limit(query.limit, PAGE_ROWS) };
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| scope.open(house).cells().list(&prefix, page)).await?;
-    let cursor = found.next_after.map(|name| PageCursor(name.into_bytes()));
+    let cursor = found.next_after.map(|after| PageCursor(after.to_cursor().into_bytes()));
     let cells = found.cells.into_iter().map(|(name, found)| cell(name, found)).collect();
-    Ok(Reply::new(CellList { cells, cursor }))
+    Ok(Reply::page(CellList { cells, cursor }, memory))
 }

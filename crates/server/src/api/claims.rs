@@ -42,9 +42,7 @@ pub(crate) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answere
         (None, Some(prefix)) if wait.is_zero() => {
             records.claim_next_later(&prefix, body.n.unwrap_or(1), &options).await?
         }
-        (None, Some(prefix)) => {
-            records.claim_next_until(&prefix, body.n.unwrap_or(1), &options, time_over).await?
-        }
+        (None, Some(prefix)) => records.claim_next_until(&prefix, body.n.unwrap_or(1), &options, time_over).await?,
     };
     let claimed = claimed.into_iter().map(record_forms::claimed).collect();
     Ok(Reply::new(ClaimAnswer { claimed }).replayed(handles.replayed()))

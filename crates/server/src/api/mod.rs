@@ -23,9 +23,12 @@ pub(crate) mod transactions;
 
 use std::time::Duration;
 
+use axum::body::Bytes;
 use contract::{Error, Expected};
 
 pub(crate) use scope::RequestScope;
+
+use crate::page_memory::PagePermit;
 
 /// What is asked.
 pub(crate) struct Call<Q, B> {
@@ -47,7 +50,12 @@ pub(crate) struct Call<Q, B> {
     pub(crate) stream: bool,
     /// Where a stream goes on.
     pub(crate) last_event: Option<String>,
+    /// Which forms of an answer the caller takes, as media types.
+    pub(crate) takes: Option<String>,
 }
+
+/// Bytes that only a machine of a user's own reads or writes.
+pub(crate) struct RawBytes(pub(crate) Bytes);
 
 /// What is answered.
 #[derive(Debug)]
@@ -59,11 +67,18 @@ pub(crate) struct Reply<A> {
     pub(crate) created: bool,
     /// Whether the answer was stored by an earlier sending of the request.
     pub(crate) replayed: bool,
+    /// The memory of a page, which is held until it is written.
+    pub(crate) page: Option<PagePermit>,
 }
 
 impl<A> Reply<A> {
     pub(crate) fn new(body: A) -> Self {
-        Self { body, version: None, created: false, replayed: false }
+        Self { body, version: None, created: false, replayed: false, page: None }
+    }
+
+    /// A page, for which memory was taken.
+    pub(crate) fn page(body: A, memory: PagePermit) -> Self {
+        Self { page: Some(memory), ..Self::new(body) }
     }
 
     pub(crate) fn version(mut self, version: u64) -> Self {
@@ -100,6 +115,8 @@ pub(crate) enum Refusal {
     Invalid { member: Option<&'static str>, detail: String },
     /// A defect of the server.
     Internal(&'static str),
+    /// There is no memory for so many bytes of an answer.
+    NoMemory { max: usize, bytes: usize },
 }
 
 impl Refusal {

@@ -1,6 +1,6 @@
 //! Records: read, put, patch, delete, scan, count. What an attempt does to one is in `attempts`.
 
-use contract::{Error, Expected, Rejection, Value};
+use contract::{Error, Expected, NameInGroup, Rejection, Value};
 use statehouse::records::{FieldSwapped, Filter, Put, ScanOptions, Ttl};
 use statehouse::{Commit, Done};
 use wire::cells::{Deleted, Written};
@@ -23,7 +23,7 @@ pub(crate) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answere
         None => Err(Refusal::not_found("record", call.name)),
         Some(record) => {
             let version = record.version;
-            Ok(Reply::new(record_forms::record(call.name, record)).version(version))
+            Ok(Reply::new(record_forms::record(NameInGroup::new(call.name, None), record)).version(version))
         }
     }
 }
@@ -128,7 +128,7 @@ pub(crate) async fn patch(server: Server, call: Call<NoQuery, PatchRecord>) -> A
         return match handles.records().compare_and_swap_later(&name, &field, value, Some(new.0)).await? {
             FieldSwapped::Written(written) => {
                 let (version, commit) = (written.version, written.commit);
-                let patched = Patched { name, version, commit, values: Members::default() };
+                let patched = Patched { name, version, commit, values: None };
                 Ok(Reply::new(patched).version(version).replayed(handles.replayed()))
             }
             FieldSwapped::Conflict { current } => {
@@ -140,7 +140,8 @@ pub(crate) async fn patch(server: Server, call: Call<NoQuery, PatchRecord>) -> A
     let (commit, counted) = patched(commit, &name, body)?;
     let (committed, done) = commit.run_each_later().await.map_err(Refusal::Unexpected)?;
     let version = version_of(&done).unwrap_or_default();
-    let patched = Patched { name, version, commit: committed.commit, values: counted_values(counted, &done) };
+    let values = Some(counted_values(counted, &done)).filter(|values| !values.is_empty());
+    let patched = Patched { name, version, commit: committed.commit, values };
     Ok(Reply::new(patched).version(version).replayed(handles.replayed()))
 }
 
@@ -162,10 +163,11 @@ pub(crate) async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Ans
     let mut options = ScanOptions::default().limit(page_limit(query.limit, PAGE_ROWS));
     options.record_type = query.record_type;
     options.cursor = query.cursor.map(|cursor| cursor.0);
+    let memory = server.reserve_page().await?;
     let found = server.call(move |house| scope.open(house).records().scan(&prefix, &filter, &options)).await?;
     let records = found.records.into_iter().map(|(name, record)| record_forms::record(name, record)).collect();
     let cursor = found.cursor.map(PageCursor);
-    Ok(Reply::new(RecordPage { records, cursor, looked_at: found.looked_at as u64 }))
+    Ok(Reply::page(RecordPage { records, cursor, looked_at: found.looked_at as u64 }, memory))
 }
 
 pub(crate) async fn counts(server: Server, call: Call<CountRecords, NoBody>) -> Answered<RecordCounts> {

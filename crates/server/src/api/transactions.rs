@@ -149,8 +149,7 @@ impl<'space> Building<'space> {
                 self.change(|commit| commit.put_record(&of.name, fields(of.fields), put));
             }
             Operation::RecordPatch(of) => {
-                let patch =
-                    PatchRecord { set: of.set, unset: of.unset, incr: of.incr, expect: of.expect, ttl: of.ttl };
+                let patch = PatchRecord { set: of.set, unset: of.unset, incr: of.incr, expect: of.expect, ttl: of.ttl };
                 let writes = patch.set.as_ref().is_some_and(|set| !set.is_empty())
                     || patch.unset.as_ref().is_some_and(|unset| !unset.is_empty());
                 let touches = patch.ttl.is_some();
@@ -185,7 +184,7 @@ impl<'space> Building<'space> {
             }
             Operation::RecordDelete(of) => self.change(|commit| commit.delete_record(&of.name)),
             Operation::RunAppend(of) => {
-                let event = event_of(&of.event.0, None)?;
+                let event = event_of(&of.run, &of.event.0, None)?;
                 let mut options = AppendOptions::run_type(of.run_type.unwrap_or_default());
                 if let Some(last) = of.expect {
                     options = options.expecting(last);
@@ -224,7 +223,7 @@ fn shapes_of(shapes: Vec<Shape>, mut done: &[StoreDone]) -> Vec<Done> {
                 version: version_of(of).unwrap_or_default(),
                 existing: None,
                 value: None,
-                values: Some(counted_values(counted, of)),
+                values: Some(counted_values(counted, of)).filter(|values| !values.is_empty()),
             }),
         });
     }

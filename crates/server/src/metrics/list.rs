@@ -104,8 +104,8 @@ metrics! {
     WATCHERS = gauge("statehouse_watchers", &[], "Streams that follow the change feed.");
     WATCH_LAG = gauge("statehouse_watch_lag_revisions", &[], "How many commits the slowest of them is behind.");
 
-    BACKUP_SUCCESS = gauge("statehouse_backup_last_success_timestamp_seconds", &[], "When a backup was last taken whole, seconds since 1970 in UTC; 0 if none was since the server started.");
-    BACKUP_VERIFIED = gauge("statehouse_backup_last_verified_timestamp_seconds", &[], "When a backup was last said to be verified; 0 if none was since the server started.");
+    BACKUP_SUCCESS = gauge("statehouse_backup_last_success_timestamp_seconds", &[], "When a backup was last taken whole, seconds since 1970 in UTC; 0 if none ever was. A restart does not change it.");
+    BACKUP_VERIFIED = gauge("statehouse_backup_last_verified_timestamp_seconds", &[], "When a backup was last said to be verified; 0 if none ever was.");
 
     RESIDENT_MEMORY = gauge("process_resident_memory_bytes", &[], "Memory of the process that is in RAM.");
     OPEN_FDS = gauge("process_open_fds", &[], "Open file descriptors of the process.");

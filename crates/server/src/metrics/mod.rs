@@ -1,6 +1,6 @@
 //! `/metrics`: what the server and its store do, as OpenMetrics text.
 //!
-//! - `list`: every metric there is. `requests`: counts each request, as a layer around all routes.
+//! - `list`: every metric there is. `requests`: counts each request, by its entry in the table of routes.
 //! - `store`: what the store says of itself. `process`: what the system says. `watchers`: streams of changes.
 //! - `labels`: how many values a label that users name can have. `text`: the formats.
 //!
@@ -17,17 +17,17 @@ mod watchers;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use axum::Router;
-use axum::extract::State;
-use axum::http::{HeaderMap, header};
-use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use wire::operations::NoBody;
+use wire::query::NoQuery;
 
 pub use labels::TYPE_VALUES_MAX;
-pub use requests::{CountRequests, ProblemCode};
+pub use requests::ProblemCode;
+pub(crate) use requests::{Counted, Operation};
 
 use crate::Server;
-use crate::problem::{Answered, Problem};
+use crate::api::{Call, Refusal};
 use labels::TypeLabels;
 use requests::Requests;
 use text::Scrape;
@@ -53,11 +53,6 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// The layer that counts requests.
-    pub(crate) fn layer(&self) -> CountRequests {
-        CountRequests(self.requests.clone())
-    }
-
     /// Counts a request that was refused before it reached a route.
     pub(crate) fn refused(&self, code: &'static str) {
         self.requests.refused(code);
@@ -69,19 +64,14 @@ impl Metrics {
     }
 }
 
-pub(crate) fn routes() -> Router<Server> {
-    Router::new().route("/metrics", get(metrics))
-}
-
-async fn metrics(State(server): State<Server>, headers: HeaderMap) -> Answered {
-    let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    let open = accepted.is_some_and(|accept| accept.contains("application/openmetrics-text"));
+pub(crate) async fn metrics(server: Server, call: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
+    let open = call.takes.is_some_and(|takes| takes.contains("application/openmetrics-text"));
     let scraped = tokio::task::spawn_blocking(move || {
         let scrape = gather(&server);
         if open { scrape.open_metrics() } else { scrape.older() }
     });
-    let written = scraped.await.map_err(|_| Problem::internal("the metrics could not be gathered"))?;
-    let written = written.map_err(|_| Problem::internal("the metrics could not be written"))?;
+    let written = scraped.await.map_err(|_| Refusal::Internal("the metrics could not be gathered"))?;
+    let written = written.map_err(|_| Refusal::Internal("the metrics could not be written"))?;
     let content_type = if open { text::OPEN_METRICS } else { text::OLDER };
     Ok(([(header::CONTENT_TYPE, content_type)], written).into_response())
 }
@@ -93,9 +83,9 @@ fn gather(server: &Server) -> Scrape {
     let started = server.metrics.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     scrape.real(&list::START_TIME, &[], started.as_secs_f64());
     server.metrics.requests.write(&mut scrape);
-    let backups = server.backups().times();
-    scrape.real(&list::BACKUP_SUCCESS, &[], seconds(backups.last_success_us()));
-    scrape.real(&list::BACKUP_VERIFIED, &[], seconds(backups.last_verified_us()));
+    let backups = server.house.backup_times();
+    scrape.real(&list::BACKUP_SUCCESS, &[], seconds(backups.taken_us));
+    scrape.real(&list::BACKUP_VERIFIED, &[], seconds(backups.verified_us));
     limits(server, &mut scrape);
     store::write(&server.metrics, &server.house, &mut scrape);
     process::write(&mut scrape);

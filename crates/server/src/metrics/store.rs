@@ -74,6 +74,7 @@ fn work_done(metrics: &Metrics, counters: &Counters, scrape: &mut Scrape) {
     }
     let changes = [
         ("released", counters.records_released),
+        ("failed", counters.records_failed),
         ("finished", counters.records_finished),
         ("rescued", counters.records_rescued),
         ("exhausted", counters.records_exhausted),

@@ -1,142 +1,284 @@
-//! What the server answers to, as OpenAPI 3.1: `GET /openapi.json`, and a page that shows it: `GET /docs`.
+//! What the server answers to, as OpenAPI 3.1: `/openapi.json`, and a page that shows it: `/docs`.
 //!
-//! `operations`: every call, as a table. `schemas`: what bodies look like.
-//!
-//! Keeps: a route that is served is in the table and a call of the table is served; tests look.
-
-mod operations;
-mod schemas;
+//! Keeps: everything in it comes from the table of routes and from the types that its calls decode and encode, so that nothing
+//! is documented which is not served, and the other way round.
 
 use std::sync::LazyLock;
 
-use axum::Router;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
-use serde_json::json;
-use utoipa::openapi::path::{OperationBuilder, ParameterBuilder, ParameterIn, PathItem, PathsBuilder};
-use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::{ContentBuilder, InfoBuilder, OpenApiBuilder, Ref, Required, ResponseBuilder};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Map, Value as JsonValue, json};
+use sha2::{Digest, Sha256};
+use wire::operations::{NoBody, OpenApiDocument, ProbeAnswer, Problem, StatusAnswer};
+use wire::query::NoQuery;
+use wire::routes::{SERVER_OPENAPI, SERVER_STATUS};
+use wire::schema::{Described, Schemas};
 
-use self::operations::{Body, OPERATIONS, Operation};
 use crate::Server;
+use crate::api::{Call, Refusal};
+use crate::http::entry::{Access, Entry, Honours};
+use crate::http::table;
 
 /// Made once: it is the same for every server of a release.
-static DOCUMENT: LazyLock<String> = LazyLock::new(document);
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
 
 const PAGE: &str = include_str!("page.html");
 
-pub(crate) fn routes() -> Router<Server> {
-    Router::new().route("/openapi.json", get(json)).route("/docs", get(|| async { Html(PAGE) }))
+pub(crate) async fn json(_: Server, _: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
+    Ok((StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response())
 }
 
-async fn json() -> Response {
-    (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response()
+/// What the page may do: run its own script and style, by their digests, and ask this server.
+static PAGE_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let digest = |tag: &str| {
+        let inside = PAGE.split_once(&format!("<{tag}>")).and_then(|(_, rest)| rest.split_once(&format!("</{tag}>")));
+        let (text, _) = inside.expect("the page has one");
+        BASE64_STANDARD.encode(Sha256::digest(text))
+    };
+    let (script, style) = (digest("script"), digest("style"));
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; connect-src 'self'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
+    HeaderValue::from_str(&policy).expect("ASCII")
+});
+
+pub(crate) async fn page(_: Server, _: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
+    Ok(([(header::CONTENT_SECURITY_POLICY, PAGE_POLICY.clone())], Html(PAGE)).into_response())
 }
 
-fn document() -> String {
-    let info = InfoBuilder::new()
-        .title("Statehouse")
-        .version(env!("CARGO_PKG_VERSION"))
-        .description(Some("Stores what your workers are doing: cells, records, runs and sessions, in one commit."))
-        .build();
-    let mut paths = PathsBuilder::new();
-    for operation in OPERATIONS {
-        paths = paths.path(operation.path, PathItem::new(operation.method.clone(), described(operation)));
+fn document() -> JsonValue {
+    let mut schemas = Schemas::default();
+    let problem = Problem::schema(&mut schemas);
+    let mut paths: Map<String, JsonValue> = Map::new();
+    for entry in table::entries() {
+        let described = described(entry, &mut schemas, &problem);
+        let path = paths.entry(entry.route.path).or_insert_with(|| json!({}));
+        let method = entry.route.method.as_str().to_ascii_lowercase();
+        if entry.head && entry.route.path.contains('{') {
+            path["head"] = head_of(&described, entry);
+        }
+        path[method] = described;
     }
-    let document = OpenApiBuilder::new().info(info).paths(paths.build()).build();
-    let mut document = serde_json::to_value(document).expect("a document is JSON");
-    // Put in as they are: utoipa's own types cannot say that a body is anything at all.
-    document["components"] = json!({ "schemas": schemas::all() });
-    document.to_string()
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Statehouse",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Stores what your workers are doing: cells, records, runs and sessions, in one commit.",
+        },
+        "paths": paths,
+        "components": { "schemas": schemas.into_json() },
+    })
 }
 
-fn described(operation: &Operation) -> OperationBuilder {
-    let mut described = OperationBuilder::new()
-        .tag(operation.contract)
-        .summary(Some(operation.summary))
-        .operation_id(Some(operation.id()));
-    for name in operation.path_parameters() {
-        let parameter = ParameterBuilder::new()
-            .name(name)
-            .parameter_in(ParameterIn::Path)
-            .required(Required::True)
-            .schema(Some(schemas::path_parameter(name)));
-        described = described.parameter(parameter);
+/// The same call without its body.
+fn head_of(described: &JsonValue, entry: &Entry) -> JsonValue {
+    let mut head = described.clone();
+    head["operationId"] = format!("{}.head", entry.route.name).into();
+    head["summary"] = format!("{}: only whether it is there, and its version", entry.summary).into();
+    for response in head["responses"].as_object_mut().into_iter().flat_map(|responses| responses.values_mut()) {
+        if let Some(response) = response.as_object_mut() {
+            response.remove("content");
+        }
     }
-    for parameter in operation.all_parameters() {
-        let within = if parameter.in_header { ParameterIn::Header } else { ParameterIn::Query };
-        let parameter = ParameterBuilder::new()
-            .name(parameter.name)
-            .parameter_in(within)
-            .required(Required::False)
-            .description(Some(parameter.says))
-            .schema(Some(schemas::of_kind(parameter.kind)));
-        described = described.parameter(parameter);
-    }
-    if let Some(body) = &operation.body {
-        let (media, schema) = match body {
-            Body::Json(schema) => ("application/json", schema),
-            Body::Bytes => ("application/octet-stream", &"Bytes"),
+    head
+}
+
+fn described(entry: &Entry, schemas: &mut Schemas, problem: &JsonValue) -> JsonValue {
+    let forms = entry.forms(schemas);
+    let mut parameters = Vec::new();
+    if let Some((_, rest)) = entry.route.path.split_once('{') {
+        let name = rest.split('}').next().unwrap_or_default();
+        let schema = match name {
+            "session" => wire::values::SessionId::schema(schemas),
+            _ => json!({ "type": "string", "minLength": 1 }),
         };
-        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(*schema))).build();
-        let body = RequestBodyBuilder::new().content(media, content).required(Some(Required::True));
-        described = described.request_body(Some(body.build()));
+        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
     }
-    let mut answer = ResponseBuilder::new().description(operation.answers);
-    for media in operation.media {
-        answer = answer.content(*media, ContentBuilder::new().build());
+    for (name, says) in scope_parameters(entry.honours) {
+        parameters.push(json!({ "name": name, "in": "query", "description": says, "schema": { "type": "string" } }));
     }
-    let answer = answer.build();
-    let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
-    let problem = ResponseBuilder::new().description("A refusal").content("application/problem+json", problem);
-    for status in operation.statuses {
-        described = described.response(*status, answer.clone());
+    for member in forms.query {
+        parameters.push(json!({
+            "name": member.name,
+            "in": "query",
+            "required": member.required,
+            "description": member.says,
+            "schema": not_null(member.schema),
+        }));
     }
-    described.response("default", problem)
+    for (name, says, schema) in header_parameters(entry.honours, schemas) {
+        parameters.push(json!({ "name": name, "in": "header", "description": says, "schema": schema }));
+    }
+    let mut content = Map::new();
+    for form in &forms.answers {
+        content.insert(form.media.to_owned(), json!({ "schema": form.schema }));
+    }
+    for media in entry.media {
+        content.insert((*media).to_owned(), json!({ "schema": own_form(entry, media, schemas) }));
+    }
+    let mut responses = Map::new();
+    for status in entry.statuses {
+        responses.insert(status.to_string(), json!({ "description": entry.summary, "content": content }));
+    }
+    let refusal = json!({ "application/problem+json": { "schema": problem } });
+    responses.insert("default".to_owned(), json!({ "description": "A refusal", "content": refusal }));
+    let access = match entry.access {
+        Access::Read => "read",
+        Access::Write => "write",
+        Access::Operate => "operate",
+        Access::Open => "open",
+    };
+    let mut described = json!({
+        "operationId": entry.route.name,
+        "tags": [entry.route.subject()],
+        "summary": entry.summary,
+        "parameters": parameters,
+        "responses": responses,
+        "x-access": access,
+    });
+    if let Some(body) = forms.body {
+        let media = body.media;
+        described["requestBody"] =
+            json!({ "required": body.required, "content": { media: { "schema": body.schema } } });
+    }
+    described
+}
+
+/// What a call that writes its own response answers.
+fn own_form(entry: &Entry, media: &str, schemas: &mut Schemas) -> JsonValue {
+    match media {
+        "application/json" if entry.route.name == SERVER_OPENAPI.name => OpenApiDocument::schema(schemas),
+        "application/json" if entry.route.name == SERVER_STATUS.name => StatusAnswer::schema(schemas),
+        "application/json" => ProbeAnswer::schema(schemas),
+        "application/octet-stream" => json!({ "type": "string", "format": "binary" }),
+        _ => json!({ "type": "string" }),
+    }
+}
+
+/// A parameter is there or not; null is no text of its own.
+fn not_null(schema: JsonValue) -> JsonValue {
+    let JsonValue::Object(mut object) = schema else {
+        return schema;
+    };
+    if let Some(kind) = object.get("type").and_then(JsonValue::as_array).and_then(|kinds| kinds.first()).cloned() {
+        object.insert("type".into(), kind);
+    }
+    match object.get("anyOf").and_then(JsonValue::as_array).and_then(|choices| choices.first()).cloned() {
+        Some(first) => first,
+        None => JsonValue::Object(object),
+    }
+}
+
+fn scope_parameters(honours: Honours) -> Vec<(&'static str, &'static str)> {
+    let mut parameters = Vec::new();
+    if honours.space {
+        parameters.push(("space", "The space; `default` if it is left out."));
+    }
+    if honours.branch {
+        parameters.push(("branch", "The branch; `main` if it is left out."));
+    }
+    if honours.group {
+        parameters.push(("group", "The group; left out, a thing is a group of its own name."));
+    }
+    parameters
+}
+
+fn header_parameters(honours: Honours, schemas: &mut Schemas) -> Vec<(&'static str, &'static str, JsonValue)> {
+    let number = || json!({ "type": "integer", "minimum": 0 });
+    let text = || json!({ "type": "string" });
+    let mut headers = Vec::new();
+    if honours.session {
+        let session = wire::values::SessionId::schema(schemas);
+        headers.push(("Statehouse-Session", "The session that this is sent in.", session));
+    }
+    if honours.session || honours.request {
+        let says = "Its number in the session; sent again, it is answered again and not executed.";
+        headers.push(("Statehouse-Request", says, number()));
+        let says = "The lowest request whose answer is still waited for.";
+        headers.push(("Statehouse-Lowest-Pending", says, number()));
+    }
+    if honours.if_match {
+        let says = "Only if it is at this version, or the run at this sequence: a number in quotes.";
+        headers.push(("If-Match", says, json!({ "type": "string", "pattern": "^\"[0-9]{1,18}\"$" })));
+    }
+    if honours.if_none_match {
+        headers.push(("If-None-Match", "`*`: only if it does not exist.", json!({ "type": "string", "const": "*" })));
+    }
+    if honours.idempotency_key {
+        headers.push(("Idempotency-Key", "The event's idempotency key, if it has none itself.", text()));
+    }
+    if honours.wait {
+        let says = "`wait=10`: how many seconds to wait for something if there is nothing.";
+        headers.push(("Prefer", says, json!({ "type": "string", "const": "wait=0" })));
+    }
+    if honours.stream {
+        headers.push(("Last-Event-ID", "Where a stream goes on.", text()));
+    }
+    headers
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::shipped;
     use std::collections::BTreeSet;
-    use std::path::Path;
+    use wire::routes::Method;
 
     #[test]
-    fn every_route_is_documented() {
-        let sources = shipped(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
-        let registered = sources.iter().flat_map(|text| text.split("route(\"").skip(1));
-        let routes = registered.filter_map(|rest| rest.split_once('"')).map(|(route, _)| route.replace("{*", "{"));
-        let routes: BTreeSet<String> = routes.collect();
-        assert!(routes.len() > 25, "the search still finds them: {routes:?}");
-        let documented = paths();
-        for route in routes {
-            // What is told apart by its last part, by the handler, and what only refuses.
-            let parts = ["/v1/runs/{path}", "/v1/groups/{path}"].contains(&route.as_str());
-            if !parts && !route.ends_with('/') {
-                assert!(documented.contains(route.as_str()), "{route} is not in the table of operations");
-            }
-        }
-    }
-
-    fn paths() -> BTreeSet<&'static str> {
-        OPERATIONS.iter().map(|operation| operation.path).collect()
+    fn every_route_of_the_wire_is_in_the_table_once() {
+        let served: Vec<_> = table::entries().iter().map(|entry| entry.route.name).collect();
+        let names: BTreeSet<_> = wire::routes::ALL.iter().map(|route| route.name).collect();
+        assert_eq!(served.iter().copied().collect::<BTreeSet<_>>(), names);
+        assert_eq!(served.len(), names.len(), "each once");
+        let calls: BTreeSet<_> = wire::routes::ALL.iter().map(|route| (route.method.as_str(), route.path)).collect();
+        assert_eq!(calls.len(), names.len(), "no two names for one call");
     }
 
     #[test]
-    fn operations_have_ids_of_their_own_and_schemas_exist() {
-        let ids: BTreeSet<_> = OPERATIONS.iter().map(Operation::id).collect();
-        assert_eq!(ids.len(), OPERATIONS.len());
-        let schemas = schemas::all();
-        for operation in OPERATIONS {
-            if let Some(Body::Json(schema)) = &operation.body {
-                assert!(schemas.contains_key(*schema), "{schema}");
+    fn no_operation_is_without_an_answer_schema_and_every_reference_leads_somewhere() {
+        let document = document();
+        let schemas = document["components"]["schemas"].as_object().expect("schemas");
+        let (mut operations, mut ids) = (0, BTreeSet::new());
+        for (path, item) in document["paths"].as_object().expect("paths") {
+            for (method, operation) in item.as_object().expect("methods") {
+                operations += 1;
+                assert!(ids.insert(operation["operationId"].as_str().expect("an id").to_owned()), "{method} {path}");
+                for (status, response) in operation["responses"].as_object().expect("responses") {
+                    let Some(content) = response.get("content").and_then(JsonValue::as_object) else {
+                        assert_eq!(method, "head", "{path} {status}");
+                        continue;
+                    };
+                    assert!(!content.is_empty(), "{method} {path} {status}");
+                    for (media, form) in content {
+                        assert!(form["schema"].is_object(), "{method} {path} {status} {media}");
+                    }
+                }
             }
         }
-        let document: serde_json::Value = serde_json::from_str(&DOCUMENT).expect("JSON");
-        assert_eq!(document["openapi"], "3.1.0");
-        assert_eq!(document["info"]["title"], "Statehouse");
-        assert_eq!(document["paths"].as_object().map(serde_json::Map::len), Some(paths().len()));
+        assert!(operations > wire::routes::ALL.len(), "{operations}");
+        assert!(schemas.values().all(JsonValue::is_object));
+        let text = document.to_string();
+        for reference in text.split("#/components/schemas/").skip(1) {
+            let name = reference.split('"').next().unwrap_or_default();
+            assert!(schemas.contains_key(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn methods_are_those_of_the_routes() {
+        let document = document();
+        for route in wire::routes::ALL {
+            let method = match route.method {
+                Method::Get => "get",
+                Method::Put => "put",
+                Method::Patch => "patch",
+                Method::Post => "post",
+                Method::Delete => "delete",
+            };
+            assert_eq!(document["paths"][route.path][method]["operationId"], route.name);
+        }
     }
 }

@@ -10,23 +10,19 @@ mod screen;
 
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use contract::time::millis;
 use serde_json::{Value as JsonValue, json};
 use statehouse::{Counters, DiskSpace, Overview};
+use wire::operations::NoBody;
+use wire::query::NoQuery;
 
 use crate::Server;
+use crate::api::{Call, Refusal};
 use crate::health::is_ready;
-use crate::problem::{Answered, Problem, ok};
-use problems::Trouble;
-
-pub(crate) fn routes() -> Router<Server> {
-    Router::new().route("/status", get(status))
-}
+use crate::http::encode::json_body;
+use problems::{Severity, Trouble};
 
 /// Everything that the page says.
 struct Now {
@@ -39,7 +35,10 @@ struct Now {
     disk: Option<DiskSpace>,
     /// The limits that are used up, with how much of each.
     used_up: Vec<(&'static str, usize)>,
+    /// What is wrong.
     troubles: Vec<Trouble>,
+    /// What is worth a note.
+    notes: Vec<Trouble>,
 }
 
 impl Now {
@@ -64,8 +63,10 @@ impl Now {
             disk: house.disk(),
             used_up: used_up.map(|(limit, gate)| (*limit, gate.max())).collect(),
             troubles: Vec::new(),
+            notes: Vec::new(),
         };
-        now.troubles = problems::find(house.failure().as_ref(), &now);
+        let found = problems::find(house.failure().as_ref(), &now);
+        (now.notes, now.troubles) = found.into_iter().partition(|trouble| trouble.severity == Severity::Note);
         now
     }
 
@@ -79,16 +80,15 @@ impl Now {
     }
 }
 
-async fn status(State(server): State<Server>, headers: HeaderMap) -> Answered {
-    let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    let as_text = accepted.is_some_and(|accept| accept.contains("text/plain"));
+pub(crate) async fn status(server: Server, call: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
+    let as_text = call.takes.is_some_and(|takes| takes.contains("text/plain"));
     let read = tokio::task::spawn_blocking(move || Now::read(&server));
-    let now = read.await.map_err(|_| Problem::internal("the status could not be read"))?;
+    let now = read.await.map_err(|_| Refusal::Internal("the status could not be read"))?;
     if as_text {
         let content_type = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
         return Ok((StatusCode::OK, content_type, screen::write(&now)).into_response());
     }
-    ok(json(&now))
+    Ok(json_body(StatusCode::OK, &json(&now)))
 }
 
 fn json(now: &Now) -> JsonValue {
@@ -110,6 +110,7 @@ fn json(now: &Now) -> JsonValue {
         "uptime_ms": millis(now.uptime),
         "ready": now.ready,
         "problems": now.troubles.iter().map(Trouble::json).collect::<Vec<_>>(),
+        "notes": now.notes.iter().map(Trouble::json).collect::<Vec<_>>(),
         "commit": status.map(|status| status.commit),
         "applied_index": counters.applied_index,
         "durable_index": counters.journal.durable_index,

@@ -5,6 +5,8 @@
 use std::time::Duration;
 
 use contract::Error;
+use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+use contract::shell::Suggested;
 use serde_json::{Value as JsonValue, json};
 use statehouse::{Counters, DiskSpace, OldestReady, Overview, Status};
 
@@ -13,10 +15,10 @@ use super::Now;
 /// A sync that takes longer is slow.
 pub(crate) const SYNC_SLOW: Duration = Duration::from_millis(100);
 
-/// Nobody claims a queue if a record is ready for so long and none of its type was claimed meanwhile.
+/// A record that is ready for so long, while none of its type is claimed, is noted: nothing is wrong yet.
 pub(crate) const UNCLAIMED: Duration = Duration::from_secs(10);
 
-/// A record that is ready for so long waits too long, whoever claims others.
+/// A record that is ready for so long waits too long: nobody claims its type, or others of it are claimed instead.
 pub(crate) const READY_LONG: Duration = Duration::from_secs(300);
 
 /// The journal's queue is long when it is so full, in percent of its bound.
@@ -25,13 +27,33 @@ pub(crate) const QUEUE_PERCENT: usize = 50;
 /// Queues that are named; the rest is counted.
 const QUEUES_NAMED_MAX: usize = 5;
 
-/// Something that is wrong.
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Severity {
+    /// Something is broken, or will be.
+    Critical,
+    /// Something is not as it should be.
+    Warning,
+    /// Nothing is wrong, but somebody may want to know: the status stays `ok`.
+    Note,
+}
+
+impl Severity {
+    fn name(self) -> &'static str {
+        match self {
+            Severity::Critical => "critical",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
+}
+
+/// Something that is wrong, or worth a note.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Trouble {
     /// Which problem, for programs.
     pub(crate) problem: &'static str,
-    /// Whether something is broken, or will be.
-    pub(crate) critical: bool,
+    pub(crate) severity: Severity,
     /// What it is about.
     pub(crate) object: String,
     /// What was found, in a sentence.
@@ -43,14 +65,14 @@ pub(crate) struct Trouble {
     /// What both are.
     pub(crate) unit: &'static str,
     /// What to look with. It changes nothing.
-    pub(crate) command: String,
+    pub(crate) command: Suggested,
 }
 
 impl Trouble {
     pub(crate) fn json(&self) -> JsonValue {
         json!({
             "problem": self.problem,
-            "severity": if self.critical { "critical" } else { "warning" },
+            "severity": self.severity.name(),
             "object": self.object,
             "text": self.text,
             "number": self.number,
@@ -61,7 +83,7 @@ impl Trouble {
     }
 }
 
-/// Everything that is wrong, what is critical first.
+/// Everything that is wrong, what is critical first, then what is only noted.
 pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
     let Now { counters, status, overview, disk, used_up, .. } = now;
     let mut found: Vec<Trouble> = Vec::new();
@@ -73,20 +95,20 @@ pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
     found.extend(long_queue(counters));
     found.extend(used_up.iter().map(|(limit, max)| limit_reached(limit, *max)));
     found.extend(unclaimed(counters, overview));
-    found.sort_by_key(|trouble| !trouble.critical);
+    found.sort_by_key(|trouble| trouble.severity);
     found
 }
 
 fn stopped(error: &Error) -> Trouble {
     Trouble {
         problem: "store_stopped",
-        critical: true,
+        severity: Severity::Critical,
         object: "store".into(),
         text: format!("it stopped and takes no writes until the server is started again: {error}"),
         number: 1.0,
         threshold: 0.0,
         unit: "failures",
-        command: "dmesg --level=err,warn | tail".into(),
+        command: Suggested::new(["sh", "-c", "dmesg --level=err,warn | tail"]),
     }
 }
 
@@ -94,26 +116,26 @@ fn differences(status: &Status) -> Option<Trouble> {
     let count = status.run_differences;
     (count > 0).then(|| Trouble {
         problem: "run_differences",
-        critical: true,
+        severity: Severity::Critical,
         object: "runs".into(),
         text: format!("{count} projections differ from their events, of {} looked at: a defect", status.runs_verified),
         number: number(count),
         threshold: 0.0,
         unit: "runs",
-        command: "statehouse backup create differing.backup".into(),
+        command: Suggested::new(["statehouse", "backup", "create", "differing.backup"]),
     })
 }
 
 fn full_journal(counters: &Counters) -> Option<Trouble> {
     counters.journal.files_full.then(|| Trouble {
         problem: "journal_full",
-        critical: true,
+        severity: Severity::Critical,
         object: "journal".into(),
         text: "its files are at their bound, commands are refused until the store has caught up".into(),
         number: 1.0,
         threshold: 0.0,
         unit: "bounds",
-        command: "iostat -x 1 5".into(),
+        command: Suggested::new(["iostat", "-x", "1", "5"]),
     })
 }
 
@@ -121,26 +143,26 @@ fn disk_low(disk: &DiskSpace) -> Trouble {
     let DiskSpace { free_bytes, reserve_bytes, .. } = *disk;
     Trouble {
         problem: "disk_low",
-        critical: true,
+        severity: Severity::Critical,
         object: "disk".into(),
         text: format!("{free_bytes} bytes are free and {reserve_bytes} are to stay so: only what makes room is taken"),
         number: number(free_bytes),
         threshold: number(reserve_bytes),
         unit: "bytes",
-        command: "df -h".into(),
+        command: Suggested::new(["df", "-h"]),
     }
 }
 
 fn limit_reached(limit: &str, max: usize) -> Trouble {
     Trouble {
         problem: "limit_reached",
-        critical: false,
+        severity: Severity::Warning,
         object: limit.into(),
         text: format!("all {max} are used, more are refused"),
         number: number(max as u64),
         threshold: number(max as u64),
         unit: "of them",
-        command: "statehouse config show --origins".into(),
+        command: Suggested::new(["statehouse", "config", "show", "--origins"]),
     }
 }
 
@@ -148,13 +170,13 @@ fn slow_syncs(counters: &Counters) -> Option<Trouble> {
     let slowest = counters.journal.slowest_recent_sync;
     (slowest > SYNC_SLOW).then(|| Trouble {
         problem: "journal_sync_slow",
-        critical: false,
+        severity: Severity::Warning,
         object: "journal".into(),
         text: format!("its slowest sync of the last seconds took {} ms", slowest.as_millis()),
         number: slowest.as_secs_f64() * 1e3,
         threshold: SYNC_SLOW.as_secs_f64() * 1e3,
         unit: "ms",
-        command: "iostat -x 1 5".into(),
+        command: Suggested::new(["iostat", "-x", "1", "5"]),
     })
 }
 
@@ -163,13 +185,13 @@ fn long_queue(counters: &Counters) -> Option<Trouble> {
     let threshold = max / 100 * QUEUE_PERCENT;
     (bytes > threshold).then(|| Trouble {
         problem: "journal_queue_long",
-        critical: false,
+        severity: Severity::Warning,
         object: "journal".into(),
         text: format!("{bytes} bytes of commands wait for it, {} % of its bound", bytes.saturating_mul(100) / max),
         number: number(bytes as u64),
         threshold: number(threshold as u64),
         unit: "bytes",
-        command: "iostat -x 1 5".into(),
+        command: Suggested::new(["iostat", "-x", "1", "5"]),
     })
 }
 
@@ -193,15 +215,20 @@ fn nobody_claims(oldest: &OldestReady, age: Duration, last_ago: Option<Duration>
         Some(ago) => format!("the last {record_type} was claimed {} s ago", ago.as_secs()),
         None => format!("no {record_type} was claimed since the server started"),
     };
+    let late = age > READY_LONG && last_ago.is_none_or(|ago| ago > READY_LONG);
+    let (severity, threshold) = match late {
+        true => (Severity::Warning, READY_LONG),
+        false => (Severity::Note, UNCLAIMED),
+    };
     Trouble {
         problem: "nobody_claims",
-        critical: false,
+        severity,
         object: format!("queue {queue}"),
         text: format!("{record} has been ready for {} s and nobody claims it; {last}", age.as_secs()),
         number: age.as_secs_f64(),
-        threshold: UNCLAIMED.as_secs_f64(),
+        threshold: threshold.as_secs_f64(),
         unit: "s",
-        command: format!("statehouse why job {record}"),
+        command: why(oldest),
     }
 }
 
@@ -209,14 +236,29 @@ fn waits_long(oldest: &OldestReady, age: Duration) -> Trouble {
     let OldestReady { queue, record, .. } = oldest;
     Trouble {
         problem: "ready_long",
-        critical: false,
+        severity: Severity::Warning,
         object: format!("queue {queue}"),
         text: format!("{record} has been ready for {} s while others are claimed", age.as_secs()),
         number: age.as_secs_f64(),
         threshold: READY_LONG.as_secs_f64(),
         unit: "s",
-        command: format!("statehouse why job {record}"),
+        command: why(oldest),
     }
+}
+
+/// What says more of a record, wherever it is.
+fn why(oldest: &OldestReady) -> Suggested {
+    let mut command = Suggested::new(["statehouse", "why", "job"]);
+    if oldest.space != DEFAULT_SPACE {
+        command = command.flag("--space", &oldest.space);
+    }
+    if oldest.branch != MAIN_BRANCH {
+        command = command.flag("--branch", &oldest.branch);
+    }
+    if let Some(group) = &oldest.group {
+        command = command.flag("--group", group);
+    }
+    command.name(&oldest.record)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "it is shown")]

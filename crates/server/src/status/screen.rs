@@ -1,11 +1,20 @@
 //! The status as text: the word, the problems with what to do, then what is there.
+//!
+//! Keeps: at most 80 columns, broken between words; only a command is longer if it has to be, so that it can be copied whole.
+//! Nothing that somebody stored reaches a terminal as a control character.
 
 use std::fmt::Write;
 
+use contract::terminal::{COLUMNS, one_line, wrapped};
+
 use super::Now;
+use super::problems::{Severity, Trouble};
 
 /// Lines of types that are shown.
 const TYPES_SHOWN_MAX: usize = 8;
+
+/// Behind the names of lines.
+const INDENT: usize = 18;
 
 pub(super) fn write(now: &Now) -> String {
     let mut screen = String::new();
@@ -16,24 +25,16 @@ pub(super) fn write(now: &Now) -> String {
 
 fn put(screen: &mut String, now: &Now) -> std::fmt::Result {
     let Now { counters, overview, .. } = now;
-    let problems = match now.troubles.len() {
-        0 => "no problems".to_owned(),
-        1 => "1 problem".to_owned(),
-        count => format!("{count} problems"),
-    };
+    let problems = counted(now.troubles.len(), "problem").unwrap_or_else(|| "no problems".to_owned());
+    let notes = counted(now.notes.len(), "note").map_or(String::new(), |notes| format!(", {notes}"));
     let ready = if now.ready { "ready" } else { "not ready" };
-    writeln!(screen, "statehouse {}  {}  {ready}  {problems}", env!("CARGO_PKG_VERSION"), now.word().to_uppercase())?;
-    for trouble in &now.troubles {
-        let mark = if trouble.critical { "x" } else { "!" };
-        writeln!(screen, " {mark} {:<14} {}", trouble.object, trouble.text)?;
-        let (number, threshold, unit) = (trouble.number, trouble.threshold, trouble.unit);
-        writeln!(
-            screen,
-            "   {:<14} {number:.0} {unit}, threshold {threshold:.0} {unit}; look:  {}",
-            "", trouble.command
-        )?;
-    }
-    let mut line = |name: &str, text: String| writeln!(screen, "   {name:<14} {text}");
+    let word = now.word().to_uppercase();
+    writeln!(screen, "statehouse {}  {word}  {ready}  {problems}{notes}", env!("CARGO_PKG_VERSION"))?;
+    now.troubles.iter().chain(&now.notes).try_for_each(|trouble| say(screen, trouble))?;
+    let mut line = |name: &str, text: String| {
+        let text = wrapped(&text, &" ".repeat(INDENT), COLUMNS);
+        writeln!(screen, "   {name:<14} {}", text.trim())
+    };
     line("up", format!("{} s", now.uptime.as_secs()))?;
     if let Some(status) = &now.status {
         line("commit", format!("{}, entry {}", status.commit, counters.applied_index))?;
@@ -55,6 +56,28 @@ fn put(screen: &mut String, now: &Now) -> std::fmt::Result {
     let count = sessions.pending + sessions.connected + sessions.disconnected;
     line("sessions", format!("{count}, {} pushes wait", sessions.pushes_waiting))?;
     line("messages", format!("{} for groups, {} to publish", overview.messages.due, overview.messages.publish))
+}
+
+/// A problem: what it is about, what was found, the numbers, and the command on a line of its own.
+fn say(screen: &mut String, trouble: &Trouble) -> std::fmt::Result {
+    let mark = match trouble.severity {
+        Severity::Critical => "x",
+        Severity::Warning => "!",
+        Severity::Note => "-",
+    };
+    let (number, threshold, unit) = (trouble.number.floor(), trouble.threshold, trouble.unit);
+    let said = wrapped(&format!("{}: {}", trouble.object, trouble.text), "   ", COLUMNS);
+    write!(screen, " {mark} {}", said.trim_start())?;
+    writeln!(screen, "   {number:.0} {unit}, threshold {threshold:.0} {unit}; look closer:")?;
+    writeln!(screen, "   $ {}", one_line(&trouble.command.shell()))
+}
+
+fn counted(count: usize, what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        _ => Some(format!("{count} {what}s")),
+    }
 }
 
 fn bytes(count: u64) -> String {

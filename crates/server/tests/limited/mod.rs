@@ -60,7 +60,7 @@ impl Served {
     }
 
     pub fn get(&self, path: &str) -> Answer {
-        self.send(format!("GET {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n"))
+        self.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
     }
 
     pub fn put(&self, body: &str) -> Answer {
@@ -79,12 +79,15 @@ impl Served {
     }
 
     pub fn get_soon(&self, path: &str) -> Answer {
-        self.send_soon(&format!("GET {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n"))
+        self.send_soon(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
     }
 }
 
 pub fn put(path: &str, body: &str) -> String {
-    format!("PUT {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    format!(
+        "PUT {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 pub fn parse(answer: &[u8]) -> Answer {
@@ -114,7 +117,7 @@ pub fn read_one(stream: &mut TcpStream) -> Answer {
 /// Claims that wait, so that requests are under way; each is on a connection of its own.
 pub fn waiting(served: &Served, count: usize) -> Vec<TcpStream> {
     let body = r#"{"prefix":"nothing.","wait":"30s"}"#;
-    let claim = format!("POST /v1/claims HTTP/1.1\r\nhost: h\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let claim = format!("POST /v1/claims HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     let streams: Vec<TcpStream> = (0..count).map(|_| served.connect()).collect();
     for mut stream in &streams {
         stream.write_all(claim.as_bytes()).expect("sent");
@@ -127,7 +130,7 @@ pub fn waiting(served: &Served, count: usize) -> Vec<TcpStream> {
 pub fn writing(served: &Served, clients: usize, writes: usize) -> Vec<Answer> {
     let write = |client: usize| {
         let mut stream = served.connect();
-        let request = format!("PUT /v1/cells/c{client} HTTP/1.1\r\nhost: h\r\ncontent-length: 1\r\n\r\n1");
+        let request = format!("PUT /v1/cells/c{client} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n\r\n1");
         let one = |_| {
             stream.write_all(request.as_bytes()).expect("sent");
             read_one(&mut stream)

@@ -1,10 +1,14 @@
-//! A file that gets its name when it is whole and durable: until then it is called `NAME.partial`.
+//! A file that gets its name when it is whole and durable: until then it is called `NAME.….partial`, with a number in it that nobody can
+//! guess, so that nobody can put a link there.
 //!
-//! Keeps: a file with the name that was asked for is complete, also after power loss. Never: replaces a file.
+//! Keeps: a file with the name that was asked for is complete, also after power loss, and only its owner can read it. Never: replaces a file,
+//! or follows a link.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use crate::owner_only;
 
 /// A file that is being written.
 pub struct WholeFile {
@@ -16,16 +20,19 @@ pub struct WholeFile {
 const BUFFER_BYTES: usize = 1 << 20;
 
 impl WholeFile {
-    /// Begins a file. One that is there already is refused, one that was left unfinished is begun again.
+    /// Begins a file. Whatever is there already, a link too, is refused.
     pub fn begin(path: &Path) -> io::Result<Self> {
-        if path.try_exists()? {
-            let message = format!("{} exists already; choose another name, or move it away", path.display());
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+            Ok(found) => {
+                let what = if found.is_symlink() { "is a link" } else { "exists already" };
+                let message = format!("{} {what}; choose another name, or move it away", path.display());
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+            }
         }
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
-        let out = BufWriter::with_capacity(BUFFER_BYTES, File::create(&partial)?);
+        let partial = owner_only::fresh_name(path, "partial");
+        let out = BufWriter::with_capacity(BUFFER_BYTES, owner_only::create_new(&partial)?);
         Ok(Self { path: path.to_owned(), partial, out: Some(out) })
     }
 
@@ -40,10 +47,9 @@ impl WholeFile {
     /// Makes it durable and gives it its name.
     pub fn finish(mut self) -> io::Result<()> {
         self.sync()?;
+        owner_only::rename_new(&self.partial, &self.path)?;
         self.out = None;
-        fs::rename(&self.partial, &self.path)?;
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()
+        owner_only::sync_folder_of(&self.path)
     }
 }
 

@@ -4,13 +4,14 @@
 //! - [`create`]: writes one of a store that is in use. [`Prepared`]: the same in two steps.
 //! - [`verify`]: reads one and checks every hash. [`verify_deep`]: restores it beside, and compares.
 //! - [`restore`]: makes a new directory of one.
-//! - [`file`](mod@file): a file that gets its name when it is whole and durable.
+//! - [`file`](mod@file): a file that gets its name when it is whole and durable. [`BackupTimes`]: when the last ones were.
 //!
 //! Keeps: a backup is the state after one command, of one view, whatever is written meanwhile. What is restored is equal
 //! by hash. Never: changes the store that it is taken of, or a directory that is there already.
 
 pub mod file;
 mod manifest;
+pub(crate) mod times;
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -21,6 +22,7 @@ use kernel::{Applied, Catalogue, image};
 use kv::{Store, View};
 
 pub use manifest::Manifest;
+pub use times::BackupTimes;
 
 use crate::error::{from_halt, from_kv};
 use crate::export;

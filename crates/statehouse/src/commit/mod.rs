@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::records::{Claimed, Put};
-use contract::{Error, Rejection, Value, names};
-use kernel::catalogue::types::micros;
+use contract::{Error, RefusalReason, Rejection, Value, names};
 use kernel::{Answer, Body, Catalogue, Fence, Transact};
 use kv::Writer;
 
@@ -197,28 +196,26 @@ impl Commit {
 
     /// Sends a message to a queue of a broker, with this commit.
     pub fn publish(mut self, topic: &str, payload: impl Into<Vec<u8>>) -> Self {
-        self.ops.push(OwnOp::Publish { topic: topic.to_owned(), payload: payload.into(), at_us: None });
+        self.ops.push(OwnOp::Publish { topic: topic.to_owned(), payload: payload.into(), after: None });
         self
     }
 
-    /// Sends a message to a queue of a broker when so much time has passed.
+    /// Sends a message to a queue of a broker when so much time has passed since this commit.
     pub fn publish_after(mut self, after: Duration, topic: &str, payload: impl Into<Vec<u8>>) -> Self {
-        let at_us = Some(self.after(after));
-        self.ops.push(OwnOp::Publish { topic: topic.to_owned(), payload: payload.into(), at_us });
+        self.ops.push(OwnOp::Publish { topic: topic.to_owned(), payload: payload.into(), after: Some(after) });
         self
     }
 
     /// Sends what another commit does to its group, this one's or another: it is done soon after this commit, once.
     /// If it is refused then, it is gone, and the change feed says so.
     pub fn send(mut self, commit: Commit) -> Self {
-        self.ops.push(OwnOp::Send { commit: Box::new(commit), at_us: None });
+        self.ops.push(OwnOp::Send { commit: Box::new(commit), after: None });
         self
     }
 
-    /// [`send`](Self::send), done when so much time has passed: a timer.
+    /// [`send`](Self::send), done when so much time has passed since this commit: a timer.
     pub fn send_after(mut self, after: Duration, commit: Commit) -> Self {
-        let at_us = Some(self.after(after));
-        self.ops.push(OwnOp::Send { commit: Box::new(commit), at_us });
+        self.ops.push(OwnOp::Send { commit: Box::new(commit), after: Some(after) });
         self
     }
 
@@ -234,11 +231,6 @@ impl Commit {
     pub fn push(mut self, session: u64, payload: impl Into<Vec<u8>>) -> Self {
         self.ops.push(OwnOp::Push(session, payload.into()));
         self
-    }
-
-    fn after(&self, after: Duration) -> u64 {
-        let now_us = self.scope.shard.now().wall_us;
-        now_us.saturating_add(micros(after))
     }
 
     /// Commits, durably.
@@ -282,7 +274,7 @@ impl Commit {
         for op in &self.ops {
             if let OwnOp::Send { commit, .. } = op {
                 if !Arc::ptr_eq(&commit.scope.shard, &self.scope.shard) {
-                    let reason = "it is for another store";
+                    let reason = RefusalReason::OtherStore;
                     return Err(Rejection::InvalidDeclaration { what: "a message".to_owned(), reason }.into());
                 }
                 let mut inner = Vec::new();

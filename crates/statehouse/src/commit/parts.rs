@@ -1,7 +1,10 @@
 //! What a commit is put together from: guards and operations that own their names and values.
 
+use std::time::Duration;
+
 use contract::records::Put;
 use contract::{Error, Value, names};
+use kernel::catalogue::types::micros;
 use kernel::{Duplicates, Guard, Op, RecordAct, Send, Target, TtlArgument, ValueRef};
 
 use super::Commit;
@@ -29,8 +32,8 @@ pub(super) enum OwnOp {
     Fail(String, u64, Vec<(String, Option<Value>)>),
     Touch(String, Ttl),
     DeleteRecord(String),
-    Publish { topic: String, payload: Vec<u8>, at_us: Option<u64> },
-    Send { commit: Box<Commit>, at_us: Option<u64> },
+    Publish { topic: String, payload: Vec<u8>, after: Option<Duration> },
+    Send { commit: Box<Commit>, after: Option<Duration> },
     Push(u64, Vec<u8>),
     Append { run: String, event: Box<NewEvent>, options: AppendOptions },
 }
@@ -102,16 +105,16 @@ impl OwnOp {
             }
             OwnOp::DeleteRecord(record) => Op::Record(record, RecordAct::Delete),
             OwnOp::Touch(record, ttl) => Op::Record(record, RecordAct::Touch { ttl: ttl_argument(*ttl) }),
-            OwnOp::Publish { topic, payload, at_us } => {
-                Op::Send(Send { target: Target::Topic { topic, payload }, at_us: *at_us })
+            OwnOp::Publish { topic, payload, after } => {
+                Op::Send(Send { target: Target::Topic { topic, payload }, after_us: after.map(micros) })
             }
             OwnOp::Push(session, payload) => Op::Push(*session, payload),
             OwnOp::Append { run, event, options } => {
                 Op::Run(run, append_act(event, options.expected_last, Duplicates::Refuse, &options.run_type))
             }
-            OwnOp::Send { at_us, .. } => {
+            OwnOp::Send { after, .. } => {
                 let body = messages.next().expect("a body for every message");
-                Op::Send(Send { target: Target::Transact(body), at_us: *at_us })
+                Op::Send(Send { target: Target::Transact(body), after_us: after.map(micros) })
             }
         }
     }

@@ -6,6 +6,7 @@ use contract::Error;
 use contract::runs::AppendResult;
 use kernel::{Answer, OpOutcome};
 
+use crate::error::unexpected_answer;
 use crate::transaction::Committed;
 
 /// What one operation did.
@@ -58,13 +59,16 @@ pub(super) fn committed(answer: Answer) -> Result<Committed, Error> {
 
 pub(super) fn each(answer: Answer) -> Result<(Committed, Vec<Done>), Error> {
     match answer {
-        Answer::Done { commit, outcomes } => Ok((Committed { commit }, outcomes.into_iter().map(done).collect())),
+        Answer::Done { commit, outcomes } => {
+            let done: Result<_, Error> = outcomes.into_iter().map(done).collect();
+            Ok((Committed { commit }, done?))
+        }
         Answer::Rejected(rejection) => Err(rejection.into()),
     }
 }
 
-fn done(outcome: OpOutcome) -> Done {
-    match outcome {
+fn done(outcome: OpOutcome) -> Result<Done, Error> {
+    Ok(match outcome {
         OpOutcome::Written(version) => Done::Written { version },
         OpOutcome::Existing(version) => Done::Existing { version },
         OpOutcome::Nothing => Done::Nothing,
@@ -75,6 +79,6 @@ fn done(outcome: OpOutcome) -> Done {
         OpOutcome::Retried { version, pause_us } => Done::Retried { version, pause: Duration::from_micros(pause_us) },
         OpOutcome::Exhausted { version } => Done::Exhausted { version },
         OpOutcome::Sent => Done::Sent,
-        other => unreachable!("no operation of a commit gives {other:?}"),
-    }
+        other => return Err(unexpected_answer("an operation of a commit", &other)),
+    })
 }

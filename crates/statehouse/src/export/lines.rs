@@ -262,7 +262,7 @@ fn event(line: Line, seq: u64, row: &EventRow<'_>) -> Line {
         .number("persisted_us", row.persisted_us)
         .text("type", event.event_type)
         .text("key", event.idempotency_key)
-        .text("emitted_at", event.emitted_at)
+        .text_if("emitted_at", event.emitted_at)
         .text_if("event_id", event.event_id)
         .text_if("step_id", event.step_id)
         .text_if("engine_attempt_id", event.engine_attempt_id)
@@ -271,6 +271,7 @@ fn event(line: Line, seq: u64, row: &EventRow<'_>) -> Line {
         .json_if("engine_run_ref", event.engine_run_ref)
         .text_if("caused_by_signal_id", event.caused_by_signal_id)
         .text_if("parent_event_id", event.parent_event_id)
+        .json_if("extra", event.extra)
         .json("data", event.data)
 }
 
@@ -288,7 +289,7 @@ fn message(
         .number("commit", commit)
         .number("ordinal", ordinal)
         .number_if("due_us", due_us)
-        .number_if("at_us", stored.send.at_us);
+        .number_if("after_us", stored.send.after_us);
     Ok(match stored.send.target {
         Target::Topic { topic, payload } => line.text("topic", topic).octets("payload", payload),
         Target::Transact(body) => line.octets("command", body),

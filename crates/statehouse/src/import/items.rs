@@ -174,7 +174,7 @@ fn head(line: Object<'_>) -> Result<RunHead, Wrong> {
 
 fn event(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
     let run = thing(builder.catalogue(), line, "run")?;
-    let (data, engine_run_ref) = (line.json("data")?, line.json_if("engine_run_ref")?);
+    let (data, engine_run_ref, extra) = (line.json("data")?, line.json_if("engine_run_ref")?, line.json_if("extra")?);
     let event = EventRef {
         event_type: line.text("type")?,
         data: data.as_str(),
@@ -183,11 +183,12 @@ fn event(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
         step_id: line.text_if("step_id")?,
         engine_attempt_id: line.text_if("engine_attempt_id")?,
         logical_attempt_id: line.text_if("logical_attempt_id")?,
-        emitted_at: line.text("emitted_at")?,
+        emitted_at: line.text_if("emitted_at")?,
         adapter_version: line.text_if("adapter_version")?,
         engine_run_ref: engine_run_ref.as_ref().map(Json::as_str),
         caused_by_signal_id: line.text_if("caused_by_signal_id")?,
         parent_event_id: line.text_if("parent_event_id")?,
+        extra: extra.as_ref().map(Json::as_str),
     };
     let event = EventRow {
         persisted_us: line.number("persisted_us")?,
@@ -228,7 +229,7 @@ fn message(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
         Some(topic) => Target::Topic { topic, payload: &bytes },
         None => Target::Transact(&bytes),
     };
-    let send = Send { target, at_us: line.number_if("at_us")? };
+    let send = Send { target, after_us: line.number_if("after_us")? };
     let message = Stored { space, branch: line.number("branch_number")?, source: line.text("source")?, send };
     let due_us = line.number_if("due_us")?;
     let (commit, ordinal) = (line.number("commit")?, line.number("ordinal")?);

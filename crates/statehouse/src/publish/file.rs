@@ -1,10 +1,12 @@
 //! A broker that is a file: one line of JSON for each message, for shipping by whatever tails files.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+
+use crate::owner_only;
 
 use super::{Message, MessageNumber, Publish, PublishError};
 
@@ -33,9 +35,9 @@ struct State {
 }
 
 impl FileBroker {
-    /// Opens the file, or makes it.
+    /// Opens the file, or makes it, for its owner alone. A link is refused.
     pub fn open(path: &Path) -> io::Result<std::sync::Arc<Self>> {
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut file = owner_only::open_or_create(path)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text)?;
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
@@ -109,7 +111,7 @@ mod tests {
             broker.publish(&message(b"a\nb", commit)).expect("publish");
         }
         drop(broker);
-        let mut file = OpenOptions::new().append(true).open(&path).expect("open");
+        let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("open");
         file.write_all(br#"{"topic":"t","sour"#).expect("a torn line");
         drop(file);
         let broker = FileBroker::open(&path).expect("reopen");

@@ -18,8 +18,9 @@ use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcom
 
 use super::waiters::Wanted;
 use super::{Records, borrowed, owned, owned_patches};
+use crate::arrivals::Waited;
 use crate::cells::{outcome, written};
-use crate::error::from_halt;
+use crate::error::{from_halt, unexpected_answer};
 use crate::pending::{Pending, block_on};
 use crate::sessions::requests::InSession;
 use crate::shard::keys;
@@ -73,9 +74,47 @@ impl Records {
         let act = RecordAct::Claim { worker: &options.worker, lease_us: options.lease_us() };
         let decode = self.scope.with_catalogue(|answer, catalogue| match outcome(answer)? {
             (_, OpOutcome::Claimed(claimed)) => from_outcome(*claimed, catalogue),
-            other => unreachable!("a claim does not give {other:?}"),
+            other => Err(unexpected_answer("a claim", &other)),
         });
         self.propose_read_by(record, [].into_iter(), None, act, decode)
+    }
+
+    /// [`claim`](Self::claim), which waits until `time_over` for a record that does not exist yet, is held or pauses; for any
+    /// runtime. In a numbered request of a session, which is executed once, it waits before it is executed.
+    pub async fn claim_until(
+        &self,
+        record: &str,
+        options: &ClaimOptions,
+        time_over: impl Future<Output = ()>,
+    ) -> Result<Claimed, Error> {
+        let shard = &self.scope.shard;
+        let in_session = self.scope.session.as_ref().and_then(InSession::request).is_some();
+        let mut time_over = pin!(time_over);
+        loop {
+            let seen = shard.shared.arrivals.newest();
+            let free = self.get(record)?.is_some_and(|found| found.holder.is_none() && found.ready_in.is_none());
+            if free {
+                match self.claim_later(record, options).await {
+                    // Another worker was faster.
+                    Err(Error::Rejected(Rejection::WrongState { .. })) if !in_session && self.is_held(record)? => {}
+                    other => return other,
+                }
+            }
+            let mut arrived = pin!(shard.shared.arrivals.beyond(seen));
+            let waited = poll_fn(|context| match arrived.as_mut().poll(context) {
+                Poll::Ready(waited) => Poll::Ready(Some(waited)),
+                Poll::Pending => time_over.as_mut().poll(context).map(|()| None),
+            });
+            match waited.await {
+                Some(Waited::Stopped) => return Err(shard.why_stopped()),
+                Some(_) => {}
+                None => return self.claim_later(record, options).await,
+            }
+        }
+    }
+
+    fn is_held(&self, record: &str) -> Result<bool, Error> {
+        Ok(self.get(record)?.is_some_and(|found| found.holder.is_some()))
     }
 
     /// Takes up to `records_max` records of the queues whose names begin with `prefix`, those first that have been
@@ -94,7 +133,8 @@ impl Records {
     }
 
     /// The same without blocking, for any runtime. If no record is ready it waits for one until `time_over`, however long
-    /// `options` say; in a numbered request of a session, which is executed once, it waits before it is executed.
+    /// `options` say. In a numbered request of a session, a claim that ends empty stores no answer: the same number can be
+    /// used to ask again.
     pub async fn claim_next_until(
         &self,
         prefix: &str,
@@ -104,7 +144,7 @@ impl Records {
     ) -> Result<Vec<Claimed>, Error> {
         let claim = || self.claim_next_later(prefix, records_max, options);
         let request = self.scope.session.as_ref().and_then(InSession::request);
-        if request.is_none() {
+        if request.is_none() || records_max == 0 {
             let claimed = claim().await?;
             if !claimed.is_empty() || records_max == 0 {
                 return Ok(claimed);
@@ -119,14 +159,15 @@ impl Records {
         loop {
             // It joins before it looks, so that nothing becomes ready in between unseen.
             let place = shard.waiters.join(Wanted { space: ids.space, branch: ids.branch, prefix: prefix.to_owned() });
-            match request {
-                Some((session, request)) if self.is_worth_executing(prefix, session, request)? => return claim().await,
-                Some(_) => {}
-                None => {
-                    let claimed = claim().await?;
-                    if !claimed.is_empty() {
-                        return Ok(claimed);
-                    }
+            // A request of a session goes into the journal only for something; what is found empty leaves no answer behind.
+            let is_worth_executing = match request {
+                Some((session, request)) => self.is_worth_executing(prefix, session, request)?,
+                None => true,
+            };
+            if is_worth_executing {
+                let claimed = claim().await?;
+                if !claimed.is_empty() {
+                    return Ok(claimed);
                 }
             }
             let Some(mut place) = place else {
@@ -140,15 +181,13 @@ impl Records {
         }
     }
 
-    /// Whether a claim that is executed once would be executed for nothing now: there is no record for it, and it was not
-    /// executed before either.
+    /// Whether there is a record for a claim that is executed once, or its answer is settled already.
     fn is_worth_executing(&self, prefix: &str, session: u64, request: u64) -> Result<bool, Error> {
         let (view, catalogue, ids) = self.scope.view()?;
         let keys = keys();
         let read = || {
-            let status = session::status::status(&*view, &keys.sessions(), session)?;
-            let known = status.is_none_or(|status| status.last_request.is_some_and(|last| last >= request));
-            Ok(known || any_ready(&*view, &keys, &catalogue, ids.space, ids.branch, prefix)?)
+            let settled = session::status::is_settled(&*view, &keys.sessions(), session, request)?;
+            Ok(settled || any_ready(&*view, &keys, &catalogue, ids.space, ids.branch, prefix)?)
         };
         read().map_err(|halt| from_halt(&halt))
     }
@@ -177,7 +216,7 @@ impl Records {
             Answer::Done { outcomes, .. } => {
                 let claimed = outcomes.into_iter().map(|outcome| match outcome {
                     OpOutcome::Claimed(claimed) => from_outcome(*claimed, catalogue),
-                    other => unreachable!("a claim does not give {other:?}"),
+                    other => Err(unexpected_answer("a claim", &other)),
                 });
                 claimed.collect()
             }
@@ -259,7 +298,7 @@ impl Records {
         self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, |answer| match outcome(answer)? {
             (_, OpOutcome::Retried { pause_us, .. }) => Ok(Retry::After(Duration::from_micros(pause_us))),
             (_, OpOutcome::Exhausted { .. }) => Ok(Retry::Exhausted),
-            other => unreachable!("a failed attempt does not give {other:?}"),
+            other => Err(unexpected_answer("the failure of an attempt", &other)),
         })
     }
 

@@ -24,6 +24,7 @@ pub(crate) use reads::scan_view;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::cells::{outcome, written};
+use crate::error::unexpected_answer;
 use crate::pending::{Decode, Pending};
 
 /// Records of a branch, or of a group in it. Each call is atomic and durable when it returns.
@@ -154,7 +155,7 @@ impl Records {
         let act = RecordAct::Increment { field, by };
         self.propose(record, [field].into_iter(), None, act, |answer| match outcome(answer)? {
             (_, OpOutcome::Counted { value, .. }) => Ok(value),
-            other => unreachable!("increment does not give {other:?}"),
+            other => Err(unexpected_answer("an increment", &other)),
         })
     }
 
@@ -168,7 +169,7 @@ impl Records {
         self.propose(record, [].into_iter(), None, RecordAct::Delete, |answer| match outcome(answer)? {
             (_, OpOutcome::Written(version)) => Ok(Deleted { version: Some(version) }),
             (_, OpOutcome::Nothing) => Ok(Deleted { version: None }),
-            other => unreachable!("delete does not give {other:?}"),
+            other => Err(unexpected_answer("a deletion", &other)),
         })
     }
 

@@ -10,7 +10,7 @@ use contract::records::filter::Filter;
 use contract::records::state_store::{Comparison, PortableRecord, ScanFilter, StateStore};
 use contract::records::types::{CREATED_AT, IndexKind, RecordType, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::records::{FieldSwapped, Put, Record, Ttl};
-use contract::{Error, Rejection, Value};
+use contract::{Error, Rejection, Value, WantedKind};
 
 use super::{Records, ScanOptions};
 
@@ -74,12 +74,12 @@ fn to_value(record_type: Option<&RecordType>, record: &str, field: &str, bytes: 
         let (record, field) = (record.to_owned(), field.to_owned());
         Error::from(Rejection::WrongKind { record, field, wanted })
     };
-    let text = || std::str::from_utf8(bytes).map_err(|_| wrong("text"));
+    let text = || std::str::from_utf8(bytes).map_err(|_| wrong(WantedKind::Text));
     Ok(match kind_of(record_type, field) {
         None | Some(IndexKind::Bytes) => Value::Bytes(bytes.to_vec()),
         Some(IndexKind::Text) => Value::Text(text()?.to_owned()),
         Some(IndexKind::Unsigned | IndexKind::Signed | IndexKind::Time) => {
-            Value::Integer(digits(bytes).ok_or_else(|| wrong("an integer"))?)
+            Value::Integer(digits(bytes).ok_or_else(|| wrong(WantedKind::Integer))?)
         }
     })
 }
@@ -168,9 +168,9 @@ impl StateStore for PortableRecords {
         let mut cursor = None;
         while found.len() < max {
             let options = ScanOptions::default().limit(PAGE_ROWS_MAX).after(cursor);
-            let page = self.records.scan(prefix, &Filter::all(), &options)?;
+            let page = self.records.scan_exact(prefix, &Filter::all(), &options)?;
             let matching = page.records.iter().filter(|(_, record)| matches(record));
-            found.extend(matching.map(|(name, record)| (name.clone(), to_portable(record))));
+            found.extend(matching.map(|(thing, record)| (thing.name.clone(), to_portable(record))));
             cursor = page.cursor;
             if cursor.is_none() {
                 break;

@@ -5,14 +5,15 @@ use contract::records::filter::Filter;
 use contract::records::{Counts, Record, Scanned};
 use contract::{Error, Value};
 use kernel::Catalogue;
-use kernel::records::counts::count_states;
+use kernel::names::InGroup;
+use kernel::records::counts::{count_group, count_states};
 use kernel::records::get::ViewRecords;
 use kernel::records::scan::Scan;
 use kv::View;
 use session::Stamp;
 
 use super::Records;
-use crate::cells::check_page;
+use crate::cells::{check_page, listed_groups};
 use crate::error::from_halt;
 use crate::shard::keys;
 
@@ -76,8 +77,8 @@ impl Records {
         Ok(found.and_then(|mut record| record.fields.remove(field)).map(|field| field.value))
     }
 
-    /// A page of the records whose names begin with `prefix` and that match, all at one view: those of this group, or
-    /// those that are their own.
+    /// A page of the records whose names begin with `prefix` and that match, all at one view: those of all groups of the
+    /// branch, or those of this group. Each comes with its group, which a read or a write of it needs.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -89,16 +90,36 @@ impl Records {
     /// }
     /// let large = Filter::all().and("size", Test::Gte(3.into())).and("state", Test::Eq("pending".into()));
     /// let page = records.scan("jobs.", &large, &ScanOptions::default())?;
-    /// assert_eq!(page.records.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["jobs.3", "jobs.4"]);
+    /// assert_eq!(page.records.iter().map(|(record, _)| &*record.name).collect::<Vec<_>>(), ["jobs.3", "jobs.4"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn scan(&self, prefix: &str, filter: &Filter, options: &ScanOptions) -> Result<Scanned, Error> {
+        self.scan_groups(listed_groups(self.group.as_deref())?, prefix, filter, options)
+    }
+
+    /// [`scan`](Self::scan) of the records that this handle reads and writes by name: those of this group, or those that
+    /// are their own.
+    pub(crate) fn scan_exact(&self, prefix: &str, filter: &Filter, options: &ScanOptions) -> Result<Scanned, Error> {
+        let groups = match listed_groups(self.group.as_deref())? {
+            InGroup::Any => InGroup::Own,
+            named => named,
+        };
+        self.scan_groups(groups, prefix, filter, options)
+    }
+
+    fn scan_groups(
+        &self,
+        groups: InGroup<'_>,
+        prefix: &str,
+        filter: &Filter,
+        options: &ScanOptions,
+    ) -> Result<Scanned, Error> {
         check_page(options.limit)?;
         let (view, catalogue, ids) = self.scope.view()?;
         let scan = Scan {
             space: ids.space,
             branch: ids.branch,
-            group: self.group.as_deref(),
+            groups,
             prefix,
             record_type: options.record_type.as_deref(),
             filter,
@@ -109,12 +130,18 @@ impl Records {
         scan_view(&*view, &catalogue, self.scope.shard.now(), &scan)
     }
 
-    /// How many records of a type there are in each state, of the queues whose names begin with `prefix`. Nothing is
-    /// counted for this: the numbers are kept.
+    /// How many records of a type there are in each state, of the queues whose names begin with `prefix`, in all groups or in
+    /// this one. Nothing is counted for all groups: the numbers are kept. The records of one group are counted, so a group
+    /// of more than 10,000 is refused.
     pub fn counts(&self, prefix: &str) -> Result<Counts, Error> {
+        let groups = listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;
-        let counts = count_states(&*view, &keys(), &catalogue, ids.space, ids.branch, prefix);
-        counts.map_err(|halt| from_halt(&halt))
+        let place = (ids.space, ids.branch);
+        let counts = match groups {
+            InGroup::Named(group) => count_group(&*view, &keys(), &catalogue, place, group, prefix, SCAN_ROWS_MAX),
+            _ => count_states(&*view, &keys(), &catalogue, ids.space, ids.branch, prefix).map(Ok),
+        };
+        Ok(counts.map_err(|halt| from_halt(&halt))??)
     }
 
     /// Whether the store answers: it is open and has not stopped.

@@ -5,6 +5,7 @@ use kernel::{Answer, Op, OpOutcome, RunAct};
 
 use super::Runs;
 use crate::cells::outcome;
+use crate::error::unexpected_answer;
 use crate::pending::Pending;
 
 impl Runs {
@@ -74,6 +75,6 @@ impl Runs {
 fn written_seq(answer: Answer) -> Result<u64, Error> {
     match outcome(answer)? {
         (_, OpOutcome::Written(seq)) => Ok(seq),
-        other => unreachable!("it does not give {other:?}"),
+        other => Err(unexpected_answer("the end or fork of a run", &other)),
     }
 }

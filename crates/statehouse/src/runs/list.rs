@@ -1,4 +1,4 @@
-//! Lists of runs by status, type and how long they have been quiet, and how many there are.
+//! Lists of runs by name, status, type and how long they have been quiet, and how many there are.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,10 +7,12 @@ use contract::Error;
 use contract::limits::SCAN_ROWS_MAX;
 use contract::runs::RunStatus;
 use kernel::catalogue::types::micros;
-use kernel::runs::read::{self, ListedRun, RunFilter};
+use kernel::names::InGroup;
+use kernel::runs::list::{ListedRuns, RunFilter, RunPage, ViewRuns};
+use kernel::runs::read;
 
 use super::Runs;
-use crate::cells::check_page;
+use crate::cells::{check_page, listed_groups};
 use crate::error::from_halt;
 use crate::shard::keys;
 
@@ -27,13 +29,24 @@ pub struct RunList {
     pub run_type: Option<String>,
     /// That have got no event for so long.
     pub quiet_for: Duration,
+    /// Whose names begin so.
+    pub prefix: String,
     /// How many at most.
     pub limit: usize,
+    /// Where the page before ended.
+    pub cursor: Option<Vec<u8>>,
 }
 
 impl Default for RunList {
     fn default() -> Self {
-        Self { statuses: RunStatus::ALL.to_vec(), run_type: None, quiet_for: Duration::ZERO, limit: 100 }
+        Self {
+            statuses: RunStatus::ALL.to_vec(),
+            run_type: None,
+            quiet_for: Duration::ZERO,
+            prefix: String::new(),
+            limit: 100,
+            cursor: None,
+        }
     }
 }
 
@@ -54,11 +67,33 @@ impl RunList {
         self.quiet_for = time;
         self
     }
+
+    /// Sets [`prefix`](Self::prefix).
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Sets [`limit`](Self::limit).
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// From where the page before ended.
+    pub fn after(mut self, cursor: Option<Vec<u8>>) -> Self {
+        self.cursor = cursor;
+        self
+    }
 }
 
 impl Runs {
-    /// The runs of this branch that match, of all groups, those first that have been quiet longest. Looks at no more than
-    /// 10,000 runs.
+    /// A page of the runs that match: those of all groups of the branch, or those of this group.
+    ///
+    /// A list of every status and kind is in the order of (name, group): whoever pages through it sees every run that exists
+    /// all the while, once. A list of some statuses or of one kind is by kind, and then those first that have been quiet
+    /// longest, to the minute; a run that gets events between two pages may come again there, none is left out. A page looks
+    /// at no more than 10,000 runs, so it can be short, or empty, and say where to go on.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -66,20 +101,26 @@ impl Runs {
     /// use std::time::Duration;
     /// use statehouse::runs::{RunList, RunStatus};
     /// let stuck = RunList::with_status(RunStatus::Running).quiet_for(Duration::from_secs(600));
-    /// assert!(house.runs().list(&stuck)?.is_empty());
+    /// let page = house.runs().list(&stuck)?;
+    /// assert!(page.runs.is_empty() && page.cursor.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn list(&self, list: &RunList) -> Result<Vec<ListedRun>, Error> {
+    pub fn list(&self, list: &RunList) -> Result<ListedRuns, Error> {
         check_page(list.limit)?;
+        let groups = listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;
         let filter = RunFilter {
             space: ids.space,
             branch: ids.branch,
+            groups,
+            prefix: &list.prefix,
             statuses: &list.statuses,
             run_type: list.run_type.as_deref(),
             quiet_since_us: self.scope.shard.now().wall_us.saturating_sub(micros(list.quiet_for)),
         };
-        read::list(&*view, &keys(), &catalogue, &filter, list.limit, SCAN_ROWS_MAX).map_err(|halt| from_halt(&halt))
+        let page = RunPage { limit: list.limit.max(1), rows_max: SCAN_ROWS_MAX, cursor: list.cursor.as_deref() };
+        let runs = ViewRuns { view: &*view, keys: keys(), catalogue: &catalogue };
+        Ok(runs.list(&filter, &page).map_err(|halt| from_halt(&halt))??)
     }
 
     /// The names of all runs that are their own groups.
@@ -99,9 +140,16 @@ impl Runs {
         }
     }
 
-    /// How many runs of each kind are in each status, of this branch.
+    /// How many runs of each kind are in each status, in all groups of this branch or in this group. Nothing is counted for
+    /// all groups: the numbers are kept. The runs of one group are counted, so a group of more than 10,000 is refused.
     pub fn counts(&self) -> Result<BTreeMap<(String, RunStatus), u64>, Error> {
-        let (view, _, ids) = self.scope.view()?;
+        let groups = listed_groups(self.group.as_deref())?;
+        let (view, catalogue, ids) = self.scope.view()?;
+        if let InGroup::Named(group) = groups {
+            let runs = ViewRuns { view: &*view, keys: keys(), catalogue: &catalogue };
+            let counts = runs.counts_of_group((ids.space, ids.branch), group, SCAN_ROWS_MAX);
+            return Ok(counts.map_err(|halt| from_halt(&halt))??);
+        }
         let found = read::counts(&*view, &keys(), ids.space, ids.branch).map_err(|halt| from_halt(&halt))?;
         Ok(found.into_iter().map(|(run_type, status, count)| ((run_type, status), count)).collect())
     }

@@ -17,13 +17,14 @@ pub use contract::runs::{
     AppendResult, FETCH_LIMIT, Fetched, IdempotencyKey, NewEvent, RunSnapshot, RunStateStore, RunStatus, StepError,
     StepSnapshot, StepStatus, StoredEvent,
 };
-pub use kernel::runs::read::ListedRun;
+pub use kernel::runs::list::{ListedRun, ListedRuns};
 pub use list::RunList;
 pub use projector::{LAG_HIGH, LAG_STALE, Projection, ProjectionStatus, Projector, ProjectorAlert, Reduce};
 pub use reads::Verified;
 pub use tail::Tail;
 
 use crate::admission::{Scope, ScopeIds};
+use crate::error::unexpected_answer;
 use crate::group::Group;
 use crate::house::{Space, Statehouse};
 use crate::pending::Pending;
@@ -199,11 +200,11 @@ fn appended(answer: Answer) -> Result<Vec<AppendResult>, Error> {
     };
     let results = outcomes.into_iter().map(|outcome| match outcome {
         OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
-            AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch }
+            Ok(AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch })
         }
-        other => unreachable!("an append does not give {other:?}"),
+        other => Err(unexpected_answer("an append", &other)),
     });
-    Ok(results.collect())
+    results.collect()
 }
 
 impl RunStateStore for Runs {

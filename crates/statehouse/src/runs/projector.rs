@@ -233,8 +233,8 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
         let mut options = ScanOptions::default();
         let mut found = BTreeSet::new();
         loop {
-            let scanned = self.house.records().scan(&prefix, &filter, &options)?;
-            found.extend(scanned.records.iter().map(|(name, _)| name[prefix.len()..].to_owned()));
+            let scanned = self.house.records().scan_exact(&prefix, &filter, &options)?;
+            found.extend(scanned.records.iter().map(|(thing, _)| thing.name[prefix.len()..].to_owned()));
             options = match scanned.cursor {
                 Some(cursor) => options.after(Some(cursor)),
                 None => return Ok(found),

@@ -13,7 +13,7 @@ use kv::{View, Writer};
 use super::portable::PortableSessions;
 use crate::access::Access;
 use crate::admission::Scope;
-use crate::error::from_halt;
+use crate::error::{from_halt, unexpected_answer};
 use crate::house::{Space, Statehouse};
 use crate::options::Options;
 use crate::pending::{Decode, Pending};
@@ -142,7 +142,7 @@ pub(super) fn response_bytes(answer: Answer, machine: u16) -> Result<Vec<u8>, Er
         Answer::Rejected(rejection) => return Err(rejection.into()),
         Answer::Done { mut outcomes, .. } => match outcomes.pop() {
             Some(OpOutcome::Hosted(bytes)) => bytes,
-            other => unreachable!("a machine does not answer {other:?}"),
+            other => return Err(unexpected_answer("a command for a machine", &other)),
         },
     };
     let too_large = |limit, max: usize, got| Err(Rejection::LimitExceeded { limit, max: max as u64, got }.into());

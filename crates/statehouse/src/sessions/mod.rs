@@ -20,7 +20,7 @@ use std::time::Duration;
 use ::session::{PendingPush, SessionAnswer, SessionCommand};
 use contract::catalogue::MAIN_BRANCH;
 use contract::limits::{CAPABILITY_BYTES_MAX, SESSION_TIMEOUT_MAX, SESSION_TIMEOUT_MIN};
-use contract::{Error, Rejection};
+use contract::{Error, RefusalReason, Rejection};
 use kernel::catalogue::types::micros;
 
 pub use ::kv::{DecodeError, KvError, Reader, Writer};
@@ -37,7 +37,7 @@ pub use session::Session;
 use self::requests::{InSession, Numbers};
 use crate::admission::Scope;
 use crate::cells::check_page;
-use crate::error::from_halt;
+use crate::error::{from_halt, unexpected_answer};
 use crate::house::{Space, Statehouse};
 use crate::pending::Pending;
 use crate::shard::{Shard, keys};
@@ -74,7 +74,7 @@ impl SessionOptions {
     fn check(&self) -> Result<(), Rejection> {
         if !(SESSION_TIMEOUT_MIN..=SESSION_TIMEOUT_MAX).contains(&self.timeout) {
             let what = "a session's time".to_owned();
-            return Err(Rejection::InvalidDeclaration { what, reason: "it is below 100 ms or above a day" });
+            return Err(Rejection::InvalidDeclaration { what, reason: RefusalReason::BadTimeout });
         }
         let bytes = self.capabilities.iter().map(|(name, value)| name.len() + value.len()).sum();
         Rejection::check_limit("capability_bytes_max", CAPABILITY_BYTES_MAX, bytes)
@@ -131,7 +131,7 @@ impl Sessions {
         let command = SessionCommand::Create { timeout_us: micros(timeout), capabilities };
         self.shard.access.propose_session(&command, |answer| match answer {
             SessionAnswer::Created(session) => Ok(session),
-            other => unreachable!("a creation is not answered {other:?}"),
+            other => Err(unexpected_answer("the creation of a session", &other)),
         })
     }
 
@@ -213,7 +213,7 @@ impl Sessions {
         let command = SessionCommand::RequestsForRetry { sent_before_us, limit };
         let pushes = self.shard.access.propose_session(&command, |answer| match answer {
             SessionAnswer::Retry(pushes) => Ok(pushes),
-            other => unreachable!("a retry is not answered {other:?}"),
+            other => Err(unexpected_answer("a retry of pushes", &other)),
         });
         pushes.wait()
     }
@@ -234,6 +234,6 @@ impl Sessions {
 fn done(answer: SessionAnswer) -> Result<u64, Error> {
     match answer {
         SessionAnswer::Done(count) => Ok(count),
-        other => unreachable!("it is not answered {other:?}"),
+        other => Err(unexpected_answer("a command of sessions", &other)),
     }
 }

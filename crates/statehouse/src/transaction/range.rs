@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{Listed, Versioned};
+use contract::{Listed, NameInGroup, Versioned};
 
 /// The smallest text after every text with this prefix; none if there is none.
 pub(super) fn after_prefix(prefix: &str) -> Option<String> {
@@ -22,8 +22,8 @@ pub(super) fn after_prefix(prefix: &str) -> Option<String> {
 }
 
 /// Puts own writes into a page of what is stored; none deletes.
-pub(super) fn merge_own(stored: Listed, own: Vec<(String, Option<Versioned>)>, limit: usize) -> Listed {
-    let mut cells: BTreeMap<String, Versioned> = stored.cells.into_iter().collect();
+pub(super) fn merge_own(stored: Listed, own: Vec<(NameInGroup, Option<Versioned>)>, limit: usize) -> Listed {
+    let mut cells: BTreeMap<NameInGroup, Versioned> = stored.cells.into_iter().collect();
     for (name, versioned) in own {
         match versioned {
             Some(versioned) => cells.insert(name, versioned),

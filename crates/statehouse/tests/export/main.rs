@@ -129,6 +129,8 @@ fn differences(
 /// What a row says exactly.
 fn exactly(key: &[u8], row: &[u8]) -> String {
     match (key[..2] == [0xff, 0xff], key[2]) {
+        // A name in the index of names.
+        (false, 0x03 | 0x05 | 0x0f) if row.is_empty() => String::new(),
         (false, 0x03) => {
             let head = kernel::cells::row::Head::decode(row).expect("a cell");
             format!("{:?}", kernel::cells::row::Head { oldest_displaced_us: 0, ..head })

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use statehouse::records::{Filter, Record, ScanOptions};
 use statehouse::runs::RunList;
-use statehouse::{HistoryPage, ListPage, Space, Statehouse};
+use statehouse::{HistoryPage, ListPage, NameInGroup, Space, Statehouse};
 
 use super::scene::Scene;
 
@@ -55,8 +55,12 @@ fn compare_cells(one: &Space, other: &Space, counts: &mut Counts) -> Result<(), 
     let page = || ListPage { after: None, limit: PAGE };
     let cells = one.cells().list("", page()).map_err(text)?.cells;
     same("cells", &cells, &other.cells().list("", page()).map_err(text)?.cells)?;
-    for (name, _) in &cells {
-        let history = |space: &Space| space.cells().history(name, HistoryPage { before: None, limit: PAGE });
+    for (NameInGroup { name, group }, _) in &cells {
+        let page = HistoryPage { before: None, limit: PAGE };
+        let history = |space: &Space| match group {
+            Some(group) => space.group(group).cells().history(name, page),
+            None => space.cells().history(name, page),
+        };
         let kept = history(one).map_err(text)?;
         same(name, &kept, &history(other).map_err(text)?)?;
         counts.versions += kept.versions.len();
@@ -70,7 +74,7 @@ fn compare_records(one: &Space, other: &Space, counts: &mut Counts) -> Result<()
     same("names of records", &records.keys().collect::<Vec<_>>(), &others.keys().collect())?;
     for (name, record) in &records {
         let copy = &others[name];
-        same(name, &exact(record), &exact(copy))?;
+        same(&name.to_string(), &exact(record), &exact(copy))?;
         let seconds = |record: &Record| record.ttl.map(|left| left.as_secs());
         let lease = |record: &Record| record.holder.as_ref().map(|holder| holder.lease_left.as_secs());
         for (left, in_copy) in [(seconds(record), seconds(copy)), (lease(record), lease(copy))] {
@@ -96,7 +100,7 @@ fn exact(record: &Record) -> impl Debug + PartialEq {
     ((version, commit, created_at, updated_at, attempt, failures), record.record_type.clone(), worker, fields)
 }
 
-fn all_records(space: &Space) -> Result<BTreeMap<String, Record>, String> {
+fn all_records(space: &Space) -> Result<BTreeMap<NameInGroup, Record>, String> {
     let mut found = BTreeMap::new();
     let mut cursor = None;
     loop {
@@ -111,25 +115,29 @@ fn all_records(space: &Space) -> Result<BTreeMap<String, Record>, String> {
 }
 
 fn compare_runs(one: &Space, other: &Space, counts: &mut Counts) -> Result<(), String> {
-    let mut list = RunList::default();
-    list.limit = PAGE;
+    let list = RunList::default().limit(PAGE);
     let runs = one.runs().list(&list).map_err(text)?;
     same("runs", &runs, &other.runs().list(&list).map_err(text)?)?;
+    let runs = runs.runs;
     same("counts of runs", &one.runs().counts().map_err(text)?, &other.runs().counts().map_err(text)?)?;
     for run in &runs {
+        let of = |space: &Space| match &run.group {
+            Some(group) => space.group(group).runs(),
+            None => space.runs(),
+        };
         let mut after = 0;
         loop {
-            let events = one.runs().fetch(&run.name, after, PAGE).map_err(text)?;
-            same(&run.name, &events, &other.runs().fetch(&run.name, after, PAGE).map_err(text)?)?;
+            let events = of(one).fetch(&run.name, after, PAGE).map_err(text)?;
+            same(&run.name, &events, &of(other).fetch(&run.name, after, PAGE).map_err(text)?)?;
             counts.events += events.events.len();
             after = match events.events.last() {
                 Some(last) => last.run_seq,
                 None => break,
             };
         }
-        let snapshot = |space: &Space| space.runs().snapshot(&run.name).map_err(text);
+        let snapshot = |space: &Space| of(space).snapshot(&run.name).map_err(text);
         same(&run.name, &snapshot(one)?, &snapshot(other)?)?;
-        if other.runs().verify(&run.name).map_err(text)?.difference.is_some() {
+        if of(other).verify(&run.name).map_err(text)?.difference.is_some() {
             return Err(format!("the projection of {} is not what its events give", run.name));
         }
     }

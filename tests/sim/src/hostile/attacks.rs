@@ -105,7 +105,7 @@ fn send(address: SocketAddr, head: &str, body: &[u8]) -> Outcome {
 }
 
 fn put(headers: &str) -> String {
-    format!("PUT /v1/cells/hostile HTTP/1.1\r\nhost: h\r\nconnection: close\r\n{headers}\r\n")
+    format!("PUT /v1/cells/hostile HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n")
 }
 
 fn put_of(body: &[u8]) -> String {
@@ -216,8 +216,7 @@ pub(super) fn slow_readers(address: SocketAddr, readers: u64, tally: &mut Tally)
         let appended = connection.send(&Request::post("/v1/runs/hostile/events").body(event)).expect("an answer");
         assert!(appended.is_success(), "{}", appended.text());
     }
-    let follow =
-        "GET /v1/runs/hostile/events?after=0&follow=true HTTP/1.1\r\nhost: h\r\naccept: text/event-stream\r\n\r\n";
+    let follow = "GET /v1/runs/hostile/events?after=0&follow=true HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
     let mut streams = Vec::new();
     for _ in 0..readers {
         let mut stream = connect(address);

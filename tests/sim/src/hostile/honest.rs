@@ -14,10 +14,10 @@ use testkit::http::message::Request;
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// What requests took.
-pub(super) struct Took {
+pub(crate) struct Took {
     requests: usize,
     p50: Duration,
-    pub(super) p99: Duration,
+    pub(crate) p99: Duration,
 }
 
 impl fmt::Display for Took {
@@ -27,7 +27,7 @@ impl fmt::Display for Took {
 }
 
 /// See the module.
-pub(super) struct Honest {
+pub(crate) struct Honest {
     stopped: Arc<AtomicBool>,
     took: Arc<Mutex<Vec<Duration>>>,
     failures: Arc<AtomicU64>,
@@ -35,7 +35,7 @@ pub(super) struct Honest {
 }
 
 impl Honest {
-    pub(super) fn start(address: SocketAddr) -> Self {
+    pub(crate) fn start(address: SocketAddr) -> Self {
         let (stopped, took) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
         let failures = Arc::new(AtomicU64::new(0));
         let thread = std::thread::spawn({
@@ -68,7 +68,7 @@ impl Honest {
     }
 
     /// What requests took since this was asked last.
-    pub(super) fn so_far(&mut self) -> Took {
+    pub(crate) fn so_far(&mut self) -> Took {
         let mut took = std::mem::take(&mut *self.took.lock().expect("no panic"));
         took.sort_unstable();
         let at = |percent: usize| took.get(took.len() * percent / 100).copied().unwrap_or_default();
@@ -76,7 +76,7 @@ impl Honest {
     }
 
     /// Stops; says how many requests were refused or not answered.
-    pub(super) fn stop(mut self) -> u64 {
+    pub(crate) fn stop(mut self) -> u64 {
         self.stopped.store(true, Ordering::Release);
         self.thread.take().expect("once").join().expect("the client that behaves");
         self.failures.load(Ordering::Acquire)

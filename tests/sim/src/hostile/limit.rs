@@ -7,25 +7,25 @@ use std::time::Duration;
 use testkit::server_process::{Launch, ServerProcess};
 
 /// A server in its limit.
-pub(super) struct Limited {
-    pub(super) server: ServerProcess,
+pub(crate) struct Limited {
+    pub(crate) server: ServerProcess,
     group: Option<Group>,
 }
 
 /// How it came out.
-pub(super) struct Ended {
-    pub(super) is_alive: bool,
+pub(crate) struct Ended {
+    pub(crate) is_alive: bool,
     /// The most memory that it took at a time.
-    pub(super) peak_bytes: u64,
+    pub(crate) peak_bytes: u64,
     /// What kept it to its limit.
-    pub(super) by: &'static str,
+    pub(crate) by: &'static str,
 }
 
 /// Starts the server only when its shell is in the group, so that all of its memory counts.
 const ENTER: &str = "echo $$ > \"$1\" && shift && exec \"$@\"";
 
 impl Limited {
-    pub(super) fn start(binary: &Path, data: &Path, bytes: u64) -> Self {
+    pub(crate) fn start(binary: &Path, data: &Path, bytes: u64) -> Self {
         let group = Group::make(bytes);
         let launch = match &group {
             Some(group) => Launch::program("/bin/sh")
@@ -51,7 +51,7 @@ impl Limited {
     }
 
     /// Looks whether it lives, and stops it.
-    pub(super) fn stop(mut self) -> Ended {
+    pub(crate) fn stop(mut self) -> Ended {
         let is_alive = self.server.ended().is_none();
         let peak = |pid: u32| {
             let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;

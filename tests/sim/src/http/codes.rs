@@ -39,6 +39,8 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-2014", LIMITS, "SH-2014"),
     ("SH-2015", "crates/cli/tests/serving.rs", "SH-2015"),
     ("SH-2016", LIMITS_OF_TIME, "SH-2016"),
+    ("SH-2021", "crates/statehouse/src/error.rs", "a_full_disk_is_named_whatever_the_layer_below_says"),
+    ("SH-2022", "crates/cli/tests/operator.rs", "SH-2022"),
 ];
 
 const LIMITS: &str = "crates/server/tests/limits.rs";
@@ -124,8 +126,11 @@ impl Codes<'_> {
         self.refused("SH-1018", 400, Request::put("/v1/types/odd.").body(declared.to_string()));
         self.refused("SH-1030", 400, Request::put("/v1/cells/a").body("{"));
         self.refused("SH-1031", 404, Request::get("/v1/cells/none"));
+        self.refused("SH-1034", 412, Request::get("/v1/cells/none").header("statehouse-history", "0"));
         self.refused("SH-1032", 404, Request::get("/v2"));
         self.refused("SH-1032", 405, Request::delete("/v1/claims"));
+        self.refused("SH-1060", 421, Request::get("/v1/cells/none").header("host", "evil.example"));
+        self.refused("SH-1061", 403, Request::get("/v1/cells/none").header("origin", "https://evil.example"));
     }
 
     fn cells_and_records(&mut self) {
@@ -175,12 +180,13 @@ impl Codes<'_> {
         self.sent(Request::post("/v1/runs/codes/close"));
         self.refused("SH-3005", 409, append("codes", "third"));
         self.sent(append("codes.gone", "first"));
-        self.sent(Request::post("/v1/runs/codes.gone/archive"));
+        self.sent(Request::delete("/v1/runs/codes.gone"));
         self.refused("SH-3006", 410, append("codes.gone", "second"));
     }
 
     fn sessions(&mut self) {
-        let session = self.sent(Request::post("/v1/sessions")).json()["session"].as_u64().expect("a session");
+        let opened = self.sent(Request::post("/v1/sessions")).json();
+        let session = opened["session"].as_str().expect("a session");
         let request = |number: u64, lowest: u64| {
             Request::put("/v1/cells/codes.session")
                 .header("statehouse-session", session)
@@ -196,6 +202,8 @@ impl Codes<'_> {
         self.refused("SH-5001", 429, request(answers_max + 1, 1));
         self.sent(request(answers_max + 2, answers_max + 2));
         self.refused("SH-5003", 410, request(1, 1));
+        let other = request(answers_max + 2, answers_max + 2).body("2");
+        self.refused("SH-5006", 422, other);
         let command = Request::post(format!("/v1/sessions/{session}/requests")).query("machine", TallyMachine::NUMBER);
         let command = command.header("statehouse-request", answers_max + 3).body("no command");
         self.refused("SH-5005", 400, command);

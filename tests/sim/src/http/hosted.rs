@@ -8,10 +8,21 @@ use testkit::arguments::Arguments;
 
 use super::tally_machine::TallyMachine;
 
-/// `sim serve-machine --data DIR`: serves on a free port until it is killed.
+/// `sim serve-machine --data DIR [--panic-at NAME] [--miss-reuse]`: serves on a free port until it is killed, with planted
+/// bugs if they are asked for.
 pub(crate) fn serve(arguments: &Arguments) -> ExitCode {
     let data = arguments.text("data").expect("--data DIR");
-    let house = Options::default().machine(TallyMachine).open(data).expect("the directory opens");
+    if let Some(name) = arguments.text("panic-at") {
+        kernel::canary::panic_at(name);
+    }
+    session::canary::miss_reuse(arguments.flag("miss-reuse"));
+    let house = match Options::default().machine(TallyMachine).open(data) {
+        Ok(house) => house,
+        Err(error) => {
+            eprintln!("sim serve-machine: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let served = runtime.block_on(async {
         let listener = server::listen(([127, 0, 0, 1], 0).into()).await?;

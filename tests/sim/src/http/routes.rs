@@ -8,6 +8,7 @@ use serde_json::{Value as JsonValue, json};
 use statehouse::sessions::UserMachine;
 use testkit::http::routes::{Called, Route};
 use testkit::http::{Client, Request, Response};
+use wire::values::SessionId;
 
 use super::tally_machine::TallyMachine;
 
@@ -81,6 +82,21 @@ impl Tour<'_> {
         assert_eq!(self.get("/v1/cells/tour/a?view=history")["versions"].as_array().map(Vec::len), Some(2));
         assert_eq!(self.get("/v1/cells?prefix=tour/")["cells"][0]["name"], "tour/a");
         assert_eq!(self.json(Request::delete("/v1/cells/tour/a"))["version"], 3);
+        assert_eq!(self.post("/v1/cells/tour/init", json!(1))["created"], true);
+        let again = self.post("/v1/cells/tour/init", json!(2));
+        assert_eq!((&again["created"], &again["version"]), (&json!(false), &json!(1)));
+        let command = |command: JsonValue| self.post("/v1/state/command", command);
+        let of = |value: u64| json!({ "branch": "main", "cell": "tour", "value": value });
+        assert_eq!(command(json!({ "StateInit": of(1) })), json!({ "Version": 1 }));
+        assert_eq!(command(json!({ "StateSet": of(2) })), json!({ "Version": 2 }));
+        let swap = json!({ "branch": "main", "cell": "tour", "expected_counter": 1, "value": 3 });
+        assert_eq!(command(json!({ "StateCas": swap })), json!({ "MaybeVersion": null }));
+        let cell = json!({ "branch": "main", "cell": "tour" });
+        assert_eq!(command(json!({ "StateGet": cell })), json!({ "Maybe": 2 }));
+        let versions = command(json!({ "StateGetv": cell }));
+        let newest = &versions["MaybeVersions"][0];
+        assert_eq!((&newest["value"], &newest["version"]), (&json!(2), &json!(2)));
+        assert!(newest["updated_at"].as_u64().is_some_and(|us| us > 1_600_000_000_000_000), "{newest}");
     }
 
     fn records(&self) {
@@ -115,7 +131,20 @@ impl Tour<'_> {
         record
     }
 
+    /// Claims a new job and does one thing to it, by its token.
+    fn attempt_by_token(&self, action: &str, more: JsonValue) {
+        let job = format!("tourtokens.{action}");
+        self.put(&format!("/v1/records/{job}?group=tour"), json!({ "type": "task", "fields": {} }));
+        let claimed = self.post("/v1/claims", json!({ "prefix": "tourtokens.", "worker": "w1" }));
+        let mut body = more;
+        body["token"] = claimed["claimed"][0]["token"].clone();
+        assert_eq!(self.post(&format!("/v1/attempts/{action}"), body)["name"], json!(job));
+    }
+
     fn attempts(&self) {
+        for action in ["step", "extend", "complete", "fail", "release"] {
+            self.attempt_by_token(action, json!({}));
+        }
         let fields = json!({ "fields": { "done": 1 } });
         assert_eq!(self.attempt("step", fields.clone())["fields"]["done"], 1);
         let left = self.attempt("extend", json!({ "lease": "10m" }))["holder"]["lease_ms"].as_u64().expect("a lease");
@@ -146,17 +175,22 @@ impl Tour<'_> {
         assert_eq!(self.post("/v1/runs/tour/run/fork", json!({ "at": 2, "as": "tour/fork" }))["lastEventSeq"], 2);
         // A fork is in the group of its origin.
         assert_eq!(self.post("/v1/runs/tour/fork/close?group=tour/run", json!({}))["lastEventSeq"], 2);
-        assert_eq!(self.post("/v1/runs/tour/run/archive", json!({}))["lastEventSeq"], 3);
+        assert_eq!(self.json(Request::delete("/v1/runs/tour/run"))["lastEventSeq"], 3);
     }
 
     fn sessions(&self) {
-        let session = self.post("/v1/sessions", json!({ "timeout": "1m" }))["session"].as_u64().expect("a session");
+        let opened = self.post("/v1/sessions", json!({ "timeout": "1m" }));
+        let session = opened["session"].as_str().expect("a session");
+        let number = SessionId::parse(session).expect("a session").0;
         let path = format!("/v1/sessions/{session}");
         assert_eq!(self.get(&path)["timeout_ms"], 60_000);
-        assert_eq!(self.get(&format!("/v1/sessions?after={}", session - 1))["sessions"][0]["session"], session);
+        assert_eq!(
+            self.get(&format!("/v1/sessions?after={}", SessionId(number - 1)))["sessions"][0]["session"],
+            session
+        );
         self.post(&format!("{path}/keepalive"), json!({}));
         let command = Request::post(format!("{path}/requests")).query("machine", TallyMachine::NUMBER);
-        let command = command.header("statehouse-request", 1).body(format!("push {session} hello"));
+        let command = command.header("statehouse-request", 1).body(format!("push {number} hello"));
         assert_eq!(self.send(command.clone()).text(), "sent");
         assert_eq!(self.send(command).text(), "sent", "the stored answer");
         assert_eq!(self.get("/v1/pushes")["pending"], true);
@@ -168,7 +202,7 @@ impl Tour<'_> {
     }
 
     fn transactions_and_changes(&self) {
-        let from = self.get("/v1/changes")["next"].as_u64().expect("a cursor");
+        let from = self.get("/v1/changes")["next"].as_str().expect("a cursor").to_owned();
         let body = json!({
             "if": [{ "cell": "tour.c", "absent": true }, { "record": "tour.t", "absent": true }],
             "do": [
@@ -217,6 +251,7 @@ impl Tour<'_> {
     }
 
     fn health(&self) {
+        assert!(self.send(Request::get("/")).text().contains("/docs"));
         for path in ["/livez", "/readyz", "/startupz", "/version", "/status"] {
             assert!(self.get(path).is_object(), "{path}");
         }
@@ -224,5 +259,7 @@ impl Tour<'_> {
         assert!(self.send(Request::get("/v1/errors/SH-1003")).text().contains("SH-1003"));
         assert!(self.send(Request::get("/v1/errors")).text().contains("SH-1003"));
         assert!(self.send(Request::get("/docs")).text().contains("<html"));
+        assert!(self.send(Request::get("/")).text().contains("/docs"));
+        assert!(self.send(Request::get("/").header("accept", "text/html")).text().contains("href=\"/docs\""));
     }
 }

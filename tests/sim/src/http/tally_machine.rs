@@ -11,6 +11,9 @@ pub(crate) struct TallyMachine;
 /// One of its commands.
 pub(crate) struct TallyCommand(Tally);
 
+/// A key that the machine panics at.
+pub(crate) const PLANTED_KEY: &str = "planted";
+
 const WATCHER: &[u8] = b"watcher";
 
 impl Command for TallyCommand {
@@ -47,6 +50,7 @@ impl UserMachine for TallyMachine {
     ) -> Result<String, KvError> {
         Ok(match command {
             Tally::Add(key) => {
+                assert_ne!(key, PLANTED_KEY, "a planted panic");
                 let before = state.get(key.as_bytes())?.map_or(0, |bytes| u64_in(&bytes));
                 state.put(key.as_bytes(), &(before + 1).to_be_bytes());
                 (before + 1).to_string()

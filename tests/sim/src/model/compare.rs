@@ -1,9 +1,10 @@
 //! Compares what a store holds with the reference, by every read there is.
 
-use contract::{Followed, HistoryPage, ListPage, Listed, Moment};
+use contract::{Followed, HistoryPage, ListPage, Moment, NameInGroup};
 use kernel::Catalogue;
 use kernel::cells::{ViewCells, at, get, history, list};
-use kernel::changes::{Filter, InGroup, changes_after};
+use kernel::changes::{Filter, changes_after};
+use kernel::names::InGroup;
 use kv::View;
 use testkit::random::Random;
 
@@ -38,8 +39,9 @@ pub(crate) fn everything(instance: &Instance, reference: &Reference, random: &mu
             for name in NAMES {
                 reads += reader.cell(CellName::new(space, branch, group, name), random)?;
             }
-            reads += reader.lists(space, branch, group, random)?;
+            reads += reader.lists(space, branch, group.map_or(InGroup::Any, InGroup::Named), random)?;
         }
+        reads += reader.lists(space, branch, InGroup::Own, random)?;
     }
     reads += reader.feed(random)?;
     let (_, rows) = instance.image()?;
@@ -182,15 +184,17 @@ impl Reader<'_> {
         moments
     }
 
-    fn lists(&self, space: u32, branch: u32, group: Option<&'static str>, random: &mut Random) -> Result<u64, String> {
+    fn lists(&self, space: u32, branch: u32, groups: InGroup<'static>, random: &mut Random) -> Result<u64, String> {
         let mut reads = 0;
         for prefix in ["", *random.choose(&PREFIXES)] {
-            let after = random.one_in(4).then(|| (*random.choose(&NAMES)).to_owned());
+            let after = random.one_in(4).then(|| any_name(random));
             let mut page = ListPage { after, limit: *random.choose(&[1, 2, 5, 1_000]) };
             loop {
-                let found = self.list(space, branch, group, prefix, &page)?;
-                let expected = self.reference.list(space, branch, group, prefix, &page);
-                let what = || format!("list {space}/{branch}/{group:?} {prefix:?} {page:?}");
+                let (keys, place) = (&self.instance.keys, (space, branch));
+                let found =
+                    list::list(self.view, keys, self.catalogue, place, groups, prefix, &page).map_err(halted)?;
+                let expected = self.reference.list(space, branch, groups, prefix, &page);
+                let what = || format!("list {space}/{branch}/{groups:?} {prefix:?} {page:?}");
                 same(what, &found, &expected)?;
                 reads += 1;
                 page.after = found.next_after;
@@ -201,26 +205,11 @@ impl Reader<'_> {
         }
         Ok(reads)
     }
+}
 
-    fn list(
-        &self,
-        space: u32,
-        branch: u32,
-        group: Option<&str>,
-        prefix: &str,
-        page: &ListPage,
-    ) -> Result<Listed, String> {
-        let keys = &self.instance.keys;
-        let listed = match group {
-            Some(group) => {
-                let any = self.catalogue.thing(space, branch, Some(group), "").map_err(text)?;
-                list::list_group(self.view, keys, &any, prefix, page)
-            }
-            None => {
-                let buckets = self.catalogue.buckets;
-                list::list_spread(self.view, keys, buckets, space, branch, prefix, page)
-            }
-        };
-        listed.map_err(halted)
-    }
+/// A name in any group, there or not, for a list to go on after.
+pub(crate) fn any_name(random: &mut Random) -> NameInGroup {
+    let name = *random.choose(&NAMES);
+    let group = *random.choose(&GROUPS);
+    NameInGroup::new(name, (group != name && random.one_in(2)).then(|| group.to_owned()))
 }

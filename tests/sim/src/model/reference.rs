@@ -178,10 +178,13 @@ impl Reference {
     }
 
     /// How many rows a store needs for all of this: one for what was applied, one for the catalogue and for each
-    /// space, branch and kept version. Those of the change feed are not counted.
+    /// space, branch and kept version, and for the name of each cell of a named group that exists (K8). Those of the change
+    /// feed are not counted.
     pub(crate) fn rows(&self) -> u64 {
         let branches: usize = self.spaces.values().map(|space| space.branches.len()).sum();
         let versions: usize = self.cells.values().map(|cell| cell.writes.len() - cell.given_up).sum();
-        (2 + self.spaces.len() + branches + versions) as u64
+        let grouped = self.cells.iter().filter(|(name, _)| name.group.is_some());
+        let names = grouped.filter(|(_, cell)| cell.live_version().is_some()).count();
+        (2 + self.spaces.len() + branches + versions + names) as u64
     }
 }

@@ -194,8 +194,8 @@ fn check_names(house: &Statehouse, group: Option<&str>, known: &BTreeMap<Cell, u
     loop {
         let listed = cells_of(house, group).list("", page.clone()).map_err(text)?;
         for (name, _) in listed.cells {
-            let cell = Cell { group: group.map(str::to_owned), name };
-            let is_ours = group.is_none() && cell.name == "after" || cell.name == COUNT;
+            let cell = Cell { group: name.group.or(group.map(str::to_owned)), name: name.name };
+            let is_ours = cell.group.is_none() && cell.name == "after" || cell.name == COUNT;
             if !is_ours && !known.contains_key(&cell) {
                 return Err(format!("cell {cell}, which nobody wrote"));
             }

@@ -178,10 +178,10 @@ impl Attempt {
     /// Reads a page of a range: the cells that are in it and those that could be.
     fn list(&mut self, prefix: &str, limit: usize) -> Result<(), Error> {
         let listed = self.transaction.list(prefix, ListPage { after: None, limit })?;
-        let upto = listed.next_after.as_deref();
+        let upto = listed.next_after.as_ref().map(|upto| upto.name.as_str());
         for (cell, name) in CELLS.iter().enumerate() {
             let is_seen = name.starts_with(prefix) && upto.is_none_or(|upto| *name <= upto);
-            let found = listed.cells.iter().find(|(found, _)| found == name);
+            let found = listed.cells.iter().find(|(found, _)| found.name == *name);
             assert!(found.is_none() || is_seen, "a list holds only what it was asked for");
             if is_seen {
                 self.reads.push(Read { cell, version: found.map(|(_, found)| found.version) });

@@ -16,8 +16,8 @@ use std::path::Path;
 
 use serde_json::Value as JsonValue;
 
-pub use stage::Store;
 use stage::{Done, Stage};
+pub use stage::{Store, help};
 
 /// What every command printed as tables, blotted out where it differs.
 pub const GOLDEN: &str = include_str!("../../../../crates/cli/tests/golden/tables.txt");

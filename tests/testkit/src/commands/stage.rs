@@ -134,7 +134,7 @@ fn stop(server: ServerProcess) {
 }
 
 /// The long help of a command.
-pub(super) fn help(statehouse: &Path, path: &[String]) -> String {
+pub fn help(statehouse: &Path, path: &[String]) -> String {
     let mut command = Command::new(statehouse);
     command.args(path).arg("--help").env_clear();
     let (exit, stdout, _) = output_of(command, b"");

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use contract::cells::PastVersion;
 use contract::time::iso;
 use contract::{
-    AsOf, Cells, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, Rejection,
-    Swapped, Value, Versioned, Written,
+    AsOf, Cells, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, NameInGroup,
+    Rejection, Swapped, Value, Versioned, Written,
 };
 use serde_json::value::RawValue;
+use wire::values::PageCursor;
 
 use super::client::Client;
 use super::message::{Request, Response, path_of};
@@ -75,12 +76,9 @@ fn written(response: &Response) -> Written {
 
 impl Cells for HttpCells {
     fn init(&self, cell: &str, value: Value) -> Result<Initialised, Error> {
-        Ok(match self.cas(cell, Expected::Absent, value)? {
-            Swapped::Written(written) => Initialised { version: written.version, created: true },
-            Swapped::Conflict { current } => {
-                Initialised { version: current.expect("it exists, or it would have been made"), created: false }
-            }
-        })
+        let response = self.client.call(Request::post(self.path(cell)).body(to_text(&value)))?;
+        let members = response.members();
+        Ok(Initialised { version: number(&members, "version"), created: members["created"].get() == "true" })
     }
 
     fn get(&self, cell: &str) -> Result<Option<Value>, Error> {
@@ -146,11 +144,16 @@ impl Cells for HttpCells {
     fn list(&self, prefix: &str, page: ListPage) -> Result<Listed, Error> {
         let mut request = Request::get("/v1/cells").query("prefix", prefix).query("limit", page.limit);
         if let Some(after) = page.after {
-            request = request.query("after", after);
+            request = request.query("cursor", PageCursor(after.to_cursor().into_bytes()));
         }
         let members = self.client.call(request)?.members();
         let cells = list_of(&members, "cells");
-        let cells = cells.iter().map(|cell| (text(cell, "name"), versioned(cell))).collect();
-        Ok(Listed { cells, next_after: serde_json::from_str(members["next_after"].get()).expect("a name") })
+        let group = |cell: &Members| cell.get("group").map(|group| serde_json::from_str(group.get()).expect("a group"));
+        let named = |cell: &Members| NameInGroup::new(text(cell, "name"), group(cell));
+        let cells = cells.iter().map(|cell| (named(cell), versioned(cell))).collect();
+        let cursor: Option<PageCursor> = serde_json::from_str(members["cursor"].get()).expect("a cursor");
+        let next_after = cursor.and_then(PageCursor::into_text);
+        let next_after = next_after.map(|after| NameInGroup::from_cursor(&after).expect("a cursor of ours"));
+        Ok(Listed { cells, next_after })
     }
 }

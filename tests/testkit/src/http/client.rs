@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use contract::{Error, Failure, FailureKind};
+use wire::routes::{ALL, Found, Scope, find};
 
 use super::connection::Connection;
 use super::events::Events;
@@ -47,6 +48,11 @@ impl Client {
         let mut client = self.clone();
         client.place.push((name.to_owned(), value.to_owned()));
         client
+    }
+
+    /// Whether [`within`](Self::within) said something of a name.
+    pub fn is_within(&self, name: &str) -> bool {
+        self.place.iter().any(|(place, _)| place == name)
     }
 
     /// The server has moved: it was started anew. Old connections are not used again.
@@ -111,7 +117,19 @@ impl Client {
     }
 
     fn placed(&self, request: Request) -> Request {
-        self.place.iter().fold(request, |request, (name, value)| request.query(name, value))
+        // A route refuses a place that means nothing to it.
+        let path = request.path.split('?').next().unwrap_or_default();
+        let scope = match find(request.method, path) {
+            Found::Route(place, _) => ALL[place].scope,
+            _ => Scope::Group,
+        };
+        let honoured = |name: &str| match name {
+            "space" => scope >= Scope::Space,
+            "branch" => scope >= Scope::Branch,
+            _ => scope >= Scope::Group,
+        };
+        let place = self.place.iter().filter(|(name, _)| honoured(name));
+        place.fold(request, |request, (name, value)| request.query(name, value))
     }
 }
 

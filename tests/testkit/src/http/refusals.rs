@@ -1,10 +1,11 @@
 //! A problem, as the error of the contract that it stands for: the same variant with the same members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use contract::{Error, Failure, FailureKind, Rejection};
+use contract::{Error, Failure, FailureKind, RefusalReason, Rejection, WantedKind};
 use serde_json::Value as JsonValue;
+use serde_json::value::RawValue;
 
 use super::message::Response;
 use super::values::from_text;
@@ -16,8 +17,8 @@ pub const NOT_FOUND: &str = "SH-1031";
 
 /// The code of a problem; empty if it has none.
 pub fn code(response: &Response) -> String {
-    let problem: JsonValue = serde_json::from_slice(&response.body).unwrap_or_default();
-    problem["code"].as_str().unwrap_or_default().to_owned()
+    let members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(&response.body).unwrap_or_default();
+    members.get("code").and_then(|code| serde_json::from_str(code.get()).ok()).unwrap_or_default()
 }
 
 /// The error that a refusal stands for.
@@ -25,7 +26,12 @@ pub fn code(response: &Response) -> String {
 /// # Panics
 /// If a member is missing, or the code is none of a contract.
 pub fn refusal(response: &Response) -> Error {
-    let problem = Members { json: response.json() };
+    let raw = response.members();
+    // What a field holds is the user's: it may be a number that no tree takes.
+    let plain = raw.iter().filter(|(name, _)| *name != "current");
+    let read = |json: &RawValue| serde_json::from_str::<JsonValue>(json.get()).expect("JSON");
+    let tree = plain.map(|(name, json)| (name.clone(), read(json))).collect();
+    let problem = Members { json: tree, raw };
     let code = problem.text("code");
     match rejection(&code, &problem) {
         Some(rejection) => rejection.into(),
@@ -37,6 +43,8 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
     let text = |name| problem.text(name);
     let fixed = |name| problem.fixed(name);
     let number = |name| problem.number(name);
+    let reason = || RefusalReason::saying(&text("reason")).expect("a reason of the contract");
+    let wanted = || WantedKind::saying(&text("wanted")).expect("a kind of the contract");
     Some(match code {
         "SH-1001" => Rejection::InvalidName { what: fixed("what"), reason: fixed("reason") },
         "SH-1002" => Rejection::LimitExceeded { limit: fixed("limit"), max: number("max"), got: number("got") },
@@ -51,16 +59,16 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
         "SH-1012" => Rejection::TransactionState { reason: fixed("reason") },
         "SH-1013" => Rejection::NoSuchRecord { record: text("record") },
         "SH-1014" => Rejection::NoSuchType { name: text("name") },
-        "SH-1015" => Rejection::WrongState { record: text("record"), state: text("state"), reason: fixed("reason") },
-        "SH-1016" => Rejection::WrongKind { record: text("record"), field: text("field"), wanted: fixed("wanted") },
+        "SH-1015" => Rejection::WrongState { record: text("record"), state: text("state"), reason: reason() },
+        "SH-1016" => Rejection::WrongKind { record: text("record"), field: text("field"), wanted: wanted() },
         "SH-1017" => Rejection::RecordConflict { record: text("record"), current: problem.optional("current_version") },
-        "SH-1018" => Rejection::InvalidDeclaration { what: text("what"), reason: fixed("reason") },
+        "SH-1018" => Rejection::InvalidDeclaration { what: text("what"), reason: reason() },
         "SH-1019" => {
             let held = problem.member("absent") != &JsonValue::Bool(true);
-            let current = held.then(|| from_text(&problem.member("current").to_string()));
+            let current = held.then(|| from_text(problem.raw["current"].get()));
             Rejection::FieldConflict { record: text("record"), field: text("field"), current }
         }
-        "SH-3001" => Rejection::InvalidEvent { what: fixed("what"), reason: fixed("reason") },
+        "SH-3001" => Rejection::InvalidEvent { what: text("what").into(), reason: text("reason").into() },
         "SH-3002" => Rejection::NoSuchRun { run: text("run") },
         "SH-3003" => {
             Rejection::SequenceConflict { run: text("run"), expected: number("expected"), last: number("last") }
@@ -78,6 +86,7 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
         "SH-5001" => Rejection::SessionBusy { limit: fixed("limit"), max: number("max") },
         "SH-5003" => Rejection::Evicted { request: number("request"), floor: number("floor") },
         "SH-5004" => Rejection::SessionExpired,
+        "SH-5006" => Rejection::RequestReused { request: number("request") },
         "SH-5005" => {
             Rejection::UnreadableCommand { machine: u16::try_from(number("machine")).expect("a machine's number") }
         }
@@ -86,8 +95,15 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
 }
 
 fn failure(code: &str, problem: &Members) -> Failure {
-    let kinds =
-        [FailureKind::Busy, FailureKind::Closed, FailureKind::Stopped, FailureKind::Corrupt, FailureKind::CannotOpen];
+    let kinds = [
+        FailureKind::Busy,
+        FailureKind::Closed,
+        FailureKind::Stopped,
+        FailureKind::Corrupt,
+        FailureKind::CannotOpen,
+        FailureKind::Halted,
+        FailureKind::Bug,
+    ];
     let kind = kinds.into_iter().find(|kind| kind.code() == code);
     let kind = kind.unwrap_or_else(|| panic!("{code} is no code of a contract: {}", problem.json));
     let detail = problem.text("detail");
@@ -102,6 +118,7 @@ fn failure(code: &str, problem: &Members) -> Failure {
 /// The members of a problem.
 struct Members {
     json: JsonValue,
+    raw: BTreeMap<String, Box<RawValue>>,
 }
 
 impl Members {

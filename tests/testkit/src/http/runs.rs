@@ -1,10 +1,11 @@
 //! The contract of runs, over HTTP.
 
+use contract::object_text::{self, Member, ObjectText};
 use contract::runs::{
     AppendResult, NewEvent, RunSnapshot, RunStateStore, RunStatus, StepError, StepSnapshot, StepStatus, StoredEvent,
 };
 use contract::{Error, Json};
-use serde_json::{Map, Value as JsonValue};
+use serde_json::Value as JsonValue;
 
 use super::client::Client;
 use super::message::{Request, path_of};
@@ -29,14 +30,12 @@ fn path(run: &str, part: &str) -> String {
 
 /// An event as JSON. It is spelled out here and not by the contract's own code, which would refuse what the server is to
 /// refuse.
-pub fn event_json(event: &NewEvent) -> JsonValue {
-    let parsed = |json: &Json| serde_json::from_str::<JsonValue>(json.as_str()).expect("JSON");
-    let mut json = Map::new();
-    json.insert("eventType".into(), event.event_type.clone().into());
-    json.insert("eventData".into(), parsed(&event.data));
-    json.insert("idempotencyKey".into(), event.idempotency_key.clone().into());
-    json.insert("emittedAt".into(), event.emitted_at.clone().into());
+pub fn event_json(event: &NewEvent) -> String {
+    let mut json = ObjectText::default();
+    json.text("eventType", &event.event_type).raw("eventData", event.data.as_str());
+    json.text("idempotencyKey", &event.idempotency_key);
     for (name, text) in [
+        ("emittedAt", &event.emitted_at),
         ("eventId", &event.event_id),
         ("stepId", &event.step_id),
         ("engineAttemptId", &event.engine_attempt_id),
@@ -45,21 +44,34 @@ pub fn event_json(event: &NewEvent) -> JsonValue {
         ("causedBySignalId", &event.caused_by_signal_id),
         ("parentEventId", &event.parent_event_id),
     ] {
-        if let Some(text) = text {
-            json.insert(name.into(), text.clone().into());
-        }
+        json.text_if(name, text.as_deref());
     }
     if let Some(engine_run_ref) = &event.engine_run_ref {
-        json.insert("engineRunRef".into(), parsed(engine_run_ref));
+        json.raw("engineRunRef", engine_run_ref.as_str());
     }
-    json.into()
+    if let Some(extra) = &event.extra {
+        json.members_of(extra.as_str());
+    }
+    json.finish()
 }
 
 /// An event that is stored, from its JSON.
-pub fn stored_event(json: &JsonValue) -> StoredEvent {
-    let number = |name: &str| json[name].as_u64().unwrap_or_else(|| panic!("{name} is missing in {json}"));
-    let text = |name: &str| json[name].as_str().unwrap_or_else(|| panic!("{name} is missing in {json}")).to_owned();
-    let mut event = NewEvent::from_json(&json.to_string()).expect("an event that was taken");
+pub fn stored_event(json: &str) -> StoredEvent {
+    let members = object_text::members(json).unwrap_or_else(|error| panic!("{error} in {json}"));
+    let find = |name: &str| {
+        let member = members.iter().find(|member| member.name == name);
+        member.unwrap_or_else(|| panic!("{name} is missing in {json}")).json
+    };
+    let number = |name: &str| find(name).parse().unwrap_or_else(|_| panic!("{name} is no number in {json}"));
+    let text =
+        |name: &str| object_text::text(find(name)).unwrap_or_else(|error| panic!("{name}: {error}")).into_owned();
+    // What the store gave is no part of what was appended.
+    let mut sent = ObjectText::default();
+    let given_by_the_store = ["runId", "runSeq", "prevSeq", "persistedAt", "commit"];
+    for member in members.iter().filter(|member| !given_by_the_store.contains(&&*member.name)) {
+        sent.members_of(&format!("{{{}:{}}}", member.spelled, member.json));
+    }
+    let mut event = NewEvent::from_json(&text("runId"), &sent.finish()).expect("an event that was taken");
     let given = event.event_id.take();
     let stored = |event| {
         let persisted_at = micros(&text("persistedAt"));
@@ -76,7 +88,7 @@ pub fn stored_event(json: &JsonValue) -> StoredEvent {
 
 impl RunStateStore for HttpRuns {
     fn append_event(&self, run: &str, event: &NewEvent) -> Result<AppendResult, Error> {
-        let answer = self.client.call(Request::post(path(run, "events")).body(event_json(event).to_string()))?.json();
+        let answer = self.client.call(Request::post(path(run, "events")).body(event_json(event)))?.json();
         let is = |name: &str| answer[name].as_bool().unwrap_or_else(|| panic!("{name} is missing in {answer}"));
         Ok(AppendResult {
             run_seq: answer["runSeq"].as_u64().expect("a sequence"),
@@ -88,63 +100,87 @@ impl RunStateStore for HttpRuns {
 
     fn fetch_events(&self, run: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
         let request = Request::get(path(run, "events")).query("after", after_seq).query("limit", limit);
-        let answer = self.client.call(request)?.json();
-        Ok(answer["events"].as_array().expect("events").iter().map(stored_event).collect())
+        let answer = self.client.call(request)?.members();
+        let events = object_text::entries(answer["events"].get()).expect("a list of events");
+        Ok(events.into_iter().map(stored_event).collect())
     }
 
     fn get_snapshot(&self, run: &str) -> Result<Option<RunSnapshot>, Error> {
         let response = self.client.send(Request::get(path(run, "snapshot"))).expect("an answer");
         match response.status {
-            200 => Ok(Some(snapshot(&response.json()))),
+            200 => Ok(Some(snapshot(&response.text()))),
             404 if code(&response) == NOT_FOUND => Ok(None),
             _ => Err(refusal(&response)),
         }
     }
 
     fn project_snapshot(&self, run: &str) -> Result<RunSnapshot, Error> {
-        Ok(snapshot(&self.client.call(Request::get(path(run, "snapshot")).query("project", "true"))?.json()))
+        Ok(snapshot(&self.client.call(Request::get(path(run, "snapshot")).query("project", "true"))?.text()))
     }
 }
 
-fn text(json: &JsonValue) -> Option<String> {
-    json.as_str().map(str::to_owned)
+/// A snapshot, or a step of one: its artifacts are text, all else is read into a tree.
+struct Projected<'json> {
+    tree: JsonValue,
+    members: Vec<Member<'json>>,
 }
 
-fn artifacts(json: &JsonValue) -> Vec<Json> {
-    let list = json.as_array().into_iter().flatten();
-    list.map(|artifact| Json::from_checked(artifact.to_string())).collect()
+impl<'json> Projected<'json> {
+    fn read(json: &'json str) -> Self {
+        let members = object_text::members(json).unwrap_or_else(|error| panic!("{error} in {json}"));
+        let plain = members.iter().filter(|member| !["artifacts", "steps"].contains(&&*member.name));
+        let read = |member: &Member<'_>| serde_json::from_str::<JsonValue>(member.json).expect("JSON");
+        let tree = plain.map(|member| (member.name.to_string(), read(member))).collect();
+        Self { tree, members }
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.tree[name].as_str().map(str::to_owned)
+    }
+
+    fn list(&self, name: &str) -> Vec<&'json str> {
+        let member = self.members.iter().find(|member| member.name == name).expect("a list");
+        object_text::entries(member.json).expect("a list")
+    }
+
+    fn artifacts(&self) -> Vec<Json> {
+        self.list("artifacts").into_iter().map(|artifact| Json::from_checked(artifact.to_owned())).collect()
+    }
 }
 
-fn snapshot(json: &JsonValue) -> RunSnapshot {
-    let status = RunStatus::ALL.into_iter().find(|status| json["status"] == status.name());
+fn snapshot(json: &str) -> RunSnapshot {
+    let json = Projected::read(json);
+    let status = RunStatus::ALL.into_iter().find(|status| json.tree["status"] == status.name());
     RunSnapshot {
-        run_id: text(&json["runId"]).expect("a run"),
+        run_id: json.text("runId").expect("a run"),
         status: status.expect("a status"),
-        last_event_seq: json["lastEventSeq"].as_u64().expect("a sequence"),
-        steps: json["steps"].as_array().expect("steps").iter().map(step).collect(),
-        steps_left_out: json["stepsLeftOut"].as_u64().unwrap_or(0),
-        artifacts: artifacts(&json["artifacts"]),
-        started_at: text(&json["startedAt"]),
-        completed_at: text(&json["completedAt"]),
-        total_duration_ms: json["totalDurationMs"].as_u64(),
+        last_event_seq: json.tree["lastEventSeq"].as_u64().expect("a sequence"),
+        steps: json.list("steps").into_iter().map(step).collect(),
+        steps_left_out: json.tree["stepsLeftOut"].as_u64().unwrap_or(0),
+        artifacts: json.artifacts(),
+        started_at: json.text("startedAt"),
+        completed_at: json.text("completedAt"),
+        total_duration_ms: json.tree["totalDurationMs"].as_u64(),
     }
 }
 
-fn step(json: &JsonValue) -> StepSnapshot {
-    let status = StepStatus::ALL.into_iter().find(|status| json["status"] == status.name());
-    let error = json.get("error").map(|error| StepError {
-        code: text(&error["code"]).expect("a code"),
-        message: text(&error["message"]).expect("a message"),
+fn step(json: &str) -> StepSnapshot {
+    let json = Projected::read(json);
+    let status = StepStatus::ALL.into_iter().find(|status| json.tree["status"] == status.name());
+    let text = |json: &JsonValue| json.as_str().expect("text").to_owned();
+    let error = json.tree.get("error").map(|error| StepError {
+        code: text(&error["code"]),
+        message: text(&error["message"]),
         retryable: error["retryable"].as_bool().expect("yes or no"),
     });
     StepSnapshot {
-        step_id: text(&json["stepId"]).expect("a step"),
+        step_id: json.text("stepId").expect("a step"),
         status: status.expect("a status"),
-        logical_attempt_id: text(&json["logicalAttemptId"]).expect("an attempt"),
-        engine_attempt_id: text(&json["engineAttemptId"]),
-        started_at: text(&json["startedAt"]),
-        completed_at: text(&json["completedAt"]),
-        artifacts: artifacts(&json["artifacts"]),
+        logical_attempt_id: json.text("logicalAttemptId").expect("an attempt"),
+        engine_attempt_id: json.text("engineAttemptId"),
+        started_at: json.text("startedAt"),
+        completed_at: json.text("completedAt"),
+        artifacts: json.artifacts(),
         error,
     }
 }

@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use serde_json::json;
+use wire::values::SessionId;
 
 use super::client::Client;
 use super::message::{Request, Response};
+use super::sessions::session_number;
 
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -38,7 +40,7 @@ impl NumberedSession {
         let mut pains = Pains::default();
         let opened = until_answered(&client, &Request::post("/v1/sessions").body(body), &mut pains);
         assert!(opened.is_success(), "a session was refused: {}", opened.text());
-        let session = opened.json()["session"].as_u64().expect("the session's number");
+        let session = session_number(&opened.json()["session"]);
         Self { client, session, next_request: 1, pains }
     }
 
@@ -65,7 +67,7 @@ impl NumberedSession {
         let number = self.next_request;
         self.next_request += 1;
         request
-            .header("statehouse-session", self.session)
+            .header("statehouse-session", SessionId(self.session))
             .header("statehouse-request", number)
             .header("statehouse-lowest-pending", number)
     }

@@ -6,6 +6,9 @@ use contract::Error;
 use contract::sessions::{PushedRequest, SessionStore};
 use serde_json::{Map, Value as JsonValue, json};
 
+use wire::routes::{SESSIONS_ACKNOWLEDGE, SESSIONS_END, SESSIONS_REQUEST};
+use wire::values::SessionId;
+
 use super::client::Client;
 use super::message::Request;
 use super::values::{bytes_text, payload};
@@ -23,6 +26,11 @@ impl HttpSessions {
     }
 }
 
+/// The number behind the text that a client keeps.
+pub(super) fn session_number(text: &JsonValue) -> u64 {
+    text.as_str().and_then(SessionId::parse).unwrap_or_else(|| panic!("{text} is no session")).0
+}
+
 /// Text as text, other bytes as bytes.
 fn text_or_bytes(bytes: &[u8]) -> JsonValue {
     match std::str::from_utf8(bytes) {
@@ -38,11 +46,11 @@ impl SessionStore for HttpSessions {
         let timeout = u64::try_from(timeout.as_millis()).expect("a timeout");
         let body = json!({ "timeout": timeout, "capabilities": capabilities }).to_string();
         let answer = self.client.call(Request::post("/v1/sessions").body(body))?.json();
-        Ok(answer["session"].as_u64().expect("a session"))
+        Ok(session_number(&answer["session"]))
     }
 
     fn request(&self, session: u64, request: u64, lowest_pending: u64, command: &[u8]) -> Result<Vec<u8>, Error> {
-        let request = Request::post(format!("/v1/sessions/{session}/requests"))
+        let request = Request::post(SESSIONS_REQUEST.at(&[&SessionId(session).to_string()]))
             .query("machine", self.machine)
             .header("statehouse-request", request)
             .header("statehouse-lowest-pending", lowest_pending)
@@ -51,12 +59,13 @@ impl SessionStore for HttpSessions {
     }
 
     fn acknowledge(&self, session: u64, upto: u64) -> Result<u64, Error> {
-        let request = Request::post(format!("/v1/sessions/{session}/acks")).body(json!({ "upto": upto }).to_string());
+        let request = Request::post(SESSIONS_ACKNOWLEDGE.at(&[&SessionId(session).to_string()]))
+            .body(json!({ "upto": upto }).to_string());
         Ok(self.client.call(request)?.json()["forgotten"].as_u64().expect("a number"))
     }
 
     fn expire(&self, session: u64) -> Result<bool, Error> {
-        let answer = self.client.call(Request::delete(format!("/v1/sessions/{session}")))?.json();
+        let answer = self.client.call(Request::delete(SESSIONS_END.at(&[&SessionId(session).to_string()])))?.json();
         Ok(answer["ended"].as_bool().expect("yes or no"))
     }
 
@@ -66,7 +75,7 @@ impl SessionStore for HttpSessions {
         let pushes = answer["pushes"].as_array().expect("pushes").iter();
         let number = |push: &JsonValue, name: &str| push[name].as_u64().expect("a number");
         let pushes = pushes.map(|push| PushedRequest {
-            session: number(push, "session"),
+            session: session_number(&push["session"]),
             number: number(push, "number"),
             last_sent_at: number(push, "last_sent_us"),
             payload: payload(&push["payload"]),

@@ -1,26 +1,16 @@
 //! Values as JSON and back: bytes are `{"$b64": "..."}`, everything else is what it looks like. JSON stays as it is written.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use contract::{Json, Value};
+use contract::Value;
 use serde_json::Value as JsonValue;
 
 /// A value as JSON text.
 pub fn to_text(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Boolean(boolean) => boolean.to_string(),
-        Value::Integer(integer) => integer.to_string(),
-        Value::Text(text) => JsonValue::from(text.as_str()).to_string(),
-        Value::Json(json) => json.as_str().to_owned(),
-        Value::Bytes(bytes) => bytes_text(bytes),
-        other => panic!("a kind of value that is not known here: {other:?}"),
-    }
+    value.to_json_text()
 }
 
 /// Bytes as JSON text.
 pub fn bytes_text(bytes: &[u8]) -> String {
-    format!("{{\"$b64\":\"{}\"}}", STANDARD.encode(bytes))
+    Value::from(bytes).to_json_text()
 }
 
 /// A value in JSON text.
@@ -28,17 +18,7 @@ pub fn bytes_text(bytes: &[u8]) -> String {
 /// # Panics
 /// If it is not JSON.
 pub fn from_text(text: &str) -> Value {
-    match serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text:?}")) {
-        JsonValue::Null => Value::Null,
-        JsonValue::Bool(boolean) => Value::Boolean(boolean),
-        JsonValue::String(text) => Value::Text(text),
-        JsonValue::Number(number) if number.is_i64() => Value::Integer(number.as_i64().expect("it is one")),
-        JsonValue::Object(object) if object.len() == 1 && object.contains_key("$b64") => {
-            let text = object["$b64"].as_str().expect("$b64 is text");
-            Value::Bytes(STANDARD.decode(text).expect("$b64 is base64"))
-        }
-        _ => Value::Json(Json::from_checked(text.to_owned())),
-    }
+    Value::from_json_text(text).unwrap_or_else(|error| panic!("{error} in {text:?}"))
 }
 
 /// The bytes that a payload stands for: text as it is, other bytes as `{"$b64": ...}`.

@@ -19,14 +19,15 @@ mod words;
 use std::sync::Arc;
 
 use contract::{Limits, Retention};
-use kv::{MemoryStore, Order, Store, View, Writer};
+use kv::{Key, MemoryStore, Order, Store, View, Writer};
 use session::{Envelope, Reply, Stamp};
 
 use crate::answer::{Answer, OpOutcome};
 use crate::catalogue::CatalogueChange;
 use crate::command::{Body, Op, Transact};
 use crate::entry::EntryHeader;
-use crate::keys::{CellKey, Kind};
+use crate::keys::names::is_name_in_group;
+use crate::keys::{CellKey, GENERATION_BYTES, Kind};
 use crate::trim::find_due;
 use crate::{Buckets, Kernel, Keys, image};
 use words::{group_and_name, guard, number, op, parts, seconds, value};
@@ -248,8 +249,11 @@ impl Stage {
             });
             ranges.map(|range| keys.iter().filter(|key| range.contains(key)).count()).sum::<usize>()
         };
-        assert_eq!(heads, all(Kind::CellHead), "a cell stands in a branch that is known");
-        format!("{heads} cells, {} old versions", all(Kind::CellOld))
+        let of_cells = |key: &&Key| key[GENERATION_BYTES + 2] == Kind::CellHead as u8;
+        let names = keys.iter().filter(of_cells).filter(|key| is_name_in_group(key)).count();
+        assert_eq!(heads + names, all(Kind::CellHead), "a cell stands in a branch that is known");
+        let names = if names > 0 { format!(", {names} names") } else { String::new() };
+        format!("{heads} cells, {} old versions{names}", all(Kind::CellOld))
     }
 
     /// Goes on with a restored image, in another generation.

@@ -1,4 +1,5 @@
-//! Codes of the environment: a disk that takes no more, bytes that were damaged, a directory that is open already.
+//! Codes of the environment: a disk that takes no more, bytes that were damaged, a directory that is open already, an entry
+//! whose apply panics.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use testkit::server_process::{Launch, binary};
 use super::Found;
 use crate::running::fast_directory;
 
-/// Brings SH-2003, SH-2004, SH-2005 and SH-2012 about, in servers of their own.
+/// Brings SH-2003, SH-2004, SH-2005, SH-2007, SH-2012 and SH-2020 about, in servers of their own.
 pub(super) fn bring_about(found: &mut Found) {
     let directory = fast_directory().expect("a directory");
     let path = directory.path().join("house");
@@ -16,6 +17,30 @@ pub(super) fn bring_about(found: &mut Found) {
     a_directory_that_is_open(&path, found);
     bytes_that_were_damaged(&path, found);
     more_streams_than_there_may_be(found);
+    an_entry_that_panics(found);
+}
+
+/// Answered to a write behind it, and said by a server that does not start.
+fn an_entry_that_panics(found: &mut Found) {
+    let directory = fast_directory().expect("a directory");
+    let this = std::env::current_exe().expect("the path of this program");
+    let launch = || {
+        let launch = Launch::program(&this).arguments(["serve-machine", "--panic-at", "planted", "--data"]);
+        launch.argument(directory.path().join("house"))
+    };
+    let server = launch().start().expect("a server");
+    let client = Client::to(server.address());
+    // What it is answered itself may be that nobody knows.
+    client.send_plain(&Request::put("/v1/cells/planted").body("1")).expect("an answer");
+    let behind = client.send_plain(&Request::put("/v1/cells/behind").body("1")).expect("an answer");
+    server.kill();
+    match (behind.status, behind.text()) {
+        (503, text) if text.contains("SH-2007") => {
+            said(found, "SH-2007", launch().start().map(drop));
+            found.answered.insert("SH-2007".to_owned(), 503);
+        }
+        other => found.wrong.push(format!("SH-2007 was to be answered behind an entry that panics, not {other:?}")),
+    }
 }
 
 fn more_streams_than_there_may_be(found: &mut Found) {
@@ -53,7 +78,9 @@ fn a_disk_that_is_full(path: &Path, found: &mut Found) {
 
 fn a_directory_that_is_open(path: &Path, found: &mut Found) {
     let server = Launch::serve(binary(), path).start().expect("a server, after its disk was full");
-    said(found, "SH-2005", Launch::serve(binary(), path).start().map(drop));
+    said(found, "SH-2020", Launch::serve(binary(), path).start().map(drop));
+    // The folder above holds a directory, and is none.
+    said(found, "SH-2005", Launch::serve(binary(), path.parent().unwrap_or(path)).start().map(drop));
     drop(server);
 }
 

@@ -1,9 +1,10 @@
 //! Reads of the library, compared with the reference.
 
 use contract::{Followed, HistoryPage, ListPage, Moment};
+use kernel::names::InGroup;
 
 use super::{Place, Stretch};
-use crate::model::compare::{FOLLOWED_PAGES_MAX, same};
+use crate::model::compare::{FOLLOWED_PAGES_MAX, any_name, same};
 use crate::model::generator;
 use crate::model::instance::{rows_beside_feed, text};
 use crate::model::names::{GROUPS, NAMES, PREFIXES};
@@ -108,12 +109,13 @@ impl Stretch<'_> {
 
     fn compare_list(&mut self, place: Place) -> Result<(), String> {
         let prefix = *self.random.choose(&PREFIXES);
-        let after = self.random.one_in(4).then(|| (*self.random.choose(&NAMES)).to_owned());
+        let after = self.random.one_in(4).then(|| any_name(&mut self.random));
         let mut page = ListPage { after, limit: *self.random.choose(&[1, 4, 1_000]) };
         let Place { space, branch, group } = place;
+        let groups = group.map_or(InGroup::Any, InGroup::Named);
         loop {
             let found = self.cells(place).list(prefix, page.clone()).map_err(text)?;
-            let expected = self.reference.list(space, branch, group, prefix, &page);
+            let expected = self.reference.list(space, branch, groups, prefix, &page);
             same(|| format!("list {place:?} {prefix:?} {page:?}"), &found, &expected)?;
             add(&self.tally.reads, 1);
             page.after = found.next_after;

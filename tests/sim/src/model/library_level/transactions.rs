@@ -13,10 +13,10 @@ use statehouse::Isolation;
 use super::clock::STEP_US;
 use super::{Place, Stretch};
 use crate::model::command::{self, Op};
-use crate::model::compare::same;
+use crate::model::compare::{any_name, same};
 use crate::model::generator;
 use crate::model::instance::text;
-use crate::model::names::{NAMES, PREFIXES};
+use crate::model::names::PREFIXES;
 use crate::model::reference::{Cell, Reference};
 use crate::model::tally::add;
 use open::{Open, RangeRead, Seen};
@@ -139,7 +139,7 @@ impl Stretch<'_> {
 
     fn call_list(&mut self, open: &mut Open) -> Result<(), String> {
         let prefix = *self.random.choose(&PREFIXES);
-        let after = self.random.one_in(4).then(|| (*self.random.choose(&NAMES)).to_owned());
+        let after = self.random.one_in(4).then(|| any_name(&mut self.random));
         let page = ListPage { after: after.clone(), limit: *self.random.choose(&[1, 3, 100]) };
         let found = open.transaction.list(prefix, page.clone());
         if open.place.group.is_none() {
@@ -147,8 +147,9 @@ impl Stretch<'_> {
             return same(|| "a list without a group".into(), &code, &Err("SH-1012"));
         }
         let expected = open.list(prefix, &page);
-        let upto = expected.next_after.clone();
-        open.ranges_read.push(RangeRead { prefix, after, upto });
+        let upto = expected.next_after.as_ref().map(|upto| upto.name.clone());
+        let from = after.map(|after| (after.name.clone(), open.named(&after.name) > after));
+        open.ranges_read.push(RangeRead { prefix, from, upto });
         same(|| format!("list {prefix:?} {page:?}"), &found.map_err(text)?, &expected)
     }
 

@@ -1,7 +1,8 @@
 //! What reads of the reference give.
 
 use contract::cells::PastVersion;
-use contract::{AsOf, History, HistoryPage, ListPage, Listed, Moment, Versioned};
+use contract::{AsOf, History, HistoryPage, ListPage, Listed, Moment, NameInGroup, Versioned};
+use kernel::names::InGroup;
 
 use super::{Cell, CellName, Reference};
 
@@ -71,20 +72,21 @@ impl Reference {
         cell.version(version).map_or(AsOf::Absent, AsOf::Value)
     }
 
-    /// The cells of a group, or those that are their own group, whose names begin with `prefix`.
-    pub(crate) fn list(
-        &self,
-        space: u32,
-        branch: u32,
-        group: Option<&'static str>,
-        prefix: &str,
-        page: &ListPage,
-    ) -> Listed {
-        let members = self.members(space, branch, group);
-        let existing = members.iter().filter_map(|(name, cell)| Some((*name, cell.versioned()?)));
-        let after = |name: &str| page.after.as_deref().is_none_or(|after| name > after);
-        let matching = existing.filter(|(name, _)| name.starts_with(prefix) && after(name));
-        let mut cells: Vec<_> = matching.map(|(name, found)| (name.to_owned(), found)).collect();
+    /// The cells whose names begin with `prefix`, of all groups, of one, or those that are their own.
+    pub(crate) fn list(&self, space: u32, branch: u32, groups: InGroup<'_>, prefix: &str, page: &ListPage) -> Listed {
+        let of_branch = self.cells.iter().filter(|(cell, _)| (cell.space, cell.branch) == (space, branch));
+        let of_groups = of_branch.filter(|(cell, _)| match groups {
+            InGroup::Any => true,
+            InGroup::Own => cell.group.is_none(),
+            InGroup::Named(group) => cell.group == Some(group) || (cell.group.is_none() && cell.name == group),
+        });
+        let wanted = of_groups.filter(|(cell, _)| cell.name.starts_with(prefix));
+        let existing = wanted.filter_map(|(cell, kept)| {
+            Some((NameInGroup::new(cell.name, cell.group.map(str::to_owned)), kept.versioned()?))
+        });
+        let after = |name: &NameInGroup| page.after.as_ref().is_none_or(|after| name > after);
+        let mut cells: Vec<_> = existing.filter(|(name, _)| after(name)).collect();
+        cells.sort_by(|(one, _), (other, _)| one.cmp(other));
         let more = cells.len() > page.limit;
         cells.truncate(page.limit);
         let next_after = cells.last().map(|(name, _)| name.clone()).filter(|_| more);

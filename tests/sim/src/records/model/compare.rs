@@ -1,12 +1,13 @@
 //! Compares what a store holds with the reference, by every read of records there is.
 
-use contract::Value;
 use contract::records::filter::{Filter, Test};
+use contract::{NameInGroup, Value};
 use kernel::Target;
 use kernel::cells::{ViewCells, get};
 use kernel::keys::ThingId;
 use kernel::keys::records::{Due, DueClock, read_due_suffix, read_publish_key};
-use kernel::records::counts::count_states;
+use kernel::names::InGroup;
+use kernel::records::counts::{count_group, count_states};
 use kernel::records::get::ViewRecords;
 use kernel::records::scan::Scan;
 use kernel::records::send::Stored;
@@ -76,19 +77,34 @@ impl Both<'_> {
         let prefix = random.pick(&PREFIXES);
         let (keys, catalogue) = (self.instance.keys, self.instance.kernel.catalogue());
         let counts = count_states(self.view, &keys, catalogue, space, branch, prefix).map_err(halted)?;
-        let expected = self.reference.counts(space, branch, prefix);
-        same(|| format!("the counts of {space}/{branch} {prefix:?}"), &counts.by_state, &expected)
+        let expected = self.reference.counts(space, branch, None, prefix);
+        same(|| format!("the counts of {space}/{branch} {prefix:?}"), &counts.by_state, &expected)?;
+        let (group, rows_max) = (random.pick(&GROUPS), random.pick(&[5, 1_000]));
+        let counts = count_group(self.view, &keys, catalogue, (space, branch), group, prefix, rows_max);
+        let expected = self.reference.counts(space, branch, Some(group), prefix);
+        match counts.map_err(halted)? {
+            Ok(counts) => {
+                same(|| format!("the counts of {space}/{branch} {group:?} {prefix:?}"), &counts.by_state, &expected)
+            }
+            Err(rejection) => {
+                same(|| format!("the counts of {group:?}: {rejection}"), &(rows_max < NAMES.len()), &true)
+            }
+        }
     }
 
     /// A scan, page by page to its end.
     pub(crate) fn scan(&self, random: &mut Random) -> Result<(), String> {
         let (space, branch, group) = self.focus.place(random);
+        let groups = match group {
+            Some(group) => InGroup::Named(group),
+            None => random.pick(&[InGroup::Any, InGroup::Any, InGroup::Own]),
+        };
         let prefix = random.pick(&PREFIXES);
         let record_type = random.pick(&[None, None, Some("job"), Some("mail"), Some("mail")]);
         let filter = filter(random, self.reference.wall_us);
         let limit = random.pick(&[1, 2, 7, 100]);
         let rows_max = random.pick(&[1, 3, 50, 10_000]);
-        let what = || format!("a scan of {space}/{branch} {group:?} {prefix:?} {record_type:?} {filter:?} by {limit}");
+        let what = || format!("a scan of {space}/{branch} {groups:?} {prefix:?} {record_type:?} {filter:?} by {limit}");
         let records = self.records()?;
         let (mut found, mut cursor) = (Vec::new(), None);
         for page in 0.. {
@@ -99,7 +115,7 @@ impl Both<'_> {
             let scan = Scan {
                 space,
                 branch,
-                group,
+                groups,
                 prefix,
                 record_type,
                 filter: &filter,
@@ -120,8 +136,8 @@ impl Both<'_> {
         if let Some((name, _)) = found.iter().find(|(_, record)| record.ttl.is_some_and(|ttl| ttl.is_zero())) {
             return Err(format!("(4) nothing expired is ever read: {} found {name:?}", what()));
         }
-        let expected = self.reference.scan((space, branch, group), prefix, record_type, &filter);
-        let names = |records: &[(String, _)]| records.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let expected = self.reference.scan((space, branch, groups), prefix, record_type, &filter);
+        let names = |records: &[(NameInGroup, _)]| records.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         same(|| format!("the names in {}", what()), &names(&found), &names(&expected))?;
         same(what, &found, &expected)
     }

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use contract::records::types::StateKind;
 use contract::{Change, Followed, Reason, Subject};
-use kernel::changes::{Filter, InGroup, changes_after};
+use kernel::changes::{Filter, changes_after};
 use kernel::keys::ThingId;
+use kernel::names::InGroup;
 use kernel::records::row::{Numbers, decode_numbers};
 use kv::View;
 

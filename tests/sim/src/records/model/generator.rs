@@ -112,9 +112,9 @@ impl<'draw> Generator<'draw> {
         }
         let mut marked = Vec::new();
         for letter in &letters {
-            let at_us = match self.random.below(4) {
-                0 => Some(self.reference.wall_us.saturating_sub(self.random.below(500))),
-                1 => Some(self.reference.wall_us + self.random.below(20_000)),
+            let after_us = match self.random.below(4) {
+                0 => Some(self.random.below(2)),
+                1 => Some(self.random.below(20_000)),
                 _ => None,
             };
             let (sent, mark) = match letter {
@@ -124,10 +124,10 @@ impl<'draw> Generator<'draw> {
                 }
             };
             let place = ops.iter().filter(|op| matches!(op, Op::Send(_))).count();
-            ops.push(Op::Send(Send { target: sent, at_us }));
+            ops.push(Op::Send(Send { target: sent, after_us }));
             if let Some((number, to)) = mark {
                 let source = (target.space, target.branch, target.home().to_owned());
-                marked.push(Marked { number, source, to, at_us, place });
+                marked.push(Marked { number, source, to, after_us, place });
             }
         }
         let branch = if self.random.one_in(200) { 99 } else { target.branch };

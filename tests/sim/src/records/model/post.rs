@@ -24,7 +24,7 @@ pub(crate) struct Marked {
     pub(crate) number: u64,
     pub(crate) source: Source,
     pub(crate) to: Address,
-    pub(crate) at_us: Option<u64>,
+    pub(crate) after_us: Option<u64>,
     /// Its place among the messages of its command.
     pub(crate) place: usize,
 }
@@ -95,8 +95,8 @@ impl Post {
 
     /// A command that sends messages was done.
     pub(crate) fn done(&mut self, marked: &[Marked], wall_us: u64, commit: u64) {
-        for Marked { number, source, to, at_us, place } in marked {
-            let due_us = at_us.unwrap_or(0).max(wall_us);
+        for Marked { number, source, to, after_us, place } in marked {
+            let due_us = wall_us + after_us.unwrap_or(0);
             let (source, to, later) = (source.clone(), to.clone(), due_us > wall_us);
             self.sent.insert(*number, Sent { source, to, turn: (due_us, commit, *place), later });
         }

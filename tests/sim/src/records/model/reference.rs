@@ -16,10 +16,15 @@ use std::collections::BTreeMap;
 
 use contract::records::Record;
 use contract::records::types::{RecordType, StateKind};
-use contract::{Limits, Rejection, Value};
+use contract::{Limits, RefusalReason, Rejection, Value, WantedKind};
 use kernel::{Buckets, OpOutcome};
 
 use super::names::SPACES;
+
+/// The reason of every rejection here: which one it is, the kernel's own tests say.
+pub(crate) const ANY_REASON: RefusalReason = RefusalReason::Finished;
+/// The same of what a field would have to hold.
+pub(crate) const ANY_KIND: WantedKind = WantedKind::Integer;
 
 /// Which record or cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

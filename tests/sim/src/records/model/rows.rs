@@ -6,6 +6,7 @@ use contract::Value;
 use contract::records::types::{ReadyOrder, StateKind};
 use kernel::Keys;
 use kernel::catalogue::Declared;
+use kernel::keys::names::is_name_in_group;
 use kernel::keys::records::{Due, DueClock, DueOf, OwnedId, read_counts_key, read_due_suffix, read_record_key};
 use kernel::keys::{GENERATION_BYTES, Kind, ThingId};
 use kernel::records::counts;
@@ -30,6 +31,7 @@ struct Rebuilt {
     cluster: BTreeSet<RowKey>,
     indexes: BTreeSet<RowKey>,
     large: BTreeSet<RowKey>,
+    names: BTreeSet<RowKey>,
     counts: CountRows,
 }
 
@@ -38,10 +40,14 @@ pub(crate) fn check(instance: &Instance, view: &dyn View) -> Result<(), String> 
     let catalogue = instance.kernel.catalogue();
     let records = ViewRecords::new(view, instance.keys, catalogue).map_err(halted)?;
     let wall_us = records.stamp().wall_us;
-    let mut rebuilt = Rebuilt::default();
+    let (mut rebuilt, mut names) = (Rebuilt::default(), BTreeSet::new());
     let buckets = catalogue.buckets.count();
     for bucket in 0..buckets {
         for (key, row) in rows_of(instance, view, bucket, Kind::Record)? {
+            if is_name_in_group(&key) {
+                names.insert(key);
+                continue;
+            }
             let number = |at: usize| u32::from_be_bytes(key[at..at + 4].try_into().expect("four bytes"));
             // Generation, bucket, kind; then space and branch.
             let (space, branch) = (number(GENERATION_BYTES + 3), number(GENERATION_BYTES + 7));
@@ -70,12 +76,17 @@ pub(crate) fn check(instance: &Instance, view: &dyn View) -> Result<(), String> 
             let keys = rows_of(instance, view, bucket, kind)?.into_iter().map(|(key, _)| key);
             found.extend(keys.filter(|key| kind != Kind::DueWall || !is_message(key)));
         }
-        let surplus: Vec<_> = found.difference(expected).map(|key| shown(key)).collect();
-        let missing: Vec<_> = expected.difference(&found).map(|key| shown(key)).collect();
-        if !surplus.is_empty() || !missing.is_empty() {
-            let what = format!("{what}: rows too many {surplus:?}, rows too few {missing:?}");
-            return Err(format!("(7) every index row is what a rebuild gives: {what}"));
-        }
+        as_rebuilt(what, &found, expected)?;
+    }
+    as_rebuilt("K8: names in groups", &names, &rebuilt.names)
+}
+
+fn as_rebuilt(what: &str, found: &BTreeSet<RowKey>, expected: &BTreeSet<RowKey>) -> Result<(), String> {
+    let surplus: Vec<_> = found.difference(expected).map(|key| shown(key)).collect();
+    let missing: Vec<_> = expected.difference(found).map(|key| shown(key)).collect();
+    if !surplus.is_empty() || !missing.is_empty() {
+        let what = format!("{what}: rows too many {surplus:?}, rows too few {missing:?}");
+        return Err(format!("(7) every index row is what a rebuild gives: {what}"));
     }
     Ok(())
 }
@@ -103,6 +114,9 @@ impl Rebuilt {
     ) -> Result<(), String> {
         let keys = instance.keys;
         let numbers = row.numbers;
+        if !numbers.deleted {
+            self.names.extend(keys.name_in_group(Kind::Record, record).map(|key| key.to_vec()));
+        }
         let mut due = |clock, at_us: u64, of| {
             let key = [&*keys.due_prefix(clock, record.bucket), &*Keys::due_suffix(at_us, of, record)].concat();
             match clock {

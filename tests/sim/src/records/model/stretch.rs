@@ -18,7 +18,7 @@ use super::feed::Book;
 use super::generator::{Drawn, Generator, encode};
 use super::names::{Focus, NAMES, SPACES, types};
 use super::post::Post;
-use super::reference::{Expected, Id, Outcome, Reference};
+use super::reference::{ANY_KIND, ANY_REASON, Expected, Id, Outcome, Reference};
 use super::rows;
 use super::tally::{Tally, add};
 use crate::model::compare::same;
@@ -348,8 +348,8 @@ fn envelope(body: &[u8]) -> Vec<u8> {
 /// What a rejection says without the sentence that explains it.
 fn without_reason(mut rejection: Rejection) -> Rejection {
     match &mut rejection {
-        Rejection::WrongState { reason, .. } | Rejection::InvalidDeclaration { reason, .. } => *reason = "",
-        Rejection::WrongKind { wanted, .. } => *wanted = "",
+        Rejection::WrongState { reason, .. } | Rejection::InvalidDeclaration { reason, .. } => *reason = ANY_REASON,
+        Rejection::WrongKind { wanted, .. } => *wanted = ANY_KIND,
         _ => {}
     }
     rejection

@@ -5,20 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::Rejection;
 use contract::runs::{RunStatus, StoredEvent};
 use kernel::keys::ThingId;
-use kernel::runs::read::{self, RunFilter};
+use kernel::names::InGroup;
+use kernel::runs::list::{ListedRun, RunFilter, RunPage, ViewRuns};
+use kernel::runs::read;
 use kernel::runs::row::RunHead;
 use kv::View;
 use testkit::random::Random;
 
 use super::book::Book;
 use super::command::Id;
-use super::generator::{PLACES, RUN_TYPES};
+use super::generator::{GROUPS, PLACES, RUN_TYPES};
 use super::reference::{Reference, Run};
 use crate::model::compare::same;
 use crate::model::instance::{Instance, halted, text};
 
 /// Runs that a list looks at, as the library has it.
 const LOOKED_AT_MAX: usize = 10_000;
+
+/// Pages of a list after which it must have ended.
+const PAGES_MAX: usize = 100_000;
 
 /// A store and the reference beside it.
 pub(crate) struct Both<'both> {
@@ -103,6 +108,7 @@ impl Both<'_> {
         }
         for place in PLACES {
             self.counts(place)?;
+            self.counts_of_group(place, random.pick(&GROUPS))?;
             self.all(place, 1 + random.index(20))?;
             reads += 2;
         }
@@ -141,44 +147,100 @@ impl Both<'_> {
         same(|| format!("(5) all runs of {place:?}"), &found, &expected)
     }
 
-    /// A list by status, kind and how long runs have been quiet.
+    /// A list by name, or by status, kind and how long runs have been quiet, page by page to its end.
     pub(crate) fn list(&self, random: &mut Random) -> Result<(), String> {
         let place = random.pick(&PLACES);
-        let statuses: Vec<_> = RunStatus::ALL.into_iter().filter(|_| !random.one_in(3)).collect();
-        let run_type = (!random.one_in(3)).then(|| random.pick(&RUN_TYPES));
+        let every = random.one_in(3);
+        let statuses: Vec<_> = RunStatus::ALL.into_iter().filter(|_| every || !random.one_in(3)).collect();
+        let run_type = (!every && !random.one_in(3)).then(|| random.pick(&RUN_TYPES));
         let times: Vec<_> = self.reference.live(place).map(|(_, run)| run.last_event_us).collect();
         let quiet_since_us = match times.is_empty() || random.one_in(3) {
             true => self.reference.wall_us,
             false => random.choose(&times) + random.below(3) - 1,
         };
-        let limit = if random.one_in(2) { 1_000 } else { 1 + random.index(6) };
-        let filter = RunFilter { space: place.0, branch: place.1, statuses: &statuses, run_type, quiet_since_us };
-        let catalogue = self.instance.kernel.catalogue();
-        let listed = read::list(self.view, &self.instance.keys, catalogue, &filter, limit, LOOKED_AT_MAX);
-        let found = listed.map_err(halted)?.into_iter();
-        let mut found: Vec<_> =
-            found.map(|run| (run.last_event_us, run.name, run.group, run.run_type, run.status, run.last_seq)).collect();
-        let live = self.reference.live(place).filter(|(_, run)| {
+        let groups = match random.below(4) {
+            0 => InGroup::Own,
+            1 => InGroup::Named(random.pick(&GROUPS)),
+            _ => InGroup::Any,
+        };
+        let names: Vec<_> = self.reference.live(place).map(|(id, _)| id.name.as_str()).collect();
+        let prefix = match names.is_empty() || random.one_in(2) {
+            true => "",
+            false => random.choose(&names).get(..2).unwrap_or(""),
+        };
+        let (space, branch) = place;
+        let filter = RunFilter { space, branch, groups, prefix, statuses: &statuses, run_type, quiet_since_us };
+        let found = self.pages(&filter, random)?;
+        let live = self.reference.live(place).filter(|(id, run)| {
+            let of_groups = match groups {
+                InGroup::Any => true,
+                InGroup::Own => id.group.is_none(),
+                InGroup::Named(group) => id.home() == group,
+            };
             statuses.contains(&run.snapshot.status)
                 && run_type.is_none_or(|kind| kind == run.run_type)
                 && run.last_event_us <= quiet_since_us
+                && of_groups
+                && id.name.starts_with(prefix)
         });
-        let mut expected: Vec<_> = live
-            .map(|(id, run)| {
-                let (name, group) = (id.name.clone(), id.group.clone());
-                (run.last_event_us, name, group, run.run_type.clone(), run.snapshot.status, run.last)
-            })
-            .collect();
-        // Groups are in no order, so where the list is cut only the names are certain.
-        found.sort();
-        expected.sort();
-        if expected.len() > limit {
-            let names = |runs: Vec<(u64, String, _, _, _, _)>| -> Vec<_> {
-                runs.into_iter().take(limit).map(|(at_us, name, ..)| (at_us, name)).collect()
+        let mut expected = Vec::new();
+        for (id, run) in live {
+            let listed = ListedRun {
+                name: id.name.clone(),
+                group: id.group.clone(),
+                run_type: run.run_type.clone(),
+                status: run.snapshot.status,
+                last_seq: run.last,
+                last_event_us: run.last_event_us,
             };
-            return same(|| format!("(5) the first {limit} of {filter:?}"), &names(found), &names(expected));
+            // Where it stands in the index is its head's affair, which is checked with the rows.
+            let head = self.head(id)?.map_err(|rejection| format!("{id:?} exists, and is answered {rejection}"))?;
+            expected.push((head.index_us, listed));
         }
+        let by_name = run_type.is_none() && statuses.len() == RunStatus::ALL.len();
+        expected.sort_by(|(one_us, one), (other_us, other)| match by_name {
+            true => (&one.name, &one.group).cmp(&(&other.name, &other.group)),
+            false => {
+                let place =
+                    |at_us: &u64, run: &ListedRun| (run.run_type.clone(), *at_us, run.group.clone(), run.name.clone());
+                place(one_us, one).cmp(&place(other_us, other))
+            }
+        });
+        let expected: Vec<_> = expected.into_iter().map(|(_, run)| run).collect();
         same(|| format!("(5) the runs of {filter:?}"), &found, &expected)
+    }
+
+    fn pages(&self, filter: &RunFilter<'_>, random: &mut Random) -> Result<Vec<ListedRun>, String> {
+        let limit = if random.one_in(2) { 1_000 } else { 1 + random.index(6) };
+        let rows_max = random.pick(&[1, 4, 50, 10_000]);
+        let catalogue = self.instance.kernel.catalogue();
+        let runs = ViewRuns { view: self.view, keys: self.instance.keys, catalogue };
+        let (mut found, mut cursor) = (Vec::new(), None::<Vec<u8>>);
+        for _ in 0..PAGES_MAX {
+            let page = RunPage { limit, rows_max, cursor: cursor.as_deref() };
+            let listed = runs.list(filter, &page).map_err(halted)?.map_err(text)?;
+            if listed.runs.len() > limit || listed.runs.len() > rows_max {
+                return Err(format!("(5) a page of {filter:?} is too long"));
+            }
+            found.extend(listed.runs);
+            cursor = listed.cursor;
+            if cursor.is_none() {
+                return Ok(found);
+            }
+        }
+        Err(format!("(5) the list of {filter:?} does not end"))
+    }
+
+    /// How many runs of a group are in each status.
+    fn counts_of_group(&self, place: (u32, u32), group: &str) -> Result<(), String> {
+        let catalogue = self.instance.kernel.catalogue();
+        let runs = ViewRuns { view: self.view, keys: self.instance.keys, catalogue };
+        let found = runs.counts_of_group(place, group, LOOKED_AT_MAX).map_err(halted)?.map_err(text)?;
+        let mut expected = BTreeMap::new();
+        for (_, run) in self.reference.live(place).filter(|(id, _)| id.home() == group) {
+            *expected.entry((run.run_type.clone(), run.snapshot.status)).or_insert(0) += 1;
+        }
+        same(|| format!("(5) the counts of {place:?} {group:?}"), &found, &expected)
     }
 }
 

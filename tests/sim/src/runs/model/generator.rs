@@ -11,7 +11,7 @@ use super::reference::{Reference, Run};
 /// Space and branch of everything: two branches of one space, and another space.
 pub(crate) const PLACES: [(u32, u32); 3] = [(1, 1), (1, 3), (2, 2)];
 
-const GROUPS: [&str; 3] = ["g", "g.h", "r\u{0}é"];
+pub(crate) const GROUPS: [&str; 3] = ["g", "g.h", "r\u{0}é"];
 
 /// Kinds of runs.
 pub(crate) const RUN_TYPES: [&str; 3] = ["", "etl", "etl.daily"];
@@ -260,6 +260,9 @@ impl Generator<'_> {
         };
         let data = Json::from_checked(self.random.pick(&DATA).to_owned());
         let mut event = NewEvent::new(event_type, key, self.random.pick(&TIMES), data);
+        if self.random.one_in(4) {
+            event.emitted_at = None;
+        }
         let text = |random: &mut Random, one_in, text: &str| random.one_in(one_in).then(|| text.to_owned());
         if event_type.starts_with("Step") && !self.random.one_in(8) || self.random.one_in(8) {
             event.step_id = Some(self.random.pick(&STEPS).to_owned());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kernel::keys::names::is_name_in_group;
 use kernel::keys::records::read_record_key;
 use kernel::keys::runs::RUN_ROWS;
 use kernel::keys::{GENERATION_BYTES, Kind};
@@ -58,6 +59,9 @@ pub(crate) fn check(both: &Both<'_>, drained: bool) -> Result<(), String> {
 fn heads(both: &Both<'_>) -> Result<BTreeMap<Id, RunHead>, String> {
     let mut heads = BTreeMap::new();
     for (key, row) in rows_of(both, Kind::Run)? {
+        if is_name_in_group(&key) {
+            continue;
+        }
         let number = |at: usize| u32::from_be_bytes(key[at..at + 4].try_into().expect("four bytes"));
         // Generation, bucket, kind; then space and branch.
         let place = (number(GENERATION_BYTES + 3), number(GENERATION_BYTES + 7));
@@ -82,17 +86,29 @@ fn index(both: &Both<'_>, heads: &BTreeMap<Id, RunHead>) -> Result<(), String> {
         *recount.entry((id.place(), head.run_type.clone(), head.status)).or_insert(0) += 1;
     }
     let found: BTreeSet<_> = rows_of(both, Kind::RunIndex)?.into_iter().map(|(key, _)| key).collect();
-    let surplus: Vec<_> = found.difference(&expected).map(|key| key.escape_ascii().to_string()).collect();
-    let missing: Vec<_> = expected.difference(&found).map(|key| key.escape_ascii().to_string()).collect();
-    if !surplus.is_empty() || !missing.is_empty() {
-        return Err(format!("(5) rows of the index too many {surplus:?}, too few {missing:?}"));
+    as_expected("(5) rows of the index", &found, &expected)?;
+    let rows = rows_of(both, Kind::Run)?.into_iter().map(|(key, _)| key);
+    let found: BTreeSet<_> = rows.filter(|key| is_name_in_group(key)).collect();
+    let mut expected = BTreeSet::new();
+    for (id, _) in heads.iter().filter(|(_, head)| !head.deleted) {
+        expected.extend(keys.name_in_group(Kind::Run, &both.thing(id)?).map(|key| key.to_vec()));
     }
+    as_expected("(5) K8: names in groups", &found, &expected)?;
     let mut counted = BTreeMap::new();
     for place in PLACES {
         let counts = read::counts(both.view, &keys, place.0, place.1).map_err(halted)?;
         counted.extend(counts.into_iter().map(|(kind, status, count)| ((place, kind, status), count)));
     }
     same(|| "(5) counts are a recount of the heads".into(), &counted, &recount)
+}
+
+fn as_expected(what: &str, found: &BTreeSet<Vec<u8>>, expected: &BTreeSet<Vec<u8>>) -> Result<(), String> {
+    let surplus: Vec<_> = found.difference(expected).map(|key| key.escape_ascii().to_string()).collect();
+    let missing: Vec<_> = expected.difference(found).map(|key| key.escape_ascii().to_string()).collect();
+    match surplus.is_empty() && missing.is_empty() {
+        true => Ok(()),
+        false => Err(format!("{what}: too many {surplus:?}, too few {missing:?}")),
+    }
 }
 
 fn rows_of(both: &Both<'_>, kind: Kind) -> Result<Vec<(Vec<u8>, kv::Bytes)>, String> {

@@ -1,10 +1,11 @@
 //! What a script can read.
 
-use contract::{AsOf, HistoryPage, ListPage, Listed, Moment, Value};
+use contract::{AsOf, HistoryPage, ListPage, Listed, Moment, NameInGroup, Value};
 
 use super::Stage;
 use super::words::{group_and_name, number, option, seconds, show};
 use crate::cells::{ViewCells, at, get, history, list};
+use crate::names::InGroup;
 
 impl Stage {
     fn read<T>(&self, cell: &str, read: impl FnOnce(&ViewCells<'_>, &crate::keys::ThingId<'_>) -> T) -> T {
@@ -46,22 +47,24 @@ impl Stage {
     pub(super) fn list(&self, options: &[&str]) -> String {
         let prefix = options.first().filter(|word| !["limit", "after"].contains(*word)).unwrap_or(&"");
         let (group, prefix) = group_and_name(prefix);
-        let after = option(options, "after").map(str::to_owned);
+        let groups = match group {
+            None => InGroup::Any,
+            Some("own") => InGroup::Own,
+            Some(group) => InGroup::Named(group),
+        };
+        let after = option(options, "after").map(|after| {
+            let (group, name) = group_and_name(after);
+            NameInGroup::new(name, group.map(str::to_owned))
+        });
         let limit = option(options, "limit").map_or(100, |limit| limit.parse().unwrap());
         let (view, keys, catalogue) = (self.view(), self.kernel.keys(), self.kernel.catalogue());
-        let page = ListPage { after, limit };
-        let Listed { cells, next_after } = match group {
-            Some(_) => {
-                let any = catalogue.thing(self.space, self.branch, group, "").unwrap();
-                list::list_group(&*view, &keys, &any, prefix, &page).unwrap()
-            }
-            None => {
-                let (space, branch) = (self.space, self.branch);
-                list::list_spread(&*view, &keys, catalogue.buckets, space, branch, prefix, &page).unwrap()
-            }
+        let (place, page) = ((self.space, self.branch), ListPage { after, limit });
+        let Listed { cells, next_after } = list::list(&*view, &keys, catalogue, place, groups, prefix, &page).unwrap();
+        let shown = |NameInGroup { name, group }: &NameInGroup| {
+            group.as_ref().map_or(name.clone(), |group| format!("{group}/{name}"))
         };
-        let cells = cells.iter().map(|(name, there)| format!("{name}={}", show(&there.value)));
-        let more = next_after.map(|after| format!("more after {after}"));
+        let cells = cells.iter().map(|(name, there)| format!("{}={}", shown(name), show(&there.value)));
+        let more = next_after.map(|after| format!("more after {}", shown(&after)));
         let said = cells.chain(more).collect::<Vec<_>>().join(", ");
         if said.is_empty() { "none".into() } else { said }
     }

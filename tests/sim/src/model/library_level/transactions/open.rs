@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contract::{ListPage, Listed, Versioned};
+use contract::{ListPage, Listed, NameInGroup, Versioned};
 use statehouse::{Isolation, Transaction};
 
 use super::Place;
@@ -34,7 +34,8 @@ pub(super) struct Seen {
 /// What a list looked at.
 pub(super) struct RangeRead {
     pub(super) prefix: &'static str,
-    pub(super) after: Option<String>,
+    /// Only names from this one on, or only those behind it.
+    pub(super) from: Option<(String, bool)>,
     /// The last name of a full page; none if the list came to its end.
     pub(super) upto: Option<String>,
 }
@@ -47,7 +48,8 @@ impl RangeRead {
 
     /// Whether the guard may cover this name: it is allowed to reach further than the page.
     pub(super) fn may_guard(&self, name: &str) -> bool {
-        name.starts_with(self.prefix) && self.after.as_deref().is_none_or(|after| name > after)
+        let is_after = |(from, included): &(String, bool)| name > from.as_str() || (*included && name == from);
+        name.starts_with(self.prefix) && self.from.as_ref().is_none_or(is_after)
     }
 }
 
@@ -69,10 +71,16 @@ impl Open {
         counter
     }
 
+    /// The name of a cell of the transaction's group, as a list gives it.
+    pub(super) fn named(&self, name: &str) -> NameInGroup {
+        NameInGroup::new(name, self.place.group.filter(|group| *group != name).map(str::to_owned))
+    }
+
     pub(super) fn list(&self, prefix: &str, page: &ListPage) -> Listed {
-        let after = |name: &str| page.after.as_deref().is_none_or(|after| name > after);
+        let named = |name: &str| self.named(name);
+        let after = |name: &str| page.after.as_ref().is_none_or(|after| named(name) > *after);
         let matching = self.cells.iter().filter(|(name, _)| name.starts_with(prefix) && after(name));
-        let existing = matching.filter_map(|(name, seen)| Some(((*name).to_owned(), seen.versioned.clone()?)));
+        let existing = matching.filter_map(|(name, seen)| Some((named(name), seen.versioned.clone()?)));
         let mut cells: Vec<_> = existing.collect();
         let more = cells.len() > page.limit;
         cells.truncate(page.limit);

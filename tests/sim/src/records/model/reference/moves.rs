@@ -3,7 +3,7 @@
 use contract::records::types::{RecordType, StateKind};
 use contract::{Rejection, Value};
 
-use super::{Declared, Id, Kept, Reference};
+use super::{ANY_KIND, ANY_REASON, Declared, Id, Kept, Reference};
 
 pub(super) fn micros(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_micros()).expect("short")
@@ -14,11 +14,11 @@ fn first_of(definition: &RecordType, kind: StateKind) -> String {
 }
 
 pub(super) fn wrong_state(id: &Id, state: &str) -> Rejection {
-    Rejection::WrongState { record: id.name.clone(), state: state.to_owned(), reason: "" }
+    Rejection::WrongState { record: id.name.clone(), state: state.to_owned(), reason: ANY_REASON }
 }
 
 pub(super) fn wrong_kind(id: &Id, field: &str) -> Rejection {
-    Rejection::WrongKind { record: id.name.clone(), field: field.to_owned(), wanted: "" }
+    Rejection::WrongKind { record: id.name.clone(), field: field.to_owned(), wanted: ANY_KIND }
 }
 
 impl Reference {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::Value;
 use contract::records::filter::Filter;
 use contract::records::types::IndexKind;
 use contract::records::{Field, Holder, Record};
+use contract::{NameInGroup, Value};
+use kernel::names::InGroup;
 
 use super::{Id, Reference};
 
@@ -50,15 +51,19 @@ impl Reference {
         self.record(id)?.value(field).cloned()
     }
 
-    /// The records of a group, or of those that are their own, in the order of a scan: by name, or by an index.
+    /// The records of all groups, of one, or of those that are their own, in the order of a scan: by name, or by an index.
     pub(crate) fn scan(
         &self,
-        (space, branch, group): (u32, u32, Option<&str>),
+        (space, branch, groups): (u32, u32, InGroup<'_>),
         prefix: &str,
         record_type: Option<&str>,
         filter: &Filter,
-    ) -> Vec<(String, Record)> {
-        let of_group = |id: &Id| id.group.as_deref() == group || (id.group.is_none() && Some(&*id.name) == group);
+    ) -> Vec<(NameInGroup, Record)> {
+        let of_group = |id: &Id| match groups {
+            InGroup::Any => true,
+            InGroup::Own => id.group.is_none(),
+            InGroup::Named(group) => id.home() == group,
+        };
         let ids = self.records.keys().filter(|id| (id.space, id.branch) == (space, branch));
         let ids = ids.filter(|id| of_group(id) && id.name.starts_with(prefix));
         let found = ids.filter_map(|id| Some((id, self.record(id)?)));
@@ -66,13 +71,13 @@ impl Reference {
         let matches = |record: &Record| of_type(record) && filter.matches(|field| record.value(field).cloned());
         let mut found: Vec<_> = found.filter(|(_, record)| matches(record)).collect();
         match self.index_for(space, record_type, filter) {
-            None => found.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name)),
+            None => found.sort_by(|(a, _), (b, _)| (&a.name, &a.group).cmp(&(&b.name, &b.group))),
             Some((field, _)) => found.sort_by(|(a, left), (b, right)| {
                 let value = |record: &Record| sortable(record.value(&field).expect("the filter tests it"));
                 (value(left), &a.group, &a.name).cmp(&(value(right), &b.group, &b.name))
             }),
         }
-        found.into_iter().map(|(id, record)| (id.name.clone(), record)).collect()
+        found.into_iter().map(|(id, record)| (NameInGroup::new(&*id.name, id.group.clone()), record)).collect()
     }
 
     /// The index that serves a scan: the first test of a declared field by order or equality.
@@ -94,10 +99,17 @@ impl Reference {
         })
     }
 
-    /// How many records there are of each type and state, of the queues with a prefix.
-    pub(crate) fn counts(&self, space: u32, branch: u32, prefix: &str) -> BTreeMap<(String, String), u64> {
+    /// How many records there are of each type and state, of the queues with a prefix, in all groups or in one.
+    pub(crate) fn counts(
+        &self,
+        space: u32,
+        branch: u32,
+        group: Option<&str>,
+        prefix: &str,
+    ) -> BTreeMap<(String, String), u64> {
         let mut counts = BTreeMap::new();
         let of_branch = self.records.iter().filter(|(id, _)| (id.space, id.branch) == (space, branch));
+        let of_branch = of_branch.filter(|(id, _)| group.is_none_or(|group| id.home() == group));
         for (_, kept) in of_branch.filter(|(id, _)| id.queue().starts_with(prefix)) {
             if let Some(live) = &kept.live
                 && let Some(record_type) = &live.record_type

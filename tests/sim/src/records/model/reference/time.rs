@@ -121,7 +121,7 @@ impl Reference {
         };
         let (space, branch) = (source.space, source.branch);
         let message = Message { space, branch, source: source.home().to_owned(), to };
-        let at_us = send.at_us.unwrap_or(0).max(self.wall_us);
+        let at_us = self.wall_us + send.after_us.unwrap_or(0);
         let bucket = self.bucket(source);
         if at_us == self.wall_us && matches!(message.to, To::Topic(..)) {
             self.publish(bucket, message);
@@ -147,7 +147,7 @@ impl Reference {
     pub(super) fn tell(&mut self, id: &Id, topic: Option<&str>, attempt: u64, reason: &str) {
         if let Some(topic) = topic {
             let payload = sweep_message(id.group.as_deref(), &id.name, attempt, reason);
-            self.send(id, &Send { target: Target::Topic { topic, payload: payload.as_bytes() }, at_us: None });
+            self.send(id, &Send { target: Target::Topic { topic, payload: payload.as_bytes() }, after_us: None });
         }
     }
 

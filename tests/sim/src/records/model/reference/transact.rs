@@ -3,7 +3,7 @@
 use contract::{Rejection, Value};
 use kernel::{Body, Guard, Op, OpOutcome, Target, Transact, ValueRef};
 
-use super::{Cell, Expected, Id, Outcome, Reference};
+use super::{ANY_REASON, Cell, Expected, Id, Outcome, Reference};
 use crate::records::model::names::PLACES;
 
 impl Reference {
@@ -84,7 +84,7 @@ impl Reference {
         let Some(home) = fence.or(named.first().copied()) else {
             let what = "a transaction".to_owned();
             let sends = !transact.ops.is_empty();
-            return if sends { Err(Rejection::InvalidDeclaration { what, reason: "" }) } else { Ok(None) };
+            return if sends { Err(Rejection::InvalidDeclaration { what, reason: ANY_REASON }) } else { Ok(None) };
         };
         match named.into_iter().find(|name| *name != home) {
             None => Ok(Some(home)),
@@ -102,7 +102,7 @@ impl Reference {
                 if let Target::Transact(body) = send.target
                     && !matches!(Body::decode(body), Ok(Body::Transact(_)))
                 {
-                    return Err(Rejection::InvalidDeclaration { what: "a message".to_owned(), reason: "" });
+                    return Err(Rejection::InvalidDeclaration { what: "a message".to_owned(), reason: ANY_REASON });
                 }
                 self.send(id, send);
                 OpOutcome::Sent

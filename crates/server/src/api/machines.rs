@@ -1,0 +1,92 @@
+//! Machines that users bring: a command in the machine's own bytes. And the pushes of all sessions, for whoever delivers
+//! them.
+//!
+//! Keeps: nothing; a machine is found by its number, which may be left out if there is only one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use statehouse::Space;
+use statehouse::sessions::{SessionStore, UserMachine};
+use wire::operations::NoBody;
+use wire::query::NoQuery;
+use wire::sessions::{MachineRequest, PushesWaiting, RetriedPush, RetriedPushes, RetryPushes, WaitingPushes};
+use wire::values::{Payload, SessionId};
+
+use super::sessions::session_of;
+use super::{Answered, Call, RawBytes, Refusal, Reply};
+use crate::Server;
+
+/// The group of a machine's state if a request names none.
+const GROUP: &str = "default";
+/// Pushes of one answer if it is not said.
+const PUSHES: u32 = 100;
+
+/// The machines that requests can be sent to, by number.
+pub(crate) type Machines = Arc<BTreeMap<u16, Machine>>;
+
+/// Gives the contract of sessions in front of one machine, in a space and a group.
+pub(crate) type Machine = Arc<dyn Fn(&Space, &str) -> Box<dyn SessionStore> + Send + Sync>;
+
+impl Server {
+    /// The same server, which also sends requests to a machine that its directory was opened with.
+    pub fn hosting<M: UserMachine>(mut self) -> Self {
+        let machine: Machine = Arc::new(|space, group| Box::new(space.machine::<M>().group(group).portable()));
+        Arc::make_mut(&mut self.machines).insert(M::NUMBER, machine);
+        self
+    }
+}
+
+/// The body is the command, the answer's body is the machine's response.
+pub(crate) async fn request(server: Server, call: Call<MachineRequest, RawBytes>) -> Result<RawBytes, Refusal> {
+    let Call { mut scope, name, query, body: RawBytes(command), .. } = call;
+    let session = session_of(&name)?;
+    let machine = machine(&server, query.machine)?;
+    let Some(request) = scope.session.take() else {
+        return Err(Refusal::invalid("Statehouse-Request", "Statehouse-Request is missing"));
+    };
+    let answer = server.call(move |house| {
+        let group = scope.group.as_deref().unwrap_or(GROUP);
+        let space = scope.open(house).space;
+        machine(&space, group).request(session, request.request, request.lowest_pending, &command)
+    });
+    Ok(RawBytes(answer.await?.into()))
+}
+
+fn machine(server: &Server, number: Option<u16>) -> Result<Machine, Refusal> {
+    let found = match number {
+        Some(number) => server.machines.get(&number),
+        None if server.machines.len() > 1 => {
+            let numbers: Vec<_> = server.machines.keys().collect();
+            return Err(Refusal::invalid("machine", format!("?machine= is missing; there are {numbers:?}")));
+        }
+        None => server.machines.values().next(),
+    };
+    let named = number.map_or_else(|| "of any number".to_owned(), |number| number.to_string());
+    found.cloned().ok_or_else(|| Refusal::not_found("machine", named))
+}
+
+/// Whether any push waits for its acknowledgement, and whether any was last sent before a time. Hints.
+pub(crate) async fn waiting(server: Server, call: Call<WaitingPushes, NoBody>) -> Answered<PushesWaiting> {
+    let sent_before = call.query.sent_before_us;
+    let found = server.call(move |house| {
+        let sessions = house.sessions();
+        let overdue = sent_before.map(|sent_before| sessions.has_overdue(sent_before)).transpose()?;
+        Ok(PushesWaiting { pending: sessions.has_pending()?, overdue })
+    });
+    Ok(Reply::new(found.await?))
+}
+
+/// Takes the pushes that were last sent before a time, and notes that they are sent now.
+pub(crate) async fn retry(server: Server, call: Call<NoQuery, RetryPushes>) -> Answered<RetriedPushes> {
+    let RetryPushes { sent_before_us, limit } = call.body;
+    let limit = limit.unwrap_or(PUSHES);
+    let pushes = server.call(move |house| house.sessions().requests_for_retry(sent_before_us, limit)).await?;
+    let pushes = pushes.into_iter().map(|push| RetriedPush {
+        session: SessionId(push.session),
+        number: push.number,
+        last_sent_us: push.last_sent_us,
+        payload: Payload(push.payload),
+    });
+    Ok(Reply::new(RetriedPushes { pushes: pushes.collect() }))
+}

@@ -1,0 +1,165 @@
+//! Sessions: open, look, keep alive, read pushes, acknowledge, end.
+
+use std::time::Duration;
+
+use contract::limits::PAGE_BYTES_MAX;
+use contract::time::{iso, millis};
+use contract::{Error, Rejection};
+use statehouse::sessions::{Deliveries, Delivery, LifeState, SessionOptions, SessionStatus};
+use wire::operations::{NoBody, Nothing};
+use wire::query::NoQuery;
+use wire::sessions::{
+    Acknowledge, Acknowledged, EndedSession, ListSessions, OpenSession, OpenedSession, PushPage, PushedMessage,
+    ReadPushes, Session, SessionPage, SessionState,
+};
+use wire::values::{Payload, SessionId};
+
+use super::{Answered, Call, Refusal, Reply, page_limit};
+use crate::Server;
+use crate::stream::{Followed, Sent, Source};
+
+/// Sessions and pushes of a page, if it is not said how many.
+const PAGE_ROWS: usize = 100;
+
+/// The session that a path names.
+pub(crate) fn session_of(name: &str) -> Result<u64, Refusal> {
+    let refused = || Refusal::invalid("session", format!("{name:?} is no session that was given out"));
+    SessionId::parse(name).map(|session| session.0).ok_or_else(refused)
+}
+
+pub(crate) async fn open(server: Server, call: Call<NoQuery, OpenSession>) -> Answered<OpenedSession> {
+    let mut options = SessionOptions::default();
+    if let Some(timeout) = call.body.timeout {
+        options = options.timeout(timeout.0);
+    }
+    for (name, Payload(value)) in call.body.capabilities.unwrap_or_default().0 {
+        options = options.capability(&name, value);
+    }
+    let timeout_ms = millis(options.timeout);
+    let session = server.house.sessions().create_later(options).await?;
+    Ok(Reply::new(OpenedSession { session: SessionId(session), timeout_ms }).created(true))
+}
+
+pub(crate) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Session> {
+    let session = session_of(&call.name)?;
+    let sessions = server.house.sessions();
+    let status = sessions.status(session)?.ok_or(Error::from(Rejection::SessionExpired))?;
+    Ok(Reply::new(shown(session, status, sessions.state(session))))
+}
+
+fn shown(session: u64, status: SessionStatus, state: LifeState) -> Session {
+    let capabilities = status.row.capabilities.iter().map(|(name, value)| (name.clone(), Payload(value.clone())));
+    Session {
+        session: SessionId(session),
+        state: match state {
+            LifeState::Pending => SessionState::Pending,
+            LifeState::Connected => SessionState::Connected,
+            LifeState::Disconnected => SessionState::Disconnected,
+            LifeState::Expired => SessionState::Expired,
+        },
+        created_at: iso(status.row.created_us),
+        timeout_ms: status.row.timeout_us / 1_000,
+        capabilities: capabilities.collect(),
+        lowest_pending: status.floor,
+        last_request: status.last_request,
+        stored_answers: status.answers as u64,
+        last_push: status.last_push,
+        acknowledged: status.acknowledged,
+    }
+}
+
+pub(crate) async fn keep_alive(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Nothing> {
+    server.house.sessions().keep_alive(session_of(&call.name)?)?;
+    Ok(Reply::new(Nothing {}))
+}
+
+pub(crate) async fn end(server: Server, call: Call<NoQuery, NoBody>) -> Answered<EndedSession> {
+    let ended = server.house.sessions().expire_later(session_of(&call.name)?).await?;
+    Ok(Reply::new(EndedSession { ended }))
+}
+
+pub(crate) async fn list(server: Server, call: Call<ListSessions, NoBody>) -> Answered<SessionPage> {
+    let after = call.query.after.map_or(0, |after| after.0);
+    let limit = page_limit(call.query.limit, PAGE_ROWS);
+    let memory = server.reserve_page().await?;
+    let found = server.call(move |house| {
+        let sessions = house.sessions();
+        let numbers = sessions.list(after, limit)?;
+        let next_after = numbers.last().copied().filter(|_| numbers.len() == limit);
+        let mut found = Vec::with_capacity(numbers.len());
+        for session in numbers {
+            // It may have ended since.
+            found.extend(sessions.status(session)?.map(|status| shown(session, status, sessions.state(session))));
+        }
+        Ok(SessionPage { sessions: found, next_after: next_after.map(SessionId) })
+    });
+    Ok(Reply::page(found.await?, memory))
+}
+
+/// The pushes that are not acknowledged, from the first on; waits for one if there is none and it is asked to.
+pub(crate) async fn pushes(server: Server, call: Call<ReadPushes, NoBody>) -> Result<Followed<PushPage>, Refusal> {
+    let mut deliveries = server.house.sessions().deliveries(session_of(&call.name)?)?;
+    if call.stream {
+        let not_an_id = |_| Refusal::invalid("Last-Event-ID", "it is no id that was given out");
+        let seen = call.last_event.map(|text| text.parse().map_err(not_an_id)).transpose()?.unwrap_or(0);
+        return Ok(Followed::Stream(server.stream(SessionPushes { deliveries, seen })?));
+    }
+    let limit = page_limit(call.query.limit, PAGE_ROWS);
+    let mut memory = server.reserve_page().await?;
+    let read = server.call(move |_| {
+        let (mut pushes, mut bytes) = (Vec::new(), 0);
+        while pushes.len() < limit
+            && bytes < PAGE_BYTES_MAX
+            && let Some(delivery) = deliveries.next(Duration::ZERO)?
+        {
+            if let Delivery::Push { payload, .. } = &delivery {
+                bytes += payload.len();
+            }
+            pushes.extend(pushed(delivery));
+        }
+        Ok((pushes, deliveries))
+    });
+    let (mut pushes, mut deliveries) = read.await?;
+    if pushes.is_empty() && !call.wait.is_zero() {
+        memory.give_back();
+        if let Some(delivery) = server.in_time(call.wait, deliveries.next_async()).await {
+            pushes.extend(pushed(delivery?));
+        }
+    }
+    Ok(Followed::Page(Reply::page(PushPage { pushes }, memory)))
+}
+
+/// The pushes of a session, for a stream.
+struct SessionPushes {
+    deliveries: Deliveries,
+    seen: u64,
+}
+
+impl Source for SessionPushes {
+    async fn next(&mut self) -> Result<Vec<Sent>, Error> {
+        loop {
+            let push = pushed(self.deliveries.next_async().await?);
+            if let Some(push) = push.filter(|push| push.number > self.seen) {
+                self.seen = push.number;
+                return Ok(vec![Sent::json(push.number, "push", &push)]);
+            }
+        }
+    }
+
+    fn position(&mut self) -> Result<u64, Error> {
+        Ok(self.seen)
+    }
+}
+
+fn pushed(delivery: Delivery) -> Option<PushedMessage> {
+    match delivery {
+        Delivery::Push { number, payload } => Some(PushedMessage { number, payload: Payload(payload) }),
+        _ => None,
+    }
+}
+
+pub(crate) async fn acknowledge(server: Server, call: Call<NoQuery, Acknowledge>) -> Answered<Acknowledged> {
+    let session = session_of(&call.name)?;
+    let forgotten = server.house.sessions().acknowledge_later(session, call.body.upto).await?;
+    Ok(Reply::new(Acknowledged { forgotten }))
+}

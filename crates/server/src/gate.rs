@@ -1,0 +1,291 @@
+//! The gate: a request is let in only if it is addressed to this server, and not sent by a page of another origin.
+//!
+//! A browser sends requests for any page to any address it can reach, this machine included. Two headers that a page
+//! cannot forge tell such requests apart:
+//!
+//! - `Host` is the name in the URL. A page can make a name of its own point here (DNS rebinding), and is then of our origin
+//!   for its browser. So only names that nobody else can own are answered: IP addresses, `localhost`, and
+//!   [`Hosts`] that the operator listed.
+//! - `Origin` and `Sec-Fetch-Site` say which page sent it. Requests of other origins are refused, reads included: some cost
+//!   much, or do something. Open to all are the probes and the documentation, which tell nobody anything about the data.
+//!
+//! Keeps: the gate is passed before anything else is done for a request, and every answer carries the headers of [`harden`].
+//! Never: believes `Forwarded` or `X-Forwarded-Host`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, HeaderValue, ORIGIN, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, Uri};
+use wire::routes::{
+    ALL, ERRORS_LIST, ERRORS_PAGE, Found, Route, SERVER_DOCS, SERVER_LIVE, SERVER_OPENAPI, SERVER_READY,
+    SERVER_STARTED, find,
+};
+
+use crate::problem::Problem;
+
+static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// The bytes that a name of a host may have.
+const NAME_BYTES_MAX: usize = 253;
+
+/// What a page may load that is made of an answer: nothing. A page of ours says what it needs instead.
+static NOTHING: HeaderValue =
+    HeaderValue::from_static("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+static NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+static NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+/// The names that a server answers to besides `localhost` and IP addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hosts {
+    names: Vec<String>,
+}
+
+impl Hosts {
+    /// Adds a name; false if it is not the name of a host. A port, an address or a pattern is none.
+    ///
+    /// ```
+    /// let mut hosts = statehouse_server::gate::Hosts::default();
+    /// assert!(hosts.add("state.internal"));
+    /// assert!(!hosts.add("state.internal:7420") && !hosts.add("*.internal"));
+    /// ```
+    pub fn add(&mut self, name: &str) -> bool {
+        let named = matches!(Authority::parse(name), Some(Authority { host: Host::Name(_), port: None }));
+        if named {
+            self.names.push(name.to_owned());
+        }
+        named
+    }
+
+    /// The names.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Lets a request pass, or says why not.
+    pub(crate) fn check(&self, parts: &Parts) -> Result<(), Problem> {
+        let host = self.host(parts)?;
+        if is_open(&parts.method, parts.uri.path()) {
+            return Ok(());
+        }
+        self.check_page(&parts.headers, host)
+    }
+
+    /// Whom a request is addressed to.
+    fn host<'parts>(&self, parts: &'parts Parts) -> Result<Authority<'parts>, Problem> {
+        let refuse = |reason: String| Problem::other_host(&reason);
+        if parts.method == Method::CONNECT || !parts.uri.path().starts_with('/') {
+            return Err(refuse(format!("the request's target is {:?}, not a path", parts.uri.to_string())));
+        }
+        let mut given = parts.headers.get_all(HOST).iter();
+        let (Some(value), None) = (given.next(), given.next()) else {
+            return Err(refuse("there must be exactly one Host header".to_owned()));
+        };
+        let shown = String::from_utf8_lossy(value.as_bytes());
+        let host = value.to_str().ok().and_then(Authority::parse);
+        let host = host.ok_or_else(|| refuse(format!("Host is {shown:?}, which is no host")))?;
+        if !self.is_ours(host.host) {
+            return Err(refuse(format!("Host is {shown:?}")));
+        }
+        if !agrees(&parts.uri, host) {
+            return Err(refuse(format!("Host is {shown:?}, the request's target is {:?}", parts.uri.to_string())));
+        }
+        Ok(host)
+    }
+
+    fn is_ours(&self, host: Host<'_>) -> bool {
+        match host {
+            Host::Address(_) => true,
+            Host::Name(name) => name.eq_ignore_ascii_case("localhost") || self.is_listed(name),
+        }
+    }
+
+    fn is_listed(&self, name: &str) -> bool {
+        self.names.iter().any(|listed| listed.eq_ignore_ascii_case(name))
+    }
+
+    /// Refuses a request that a page of another origin sent.
+    fn check_page(&self, headers: &HeaderMap, host: Authority<'_>) -> Result<(), Problem> {
+        for site in headers.get_all(&SEC_FETCH_SITE) {
+            if !matches!(site.as_bytes(), b"none" | b"same-origin") {
+                return Err(Problem::other_origin("Sec-Fetch-Site", &String::from_utf8_lossy(site.as_bytes())));
+            }
+        }
+        for origin in headers.get_all(ORIGIN) {
+            if !origin.to_str().is_ok_and(|origin| self.is_same_origin(origin, host)) {
+                return Err(Problem::other_origin("Origin", &String::from_utf8_lossy(origin.as_bytes())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an origin is the one of a host. In front of a name that is listed there may be a proxy that speaks TLS.
+    fn is_same_origin(&self, origin: &str, host: Authority<'_>) -> bool {
+        let listed = matches!(host.host, Host::Name(name) if self.is_listed(name));
+        let (rest, default_port) = match (origin.strip_prefix("http://"), origin.strip_prefix("https://")) {
+            (Some(rest), _) => (rest, 80),
+            (_, Some(rest)) if listed => (rest, 443),
+            _ => return false,
+        };
+        Authority::parse(rest).is_some_and(|origin| origin.is_same(host, default_port))
+    }
+}
+
+/// Routes that pages of other origins may send their visitors to: they say nothing about the data.
+const OPEN: &[Route] =
+    &[SERVER_LIVE, SERVER_READY, SERVER_STARTED, SERVER_DOCS, SERVER_OPENAPI, ERRORS_LIST, ERRORS_PAGE];
+
+fn is_open(method: &Method, path: &str) -> bool {
+    let is_read = method == Method::GET || method == Method::HEAD;
+    is_read && matches!(find("GET", path), Found::Route(place, _) if OPEN.contains(&ALL[place]))
+}
+
+/// Whether a target names no host, or the one that `Host` names.
+fn agrees(uri: &Uri, host: Authority<'_>) -> bool {
+    match (uri.scheme_str(), uri.authority()) {
+        (None, None) => true,
+        (Some("http"), Some(target)) => {
+            Authority::parse(target.as_str()).is_some_and(|target| target.is_same(host, 80))
+        }
+        _ => false,
+    }
+}
+
+/// A host and its port, as in `Host` and in an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Authority<'text> {
+    host: Host<'text>,
+    port: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Host<'text> {
+    Address(IpAddr),
+    Name(&'text str),
+}
+
+impl<'text> Authority<'text> {
+    /// Reads `name`, `name:port`, `1.2.3.4:port` or `[::1]:port`; none if it is anything else.
+    fn parse(text: &'text str) -> Option<Self> {
+        let (host, rest) = match text.strip_prefix('[') {
+            Some(text) => {
+                let (address, rest) = text.split_once(']')?;
+                (Host::Address(IpAddr::V6(address.parse::<Ipv6Addr>().ok()?)), rest)
+            }
+            None => {
+                let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+                (Host::parse(name)?, rest)
+            }
+        };
+        let port = match rest.strip_prefix(':') {
+            Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(digits.parse().ok()?),
+            None if rest.is_empty() => None,
+            _ => return None,
+        };
+        Some(Self { host, port })
+    }
+
+    fn is_same(self, other: Authority<'_>, default_port: u16) -> bool {
+        let same_host = match (self.host, other.host) {
+            (Host::Name(one), Host::Name(other)) => one.eq_ignore_ascii_case(other),
+            (one, other) => one == other,
+        };
+        same_host && self.port.unwrap_or(default_port) == other.port.unwrap_or(default_port)
+    }
+}
+
+impl<'text> Host<'text> {
+    fn parse(name: &'text str) -> Option<Self> {
+        if let Ok(address) = name.parse::<Ipv4Addr>() {
+            return Some(Self::Address(IpAddr::V4(address)));
+        }
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+        let named = !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(allowed);
+        named.then_some(Self::Name(name))
+    }
+}
+
+/// Puts the headers into an answer that keep a browser from guessing what it is, from running or framing it, and anybody
+/// from storing it.
+pub(crate) fn harden(headers: &mut HeaderMap) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF.clone());
+    headers.insert(CACHE_CONTROL, NO_STORE.clone());
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert_with(|| NOTHING.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_host(text: &str) -> bool {
+        let mut hosts = Hosts::default();
+        assert!(hosts.add("state.internal"));
+        Authority::parse(text).is_some_and(|authority| hosts.is_ours(authority.host))
+    }
+
+    #[test]
+    fn addresses_localhost_and_listed_names_are_ours() {
+        for ours in ["127.0.0.1", "127.0.0.1:7420", "10.1.2.3:1", "[::1]", "[::1]:7420", "[::FFFF:127.0.0.1]:65535"] {
+            assert!(is_host(ours), "{ours}");
+        }
+        for ours in ["localhost", "LOCALHOST:7420", "localhost:0", "state.internal", "State.Internal:443"] {
+            assert!(is_host(ours), "{ours}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_not() {
+        let names =
+            ["", "evil.example", "localhost.", "localhost.evil.example", "evil.example:7420", "127.0.0.1.", "h"];
+        let numbers = ["127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1.nip.io", "::1", "::1:7420", "[::1"];
+        let odd = ["[::1%lo]", "[::1%25lo]", "[127.0.0.1]", "[]", "[::1]x", "[::1]7420", "localhost:", "localhost:x"];
+        let more =
+            ["localhost:65536", "localhost:+1", "a@localhost", "localhost@evil.example", "local host", "localhost "];
+        let rest = [
+            "localhost,localhost",
+            "localhost/",
+            "localhost#",
+            "localhost?",
+            "http://localhost",
+            "loc\u{e4}lhost",
+            "*",
+        ];
+        for other in names.iter().chain(&numbers).chain(&odd).chain(&more).chain(&rest) {
+            assert!(!is_host(other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn an_origin_is_the_same_by_scheme_host_and_port() {
+        let mut hosts = Hosts::default();
+        assert!(hosts.add("state.internal"));
+        let same = |origin: &str, host: &str| hosts.is_same_origin(origin, Authority::parse(host).expect("a host"));
+        assert!(same("http://localhost:7420", "localhost:7420") && same("http://LOCALHOST:7420", "localhost:7420"));
+        assert!(same("http://127.0.0.1", "127.0.0.1:80") && same("http://[::1]:7420", "[0:0::1]:7420"));
+        assert!(same("https://state.internal", "state.internal") && same("http://state.internal", "state.internal"));
+        for origin in ["null", "", "http://", "http://localhost", "http://localhost:7421", "https://localhost:7420"] {
+            assert!(!same(origin, "localhost:7420"), "{origin}");
+        }
+        for origin in
+            ["http://127.0.0.1:7420", "http://localhost:7420/", "http://a@localhost:7420", "HTTP://localhost:7420"]
+        {
+            assert!(!same(origin, "localhost:7420"), "{origin}");
+        }
+        assert!(!same("https://state.internal:7420", "state.internal") && !same("file://", "localhost"));
+    }
+
+    #[test]
+    fn only_reads_of_a_few_routes_are_open() {
+        for path in ["/livez", "/readyz", "/startupz", "/docs", "/openapi.json", "/v1/errors", "/v1/errors/SH-1001"] {
+            assert!(is_open(&Method::GET, path) && is_open(&Method::HEAD, path), "{path}");
+            assert!(!is_open(&Method::POST, path) && !is_open(&Method::OPTIONS, path), "{path}");
+        }
+        for path in
+            ["/", "/v1/errorsx", "/v1/errors/a/b", "/docs/", "/metrics", "/status", "/version", "/v1/cells/docs"]
+        {
+            assert!(!is_open(&Method::GET, path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! A row of the table of routes.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::response::{IntoResponse, Response};
+use serde::de::DeserializeOwned;
+use wire::DecodeError;
+use wire::query::from_parameters;
+use wire::routes::{Route, Scope};
+use wire::schema::{Described, Member, Schemas};
+
+use super::encode::{AnswerForm, Encode};
+use super::head::Head;
+use crate::Server;
+use crate::api::{Call, RawBytes, Refusal};
+use crate::problem::Problem;
+
+/// A claim waits no longer than this; then the client asks again.
+pub(crate) const CLAIM_WAIT_MAX: Duration = Duration::from_secs(60);
+/// A request that follows something waits no longer than this; then the client asks again.
+pub(crate) const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// What a route does to the store, for permissions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Reads what users store.
+    Read,
+    /// Writes what users store.
+    Write,
+    /// Changes the catalogue or the store itself, or reads all of it.
+    Operate,
+    /// Says how the server is doing, and how to use it.
+    Open,
+}
+
+/// How a request is admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    /// Within the bounds of requests, or of those that wait if it is asked to wait.
+    Bounded,
+    /// Whatever the load is, and while the server stops.
+    Always,
+}
+
+/// What a route honours besides its query and its body. Whatever else is sent is refused by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Honours {
+    pub(crate) space: bool,
+    pub(crate) branch: bool,
+    pub(crate) group: bool,
+    /// `Statehouse-Session` with its request.
+    pub(crate) session: bool,
+    /// `Statehouse-Request` of the session that the path names.
+    pub(crate) request: bool,
+    pub(crate) if_match: bool,
+    pub(crate) if_none_match: bool,
+    pub(crate) idempotency_key: bool,
+    /// `Prefer: wait=10`.
+    pub(crate) wait: bool,
+    /// `Accept: text/event-stream` and `Last-Event-ID`.
+    pub(crate) stream: bool,
+}
+
+/// How long a request asks to wait, and whether it asks for a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) wait: Option<Duration>,
+    pub(crate) stream: bool,
+}
+
+/// A call that is decoded and not begun.
+pub(crate) struct Decoded {
+    /// How long it may wait for something; none if it does not.
+    pub(crate) wait: Option<Duration>,
+    pub(crate) run: Pin<Box<dyn Future<Output = Response> + Send>>,
+}
+
+type Decode = Box<dyn Fn(&Server, Head, Bytes) -> Result<Decoded, Problem> + Send + Sync>;
+
+/// What a route is sent and answers, for the OpenAPI document.
+pub(crate) struct Forms {
+    pub(crate) query: Vec<Member>,
+    pub(crate) body: Option<BodyForm>,
+    pub(crate) answers: Vec<AnswerForm>,
+}
+
+/// What a body looks like.
+pub(crate) struct BodyForm {
+    pub(crate) media: &'static str,
+    pub(crate) schema: serde_json::Value,
+    pub(crate) required: bool,
+}
+
+/// See the module.
+pub(crate) struct Entry {
+    pub(crate) route: Route,
+    /// Its place in the table.
+    pub(crate) place: usize,
+    pub(crate) summary: &'static str,
+    pub(crate) honours: Honours,
+    pub(crate) access: Access,
+    pub(crate) admitted: Admitted,
+    /// Whether HEAD is answered too.
+    pub(crate) head: bool,
+    pub(crate) statuses: &'static [u16],
+    /// Forms of answers that the call writes itself.
+    pub(crate) media: &'static [&'static str],
+    forms: fn(&mut Schemas) -> Forms,
+    decode: Decode,
+}
+
+/// Bodies of requests.
+pub(crate) trait FromBody: Sized {
+    fn from_body(bytes: Bytes) -> Result<Self, DecodeError>;
+    fn form(schemas: &mut Schemas) -> Option<BodyForm>;
+}
+
+impl<T: DeserializeOwned + Described> FromBody for T {
+    fn from_body(bytes: Bytes) -> Result<Self, DecodeError> {
+        // An object without members may be left out.
+        let bytes: &[u8] = if bytes.is_empty() && T::OBJECT { b"{}" } else { &bytes };
+        wire::from_json(bytes)
+    }
+
+    fn form(schemas: &mut Schemas) -> Option<BodyForm> {
+        let (schema, members) = (T::schema(schemas), T::members(schemas));
+        let is_nothing = T::OBJECT && members.is_empty();
+        let required = !T::OBJECT || members.iter().any(|member| member.required);
+        (!is_nothing).then_some(BodyForm { media: "application/json", schema, required })
+    }
+}
+
+impl FromBody for RawBytes {
+    fn from_body(bytes: Bytes) -> Result<Self, DecodeError> {
+        Ok(Self(bytes))
+    }
+
+    fn form(_: &mut Schemas) -> Option<BodyForm> {
+        let schema = serde_json::json!({ "type": "string", "format": "binary" });
+        Some(BodyForm { media: "application/octet-stream", schema, required: true })
+    }
+}
+
+/// A route that does not wait.
+pub(crate) fn entry<Q, B, R, F>(
+    route: Route,
+    summary: &'static str,
+    serve: impl Fn(Server, Call<Q, B>) -> F + Copy + Send + Sync + 'static,
+) -> Entry
+where
+    Q: DeserializeOwned + Described + Send + 'static,
+    B: FromBody + Send + 'static,
+    R: Encode,
+    F: Future<Output = Result<R, Refusal>> + Send + 'static,
+{
+    waiting(route, summary, FOLLOW_WAIT_MAX, |_, _| Asked::default(), serve)
+}
+
+/// A route that may wait, for at most so long; how long is in what was decoded.
+pub(crate) fn waiting<Q, B, R, F>(
+    route: Route,
+    summary: &'static str,
+    wait_max: Duration,
+    asks: fn(&Q, &B) -> Asked,
+    serve: impl Fn(Server, Call<Q, B>) -> F + Copy + Send + Sync + 'static,
+) -> Entry
+where
+    Q: DeserializeOwned + Described + Send + 'static,
+    B: FromBody + Send + 'static,
+    R: Encode,
+    F: Future<Output = Result<R, Refusal>> + Send + 'static,
+{
+    let decode = move |server: &Server, head: Head, bytes: Bytes| {
+        let query: Q = from_parameters(&head.parameters).map_err(|error| head.refused_parameter(error))?;
+        let body = B::from_body(bytes).map_err(Problem::refused_body)?;
+        let asked = asks(&query, &body);
+        let stream = asked.stream || head.accepts_events;
+        let wait = head.wait(asked, stream, wait_max.min(server.limits.wait_time_max))?;
+        let call = Call {
+            scope: head.scope,
+            name: head.name,
+            query,
+            body,
+            expected: head.expected,
+            key: head.key,
+            wait: wait.unwrap_or_default(),
+            stream,
+            last_event: head.last_event,
+            takes: head.takes,
+        };
+        let answer = serve(server.clone(), call);
+        let run = async move {
+            match answer.await {
+                Ok(reply) => reply.encode(),
+                Err(refusal) => Problem::from(refusal).into_response(),
+            }
+        };
+        Ok(Decoded { wait, run: Box::pin(run) })
+    };
+    let forms = |schemas: &mut Schemas| Forms {
+        query: Q::members(schemas),
+        body: B::form(schemas),
+        answers: R::forms(schemas),
+    };
+    let honours = Honours {
+        space: route.scope >= Scope::Space,
+        branch: route.scope >= Scope::Branch,
+        group: route.scope >= Scope::Group,
+        ..Honours::default()
+    };
+    Entry {
+        route,
+        place: 0,
+        summary,
+        honours,
+        access: Access::Read,
+        admitted: Admitted::Bounded,
+        head: false,
+        statuses: &[200],
+        media: &[],
+        forms,
+        decode: Box::new(decode),
+    }
+}
+
+impl Entry {
+    /// Writes what users store; it can be sent in a session.
+    pub(crate) fn write(mut self) -> Self {
+        self.access = Access::Write;
+        self.honours.session = true;
+        self
+    }
+
+    /// Writes what users store, and has no place among the requests of a session.
+    pub(crate) fn write_alone(mut self) -> Self {
+        self.access = Access::Write;
+        self
+    }
+
+    /// Sends a request of the session that the path names.
+    pub(crate) fn request(mut self) -> Self {
+        self.access = Access::Write;
+        self.honours.request = true;
+        self
+    }
+
+    pub(crate) fn operate(mut self) -> Self {
+        self.access = Access::Operate;
+        self
+    }
+
+    pub(crate) fn open(mut self) -> Self {
+        self.access = Access::Open;
+        self
+    }
+
+    pub(crate) fn always(mut self) -> Self {
+        self.admitted = Admitted::Always;
+        self
+    }
+
+    pub(crate) fn if_match(mut self) -> Self {
+        self.honours.if_match = true;
+        self
+    }
+
+    pub(crate) fn if_none_match(mut self) -> Self {
+        self.honours.if_none_match = true;
+        self
+    }
+
+    pub(crate) fn idempotency_key(mut self) -> Self {
+        self.honours.idempotency_key = true;
+        self
+    }
+
+    /// `Prefer: wait=10` is honoured.
+    pub(crate) fn prefer_wait(mut self) -> Self {
+        self.honours.wait = true;
+        self
+    }
+
+    /// What is followed can come as a stream.
+    pub(crate) fn streams(mut self) -> Self {
+        self.honours.stream = true;
+        self
+    }
+
+    pub(crate) fn head(mut self) -> Self {
+        self.head = true;
+        self
+    }
+
+    pub(crate) fn statuses(mut self, statuses: &'static [u16]) -> Self {
+        self.statuses = statuses;
+        self
+    }
+
+    pub(crate) fn media(mut self, media: &'static [&'static str]) -> Self {
+        self.media = media;
+        self
+    }
+
+    /// What it is sent and answers.
+    pub(crate) fn forms(&self, schemas: &mut Schemas) -> Forms {
+        (self.forms)(schemas)
+    }
+
+    /// A request as a call.
+    pub(crate) fn decode(&self, server: &Server, head: Head, bytes: Bytes) -> Result<Decoded, Problem> {
+        (self.decode)(server, head, bytes)
+    }
+}

@@ -1,0 +1,283 @@
+//! The headers and the query of a request: where it is, what it expects, how long it waits.
+//!
+//! Keeps: whatever could change what a request means is honoured or refused by its name: a parameter, a `Statehouse-` header, a
+//! precondition, `Idempotency-Key`, `Prefer`, `Last-Event-ID`. Each is there once, and nothing is said in two places.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use axum::http::HeaderValue;
+use axum::http::request::Parts;
+use contract::Expected;
+use contract::suggest::nearest;
+use wire::query::{Parameter, parameters};
+use wire::values::SessionId;
+use wire::{DecodeError, Reason};
+
+use super::entry::{Asked, Entry, Honours};
+use crate::api::RequestScope;
+use crate::api::scope::InSession;
+use crate::problem::Problem;
+
+/// The headers of ours that requests have.
+const OURS: &[&str] = &[
+    "Statehouse-Space",
+    "Statehouse-Session",
+    "Statehouse-Request",
+    "Statehouse-Lowest-Pending",
+    "Statehouse-History",
+];
+
+/// What the head of a request says.
+pub(crate) struct Head {
+    pub(crate) scope: RequestScope,
+    /// What the path names.
+    pub(crate) name: String,
+    /// Those of the query that the route's own type reads.
+    pub(crate) parameters: Vec<Parameter<'static>>,
+    pub(crate) expected: Option<Expected>,
+    pub(crate) key: Option<String>,
+    prefer_wait: Option<Duration>,
+    pub(crate) accepts_events: bool,
+    pub(crate) last_event: Option<String>,
+    /// Which forms of an answer the client takes.
+    pub(crate) takes: Option<String>,
+    honours: Honours,
+}
+
+/// Headers as they are found; a second one of a name is refused.
+#[derive(Default)]
+struct Found<'headers> {
+    space: Option<&'headers str>,
+    session: Option<&'headers str>,
+    request: Option<&'headers str>,
+    lowest_pending: Option<&'headers str>,
+    history: Option<&'headers str>,
+    if_match: Option<&'headers str>,
+    if_none_match: Option<&'headers str>,
+    idempotency_key: Option<&'headers str>,
+    prefer: Option<&'headers str>,
+    last_event: Option<&'headers str>,
+}
+
+impl Head {
+    /// Reads the head of a request to a route.
+    pub(crate) fn read(entry: &Entry, name: String, parts: &Parts, history: &HeaderValue) -> Result<Self, Problem> {
+        let honours = entry.honours;
+        let (found, takes) = headers(parts, entry)?;
+        if let Some(known) = found.history
+            && known.as_bytes() != history.as_bytes()
+        {
+            return Err(Problem::other_history(known, history));
+        }
+        let mut scope = RequestScope::default();
+        let parameters = match parts.uri.query() {
+            None => Vec::new(),
+            Some(query) => scoped(query, honours, &mut scope)?,
+        };
+        if let Some(space) = found.space {
+            if scope.space.is_some() {
+                let detail = "the space is in the query and in the header Statehouse-Space: send one of them";
+                return Err(Problem::refused_member("Statehouse-Space", detail));
+            }
+            scope.space = Some(space.to_owned());
+        }
+        scope.session = session(&found, honours)?;
+        let accepts_events = honours.stream
+            && takes
+                .as_deref()
+                .is_some_and(|takes| takes.split(',').any(|kind| kind.trim().starts_with("text/event-stream")));
+        Ok(Self {
+            scope,
+            name,
+            parameters,
+            expected: expected(&found)?,
+            key: found.idempotency_key.map(str::to_owned),
+            prefer_wait: found.prefer.map(prefer_wait).transpose()?,
+            accepts_events,
+            last_event: found.last_event.map(str::to_owned),
+            takes,
+            honours,
+        })
+    }
+
+    /// How long the request may wait, at most `max`; none if it does not wait.
+    pub(crate) fn wait(&self, asked: Asked, stream: bool, max: Duration) -> Result<Option<Duration>, Problem> {
+        if self.last_event.is_some() && !stream {
+            let detail = "Last-Event-ID is where a stream goes on, and this request asks for none";
+            return Err(Problem::refused_member("Last-Event-ID", detail));
+        }
+        let wait = match (asked.wait, self.prefer_wait) {
+            (Some(_), Some(_)) => {
+                let detail = "how long to wait is said by Prefer and by the request itself: send one of them";
+                return Err(Problem::refused_member("Prefer", detail));
+            }
+            (wait, prefer) => wait.or(prefer),
+        };
+        if stream && wait.is_some() {
+            return Err(Problem::refused_member("Prefer", "a stream does not wait: it follows until it ends"));
+        }
+        Ok(wait.filter(|wait| !wait.is_zero()).map(|wait| wait.min(max)))
+    }
+
+    /// A parameter that is not known, or not as it must be.
+    pub(crate) fn refused_parameter(&self, error: DecodeError) -> Problem {
+        let suggested = match (error.reason(), error.member()) {
+            (Reason::UnknownMember { nearest: None }, Some(member)) => nearest(&member, scope_names(self.honours)),
+            _ => None,
+        };
+        Problem::refused_parameter(&error, suggested)
+    }
+}
+
+fn scope_names(honours: Honours) -> impl Iterator<Item = &'static str> {
+    let names = [("space", honours.space), ("branch", honours.branch), ("group", honours.group)];
+    names.into_iter().filter(|(_, honoured)| *honoured).map(|(name, _)| name)
+}
+
+/// Takes where a request is out of its query.
+fn scoped(query: &str, honours: Honours, scope: &mut RequestScope) -> Result<Vec<Parameter<'static>>, Problem> {
+    let mut rest = Vec::new();
+    for (name, value) in parameters(query).map_err(|error| Problem::refused_parameter(&error, None))? {
+        let place = match &*name {
+            "space" if honours.space => &mut scope.space,
+            "branch" if honours.branch => &mut scope.branch,
+            "group" if honours.group => &mut scope.group,
+            _ => {
+                rest.push((Cow::Owned(name.into_owned()), Cow::Owned(value.into_owned())));
+                continue;
+            }
+        };
+        if place.is_some() {
+            return Err(Problem::refused_parameter(&DecodeError::repeated_member(&name), None));
+        }
+        *place = Some(value.into_owned());
+    }
+    Ok(rest)
+}
+
+/// Every header that could change what a request means; and what the client takes as an answer.
+fn headers<'parts>(parts: &'parts Parts, entry: &Entry) -> Result<(Found<'parts>, Option<String>), Problem> {
+    let honours = entry.honours;
+    let mut found = Found::default();
+    let mut takes: Option<String> = None;
+    for (name, value) in &parts.headers {
+        let name = name.as_str();
+        let (honoured, shown, place) = match name {
+            "if-match" => (honours.if_match, "If-Match", &mut found.if_match),
+            "if-none-match" => (honours.if_none_match, "If-None-Match", &mut found.if_none_match),
+            "if-modified-since" | "if-unmodified-since" | "if-range" => return Err(not_honoured(name, entry)),
+            "idempotency-key" => (honours.idempotency_key, "Idempotency-Key", &mut found.idempotency_key),
+            "prefer" => (honours.wait, "Prefer", &mut found.prefer),
+            "last-event-id" => (honours.stream, "Last-Event-ID", &mut found.last_event),
+            "accept" => {
+                let text = value.to_str().map_err(|_| Problem::refused_member("Accept", "it is not text"))?;
+                match &mut takes {
+                    Some(takes) => *takes = format!("{takes},{text}"),
+                    None => takes = Some(text.to_owned()),
+                }
+                continue;
+            }
+            _ if !name.starts_with("statehouse-") => continue,
+            "statehouse-space" => (honours.space, "Statehouse-Space", &mut found.space),
+            "statehouse-session" => (honours.session, "Statehouse-Session", &mut found.session),
+            "statehouse-request" => (honours.session || honours.request, "Statehouse-Request", &mut found.request),
+            "statehouse-lowest-pending" => {
+                (honours.session || honours.request, "Statehouse-Lowest-Pending", &mut found.lowest_pending)
+            }
+            "statehouse-history" => (true, "Statehouse-History", &mut found.history),
+            _ => {
+                let near = nearest(name, OURS.iter().copied());
+                return Err(Problem::refused_header(name, near));
+            }
+        };
+        if !honoured {
+            return Err(not_honoured(shown, entry));
+        }
+        if place.is_some() {
+            return Err(Problem::refused_member(shown, format!("the header {shown} is there twice")));
+        }
+        let text = value.to_str();
+        *place = Some(text.map_err(|_| Problem::refused_member(shown, format!("the header {shown} is not text")))?);
+    }
+    Ok((found, takes))
+}
+
+fn not_honoured(header: &str, entry: &Entry) -> Problem {
+    let name = entry.route.name;
+    let advice = match header {
+        "Idempotency-Key" => "; send this in a session, by Statehouse-Session and Statehouse-Request",
+        _ => "",
+    };
+    Problem::refused_member(
+        header,
+        format!("the header {header} means nothing to {name}, and is never ignored{advice}"),
+    )
+}
+
+/// The numbered request of a session.
+fn session(found: &Found<'_>, honours: Honours) -> Result<Option<InSession>, Problem> {
+    let number = |header: &str, text: &str| {
+        let number = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = number.and_then(|text| text.parse().ok());
+        number.ok_or_else(|| Problem::refused_member(header, format!("the header {header} is no number")))
+    };
+    let session = match found.session {
+        Some(text) => {
+            let refused = || {
+                let detail = format!("Statehouse-Session {text:?} is no session that was given out");
+                Problem::refused_member("Statehouse-Session", detail)
+            };
+            SessionId::parse(text).ok_or_else(refused)?.0
+        }
+        // The session is in the path.
+        None if honours.request => 0,
+        None => {
+            for (header, there) in
+                [("Statehouse-Request", found.request), ("Statehouse-Lowest-Pending", found.lowest_pending)]
+            {
+                if there.is_some() {
+                    let detail = format!("{header} is of a session, and Statehouse-Session is missing");
+                    return Err(Problem::refused_member(header, detail));
+                }
+            }
+            return Ok(None);
+        }
+    };
+    let missing = |header: &'static str| Problem::refused_member(header, format!("{header} is missing"));
+    let request = match found.request {
+        Some(request) => number("Statehouse-Request", request)?,
+        // The call says so itself, when it knows that the rest can be read.
+        None if honours.request && found.lowest_pending.is_none() => return Ok(None),
+        None => return Err(missing("Statehouse-Request")),
+    };
+    let lowest_pending = found.lowest_pending.map(|text| number("Statehouse-Lowest-Pending", text)).transpose()?;
+    Ok(Some(InSession { session, request, lowest_pending: lowest_pending.unwrap_or(0) }))
+}
+
+/// What `If-Match` and `If-None-Match` expect.
+fn expected(found: &Found<'_>) -> Result<Option<Expected>, Problem> {
+    match (found.if_match, found.if_none_match) {
+        (None, None) => Ok(None),
+        (Some(_), Some(_)) => {
+            Err(Problem::refused_member("If-None-Match", "If-Match and If-None-Match are never both the case"))
+        }
+        (None, Some("*")) => Ok(Some(Expected::Absent)),
+        (None, Some(_)) => Err(Problem::refused_member("If-None-Match", "If-None-Match is only known as *")),
+        (Some(text), None) => {
+            let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+            let number = Some(bare).filter(|bare| bare.bytes().all(|byte| byte.is_ascii_digit()));
+            let number = number.and_then(|bare| bare.parse().ok()).map(Expected::Version);
+            let refused =
+                || Problem::refused_member("If-Match", "If-Match is not one of our ETags, a number in quotes");
+            number.map(Some).ok_or_else(refused)
+        }
+    }
+}
+
+/// `Prefer` has one meaning: `wait=10`, in seconds.
+fn prefer_wait(text: &str) -> Result<Duration, Problem> {
+    let seconds = text.trim().strip_prefix("wait=").filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let refused = || Problem::refused_member("Prefer", "Prefer is only known as wait=10, a number of seconds");
+    seconds.and_then(|text| text.parse().ok()).map(Duration::from_secs).ok_or_else(refused)
+}

@@ -1,0 +1,334 @@
+//! Every route in one table.
+
+use std::sync::LazyLock;
+
+use axum::http::Method;
+use wire::routes::{
+    ATTEMPTS_COMPLETE, ATTEMPTS_EXTEND, ATTEMPTS_FAIL, ATTEMPTS_RELEASE, ATTEMPTS_STEP, BACKUP_CREATE, BACKUP_VERIFIED,
+    BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, CELLS_DELETE, CELLS_INIT, CELLS_LIST, CELLS_READ, CELLS_WRITE,
+    CHANGES_READ, ERRORS_LIST, ERRORS_PAGE, EXPORT_CREATE, LIMITS_READ, PUSHES_RETRY, PUSHES_WAITING, RECORDS_CLAIM,
+    RECORDS_COMPLETE, RECORDS_COUNTS, RECORDS_DELETE, RECORDS_EXTEND, RECORDS_FAIL, RECORDS_PATCH, RECORDS_PUT,
+    RECORDS_READ, RECORDS_RELEASE, RECORDS_SCAN, RECORDS_STEP, RUNS_APPEND, RUNS_CLOSE, RUNS_DELETE, RUNS_EVENTS,
+    RUNS_FORK, RUNS_LIST, RUNS_SNAPSHOT, SERVER_DOCS, SERVER_LIVE, SERVER_METRICS, SERVER_OPENAPI, SERVER_READY,
+    SERVER_ROOT, SERVER_STARTED, SERVER_STATUS, SERVER_VERSION, SESSIONS_ACKNOWLEDGE, SESSIONS_END, SESSIONS_KEEPALIVE,
+    SESSIONS_LIST, SESSIONS_OPEN, SESSIONS_PUSHES, SESSIONS_READ, SESSIONS_REQUEST, SPACES_CREATE, SPACES_LIST,
+    SPACES_RETENTION, SPACES_SET_RETENTION, STATE_COMMAND, TRANSACTIONS_COMMIT, TYPES_DECLARE, TYPES_LIST,
+};
+use wire::runs::Follow;
+
+use super::entry::{Asked, CLAIM_WAIT_MAX, Entry, FOLLOW_WAIT_MAX, entry, waiting};
+use crate::metrics::Operation;
+use crate::{api, backup, errors, export, health, metrics, openapi, root, status};
+
+/// 201 for the first version.
+const MADE: &[u16] = &[200, 201];
+
+static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
+
+/// All entries.
+pub(crate) fn entries() -> &'static [Entry] {
+    &TABLE.entries
+}
+
+/// What a path and a method lead to.
+pub(crate) enum Found<'path> {
+    /// A route, and what the path names, with its escapes.
+    Entry(&'static Entry, &'path str),
+    /// A path that other methods have.
+    OtherMethod,
+    /// No route.
+    Nothing,
+}
+
+/// The route of a request.
+pub(crate) fn find<'path>(method: &Method, path: &'path str) -> Found<'path> {
+    let only_head = *method == Method::HEAD;
+    let known = if only_head { "GET" } else { method.as_str() };
+    match wire::routes::find(known, path) {
+        wire::routes::Found::Route(place, name) => match &TABLE.entries[place] {
+            entry if only_head && !entry.head => Found::OtherMethod,
+            entry => Found::Entry(entry, name),
+        },
+        wire::routes::Found::OtherMethod => Found::OtherMethod,
+        wire::routes::Found::Nothing => Found::Nothing,
+    }
+}
+
+/// Where an entry's requests are counted.
+pub(crate) fn operation(entry: &'static Entry) -> Operation {
+    Operation::of_entry(entry.place)
+}
+
+struct Table {
+    /// In the order of the wire's routes.
+    entries: Vec<Entry>,
+}
+
+impl Table {
+    fn new() -> Self {
+        let mut entries = all();
+        for entry in &mut entries {
+            let place = wire::routes::ALL.iter().position(|route| *route == entry.route);
+            entry.place = place.expect("a route of the wire");
+        }
+        entries.sort_by_key(|entry| entry.place);
+        let places = entries.iter().map(|entry| entry.place);
+        assert!(places.eq(0..wire::routes::ALL.len()), "every route has one entry");
+        Self { entries }
+    }
+}
+
+fn followed(follow: Option<Follow>) -> Asked {
+    match follow {
+        Some(Follow::Stream) => Asked { wait: None, stream: true },
+        Some(Follow::Wait(wait)) => Asked { wait: Some(wait.0), stream: false },
+        Some(Follow::No) | None => Asked::default(),
+    }
+}
+
+/// See the module.
+fn all() -> Vec<Entry> {
+    let mut all = cells();
+    all.extend(records());
+    all.extend(attempts());
+    all.extend(runs());
+    all.extend(sessions());
+    all.extend(catalogue());
+    all.extend(operations());
+    all
+}
+
+fn cells() -> Vec<Entry> {
+    vec![
+        entry(CELLS_LIST, "The cells of all groups, or of one, whose names begin with a prefix", api::cells::list),
+        entry(CELLS_READ, "A cell, as it is or as it was; or its history", api::cells::read).head(),
+        entry(CELLS_WRITE, "Writes a cell; the body is its value", api::cells::write)
+            .write()
+            .if_match()
+            .if_none_match()
+            .statuses(MADE),
+        entry(CELLS_INIT, "Writes a cell if it does not exist; the body is its value", api::cells::init)
+            .write()
+            .statuses(MADE),
+        entry(CELLS_DELETE, "Deletes a cell", api::cells::delete).write().if_match(),
+        entry(STATE_COMMAND, "A command of the state primitive", api::state::command).write(),
+    ]
+}
+
+fn records() -> Vec<Entry> {
+    vec![
+        entry(RECORDS_SCAN, "The records of all groups, or of one, that match, at one view", api::records::scan),
+        entry(RECORDS_READ, "A record", api::records::read).head(),
+        entry(RECORDS_PUT, "Replaces a record", api::records::put).write().if_match().if_none_match().statuses(MADE),
+        entry(RECORDS_PATCH, "Changes fields of a record, all of it in one commit", api::records::patch)
+            .write()
+            .if_match()
+            .if_none_match(),
+        entry(RECORDS_DELETE, "Deletes a record", api::records::delete).write().if_match(),
+        entry(RECORDS_COUNTS, "How many records of each type are in each state", api::records::counts),
+        waiting(
+            RECORDS_CLAIM,
+            "Takes the next records that are ready, and waits for one if it is asked to",
+            CLAIM_WAIT_MAX,
+            |_, claim: &wire::claims::Claim| Asked { wait: claim.wait.map(|wait| wait.0), stream: false },
+            api::claims::claim,
+        )
+        .write()
+        .prefer_wait(),
+        entry(
+            TRANSACTIONS_COMMIT,
+            "Operations of any contract in one commit, all or nothing",
+            api::transactions::commit,
+        )
+        .write(),
+    ]
+}
+
+fn attempts() -> Vec<Entry> {
+    use api::attempts::*;
+    vec![
+        entry(RECORDS_STEP, "Writes fields, if the attempt is the live one", step).write(),
+        entry(RECORDS_EXTEND, "Holds the record longer", extend).write(),
+        entry(RECORDS_RELEASE, "Gives the record back", release).write(),
+        entry(RECORDS_COMPLETE, "Finishes the record", complete).write(),
+        entry(RECORDS_FAIL, "Says that the attempt failed", fail).write(),
+        entry(ATTEMPTS_STEP, "Writes fields, as the attempt of a token", step_by_token).write(),
+        entry(ATTEMPTS_EXTEND, "Holds the record of a token longer", extend_by_token).write(),
+        entry(ATTEMPTS_RELEASE, "Gives the record of a token back", release_by_token).write(),
+        entry(ATTEMPTS_COMPLETE, "Finishes the record of a token", complete_by_token).write(),
+        entry(ATTEMPTS_FAIL, "Says that the attempt of a token failed", fail_by_token).write(),
+    ]
+}
+
+fn runs() -> Vec<Entry> {
+    vec![
+        entry(
+            RUNS_LIST,
+            "The runs of all groups, or of one, by name, status, type and how long they have been quiet",
+            api::runs::list,
+        ),
+        waiting(
+            RUNS_EVENTS,
+            "The events behind a sequence",
+            FOLLOW_WAIT_MAX,
+            |query: &wire::runs::ReadEvents, _| followed(query.follow),
+            api::runs::events,
+        )
+        .prefer_wait()
+        .streams(),
+        entry(RUNS_APPEND, "Appends an event, or a list of them in one commit", api::runs::append)
+            .write()
+            .if_match()
+            .idempotency_key(),
+        entry(RUNS_SNAPSHOT, "The projection of a run", api::runs::snapshot),
+        entry(RUNS_CLOSE, "Lets nothing more be appended", api::runs::close).write(),
+        entry(RUNS_FORK, "Makes a run that shares the events up to a sequence", api::runs::fork).write(),
+        entry(RUNS_DELETE, "Deletes a run for good; its name is not used again", api::runs::delete).write(),
+        waiting(
+            CHANGES_READ,
+            "What every commit changed, behind a cursor",
+            FOLLOW_WAIT_MAX,
+            |query: &wire::changes::ReadChanges, _| followed(query.follow),
+            api::changes::read,
+        )
+        .prefer_wait()
+        .streams(),
+    ]
+}
+
+fn sessions() -> Vec<Entry> {
+    vec![
+        entry(SESSIONS_LIST, "The sessions, in the order they were opened", api::sessions::list),
+        entry(SESSIONS_OPEN, "Opens a session", api::sessions::open).write_alone().statuses(&[201]),
+        entry(SESSIONS_READ, "How a session is doing", api::sessions::read),
+        entry(SESSIONS_END, "Ends a session", api::sessions::end).write_alone(),
+        entry(SESSIONS_KEEPALIVE, "A sign of life", api::sessions::keep_alive).write_alone(),
+        waiting(
+            SESSIONS_PUSHES,
+            "What was pushed to the session and is not acknowledged",
+            FOLLOW_WAIT_MAX,
+            |query: &wire::sessions::ReadPushes, _| Asked {
+                wait: query.wait.map(|wait| wait.0),
+                stream: query.follow == Some(true),
+            },
+            api::sessions::pushes,
+        )
+        .prefer_wait()
+        .streams(),
+        entry(SESSIONS_ACKNOWLEDGE, "Pushes up to this one are dealt with", api::sessions::acknowledge).write_alone(),
+        entry(
+            SESSIONS_REQUEST,
+            "A command to a machine that the server hosts, in its own bytes",
+            api::machines::request,
+        )
+        .request(),
+        entry(PUSHES_WAITING, "Whether pushes wait for their acknowledgement", api::machines::waiting),
+        entry(PUSHES_RETRY, "Takes pushes to be sent again", api::machines::retry).write_alone(),
+    ]
+}
+
+fn catalogue() -> Vec<Entry> {
+    use api::catalogue::{
+        branches, create_branch, create_space, declare_type, delete_branch, limits, retention, set_retention, spaces,
+        types,
+    };
+    vec![
+        entry(SPACES_LIST, "The spaces", spaces),
+        entry(SPACES_CREATE, "Makes a space", create_space).operate().statuses(&[201]),
+        entry(SPACES_RETENTION, "How much history its cells keep", retention),
+        entry(SPACES_SET_RETENTION, "Sets how much history its cells keep", set_retention).operate(),
+        entry(BRANCHES_LIST, "The branches of a space", branches),
+        entry(BRANCHES_CREATE, "Makes an empty branch", create_branch).operate().statuses(&[201]),
+        entry(BRANCHES_DELETE, "Deletes a branch", delete_branch).operate(),
+        entry(TYPES_LIST, "The record types of a space", types),
+        entry(TYPES_DECLARE, "Declares a type for the records whose names begin with a prefix", declare_type).operate(),
+        entry(LIMITS_READ, "The limits that are in force", limits),
+    ]
+}
+
+fn operations() -> Vec<Entry> {
+    const PROBE: &[&str] = &["application/json", "text/plain; charset=utf-8"];
+    vec![
+        entry(BACKUP_CREATE, "Everything, as one file", backup::create).operate().media(&["application/octet-stream"]),
+        entry(BACKUP_VERIFIED, "Notes that a backup was verified", backup::verified).operate(),
+        entry(EXPORT_CREATE, "Everything, or one space, as lines of JSON", export::export)
+            .operate()
+            .media(&["application/jsonl"]),
+        entry(ERRORS_LIST, "Every error code", errors::list).open(),
+        entry(ERRORS_PAGE, "The page of an error code", errors::show).open().media(&["text/markdown; charset=utf-8"]),
+        entry(SERVER_LIVE, "Whether a restart would help", health::alive)
+            .open()
+            .always()
+            .head()
+            .statuses(&[200, 503])
+            .media(PROBE),
+        entry(SERVER_READY, "Whether it can serve now", health::ready)
+            .open()
+            .always()
+            .head()
+            .statuses(&[200, 503])
+            .media(PROBE),
+        entry(SERVER_STARTED, "Whether it has started", health::started)
+            .open()
+            .always()
+            .head()
+            .statuses(&[200, 503])
+            .media(PROBE),
+        entry(SERVER_STATUS, "How it is doing, in one screen", status::status).open().head().media(PROBE),
+        entry(SERVER_METRICS, "The same as numbers", metrics::metrics).open().always().media(&[
+            "text/plain; version=0.0.4; charset=utf-8",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        ]),
+        entry(SERVER_VERSION, "Which release it is, and which contracts it keeps", health::version)
+            .open()
+            .always()
+            .head(),
+        entry(SERVER_OPENAPI, "This document", openapi::json).open().media(&["application/json"]),
+        entry(SERVER_ROOT, "Where things are", root::root)
+            .open()
+            .media(&["text/plain; charset=utf-8", "text/html; charset=utf-8"]),
+        entry(SERVER_DOCS, "This document, as a page", openapi::page).open().media(&["text/html; charset=utf-8"]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../../docs/contracts/http.md");
+
+    /// What a route honours, in a few words.
+    fn honoured(entry: &Entry) -> String {
+        let honours = entry.honours;
+        let words = [
+            (honours.group, "group"),
+            (honours.branch && !honours.group, "branch"),
+            (honours.space && !honours.branch, "space"),
+            (honours.session, "session"),
+            (honours.request, "request"),
+            (honours.if_match, "`If-Match`"),
+            (honours.if_none_match, "`If-None-Match`"),
+            (honours.idempotency_key, "`Idempotency-Key`"),
+            (honours.wait, "`Prefer`"),
+            (honours.stream, "stream"),
+        ];
+        words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn the_list_in_the_documentation_is_the_table() {
+        let mut list = String::from("| name | call | does | honours |\n|---|---|---|---|\n");
+        for entry in entries() {
+            let (route, head) = (entry.route, if entry.head { " HEAD" } else { "" });
+            list.push_str(&format!(
+                "| `{}` | `{}{head} {}` | {} | {} |\n",
+                route.name,
+                route.method.as_str(),
+                route.path,
+                entry.summary,
+                honoured(entry)
+            ));
+        }
+        assert!(PAGE.contains(&list), "docs/contracts/http.md has to hold this list:\n\n{list}");
+    }
+}

@@ -1,0 +1,40 @@
+//! How far opening a directory is: for whoever waits for a long replay.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How far opening a directory is. Give it to [`Options::opening`](crate::Options::opening), and read it from another thread.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// use std::sync::Arc;
+/// let opening = Arc::new(statehouse::Opening::default());
+/// let house = statehouse::Options::default().opening(opening.clone()).open(directory.path().join("house"))?;
+/// assert_eq!((opening.replayed(), opening.to_replay()), (0, 0), "a new directory has nothing to replay");
+/// # house.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Opening {
+    replayed: AtomicU64,
+    to_replay: AtomicU64,
+}
+
+impl Opening {
+    /// Entries of the journal that were replayed.
+    pub fn replayed(&self) -> u64 {
+        self.replayed.load(Ordering::Relaxed)
+    }
+
+    /// Of so many; 0 until that is known, or if there is nothing to replay.
+    pub fn to_replay(&self) -> u64 {
+        self.to_replay.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn begin(&self, entries: u64) {
+        self.to_replay.store(entries, Ordering::Relaxed);
+    }
+
+    pub(crate) fn at(&self, replayed: u64) {
+        self.replayed.store(replayed, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,176 @@
+//! Every pair of members of a guard and of a patch: both count, or the pair is refused.
+
+use serde_json::{Value as JsonValue, json};
+use testkit::http::{Request, Response};
+
+use super::{Served, Tally};
+
+/// The group that all of it is in.
+const GROUP: &str = "together";
+
+pub(super) fn run(served: &Served, tally: &mut Tally) {
+    let together = Together { served };
+    together.guards(tally);
+    together.patches(tally);
+}
+
+/// Whether a guard can be meant and holds, of a cell and a pending record that are both at version 1.
+fn holds(guard: &JsonValue) -> bool {
+    let has = |name: &str| guard.get(name).is_some();
+    if has("cell") == has("record") || has("absent") || has("field") != has("is") {
+        // Both exist, so that what says that one does not never holds.
+        return false;
+    }
+    if has("cell") && (has("state_in") || has("field")) {
+        return false;
+    }
+    let says = has("version") || has("state_in") || has("field");
+    let version = !has("version") || guard["version"] == 1;
+    let state = !has("state_in") || guard["state_in"][0] == "pending";
+    let field = match guard["field"].as_str() {
+        None => true,
+        Some("n") => guard["is"] == 1,
+        Some(_) => guard["is"].is_null(),
+    };
+    says && version && state && field
+}
+
+struct Together<'served> {
+    served: &'served Served,
+}
+
+impl Together<'_> {
+    fn send(&self, request: Request) -> Response {
+        self.served.client.send_plain(&request).expect("an answer")
+    }
+
+    fn done(&self, request: Request) -> JsonValue {
+        let said = format!("{} {}", request.method, request.path);
+        let response = self.send(request);
+        assert!(response.is_success(), "{said}: {} {}", response.status, response.text());
+        response.json()
+    }
+
+    fn commit(&self, body: &JsonValue) -> Response {
+        self.send(Request::post(format!("/v1/groups/{GROUP}/txn")).body(body.to_string()))
+    }
+
+    fn read(&self, path: &str) -> JsonValue {
+        self.send(Request::get(format!("{path}?group={GROUP}"))).json()
+    }
+
+    fn guards(&self, tally: &mut Tally) {
+        let put = json!({ "type": "task", "fields": { "n": 1 } }).to_string();
+        self.done(Request::put(format!("/v1/records/guarded?group={GROUP}")).body(put));
+        self.done(Request::put(format!("/v1/cells/guarded?group={GROUP}")).body("1"));
+        let conditions = [
+            json!({ "version": 1 }),
+            json!({ "version": 9 }),
+            json!({ "absent": true }),
+            json!({ "absent": false }),
+            json!({ "state_in": ["pending"] }),
+            json!({ "state_in": ["claimed"] }),
+            json!({ "state_in": [] }),
+            json!({ "field": "n", "is": 1 }),
+            json!({ "field": "n", "is": 2 }),
+            json!({ "field": "n", "is": 1.5 }),
+            json!({ "field": "none", "is": null }),
+            json!({ "field": "n" }),
+            json!({ "is": 1 }),
+        ];
+        for subject in ["cell", "record", "both", "none"] {
+            for first in &conditions {
+                for second in &conditions {
+                    self.guard(subject, first, second, tally);
+                }
+            }
+        }
+    }
+
+    /// One guard with the members of two conditions.
+    fn guard(&self, subject: &str, first: &JsonValue, second: &JsonValue, tally: &mut Tally) {
+        let mut guard = json!({});
+        let (of_cell, of_record) = (["cell", "both"].contains(&subject), ["record", "both"].contains(&subject));
+        if of_cell {
+            guard["cell"] = "guarded".into();
+        }
+        if of_record {
+            guard["record"] = "guarded".into();
+        }
+        for condition in [first, second] {
+            for (name, value) in condition.as_object().expect("members") {
+                guard[name] = value.clone();
+            }
+        }
+        // A member that both have is there once, as the second says it; what the first said is not sent.
+        let overwritten = first.as_object().expect("members").iter().any(|(name, value)| guard[name] != *value);
+        if overwritten {
+            return;
+        }
+        let should = holds(&guard);
+        let before = self.read("/v1/cells/probe")["version"].clone();
+        let body = json!({ "if": [guard], "do": [{ "op": "cell.set", "name": "probe", "value": 1 }] });
+        let answer = self.commit(&body);
+        let written = self.read("/v1/cells/probe")["version"] != before;
+        let held =
+            answer.is_success() == should && written == should && (should || [400, 409].contains(&answer.status));
+        tally.case("guard-pair", held, || {
+            format!("{guard} should {should}: {} {} written {written}", answer.status, answer.text())
+        });
+    }
+
+    fn patches(&self, tally: &mut Tally) {
+        let parts = [
+            ("set", json!({ "a": 7 })),
+            ("unset", json!(["b"])),
+            ("incr", json!({ "n": 5 })),
+            ("expect", json!({ "n": 1 })),
+            ("expect", json!({ "n": 2 })),
+            ("expect", json!({ "none": null })),
+            ("ttl", json!("1h")),
+        ];
+        for (first, one) in &parts {
+            for (second, two) in &parts {
+                if first == second && one != two {
+                    continue;
+                }
+                let mut patch = json!({});
+                patch[first] = one.clone();
+                patch[second] = two.clone();
+                for in_transaction in [false, true] {
+                    self.patch(&patch, in_transaction, tally);
+                }
+            }
+        }
+    }
+
+    /// A patch of a new record; by its own route, or in a transaction.
+    fn patch(&self, patch: &JsonValue, in_transaction: bool, tally: &mut Tally) {
+        let path = "/v1/records/patched";
+        let put = json!({ "fields": { "a": 1, "b": 1, "n": 1 } }).to_string();
+        self.done(Request::put(format!("{path}?group={GROUP}")).body(put));
+        let answer = match in_transaction {
+            false => self.send(Request::patch(format!("{path}?group={GROUP}")).body(patch.to_string())),
+            true => {
+                let mut operation = patch.clone();
+                operation["op"] = "record.patch".into();
+                operation["name"] = "patched".into();
+                self.commit(&json!({ "do": [operation] }))
+            }
+        };
+        let nothing = patch.as_object().expect("members").keys().all(|name| name == "expect");
+        let expected = patch["expect"].get("n").is_none_or(|n| n == 1);
+        let should = !nothing && expected;
+        let record = self.read(path);
+        let fields = &record["fields"];
+        let a = if should && patch.get("set").is_some() { 7 } else { 1 };
+        let b = !(should && patch.get("unset").is_some());
+        let n = if should && patch.get("incr").is_some() { 6 } else { 1 };
+        let lives = should && patch.get("ttl").is_some();
+        let is = fields["a"] == a && fields.get("b").is_some() == b && fields["n"] == n;
+        let held = answer.is_success() == should && is && record["ttl_ms"].is_u64() == lives;
+        tally.case("patch-pair", held, || {
+            format!("{patch} in a transaction {in_transaction}: {} {} left {record}", answer.status, answer.text())
+        });
+    }
+}
