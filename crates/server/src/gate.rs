@@ -9,7 +9,7 @@
 //! - `Origin` and `Sec-Fetch-Site` say which page sent it. Requests of other origins are refused, reads included: some cost
 //!   much, or do something. Open to all are the probes and the documentation, which tell nobody anything about the data.
 //!
-//! Keeps: the gate is passed before anything else is done for a request, and every answer carries the headers of [`harden`].
+//! Keeps: the gate is passed before anything else is done for a request, and every answer carries the headers of `harden`.
 //! Never: believes `Forwarded` or `X-Forwarded-Host`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

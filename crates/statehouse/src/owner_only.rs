@@ -2,7 +2,7 @@
 //!
 //! Keeps: a new file is `0600` and a new folder `0700`; a link that somebody planted at a path where something is made is refused by name or
 //! replaced, never followed. A file that is to have a name gets it when it is whole and durable. Never: changes what it did not make, but for
-//! [`repair`].
+//! `repair`.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
