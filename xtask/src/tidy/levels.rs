@@ -42,7 +42,10 @@ const LEVELS: &[(&str, Sees)] = &[
     ),
     ("statehouse-client", Sees::Only(&["statehouse-contract", "statehouse-wire"])),
     ("statehouse-server", Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse"])),
-    ("statehouse-cli", Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse-server", "statehouse"])),
+    (
+        "statehouse-cli",
+        Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse-client", "statehouse-server", "statehouse"]),
+    ),
     ("sim", Sees::Anything),
     ("bench", Sees::Anything),
     ("xtask", Sees::Only(&[])),

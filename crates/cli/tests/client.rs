@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use client::records::fields;
+use client::transport::{Answering, HttpTransport, Transport, Unanswered};
+use client::{Client, ClientOptions, Error};
 use contract::{Expected, Outcome, Value};
 use hyper::Request;
 use hyper::body::Bytes;
 use statehouse::Statehouse;
-use statehouse_client::records::fields;
-use statehouse_client::transport::{Answering, HttpTransport, Transport, Unanswered};
-use statehouse_client::{Client, ClientOptions, Error};
 use tokio::task::JoinHandle;
 use wire::claims::Claim;
 use wire::records::PutRecord;
