@@ -175,7 +175,8 @@ fn measure_claims(kernel: &mut BareKernel) -> Duration {
 
 fn claim_next(kernel: &mut BareKernel, records_max: u32) -> AppliedEntry {
     let (space, branch) = (kernel.space, kernel.branch);
-    let claim = ClaimNext { space, branch, prefix: QUEUE, records_max, worker: "worker-1", lease_us: None };
+    let claim =
+        ClaimNext { space, branch, prefix: QUEUE, records_max, worker: "worker-1", lease_us: None, waits: false };
     kernel.apply(&[Body::ClaimNext(claim)])
 }
 

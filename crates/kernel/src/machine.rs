@@ -7,8 +7,8 @@ use session::{Call, CommandDigest, Execution, Halt, Machine, Pushes, SessionEven
 use crate::answer::{Answer, OpOutcome};
 use crate::catalogue::{Catalogue, Space};
 use crate::cells::{OpContext, StagedCells};
-use crate::command::Body;
 use crate::command::digest::{digest, digest_hosted};
+use crate::command::{Body, ClaimNext};
 use crate::folded::Folded;
 use crate::keys::Keys;
 use crate::keys::records::{DueClock, read_due_suffix};
@@ -229,7 +229,7 @@ impl Contracts {
         if let Body::Trim(steps) = body {
             return trim::apply(self, state, call, pushes, &steps).map(decided);
         }
-        let is_claim = matches!(body, Body::ClaimNext(_));
+        let waits = matches!(body, Body::ClaimNext(ClaimNext { waits: true, .. }));
         let mut applying = self.applying(state, call, pushes);
         let answer = match body {
             Body::Transact(body) => transact::transact(&mut applying, &body)?,
@@ -242,9 +242,8 @@ impl Contracts {
             Body::Catalogue(_) | Body::Level(_) | Body::Trim(_) => unreachable!("they were dealt with above"),
         };
         let execution = match &answer {
-            // Nobody got anything: a client that asks again with the same number, because it waits or because it did not
-            // hear of this, is to get what is ready then.
-            Answer::Done { outcomes, .. } if is_claim && outcomes.is_empty() => Execution::NotYet,
+            // Its sender still waits, and sends it again with the same number when something is ready.
+            Answer::Done { outcomes, .. } if waits && outcomes.is_empty() => Execution::NotYet,
             _ => Execution::Decided { owned: applying.owned },
         };
         Ok((answer, execution))

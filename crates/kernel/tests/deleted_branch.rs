@@ -57,7 +57,8 @@ fn leases_of_a_deleted_branch_end_after_its_counts_are_gone() {
         apply(&mut kernel, &store, 1, &[Body::Transact(put)]);
     }
     let (prefix, worker, lease_us) = ("jobs.", "w", Some(1_000));
-    let claim = ClaimNext { space: SPACE, branch: BRANCH, prefix, records_max: RECORDS, worker, lease_us };
+    let claim =
+        ClaimNext { space: SPACE, branch: BRANCH, prefix, records_max: RECORDS, worker, lease_us, waits: false };
     apply(&mut kernel, &store, 1, &[Body::ClaimNext(claim)]);
     let deleted = CatalogueChange::DeleteBranch { space: SPACE, branch: BRANCH };
     let steps = vec![

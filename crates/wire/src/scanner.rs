@@ -1,6 +1,6 @@
 //! Moves over JSON text: whitespace, strings, numbers, and whole values.
 //!
-//! Keeps: RFC 8259 and nothing else; at most [`JSON_DEPTH_MAX`] lists and objects in each other; a `\u` escape that is half of a
+//! Keeps: RFC 8259 and nothing else; a bounded number of lists and objects in each other; a `\u` escape that is half of a
 //! surrogate pair is refused.
 
 use std::borrow::Cow;
@@ -8,6 +8,10 @@ use std::borrow::Cow;
 use contract::limits::JSON_DEPTH_MAX;
 
 use crate::error::{DecodeError, Reason};
+
+/// Lists and objects of a body in each other. Those around a value that callers own come on top of the value's own: a
+/// transaction may send others, eight deep.
+const BODY_DEPTH_MAX: usize = JSON_DEPTH_MAX + 32;
 
 /// A text and how far it was read.
 pub(crate) struct Reader<'de> {
@@ -45,7 +49,7 @@ impl<'de> Reader<'de> {
     pub(crate) fn enter(&mut self) -> Result<(), DecodeError> {
         self.at += 1;
         self.depth += 1;
-        if self.depth > JSON_DEPTH_MAX { Err(DecodeError::new(Reason::TooDeep)) } else { Ok(()) }
+        if self.depth > BODY_DEPTH_MAX { Err(DecodeError::new(Reason::TooDeep)) } else { Ok(()) }
     }
 
     fn leave(&mut self) {

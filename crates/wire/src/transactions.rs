@@ -4,6 +4,7 @@
 //! Keeps: every member of a guard or an operation is honoured or refused; none is skipped.
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value as JsonValue, json};
 
@@ -208,9 +209,34 @@ object! {
 }
 
 /// What a cell or a record must be; see [`GuardMembers`].
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Guard(pub GuardMembers);
+
+impl Serialize for Guard {
+    /// Only what it says: `is` belongs to a field, and is null where the field must not be there.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let GuardMembers { cell, record, version, absent, state_in, field, is } = &self.0;
+        let mut map = serializer.serialize_map(None)?;
+        for (name, text) in [("cell", cell), ("record", record), ("field", field)] {
+            if let Some(text) = text {
+                map.serialize_entry(name, text)?;
+            }
+        }
+        if field.is_some() {
+            map.serialize_entry("is", is)?;
+        }
+        if let Some(version) = version {
+            map.serialize_entry("version", version)?;
+        }
+        if let Some(absent) = absent {
+            map.serialize_entry("absent", absent)?;
+        }
+        if let Some(states) = state_in {
+            map.serialize_entry("state_in", states)?;
+        }
+        map.end()
+    }
+}
 
 /// What a guard compares a field with.
 #[derive(Clone, Debug, PartialEq)]

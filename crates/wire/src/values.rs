@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use contract::Value;
 use contract::records::Ttl;
+use contract::{InvalidJson, Value};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value as JsonValue, json};
 
-use crate::error::{DecodeError, pass};
+use crate::error::{DecodeError, Reason, pass};
 use crate::reader::{RAW_VALUE, from_json_text};
 use crate::schema::{Described, Schemas};
 
@@ -49,8 +49,16 @@ impl<'de> Deserialize<'de> for UserJson {
         match raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
             // Whoever read the text has checked it.
             Some(plain) if !plain.contains('\\') => Ok(Self(Value::Text(plain.to_owned()))),
-            _ => Value::from_json_text(raw).map(Self).map_err(de::Error::custom),
+            _ => Value::from_json_text(raw).map(Self).map_err(refused_value),
         }
+    }
+}
+
+/// What is too deep is refused as a body that is.
+fn refused_value<E: de::Error>(error: InvalidJson) -> E {
+    match error {
+        InvalidJson::TooDeep { .. } => pass(DecodeError::new(Reason::TooDeep)),
+        other => E::custom(other),
     }
 }
 

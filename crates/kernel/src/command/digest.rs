@@ -45,7 +45,8 @@ pub(crate) fn digest_hosted(number: u16, command: &HostedCommand<'_>) -> Command
 }
 
 fn claim_next(claim: &ClaimNext<'_>) -> Digester {
-    let ClaimNext { space, branch, prefix, records_max, worker, lease_us } = claim;
+    // Whether it waits is how it was sent, not what it asks for.
+    let ClaimNext { space, branch, prefix, records_max, worker, lease_us, waits: _ } = claim;
     let mut digester = Digester::new("claim-next");
     digester.number("space", (*space).into()).number("branch", (*branch).into());
     digester.text("prefix", prefix).number("records", (*records_max).into());

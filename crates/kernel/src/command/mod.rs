@@ -51,6 +51,8 @@ pub struct ClaimNext<'bytes> {
     pub worker: &'bytes str,
     /// For how long, in µs, if not as their type says.
     pub lease_us: Option<u64>,
+    /// Whether its sender waits for a record. Then one that finds nothing is not answered for good: it is sent again.
+    pub waits: bool,
 }
 
 /// The check that a transaction belongs to the live attempt of a record in its group.
@@ -129,6 +131,7 @@ impl<'bytes> Body<'bytes> {
             Body::ClaimNext(claim) => {
                 writer.u8(CLAIM_NEXT).u32(claim.space).u32(claim.branch).bytes(claim.prefix.as_bytes());
                 writer.u32(claim.records_max).bytes(claim.worker.as_bytes()).optional_u64(claim.lease_us);
+                writer.bool(claim.waits);
             }
             Body::Published(messages) => {
                 writer.u8(PUBLISHED).u32(count(messages.len()));
@@ -174,6 +177,7 @@ impl<'bytes> Body<'bytes> {
                 records_max: reader.u32()?,
                 worker: reader.text()?,
                 lease_us: reader.optional_u64()?,
+                waits: reader.bool()?,
             }),
             PUBLISHED => {
                 let mut messages = Vec::new();

@@ -89,7 +89,8 @@ fn a_body_is_read_as_written() {
     }
     is_read_as_written(&Body::Tick);
     is_read_as_written(&Body::Published(vec![(1, 2, 3)]));
-    let claim = ClaimNext { space: 1, branch: 2, prefix: "p", records_max: 3, worker: "w", lease_us: Some(4) };
+    let claim =
+        ClaimNext { space: 1, branch: 2, prefix: "p", records_max: 3, worker: "w", lease_us: Some(4), waits: true };
     is_read_as_written(&Body::ClaimNext(claim));
     assert!(Body::decode(&[99]).is_err());
 }

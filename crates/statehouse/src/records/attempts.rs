@@ -133,8 +133,8 @@ impl Records {
     }
 
     /// The same without blocking, for any runtime. If no record is ready it waits for one until `time_over`, however long
-    /// `options` say. In a numbered request of a session, a claim that ends empty stores no answer: the same number can be
-    /// used to ask again.
+    /// `options` say. In a numbered request of a session, a claim that waited and ends empty stores no answer: the same number
+    /// can be used to ask again.
     pub async fn claim_next_until(
         &self,
         prefix: &str,
@@ -142,11 +142,14 @@ impl Records {
         options: &ClaimOptions,
         time_over: impl Future<Output = ()>,
     ) -> Result<Vec<Claimed>, Error> {
-        let claim = || self.claim_next_later(prefix, records_max, options);
+        let claim = || self.propose_claim(prefix, records_max, options, true);
         let request = self.scope.session.as_ref().and_then(InSession::request);
-        if request.is_none() || records_max == 0 {
+        if records_max == 0 {
+            return self.claim_next_later(prefix, records_max, options).await;
+        }
+        if request.is_none() {
             let claimed = claim().await?;
-            if !claimed.is_empty() || records_max == 0 {
+            if !claimed.is_empty() {
                 return Ok(claimed);
             }
         }
@@ -194,6 +197,16 @@ impl Records {
 
     /// [`claim_next`](Self::claim_next), answered later, without waiting for a record.
     pub fn claim_next_later(&self, prefix: &str, records_max: u32, options: &ClaimOptions) -> Pending<Vec<Claimed>> {
+        self.propose_claim(prefix, records_max, options, false)
+    }
+
+    fn propose_claim(
+        &self,
+        prefix: &str,
+        records_max: u32,
+        options: &ClaimOptions,
+        waits: bool,
+    ) -> Pending<Vec<Claimed>> {
         let prepare = || {
             check_queue_prefix(prefix)?;
             check_worker(&options.worker)?;
@@ -210,6 +223,7 @@ impl Records {
             records_max,
             worker: &options.worker,
             lease_us: options.lease_us(),
+            waits,
         };
         let decode = self.scope.with_catalogue(|answer, catalogue| match answer {
             Answer::Rejected(rejection) => Err(rejection.into()),

@@ -178,7 +178,8 @@ fn commands() -> Vec<Vec<u8>> {
         sent = bytes(&Body::Transact(Transact { ops: vec![op], ..transaction() }));
         commands.push(sent.clone());
     }
-    let claim = ClaimNext { space: 1, branch: 1, prefix: "p.", records_max: 1, worker: "", lease_us: None };
+    let claim =
+        ClaimNext { space: 1, branch: 1, prefix: "p.", records_max: 1, worker: "", lease_us: None, waits: false };
     let claims = [
         claim,
         ClaimNext { space: 2, ..claim },

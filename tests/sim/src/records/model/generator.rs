@@ -61,6 +61,7 @@ impl<'draw> Generator<'draw> {
             records_max: self.random.pick(&[0, 1, 1, 2, 3, 50]),
             worker: self.worker(),
             lease_us: self.lease(),
+            waits: self.random.one_in(2),
         };
         encode(&Body::ClaimNext(claim))
     }
