@@ -57,6 +57,27 @@ impl Server {
     }
 }
 
+/// A line that counts the signs of life that are sent on it.
+struct Counted {
+    line: HttpTransport,
+    signs: Arc<AtomicUsize>,
+}
+
+impl Transport for Counted {
+    fn send(&self, request: Request<Bytes>) -> Answering<'_> {
+        let is_sign = request.uri().path().ends_with("/keepalive");
+        Box::pin(async move {
+            let answered = self.line.send(request).await;
+            self.signs.fetch_add(usize::from(is_sign && answered.is_ok()), Ordering::AcqRel);
+            answered
+        })
+    }
+
+    fn named(&self) -> String {
+        self.line.named()
+    }
+}
+
 /// A line on which the answer to every third write is lost.
 struct Lossy {
     line: HttpTransport,
@@ -135,7 +156,8 @@ async fn writes_whose_answers_are_lost_are_done_once() -> Result<(), Error> {
     assert!(sent.load(Ordering::Relaxed) > 25, "some were sent again");
 
     let line = HttpTransport::new(&format!("http://{}", server.address)).expect("a line");
-    let unprotected = ClientOptions::default().without_sessions().over(Lossy { line, sent });
+    // With a count of its own: the first client gives signs of life meanwhile.
+    let unprotected = ClientOptions::default().without_sessions().over(Lossy { line, sent: Arc::default() });
     let mut unknown = 0;
     for _ in 0..6 {
         if let Err(error) = unprotected.cells().set("counter", 0).await {
@@ -170,14 +192,18 @@ async fn a_restart_is_waited_for_and_streams_go_on_behind_it() -> Result<(), Err
 async fn a_client_that_is_gone_gives_its_jobs_back_and_another_store_is_refused() -> Result<(), Error> {
     let server = Server::start().await;
     let url = format!("http://{}", server.address);
-    let worker = ClientOptions::default().session_timeout(Duration::from_millis(500)).connect(&url)?;
+    let signs = Arc::new(AtomicUsize::new(0));
+    let line = Counted { line: HttpTransport::new(&url).expect("a line"), signs: signs.clone() };
+    let worker = ClientOptions::default().session_timeout(Duration::from_secs(3)).over(line);
     let task = PutRecord { record_type: Some("task".into()), ..PutRecord::of(fields([("n", 1)])) };
     worker.records().put("jobs.1", &task, None).await?;
     let claim = Claim::of_queue("jobs.");
     assert_eq!(worker.records().claim(&claim).await?.len(), 1);
     let other = server.client();
-    // Its signs of life keep the job, however long it works.
-    tokio::time::sleep(Duration::from_millis(1_200)).await;
+    // A sign comes every third of the timeout: after four, the session would have ended without them.
+    while signs.load(Ordering::Acquire) < 4 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     assert_eq!(other.records().claim(&claim).await?.len(), 0, "it is held");
     drop(worker);
     let waiting = Claim { wait: Some(wire::values::DurationText(Duration::from_secs(20))), ..claim };
