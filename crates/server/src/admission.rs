@@ -20,6 +20,7 @@ use contract::time::millis;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
+use statehouse::panic_message;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -262,8 +263,7 @@ async fn answered_if_it_panics(
     // What the handler has left half done is its own: what handlers share is kept behind locks that are not poisoned.
     let answered = AssertUnwindSafe(handler).catch_unwind().await;
     answered.unwrap_or_else(|panic| {
-        let said = panic.downcast_ref::<&str>().copied();
-        let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("nothing");
+        let said = panic_message(&*panic);
         let route = format!("{method} {}", uri.path());
         tracing::error!(%route, panic = %said, "a handler panicked");
         Problem::internal(format!("the server failed to answer {route}; report it with the log of this moment"))

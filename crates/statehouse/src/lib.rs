@@ -74,6 +74,8 @@ mod walker;
 mod watch;
 
 pub use ::session::ImagePolicy;
+#[doc(hidden)]
+pub use ::session::user::panic_message;
 pub use cells::Cells;
 pub use changes::Changes;
 pub use clock::{Clock, SystemClock};

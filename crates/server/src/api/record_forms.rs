@@ -36,11 +36,22 @@ pub(crate) fn record(name: NameInGroup, stored: StoredRecord) -> Record {
 /// A record that was claimed, with what its worker needs.
 pub(crate) fn claimed(claimed: Claimed) -> ClaimedRecord {
     let Claimed { name, group, lease, token, record: stored, .. } = claimed;
-    let (version, commit, attempt, failures) = (stored.version, stored.commit, stored.attempt, stored.failures);
-    let (created_at, updated_at) = (iso(stored.created_at), iso(stored.updated_at));
-    let (ttl_ms, ready_in_ms) = (stored.ttl.map(millis), stored.ready_in.map(millis));
-    let (record_type, holder) = (stored.record_type, stored.holder.map(holder));
-    let (fields, field_versions) = fields(stored.fields);
+    let Record {
+        name,
+        group,
+        record_type,
+        fields,
+        field_versions,
+        version,
+        commit,
+        created_at,
+        updated_at,
+        ttl_ms,
+        attempt,
+        failures,
+        ready_in_ms,
+        holder,
+    } = record(NameInGroup::new(name, group), stored);
     ClaimedRecord {
         record: name,
         group,
