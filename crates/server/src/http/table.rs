@@ -100,35 +100,35 @@ fn all() -> Vec<Entry> {
 
 fn cells() -> Vec<Entry> {
     vec![
-        entry(CELLS_LIST, "The cells of all groups, or of one, whose names begin with a prefix", api::cells::list),
-        entry(CELLS_READ, "A cell, as it is or as it was; or its history", api::cells::read).head(),
-        entry(CELLS_WRITE, "Writes a cell; the body is its value", api::cells::write)
+        entry(CELLS_LIST, "Lists cells by name prefix, in one group or all groups", api::cells::list),
+        entry(CELLS_READ, "Reads a cell, current or past, or its history", api::cells::read).head(),
+        entry(CELLS_WRITE, "Writes a cell; the body is the value", api::cells::write)
             .write()
             .if_match()
             .if_none_match()
             .statuses(MADE),
-        entry(CELLS_INIT, "Writes a cell if it does not exist; the body is its value", api::cells::init)
+        entry(CELLS_INIT, "Creates a cell if it does not exist; the body is the value", api::cells::init)
             .write()
             .statuses(MADE),
         entry(CELLS_DELETE, "Deletes a cell", api::cells::delete).write().if_match(),
-        entry(STATE_COMMAND, "A command of the state primitive", api::state::command).write(),
+        entry(STATE_COMMAND, "Executes a command of the state primitive", api::state::command).write(),
     ]
 }
 
 fn records() -> Vec<Entry> {
     vec![
-        entry(RECORDS_SCAN, "The records of all groups, or of one, that match, at one view", api::records::scan),
-        entry(RECORDS_READ, "A record", api::records::read).head(),
+        entry(RECORDS_SCAN, "Lists matching records, in one group or all groups, from one view", api::records::scan),
+        entry(RECORDS_READ, "Reads a record", api::records::read).head(),
         entry(RECORDS_PUT, "Replaces a record", api::records::put).write().if_match().if_none_match().statuses(MADE),
-        entry(RECORDS_PATCH, "Changes fields of a record, all of it in one commit", api::records::patch)
+        entry(RECORDS_PATCH, "Changes fields of a record in one commit", api::records::patch)
             .write()
             .if_match()
             .if_none_match(),
         entry(RECORDS_DELETE, "Deletes a record", api::records::delete).write().if_match(),
-        entry(RECORDS_COUNTS, "How many records of each type are in each state", api::records::counts),
+        entry(RECORDS_COUNTS, "Counts the records of each type and state", api::records::counts),
         waiting(
             RECORDS_CLAIM,
-            "Takes the next records that are ready, and waits for one if it is asked to",
+            "Claims the next ready records, and optionally waits for one",
             CLAIM_WAIT_MAX,
             |_, claim: &wire::claims::Claim| Asked { wait: claim.wait.map(|wait| wait.0), stream: false },
             api::claims::claim,
@@ -137,7 +137,7 @@ fn records() -> Vec<Entry> {
         .prefer_wait(),
         entry(
             TRANSACTIONS_COMMIT,
-            "Operations of any contract in one commit, all or nothing",
+            "Commits operations of any contract, all or nothing",
             api::transactions::commit,
         )
         .write(),
@@ -147,16 +147,16 @@ fn records() -> Vec<Entry> {
 fn attempts() -> Vec<Entry> {
     use api::attempts::*;
     vec![
-        entry(RECORDS_STEP, "Writes fields, if the attempt is the live one", step).write(),
-        entry(RECORDS_EXTEND, "Holds the record longer", extend).write(),
-        entry(RECORDS_RELEASE, "Gives the record back", release).write(),
-        entry(RECORDS_COMPLETE, "Finishes the record", complete).write(),
-        entry(RECORDS_FAIL, "Says that the attempt failed", fail).write(),
-        entry(ATTEMPTS_STEP, "Writes fields, as the attempt of a token", step_by_token).write(),
-        entry(ATTEMPTS_EXTEND, "Holds the record of a token longer", extend_by_token).write(),
-        entry(ATTEMPTS_RELEASE, "Gives the record of a token back", release_by_token).write(),
-        entry(ATTEMPTS_COMPLETE, "Finishes the record of a token", complete_by_token).write(),
-        entry(ATTEMPTS_FAIL, "Says that the attempt of a token failed", fail_by_token).write(),
+        entry(RECORDS_STEP, "Writes fields, if the attempt is still live", step).write(),
+        entry(RECORDS_EXTEND, "Extends the lease of a record", extend).write(),
+        entry(RECORDS_RELEASE, "Releases a record so that it can be claimed again", release).write(),
+        entry(RECORDS_COMPLETE, "Completes a record", complete).write(),
+        entry(RECORDS_FAIL, "Ends the attempt as failed", fail).write(),
+        entry(ATTEMPTS_STEP, "Writes fields, if the attempt of the token is still live", step_by_token).write(),
+        entry(ATTEMPTS_EXTEND, "Extends the lease of the token's record", extend_by_token).write(),
+        entry(ATTEMPTS_RELEASE, "Releases the token's record so that it can be claimed again", release_by_token).write(),
+        entry(ATTEMPTS_COMPLETE, "Completes the token's record", complete_by_token).write(),
+        entry(ATTEMPTS_FAIL, "Ends the token's attempt as failed", fail_by_token).write(),
     ]
 }
 
@@ -164,29 +164,29 @@ fn runs() -> Vec<Entry> {
     vec![
         entry(
             RUNS_LIST,
-            "The runs of all groups, or of one, by name, status, type and how long they have been quiet",
+            "Lists runs by name, status, type and idle time, in one group or all groups",
             api::runs::list,
         ),
         waiting(
             RUNS_EVENTS,
-            "The events behind a sequence",
+            "Reads the events after a sequence",
             FOLLOW_WAIT_MAX,
             |query: &wire::runs::ReadEvents, _| followed(query.follow),
             api::runs::events,
         )
         .prefer_wait()
         .streams(),
-        entry(RUNS_APPEND, "Appends an event, or a list of them in one commit", api::runs::append)
+        entry(RUNS_APPEND, "Appends one event, or a list of events in one commit", api::runs::append)
             .write()
             .if_match()
             .idempotency_key(),
-        entry(RUNS_SNAPSHOT, "The projection of a run", api::runs::snapshot),
-        entry(RUNS_CLOSE, "Lets nothing more be appended", api::runs::close).write(),
-        entry(RUNS_FORK, "Makes a run that shares the events up to a sequence", api::runs::fork).write(),
-        entry(RUNS_DELETE, "Deletes a run for good; its name is not used again", api::runs::delete).write(),
+        entry(RUNS_SNAPSHOT, "Reads the projection of a run", api::runs::snapshot),
+        entry(RUNS_CLOSE, "Closes a run to further events", api::runs::close).write(),
+        entry(RUNS_FORK, "Forks a run: the new run shares its events up to a sequence", api::runs::fork).write(),
+        entry(RUNS_DELETE, "Deletes a run permanently; its name is never reused", api::runs::delete).write(),
         waiting(
             CHANGES_READ,
-            "What every commit changed, behind a cursor",
+            "Reads the changes of every commit after a cursor",
             FOLLOW_WAIT_MAX,
             |query: &wire::changes::ReadChanges, _| followed(query.follow),
             api::changes::read,
@@ -198,14 +198,14 @@ fn runs() -> Vec<Entry> {
 
 fn sessions() -> Vec<Entry> {
     vec![
-        entry(SESSIONS_LIST, "The sessions, in the order they were opened", api::sessions::list),
+        entry(SESSIONS_LIST, "Lists the sessions in the order they were opened", api::sessions::list),
         entry(SESSIONS_OPEN, "Opens a session", api::sessions::open).write_alone().statuses(&[201]),
-        entry(SESSIONS_READ, "How a session is doing", api::sessions::read),
+        entry(SESSIONS_READ, "Reads the state of a session", api::sessions::read),
         entry(SESSIONS_END, "Ends a session", api::sessions::end).write_alone(),
-        entry(SESSIONS_KEEPALIVE, "A sign of life", api::sessions::keep_alive).write_alone(),
+        entry(SESSIONS_KEEPALIVE, "Keeps a session alive", api::sessions::keep_alive).write_alone(),
         waiting(
             SESSIONS_PUSHES,
-            "What was pushed to the session and is not acknowledged",
+            "Reads the pushes that the session has not acknowledged",
             FOLLOW_WAIT_MAX,
             |query: &wire::sessions::ReadPushes, _| Asked {
                 wait: query.wait.map(|wait| wait.0),
@@ -215,15 +215,15 @@ fn sessions() -> Vec<Entry> {
         )
         .prefer_wait()
         .streams(),
-        entry(SESSIONS_ACKNOWLEDGE, "Pushes up to this one are dealt with", api::sessions::acknowledge).write_alone(),
+        entry(SESSIONS_ACKNOWLEDGE, "Acknowledges pushes up to a number", api::sessions::acknowledge).write_alone(),
         entry(
             SESSIONS_REQUEST,
-            "A command to a machine that the server hosts, in its own bytes",
+            "Sends a command to a hosted machine, in the machine's own encoding",
             api::machines::request,
         )
         .request(),
-        entry(PUSHES_WAITING, "Whether pushes wait for their acknowledgement", api::machines::waiting),
-        entry(PUSHES_RETRY, "Takes pushes to be sent again", api::machines::retry).write_alone(),
+        entry(PUSHES_WAITING, "Reports whether any pushes are unacknowledged", api::machines::waiting),
+        entry(PUSHES_RETRY, "Takes pushes that are due to be sent again", api::machines::retry).write_alone(),
     ]
 }
 
@@ -233,61 +233,61 @@ fn catalogue() -> Vec<Entry> {
         types,
     };
     vec![
-        entry(SPACES_LIST, "The spaces", spaces),
-        entry(SPACES_CREATE, "Makes a space", create_space).operate().statuses(&[201]),
-        entry(SPACES_RETENTION, "How much history its cells keep", retention),
-        entry(SPACES_SET_RETENTION, "Sets how much history its cells keep", set_retention).operate(),
-        entry(BRANCHES_LIST, "The branches of a space", branches),
-        entry(BRANCHES_CREATE, "Makes an empty branch", create_branch).operate().statuses(&[201]),
+        entry(SPACES_LIST, "Lists the spaces", spaces),
+        entry(SPACES_CREATE, "Creates a space", create_space).operate().statuses(&[201]),
+        entry(SPACES_RETENTION, "Reads how much history the cells of a space keep", retention),
+        entry(SPACES_SET_RETENTION, "Sets how much history the cells of a space keep", set_retention).operate(),
+        entry(BRANCHES_LIST, "Lists the branches of a space", branches),
+        entry(BRANCHES_CREATE, "Creates an empty branch", create_branch).operate().statuses(&[201]),
         entry(BRANCHES_DELETE, "Deletes a branch", delete_branch).operate(),
-        entry(TYPES_LIST, "The record types of a space", types),
-        entry(TYPES_DECLARE, "Declares a type for the records whose names begin with a prefix", declare_type).operate(),
-        entry(LIMITS_READ, "The limits that are in force", limits),
+        entry(TYPES_LIST, "Lists the record types of a space", types),
+        entry(TYPES_DECLARE, "Declares the type of records with a name prefix", declare_type).operate(),
+        entry(LIMITS_READ, "Reads the limits in force", limits),
     ]
 }
 
 fn operations() -> Vec<Entry> {
     const PROBE: &[&str] = &["application/json", "text/plain; charset=utf-8"];
     vec![
-        entry(BACKUP_CREATE, "Everything, as one file", backup::create).operate().media(&["application/octet-stream"]),
-        entry(BACKUP_VERIFIED, "Notes that a backup was verified", backup::verified).operate(),
-        entry(EXPORT_CREATE, "Everything, or one space, as lines of JSON", export::export)
+        entry(BACKUP_CREATE, "Streams a backup of the whole store as one file", backup::create).operate().media(&["application/octet-stream"]),
+        entry(BACKUP_VERIFIED, "Records that a backup was verified", backup::verified).operate(),
+        entry(EXPORT_CREATE, "Exports the whole store, or one space, as lines of JSON", export::export)
             .operate()
             .media(&["application/jsonl"]),
-        entry(ERRORS_LIST, "Every error code", errors::list).open(),
-        entry(ERRORS_PAGE, "The page of an error code", errors::show).open().media(&["text/markdown; charset=utf-8"]),
-        entry(SERVER_LIVE, "Whether a restart would help", health::alive)
+        entry(ERRORS_LIST, "Lists every error code", errors::list).open(),
+        entry(ERRORS_PAGE, "Reads the page of an error code", errors::show).open().media(&["text/markdown; charset=utf-8"]),
+        entry(SERVER_LIVE, "Liveness: fails when a restart would help", health::alive)
             .open()
             .always()
             .head()
             .statuses(&[200, 503])
             .media(PROBE),
-        entry(SERVER_READY, "Whether it can serve now", health::ready)
+        entry(SERVER_READY, "Readiness: whether the server can serve now", health::ready)
             .open()
             .always()
             .head()
             .statuses(&[200, 503])
             .media(PROBE),
-        entry(SERVER_STARTED, "Whether it has started", health::started)
+        entry(SERVER_STARTED, "Startup: whether the server has started", health::started)
             .open()
             .always()
             .head()
             .statuses(&[200, 503])
             .media(PROBE),
-        entry(SERVER_STATUS, "How it is doing, in one screen", status::status).open().head().media(PROBE),
-        entry(SERVER_METRICS, "The same as numbers", metrics::metrics).open().always().media(&[
+        entry(SERVER_STATUS, "Shows the state of the server on one screen", status::status).open().head().media(PROBE),
+        entry(SERVER_METRICS, "Exposes metrics for Prometheus", metrics::metrics).open().always().media(&[
             "text/plain; version=0.0.4; charset=utf-8",
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
         ]),
-        entry(SERVER_VERSION, "Which release it is, and which contracts it keeps", health::version)
+        entry(SERVER_VERSION, "Reads the release and the contract versions", health::version)
             .open()
             .always()
             .head(),
-        entry(SERVER_OPENAPI, "This document", openapi::json).open().media(&["application/json"]),
-        entry(SERVER_ROOT, "Where things are", root::root)
+        entry(SERVER_OPENAPI, "Returns the OpenAPI document", openapi::json).open().media(&["application/json"]),
+        entry(SERVER_ROOT, "Shows where to find things", root::root)
             .open()
             .media(&["text/plain; charset=utf-8", "text/html; charset=utf-8"]),
-        entry(SERVER_DOCS, "This document, as a page", openapi::page).open().media(&["text/html; charset=utf-8"]),
+        entry(SERVER_DOCS, "Shows the OpenAPI document as a page", openapi::page).open().media(&["text/html; charset=utf-8"]),
     ]
 }
 
