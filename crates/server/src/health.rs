@@ -1,9 +1,9 @@
-//! The probes: `/livez`, `/readyz`, `/startupz`, and which version this is. `?verbose` says each check with its reason.
+//! The probes: `/livez`, `/readyz`, `/startupz`, and which version this is. `?verbose` prints each check with its reason.
 //!
-//! - Alive: the server answers, and its store has not stopped at a failure. Only what a restart cures makes it false:
-//!   never load, lag, or a disk that is full.
-//! - Ready: it can serve reads and writes now. False while it drains, and while the journal takes no commands.
-//! - Started: the journal was replayed. Until then `starting` answers, and says how far it is; here the answer is yes.
+//! - Alive: the server answers, and its store has not stopped at a failure. It fails only if a restart helps: never
+//!   because of load, lag, or a full disk.
+//! - Ready: it can serve reads and writes now. False while it drains, and while the journal accepts no commands.
+//! - Started: the journal has been replayed. Until then `starting` answers with the progress; here the answer is yes.
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::Server;
 use crate::api::{Answered, Call, Refusal, Reply};
 use crate::http::encode::json_body;
 
-/// One thing that must be so, with what is the case.
+/// A condition of a probe, whether it holds, and why.
 struct Check {
     name: &'static str,
     holds: bool,
@@ -33,7 +33,7 @@ impl Check {
 }
 
 pub(crate) async fn alive(server: Server, call: Call<Probe, NoBody>) -> Result<Response, Refusal> {
-    Ok(answer("alive", &[Check::new("server", true, "it answers"), store(&server)], &call.query))
+    Ok(answer("alive", &[Check::new("server", true, "answering"), store(&server)], &call.query))
 }
 
 pub(crate) async fn ready(server: Server, call: Call<Probe, NoBody>) -> Result<Response, Refusal> {
@@ -43,11 +43,11 @@ pub(crate) async fn ready(server: Server, call: Call<Probe, NoBody>) -> Result<R
 pub(crate) async fn started(server: Server, call: Call<Probe, NoBody>) -> Result<Response, Refusal> {
     let counters = server.house.counters();
     let (entries, took_ms) = (counters.replayed_entries, counters.replay_took.as_millis());
-    let replay = Check::new("replay", true, format!("{entries} entries of the journal were replayed in {took_ms} ms"));
+    let replay = Check::new("replay", true, format!("replayed {entries} entries of the journal in {took_ms} ms"));
     Ok(answer("started", &[replay], &call.query))
 }
 
-/// Which release this is, and which version of each contract it keeps.
+/// The release, and the version of each contract.
 pub(crate) async fn version(_: Server, _: Call<NoQuery, NoBody>) -> Answered<Version> {
     Ok(Reply::new(Version {
         statehouse: env!("CARGO_PKG_VERSION").to_owned(),
@@ -62,17 +62,17 @@ pub(crate) fn is_ready(server: &Server) -> bool {
 
 fn ready_checks(server: &Server) -> [Check; 3] {
     let serving = server.ready.load(Ordering::Acquire);
-    let serving = Check::new("serving", serving, if serving { "it takes requests" } else { "it is told to stop" });
+    let serving = Check::new("serving", serving, if serving { "accepting requests" } else { "stopping" });
     let full = server.house.counters().journal.files_full;
-    let reason = if full { "its files are at their bound until the store has caught up" } else { "it takes commands" };
+    let reason = if full { "its files are at their limit until the store has caught up" } else { "accepting commands" };
     [serving, store(server), Check::new("journal", !full, reason)]
 }
 
 fn store(server: &Server) -> Check {
     match server.house.failure() {
         Some(error) => Check::new("store", false, error.to_string()),
-        None if !server.house.records().ping() => Check::new("store", false, "it is closed"),
-        None => Check::new("store", true, "it is open"),
+        None if !server.house.records().ping() => Check::new("store", false, "closed"),
+        None => Check::new("store", true, "open"),
     }
 }
 

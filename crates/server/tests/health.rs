@@ -47,8 +47,8 @@ fn probes_say_yes_and_why() {
         assert!(verbose.head.contains("content-type: text/plain"), "{}", verbose.head);
         assert!(verbose.body.ends_with(&format!("{what}: yes\n")), "{}", verbose.body);
     }
-    assert!(served.get("/readyz?verbose").body.contains("journal: ok: it takes commands\n"));
-    assert!(served.get("/startupz?verbose").body.contains("replay: ok: 0 entries of the journal were replayed in "));
+    assert!(served.get("/readyz?verbose").body.contains("journal: ok: accepting commands\n"));
+    assert!(served.get("/startupz?verbose").body.contains("replay: ok: replayed 0 entries of the journal in "));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_journal_at_its_bound_is_not_ready_until_the_store_has_caught_up() {
     served.send("PUT", "/v1/cells/a", &[], &value);
     let verbose = served.get("/readyz?verbose");
     assert_eq!(verbose.status, 503, "{}", verbose.body);
-    assert!(verbose.body.contains("journal: FAILED: its files are at their bound"), "{}", verbose.body);
+    assert!(verbose.body.contains("journal: FAILED: its files are at their limit"), "{}", verbose.body);
     let status = status(&served);
     assert_eq!((&status["status"], &status["problems"][0]["problem"]), (&"degraded".into(), &"journal_full".into()));
     assert_eq!(served.get("/livez").status, 200);

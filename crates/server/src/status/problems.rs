@@ -1,6 +1,6 @@
-//! What is wrong now: each problem names the object, the number that was measured, the threshold and one safe command.
+//! Current problems: each names the object, the measured number, the threshold and one safe command.
 //!
-//! The alerts of `monitoring/alerts.yml` say the same over time, with the same thresholds where both can.
+//! The alerts in `monitoring/alerts.yml` report the same over time, with the same thresholds where possible.
 
 use std::time::Duration;
 
@@ -12,27 +12,27 @@ use statehouse::{Counters, DiskSpace, OldestReady, Overview, Status};
 
 use super::Now;
 
-/// A sync that takes longer is slow.
+/// A sync that takes longer counts as slow.
 pub(crate) const SYNC_SLOW: Duration = Duration::from_millis(100);
 
-/// A record that is ready for so long, while none of its type is claimed, is noted: nothing is wrong yet.
+/// A record that has been ready this long, while none of its type is claimed, gets a note; nothing is wrong yet.
 pub(crate) const UNCLAIMED: Duration = Duration::from_secs(10);
 
-/// A record that is ready for so long waits too long: nobody claims its type, or others of it are claimed instead.
+/// A record that has been ready this long is a problem: nobody claims its type, or others are claimed instead.
 pub(crate) const READY_LONG: Duration = Duration::from_secs(300);
 
-/// The journal's queue is long when it is so full, in percent of its bound.
+/// The journal's queue counts as long above this percentage of its limit.
 pub(crate) const QUEUE_PERCENT: usize = 50;
 
-/// Queues that are named; the rest is counted.
+/// At most this many queues are named.
 const QUEUES_NAMED_MAX: usize = 5;
 
-/// How bad it is.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Severity {
     /// Something is broken, or will be.
     Critical,
-    /// Something is not as it should be.
+    /// Something needs attention.
     Warning,
     /// Nothing is wrong, but somebody may want to know: the status stays `ok`.
     Note,
@@ -48,23 +48,23 @@ impl Severity {
     }
 }
 
-/// Something that is wrong, or worth a note.
+/// A problem or a note.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Trouble {
-    /// Which problem, for programs.
+    /// The kind of problem, for programs.
     pub(crate) problem: &'static str,
     pub(crate) severity: Severity,
-    /// What it is about.
+    /// The thing it concerns.
     pub(crate) object: String,
-    /// What was found, in a sentence.
+    /// The finding, in a sentence.
     pub(crate) text: String,
-    /// What was measured.
+    /// The measured number.
     pub(crate) number: f64,
-    /// From where on it is a problem.
+    /// Above or below this it is a problem.
     pub(crate) threshold: f64,
-    /// What both are.
+    /// The unit of both.
     pub(crate) unit: &'static str,
-    /// What to look with. It changes nothing.
+    /// A command that shows more and changes nothing.
     pub(crate) command: Suggested,
 }
 
@@ -83,7 +83,7 @@ impl Trouble {
     }
 }
 
-/// Everything that is wrong, what is critical first, then what is only noted.
+/// All problems, critical ones first, notes last.
 pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
     let Now { counters, status, overview, disk, used_up, .. } = now;
     let mut found: Vec<Trouble> = Vec::new();
@@ -104,7 +104,7 @@ fn stopped(error: &Error) -> Trouble {
         problem: "store_stopped",
         severity: Severity::Critical,
         object: "store".into(),
-        text: format!("it stopped and takes no writes until the server is started again: {error}"),
+        text: format!("it has stopped and accepts no writes until the server is restarted: {error}"),
         number: 1.0,
         threshold: 0.0,
         unit: "failures",
@@ -118,7 +118,7 @@ fn differences(status: &Status) -> Option<Trouble> {
         problem: "run_differences",
         severity: Severity::Critical,
         object: "runs".into(),
-        text: format!("{count} projections differ from their events, of {} looked at: a defect", status.runs_verified),
+        text: format!("{count} of {} projections differ from their events: a bug", status.runs_verified),
         number: number(count),
         threshold: 0.0,
         unit: "runs",
@@ -131,7 +131,7 @@ fn full_journal(counters: &Counters) -> Option<Trouble> {
         problem: "journal_full",
         severity: Severity::Critical,
         object: "journal".into(),
-        text: "its files are at their bound, commands are refused until the store has caught up".into(),
+        text: "its files are at their limit; commands are refused until the store has caught up".into(),
         number: 1.0,
         threshold: 0.0,
         unit: "bounds",
@@ -145,7 +145,7 @@ fn disk_low(disk: &DiskSpace) -> Trouble {
         problem: "disk_low",
         severity: Severity::Critical,
         object: "disk".into(),
-        text: format!("{free_bytes} bytes are free and {reserve_bytes} are to stay so: only what makes room is taken"),
+        text: format!("{free_bytes} bytes are free, and {reserve_bytes} are reserved: only what frees space is accepted"),
         number: number(free_bytes),
         threshold: number(reserve_bytes),
         unit: "bytes",
@@ -158,7 +158,7 @@ fn limit_reached(limit: &str, max: usize) -> Trouble {
         problem: "limit_reached",
         severity: Severity::Warning,
         object: limit.into(),
-        text: format!("all {max} are used, more are refused"),
+        text: format!("all {max} are in use; more are refused"),
         number: number(max as u64),
         threshold: number(max as u64),
         unit: "of them",
@@ -187,7 +187,7 @@ fn long_queue(counters: &Counters) -> Option<Trouble> {
         problem: "journal_queue_long",
         severity: Severity::Warning,
         object: "journal".into(),
-        text: format!("{bytes} bytes of commands wait for it, {} % of its bound", bytes.saturating_mul(100) / max),
+        text: format!("{bytes} bytes of commands are queued, {} % of its limit", bytes.saturating_mul(100) / max),
         number: number(bytes as u64),
         threshold: number(threshold as u64),
         unit: "bytes",
@@ -195,7 +195,7 @@ fn long_queue(counters: &Counters) -> Option<Trouble> {
     })
 }
 
-/// Queues with records that wait to be claimed, those that have waited longest first.
+/// Queues with unclaimed records, the longest wait first.
 fn unclaimed(counters: &Counters, overview: &Overview) -> Vec<Trouble> {
     let mut waiting: Vec<_> = overview.oldest_ready.iter().filter(|(_, age)| *age > UNCLAIMED).collect();
     waiting.sort_by_key(|(_, age)| std::cmp::Reverse(*age));
@@ -213,7 +213,7 @@ fn nobody_claims(oldest: &OldestReady, age: Duration, last_ago: Option<Duration>
     let OldestReady { queue, record, record_type, .. } = oldest;
     let last = match last_ago {
         Some(ago) => format!("the last {record_type} was claimed {} s ago", ago.as_secs()),
-        None => format!("no {record_type} was claimed since the server started"),
+        None => format!("no {record_type} has been claimed since the server started"),
     };
     let late = age > READY_LONG && last_ago.is_none_or(|ago| ago > READY_LONG);
     let (severity, threshold) = match late {
@@ -246,7 +246,7 @@ fn waits_long(oldest: &OldestReady, age: Duration) -> Trouble {
     }
 }
 
-/// What says more of a record, wherever it is.
+/// The `why` command for a record, with the flags that select its place.
 fn why(oldest: &OldestReady) -> Suggested {
     let mut command = Suggested::new(["statehouse", "why", "job"]);
     if oldest.space != DEFAULT_SPACE {
