@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// The space that is used when none is named.
+/// The default space.
 pub const DEFAULT_SPACE: &str = "default";
 
-/// The branch that every space begins with.
+/// The branch that every space starts with.
 pub const MAIN_BRANCH: &str = "main";
 
 /// How many old versions of a cell are kept. The current version is always kept.
@@ -21,9 +21,9 @@ pub const MAIN_BRANCH: &str = "main";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Versions that are kept, the current one counted: at least 1.
+    /// Number of kept versions, including the current one: at least 1.
     pub versions_max: u64,
-    /// How long ago an old version was current at most, in µs.
+    /// How long ago a kept old version may have been current, in µs.
     pub age_us_max: u64,
 }
 
@@ -34,12 +34,12 @@ impl Retention {
     /// Keeps the current version only.
     pub const NONE: Self = Self { versions_max: 1, age_us_max: 0 };
 
-    /// Keeps what is within `versions` versions and was current within `age`.
+    /// Keeps old versions among the newest `versions` that were current within `age`.
     pub fn within(versions: u64, age: Duration) -> Self {
         Self { versions_max: versions.max(1), age_us_max: u64::try_from(age.as_micros()).unwrap_or(u64::MAX) }
     }
 
-    /// Keeps the newest `versions` versions, however old they are.
+    /// Keeps the newest `versions` versions, regardless of age.
     pub fn versions(versions: u64) -> Self {
         Self { versions_max: versions.max(1), age_us_max: u64::MAX }
     }

@@ -2,7 +2,7 @@
 //!
 //! - A cell's first write has version 1 and each later one the next number, across deletion and re-creation too.
 //! - Every call is atomic and, when it returns, durable. Calls on one cell are linearizable.
-//! - A deletion is a version of its own: it is in the history, and the cell does not exist while it is the newest.
+//! - A deletion is a version too: it is in the history, and the cell does not exist while it is the newest.
 
 use crate::error::Error;
 use crate::names::NameInGroup;
@@ -12,7 +12,7 @@ use crate::value::Value;
 ///
 /// Calls block until the answer is durable. Names are checked by [`check_cell`](crate::names::check_cell).
 pub trait Cells {
-    /// Creates the cell if it does not exist; otherwise changes nothing and gives the version that is there.
+    /// Creates the cell if it does not exist; otherwise changes nothing and returns the existing version.
     fn init(&self, cell: &str, value: Value) -> Result<Initialised, Error>;
 
     /// The value, or none if the cell does not exist.
@@ -21,7 +21,7 @@ pub trait Cells {
     /// The value with its version, commit number and time.
     fn get_versioned(&self, cell: &str) -> Result<Option<Versioned>, Error>;
 
-    /// Writes the value, whatever is there.
+    /// Writes the value unconditionally.
     fn set(&self, cell: &str, value: Value) -> Result<Written, Error>;
 
     /// Writes the value if the cell is as expected.
@@ -30,17 +30,17 @@ pub trait Cells {
     /// Deletes the cell, if it exists.
     fn delete(&self, cell: &str) -> Result<Deleted, Error>;
 
-    /// The versions that are kept, newest first.
+    /// The kept versions, newest first.
     fn history(&self, cell: &str, page: HistoryPage) -> Result<History, Error>;
 
     /// The cell as it was at a version or a time.
     fn at(&self, cell: &str, moment: Moment) -> Result<AsOf, Error>;
 
-    /// The cells whose names begin with a prefix, in the order of (name, group).
+    /// The cells whose names start with a prefix, ordered by (name, group).
     fn list(&self, prefix: &str, page: ListPage) -> Result<Listed, Error>;
 }
 
-/// A value with where it stands.
+/// A value with its version, commit number and time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Versioned {
@@ -55,13 +55,13 @@ pub struct Versioned {
 }
 
 impl Versioned {
-    /// A value with where it stands.
+    /// A value with its version, commit number and time.
     pub fn new(value: Value, version: u64, commit: u64, updated_at: u64) -> Self {
         Self { value, version, commit, updated_at }
     }
 }
 
-/// What a write left behind.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The cell's version now.
@@ -70,7 +70,7 @@ pub struct Written {
     pub commit: u64,
 }
 
-/// What [`Cells::init`] found or made.
+/// The result of [`Cells::init`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Initialised {
     /// The cell's version now.
@@ -79,7 +79,7 @@ pub struct Initialised {
     pub created: bool,
 }
 
-/// What [`Cells::cas`] expects.
+/// The condition of [`Cells::cas`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// The cell does not exist.
@@ -88,10 +88,10 @@ pub enum Expected {
     Version(u64),
 }
 
-/// What [`Cells::cas`] did.
+/// The result of [`Cells::cas`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swapped {
-    /// The cell was as expected and has been written.
+    /// The cell was as expected and was written.
     Written(Written),
     /// It was not; nothing was changed.
     Conflict {
@@ -100,19 +100,19 @@ pub enum Swapped {
     },
 }
 
-/// What [`Cells::delete`] did.
+/// The result of [`Cells::delete`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deleted {
-    /// The version of the deletion, or none if there was nothing to delete.
+    /// The version of the deletion, or none if the cell did not exist.
     pub version: Option<u64>,
 }
 
-/// Which page of a history.
+/// Selects a page of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryPage {
     /// Only versions below this one.
     pub before: Option<u64>,
-    /// How many versions at most.
+    /// Maximum number of versions.
     pub limit: usize,
 }
 
@@ -127,7 +127,7 @@ impl Default for HistoryPage {
 pub struct History {
     /// The versions.
     pub versions: Vec<PastVersion>,
-    /// Where the next page begins, if there is more.
+    /// Where the next page starts, if there is more.
     pub next_before: Option<u64>,
 }
 
@@ -168,19 +168,19 @@ pub enum AsOf {
     Value(Versioned),
     /// It did not exist: not yet, or it was deleted.
     Absent,
-    /// What it was is not kept any more.
+    /// Its past value is no longer kept.
     Unavailable {
-        /// The oldest version that is kept.
+        /// The oldest kept version.
         oldest: u64,
     },
 }
 
-/// Which page of a list.
+/// Selects a page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListPage {
     /// Only cells after this one, by name and then by group.
     pub after: Option<NameInGroup>,
-    /// How many cells at most.
+    /// Maximum number of cells.
     pub limit: usize,
 }
 
@@ -190,11 +190,11 @@ impl Default for ListPage {
     }
 }
 
-/// A page of cells, in the order of (name, group).
+/// A page of cells, ordered by (name, group).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Listed {
-    /// Names, with their groups, and what the cells hold.
+    /// Names with their groups, and the values of the cells.
     pub cells: Vec<(NameInGroup, Versioned)>,
-    /// After which cell the next page begins, if there is more.
+    /// The cell after which the next page starts, if there is more.
     pub next_after: Option<NameInGroup>,
 }

@@ -1,11 +1,10 @@
-//! The change feed: what every applied command changed, in commit order, for all contracts.
+//! The change feed: the changes of every applied command, in commit order, for all contracts.
 //!
-//! - A cursor is a commit number: "I have seen everything up to here". What follows is every change after it, once.
-//! - All changes of one command have its commit number and come in one page, in the order they were made.
-//! - The feed is kept by retention. A cursor that it cannot be followed from any more gets [`Followed::Gap`], never
-//!   a silent skip.
+//! - A cursor is a commit number: "I have seen everything up to here". Reading returns every change after it, once.
+//! - All changes of one command carry its commit number and arrive in one page, in order.
+//! - Retention limits the feed. A cursor that can no longer be followed gets [`Followed::Gap`], never a silent skip.
 
-/// What kind of thing changed. The numbers are stored.
+/// The kind of thing that changed. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -14,7 +13,7 @@ pub enum Subject {
     Cell = 1,
     /// A record.
     Record = 2,
-    /// A message to a group. Its name is the group that sent it, its version the number of the command that did.
+    /// A message to a group. Its name is the sending group, its version the number of the sending command.
     Message = 3,
     /// A run. Its version is its last sequence.
     Run = 4,
@@ -23,18 +22,18 @@ pub enum Subject {
 impl Subject {
     const ALL: [Self; 4] = [Self::Cell, Self::Record, Self::Message, Self::Run];
 
-    /// Its number.
+    /// The stored number.
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// The one with this number.
+    /// The kind with this number.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|subject| subject.code() == code)
     }
 }
 
-/// Why it changed. The numbers are stored.
+/// The reason for a change. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -43,13 +42,13 @@ pub enum Reason {
     Written = 1,
     /// It was deleted.
     Deleted = 2,
-    /// Its time was over.
+    /// It expired.
     Expired = 3,
-    /// A worker took it.
+    /// A worker claimed it.
     Claimed = 4,
-    /// Its worker gave it back.
+    /// Its worker released it.
     Released = 5,
-    /// Its worker did not come back in time.
+    /// Its lease ended, and the store took it back.
     Rescued = 6,
     /// It reached a terminal state.
     Finished = 7,
@@ -57,11 +56,11 @@ pub enum Reason {
     Exhausted = 8,
     /// The message was applied in its target.
     Delivered = 9,
-    /// The target refused the message, which is gone.
+    /// The target refused the message, which was dropped.
     Refused = 10,
-    /// The session that held it, or with which it was to end, has ended.
+    /// The session that held it, or that it was tied to, has ended.
     SessionEnded = 11,
-    /// Its attempt failed, and there will be another.
+    /// Its attempt failed, and another will follow.
     Failed = 12,
 }
 
@@ -81,28 +80,28 @@ impl Reason {
         Self::Failed,
     ];
 
-    /// Its number.
+    /// The stored number.
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// The one with this number.
+    /// The reason with this number.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.code() == code)
     }
 }
 
-/// One thing that one command changed, in the branch that is followed.
+/// One change by one command, in the followed branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
-    /// The number of the command; every change of it has the same.
+    /// The number of the command, shared by all of its changes.
     pub commit: u64,
     /// When it was changed, µs since 1970 in UTC.
     pub updated_at: u64,
-    /// What kind of thing.
+    /// The kind of thing.
     pub subject: Subject,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
     /// Its group, or none if that is its own name.
     pub group: Option<String>,
@@ -113,12 +112,12 @@ pub struct Change {
 }
 
 impl Change {
-    /// A change of a thing that is its own group.
+    /// A change of a thing without a group.
     pub fn new(commit: u64, updated_at: u64, subject: Subject, reason: Reason, name: String, version: u64) -> Self {
         Self { commit, updated_at, subject, reason, group: None, name, version }
     }
 
-    /// The same in a group.
+    /// The same change in a group.
     pub fn in_group(self, group: Option<String>) -> Self {
         Self { group, ..self }
     }
@@ -128,31 +127,31 @@ impl Change {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ChangesPage {
-    /// What changed, in commit order. One command's changes are never split, so the last command may bring the page
-    /// above its limit.
+    /// The changes, in commit order. Changes of one command are never split, so the last command may push the page over
+    /// its limit.
     pub changes: Vec<Change>,
-    /// The cursor to go on after. It moves over what is filtered out too, so it may move while the page is empty.
+    /// The cursor for the next page. It also advances over filtered changes, so it may move while the page is empty.
     pub next: u64,
-    /// Whether there was more to look at when the page was read. If not, `next` is the newest commit of that moment.
+    /// Whether there was more to read. If not, `next` was the newest commit at that moment.
     pub more: bool,
 }
 
 impl ChangesPage {
-    /// No changes, and nothing looked at after `cursor`.
+    /// A page without changes that ends at `cursor`.
     pub fn begin(cursor: u64) -> Self {
         Self { changes: Vec::new(), next: cursor, more: false }
     }
 }
 
-/// What following the feed gave.
+/// The result of following the feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// Everything after the cursor, up to the page's own.
+    /// Everything after the cursor, up to the page's own cursor.
     Page(ChangesPage),
-    /// The feed cannot say what changed after the cursor: retention has removed some of it, or the cursor is ahead of
-    /// the feed, so it belongs to another history. Begin again with a view.
+    /// The feed cannot tell what changed after the cursor: retention has removed changes, or the cursor is ahead of the
+    /// feed and belongs to another history. Start over with a view.
     Gap {
-        /// The oldest cursor that can be followed from.
+        /// The oldest cursor that can be followed.
         oldest: u64,
         /// The newest one: the number of the last command.
         newest: u64,

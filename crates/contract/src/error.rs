@@ -1,7 +1,7 @@
-//! How a call says no: a rejection is an answer, a failure is the environment.
+//! Errors of a call: a rejection is an answer, a failure comes from the environment.
 //!
-//! A rejection is decided by the data and the same for every replica; it carries what the caller needs next. A
-//! failure says whether trying again can help and whether the write may have happened all the same.
+//! A rejection depends on the data only and is the same on every replica; it carries what the caller needs next. A
+//! failure says whether a retry can help and whether the write may have been applied.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ pub use crate::failure::{Failure, FailureKind, Outcome};
 use crate::reason::{RefusalReason, WantedKind};
 use crate::value::Value;
 
-/// Why a call did not do what it was asked.
+/// Why a call did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -38,7 +38,7 @@ impl Error {
         }
     }
 
-    /// Whether the write may have happened.
+    /// Whether the write may have been applied.
     pub fn outcome(&self) -> Outcome {
         match self {
             Error::Rejected(_) => Outcome::NotApplied,
@@ -51,26 +51,26 @@ impl Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// A name that is not allowed.
+    /// The name is not allowed.
     #[error("{what} is not allowed: {reason} [SH-1001]")]
     InvalidName {
-        /// Whose name.
+        /// The kind of name.
         what: &'static str,
-        /// What is wrong with it.
+        /// The rule it breaks.
         reason: &'static str,
     },
-    /// Something is larger than a limit.
+    /// A size exceeds a limit.
     #[error("{got} exceeds {limit} = {max} [SH-1002]")]
     LimitExceeded {
         /// The limit's name.
         limit: &'static str,
         /// The limit.
         max: u64,
-        /// What was asked for.
+        /// The requested size.
         got: u64,
     },
     /// A cell is not as the caller expected it.
-    #[error("cell {cell:?} is not as expected, it {} [SH-1003]", state(.current))]
+    #[error("cell {cell:?} is not as expected: it {} [SH-1003]", state(.current))]
     Conflict {
         /// The cell that differs; for a range, one cell of it.
         cell: String,
@@ -79,7 +79,7 @@ pub enum Rejection {
     },
     /// A transaction named two groups.
     #[error(
-        "a transaction keeps to one group: this one is in {group:?}, {other:?} is another; use house.group(name) for what must change together [SH-1004]"
+        "a transaction can change one group only: this one is in {group:?}, not in {other:?}; use house.group(name) for things that must change together [SH-1004]"
     )]
     TwoGroups {
         /// The transaction's group.
@@ -100,9 +100,9 @@ pub enum Rejection {
         branch: String,
     },
     /// The name is taken.
-    #[error("{what} {name:?} exists already [SH-1007]")]
+    #[error("{what} {name:?} already exists [SH-1007]")]
     AlreadyExists {
-        /// What kind of thing.
+        /// The kind of thing.
         what: &'static str,
         /// Its name.
         name: String,
@@ -113,20 +113,20 @@ pub enum Rejection {
     /// The command was checked against a newer catalogue than this shard has.
     #[error("the shard's catalogue is at revision {have}, the command needs {needed}; try again [SH-1009]")]
     CatalogueBehind {
-        /// The revision that the command was checked against.
+        /// The revision the command was checked against.
         needed: u64,
         /// The shard's revision.
         have: u64,
     },
-    /// The session is not known: never opened here, closed or expired. The command was not executed.
-    #[error("the session is not known or has expired; the command was not executed [SH-5004]")]
+    /// The session is unknown: never opened here, closed or expired. The command was not executed.
+    #[error("the session is unknown or has expired; the command was not executed [SH-5004]")]
     SessionExpired,
-    /// An event that no store may take.
-    #[error("the event is not valid: {what}: {reason} [SH-3001]")]
+    /// The event is invalid in every store.
+    #[error("invalid event: {what}: {reason} [SH-3001]")]
     InvalidEvent {
-        /// Which member of it.
+        /// The member.
         what: Cow<'static, str>,
-        /// What is wrong with it.
+        /// What is wrong with the member.
         reason: Cow<'static, str>,
     },
     /// There is no such run.
@@ -135,25 +135,25 @@ pub enum Rejection {
         /// Its name.
         run: String,
     },
-    /// The run's last sequence is not the one that was expected.
+    /// The run is not at the expected sequence.
     #[error("run {run:?} is at sequence {last}, not at {expected} [SH-3003]")]
     SequenceConflict {
         /// The run.
         run: String,
-        /// What was expected.
+        /// The expected sequence.
         expected: u64,
         /// Its last sequence.
         last: u64,
     },
-    /// The key or the id was used before, and the append was to be refused then.
+    /// The key or the id was used before, and the append asked to be refused in that case.
     #[error("run {run:?} has an event with this idempotency key or id, at sequence {seq} [SH-3004]")]
     KeyReused {
         /// The run.
         run: String,
-        /// Where that event is.
+        /// The sequence of that event.
         seq: u64,
     },
-    /// The run was closed: nothing more is appended.
+    /// The run is closed to further events.
     #[error("run {run:?} is closed at sequence {last} [SH-3005]")]
     RunClosed {
         /// The run.
@@ -161,18 +161,18 @@ pub enum Rejection {
         /// Its last sequence.
         last: u64,
     },
-    /// The run was deleted. Its name is not used again.
-    #[error("run {run:?} was deleted at sequence {last}; its name is not used again [SH-3006]")]
+    /// The run was deleted. Its name is never reused.
+    #[error("run {run:?} was deleted at sequence {last}; its name is never reused [SH-3006]")]
     RunArchived {
         /// The run.
         run: String,
-        /// The last sequence that it had.
+        /// Its last sequence.
         last: u64,
     },
-    /// The client has said that it does not wait for this request any more. It was not executed now; whether it was
-    /// before, nobody knows any more.
+    /// The client no longer waits for this request. It was not executed now; whether it was executed before is no
+    /// longer known.
     #[error(
-        "request {request} is below {floor}, the lowest that the session still waits for; it was not executed now [SH-5003]"
+        "request {request} is below {floor}, the lowest the session still waits for; it was not executed now [SH-5003]"
     )]
     Evicted {
         /// The request.
@@ -180,38 +180,38 @@ pub enum Rejection {
         /// The lowest request that is still answered.
         floor: u64,
     },
-    /// Another command was executed under this number. This one was not executed.
+    /// The session has executed another command under this number. This one was not executed.
     #[error(
-        "request {request} was another command before; this one was not executed: send it with a number that was not used [SH-5006]"
+        "request {request} was already used for another command; this one was not executed: send it with an unused number [SH-5006]"
     )]
     RequestReused {
         /// The request.
         request: u64,
     },
     /// A session has reached a limit. The command was not executed.
-    #[error("the session has reached {limit} = {max}; take answers or acknowledge, then try again [SH-5001]")]
+    #[error("the session has reached {limit} = {max}; release answers or acknowledge pushes, then retry [SH-5001]")]
     SessionBusy {
         /// The limit's name.
         limit: &'static str,
         /// The limit.
         max: u64,
     },
-    /// A command that a user's machine cannot read.
-    #[error("machine {machine} cannot read the command; it changed nothing [SH-5005]")]
+    /// The user's machine cannot read the command.
+    #[error("machine {machine} cannot read the command; nothing was changed [SH-5005]")]
     UnreadableCommand {
         /// The machine's number.
         machine: u16,
     },
     /// An interactive transaction took too long, or its store was closed under it.
-    #[error("the transaction was lost: {reason}; begin it again [SH-1011]")]
+    #[error("the transaction was lost: {reason}; start it again [SH-1011]")]
     TransactionLost {
         /// Why.
         reason: &'static str,
     },
-    /// A transaction is open already, or none is.
+    /// A transaction is already open, or none is.
     #[error("{reason} [SH-1012]")]
     TransactionState {
-        /// What is the case.
+        /// What is wrong.
         reason: &'static str,
     },
     /// There is no such record, or it has expired.
@@ -221,7 +221,7 @@ pub enum Rejection {
         record: String,
     },
     /// There is no such record type, or the record has none.
-    #[error("{name:?} is not a record type of this space, or the record has none [SH-1014]")]
+    #[error("{name:?} is not a record type of this space, or the record has no type [SH-1014]")]
     NoSuchType {
         /// The type's name, or the record's.
         name: String,
@@ -233,21 +233,21 @@ pub enum Rejection {
         record: String,
         /// Its state.
         state: String,
-        /// What is not allowed.
+        /// Why it does not allow it.
         reason: RefusalReason,
     },
-    /// A field holds another kind of value than this needs.
+    /// The field does not hold the kind of value this needs.
     #[error("field {field:?} of record {record:?} does not hold {wanted} [SH-1016]")]
     WrongKind {
         /// The record.
         record: String,
         /// The field.
         field: String,
-        /// What it would have to hold.
+        /// The required kind.
         wanted: WantedKind,
     },
     /// A record is not as the caller expected it.
-    #[error("record {record:?} is not as expected, it {} [SH-1017]", state(.current))]
+    #[error("record {record:?} is not as expected: it {} [SH-1017]", state(.current))]
     RecordConflict {
         /// The record that differs.
         record: String,
@@ -261,7 +261,7 @@ pub enum Rejection {
         record: String,
         /// The field.
         field: String,
-        /// What it holds, or none if it or its record does not exist.
+        /// Its current value, or none if it or its record does not exist.
         current: Option<Value>,
     },
     /// The attempt is over: the record was finished, released or rescued, or is held by another attempt. Stop working on it.
@@ -269,21 +269,21 @@ pub enum Rejection {
     Fenced {
         /// The record.
         record: String,
-        /// The attempt that the write belonged to.
+        /// The attempt of the refused write.
         given: u64,
-        /// The record's attempt now.
+        /// The record's current attempt.
         attempt: u64,
-        /// Its state now.
+        /// Its current state.
         state: String,
-        /// The worker that holds it, if one does and gave its name.
+        /// The worker that holds it, if it is held and the worker gave its name.
         holder: Option<String>,
     },
-    /// What was declared makes no sense.
+    /// The parts of a declaration contradict each other.
     #[error("{what} cannot be declared: {reason} [SH-1018]")]
     InvalidDeclaration {
-        /// What.
+        /// The declaration.
         what: String,
-        /// Why not.
+        /// The contradiction.
         reason: RefusalReason,
     },
 }
@@ -305,7 +305,7 @@ impl Rejection {
         Self::LimitExceeded { limit, max: max as u64, got: got as u64 }
     }
 
-    /// Refuses what is larger than a limit.
+    /// Refuses a size above a limit.
     pub fn check_limit(limit: &'static str, max: usize, got: usize) -> Result<(), Self> {
         if got > max { Err(Self::too_large(limit, max, got)) } else { Ok(()) }
     }
@@ -346,7 +346,7 @@ impl Rejection {
         }
     }
 
-    /// Whether the same call, or the same transaction begun anew, may succeed later.
+    /// Whether the same call, or the same transaction started again, may succeed later.
     pub fn retryable(&self) -> bool {
         matches!(
             self,

@@ -1,11 +1,11 @@
-//! What the environment does to a call, and what is known of its write then.
+//! Failures of the environment, and the fate of the write they interrupted.
 
-/// What is known of a write that was not answered.
+/// The fate of an unacknowledged write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did not happen and will not.
+    /// It was not applied and will not be.
     NotApplied,
-    /// It may have happened, or happen yet.
+    /// It may have been applied, or may still be.
     Unknown,
 }
 
@@ -13,37 +13,37 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} [{}]", .kind.code())]
 pub struct Failure {
-    /// What to do about it.
+    /// The kind of failure, which tells what to do.
     pub kind: FailureKind,
-    /// Whether the write may have happened.
+    /// Whether the write may have been applied.
     pub outcome: Outcome,
-    /// For a person.
+    /// A message for people.
     pub message: String,
 }
 
-/// What to do about a failure.
+/// The kind of a failure, which tells what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// A queue or the journal is at its bound: try again shortly.
+    /// A queue or the journal is full: retry shortly.
     Busy,
     /// The store was closed.
     Closed,
-    /// The store stopped at a disk failure: reopen it, and look at the disk.
+    /// The store stopped at a disk failure: check the disk, then reopen the store.
     Stopped,
-    /// Stored bytes are damaged: restore from a copy.
+    /// Stored bytes are damaged: restore a backup.
     Corrupt,
-    /// The disk has less free than is kept free: make room. What makes room is not refused.
+    /// Free disk space is below the reserve: free space. Operations that free space are not refused.
     DiskLow,
-    /// The directory cannot be opened: it is not a store, or not one of this release, or the system refuses.
+    /// The directory cannot be opened: it is not a store, is from another release, or the system denies access.
     CannotOpen,
     /// An entry of the journal cannot be applied: the message names it. Nothing after it is applied or written.
     Halted,
     /// Something happened that should be impossible: report it.
     Bug,
-    /// The directory is open already, here or in another process.
+    /// The directory is already open, here or in another process.
     InUse,
-    /// The disk is full, and the store stopped at that: make room, then reopen it.
+    /// The disk is full and the store has stopped: free space, then reopen the store.
     DiskFull,
 }
 
@@ -66,12 +66,12 @@ impl FailureKind {
 }
 
 impl Failure {
-    /// A failure of a call whose write did not happen.
+    /// A failure whose write was not applied.
     pub fn not_applied(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, outcome: Outcome::NotApplied, message: message.into() }
     }
 
-    /// A failure of a call whose write may have happened.
+    /// A failure whose write may have been applied.
     pub fn unknown(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, outcome: Outcome::Unknown, message: message.into() }
     }

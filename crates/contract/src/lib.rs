@@ -1,23 +1,23 @@
-//! What the Statehouse contracts promise: value types, outcomes, limits and errors, and a trait for each contract.
+//! The Statehouse contracts: value types, outcomes, limits and errors, and a trait for each contract.
 //!
-//! - [`value`]: what a cell, a field or an event can hold, and the one way between it and JSON text.
-//! - [`names`]: which names are allowed, and names with their groups.
+//! - [`value`]: the content of a cell, a field or an event, and its conversion from and to JSON text.
+//! - [`names`]: the rules for names, and names with their groups.
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
 //! - [`runs`]: the contract of runs: events, their JSON, projections, idempotency keys.
 //! - [`sessions`]: the contract of sessions: requests executed once, answers kept, pushes.
-//! - [`changes`]: the feed of what every command changed.
+//! - [`changes`]: the feed of changes.
 //! - [`catalogue`]: spaces, branches and how much history they keep.
 //! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
-//! - [`reason`]: why a rejection refuses, where its code alone does not say.
-//! - [`limits`]: every bound by name.
-//! - [`suggest`]: the known name that is closest to a misspelt one.
-//! - [`object_text`]: JSON objects as text, written and taken apart.
+//! - [`reason`]: why a rejection refuses, where its code alone does not tell.
+//! - [`limits`]: every limit by name.
+//! - [`suggest`]: the known name closest to a misspelt one.
+//! - [`object_text`]: writing and splitting JSON objects as text.
 //! - [`time`]: times as people write them.
-//! - [`terminal`]: text that may safely be shown; [`shell`]: commands that may safely be suggested.
+//! - [`terminal`]: text that is safe to show; [`shell`]: commands that are safe to suggest.
 //! - [`seed`]: the state primitive's commands and outputs as a thin view over the typed ones.
 //!
-//! Never: does any of it. Nothing here reads a clock, a disk or a socket.
+//! Never: implements a contract. Nothing here reads a clock, a disk or a socket.
 
 pub mod catalogue;
 pub mod cells;

@@ -1,7 +1,7 @@
-//! Every bound by name. A request beyond one is rejected with that name.
+//! Every limit by name. A request that exceeds one is rejected with that name.
 //!
-//! The bounds in [`Limits`] change what a command does when it is applied, so they are catalogue state: two
-//! releases can never disagree on them. The constants bound what is admitted at all.
+//! The limits in [`Limits`] change how a command is applied, so they are catalogue state: two releases can never
+//! disagree on them. The constants limit what is admitted at all.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ pub const WORKER_BYTES_MAX: usize = 256;
 /// Bytes of the name of a record's field.
 pub const FIELD_NAME_BYTES_MAX: usize = 256;
 
-/// Records that one page of a scan looks at.
+/// Records that one page of a scan examines.
 pub const SCAN_ROWS_MAX: usize = 10_000;
 
 /// Rows in one page of a list or a history.
 pub const PAGE_ROWS_MAX: usize = 1000;
 
 /// Bytes of values in one page of a list, a history, a scan or a run's events. A page ends with the row that reaches
-/// them, and says where the next one begins.
+/// the limit, and says where the next one starts.
 pub const PAGE_BYTES_MAX: usize = 4 << 20;
 
-/// How deep lists and objects may lie in each other in JSON that is stored. Common readers give up at 128 levels (serde_json)
-/// or at 100 (Ruby), and an answer wraps what is stored in a few levels of its own: one value that could be written but not be
-/// read would make every list that holds it unreadable.
+/// How deep arrays and objects may be nested in stored JSON. Common readers give up at 128 levels (serde_json) or at
+/// 100 (Ruby), and an answer adds a few levels: one value that could be written but not read would make every list that
+/// holds it unreadable.
 pub const JSON_DEPTH_MAX: usize = 96;
 
 /// Bytes of the idempotency key of an event.
@@ -35,33 +35,33 @@ pub const EVENT_KEY_BYTES_MAX: usize = 256;
 /// Bytes of each of an event's texts: its type, its step, its attempts.
 pub const EVENT_TEXT_BYTES_MAX: usize = 256;
 
-/// Bytes of the members of an event that the contract does not name, together.
+/// Bytes of the members of an event that the contract does not define, together.
 pub const EVENT_EXTRA_BYTES_MAX: usize = 16 << 10;
 
-/// Steps that the projection of a run holds. Events of further ones are counted.
+/// Steps in the projection of a run. Events of further steps are only counted.
 pub const RUN_STEPS_MAX: usize = 10_000;
 
-/// Artifacts that the projection of a run, or of one of its steps, holds.
+/// Artifacts in the projection of a run, or of one of its steps.
 pub const RUN_ARTIFACTS_MAX: usize = 64;
 
-/// Bytes of what a client says of itself when it opens a session, names and values together.
+/// Bytes of a session's capabilities, names and values together.
 pub const CAPABILITY_BYTES_MAX: usize = 4096;
 
-/// The shortest and the longest time that a session can ask to live without a sign of its client.
+/// The shortest timeout of a session.
 pub const SESSION_TIMEOUT_MIN: Duration = Duration::from_millis(100);
-/// See [`SESSION_TIMEOUT_MIN`].
+/// The longest timeout of a session.
 pub const SESSION_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long an interactive transaction may take from its beginning to its commit.
+/// How long an interactive transaction may take from start to commit.
 pub const TRANSACTION_AGE_MAX: Duration = Duration::from_secs(60);
 
-/// Cells that an interactive transaction may have read, by name or in ranges.
+/// Cells that an interactive transaction may read, by name or in ranges.
 pub const TRANSACTION_READS_MAX: usize = 10_000;
 
-/// Ranges that an interactive transaction may have read, and names, each of which becomes a guard.
+/// Ranges and names that an interactive transaction may read; each becomes a guard.
 pub const TRANSACTION_GUARDS_MAX: usize = 1_000;
 
-/// Bounds that are catalogue state.
+/// Limits that are catalogue state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -75,11 +75,11 @@ pub struct Limits {
     pub write_trim_rows_max: u32,
     /// Spaces in a store.
     pub spaces_max: u32,
-    /// Branches in a space, deleted ones not counted.
+    /// Branches in a space, not counting deleted ones.
     pub branches_per_space_max: u32,
-    /// Commits that the change feed goes back; older ones are removed while new ones are added.
+    /// Commits that the change feed reaches back; older ones are removed as new ones are added.
     pub changes_commits_max: u64,
-    /// How old a change may become in the feed, in µs, while new ones are added.
+    /// Maximum age of a change in the feed, in µs; older ones are removed as new ones are added.
     pub changes_age_us_max: u64,
     /// Fields of a record.
     pub record_fields_max: u32,
@@ -89,7 +89,7 @@ pub struct Limits {
     pub claim_records_max: u32,
     /// Bytes of records after which one call claims no more.
     pub claim_bytes_max: u32,
-    /// Things that are due which one tick does; the rest waits for the next.
+    /// Due steps that one tick executes; the rest waits for the next tick.
     pub tick_steps_max: u32,
     /// How long the row of a deleted record is kept, in µs.
     pub tombstone_age_us: u64,
@@ -99,9 +99,9 @@ pub struct Limits {
     pub session_answers_max: u32,
     /// Bytes of stored answers after which a session can send no new request.
     pub session_answer_bytes_max: u32,
-    /// Pushes that a session has not acknowledged. A session with more is ended.
+    /// Unacknowledged pushes of a session. A session with more is ended.
     pub session_pushes_max: u32,
-    /// Bytes of such pushes. A session with more is ended.
+    /// Bytes of unacknowledged pushes. A session with more is ended.
     pub session_push_bytes_max: u32,
 }
 

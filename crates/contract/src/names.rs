@@ -1,12 +1,12 @@
-//! Which names are allowed, for cells and groups and for spaces and branches; and names with their groups.
+//! The rules for names of cells, groups, spaces and branches; and names with their groups.
 
 use std::fmt;
 
 use crate::error::Rejection;
 use crate::limits::NAME_BYTES_MAX;
 
-/// The name of a cell, a record or a run, with its group: what a listing gives for each row, and where its next page begins.
-/// Ordered by name, then by group.
+/// The name of a cell, a record or a run, with its group: listings return it for each row, and as the start of the next
+/// page. Ordered by name, then by group.
 ///
 /// ```
 /// use statehouse_contract::NameInGroup;
@@ -19,17 +19,17 @@ use crate::limits::NAME_BYTES_MAX;
 pub struct NameInGroup {
     /// The name.
     pub name: String,
-    /// The group, or none if that is the name.
+    /// The group, or none if the thing has no group.
     pub group: Option<String>,
 }
 
 impl NameInGroup {
-    /// A name in a group, or in the group of its own name.
+    /// A name in a group, or without one.
     pub fn new(name: impl Into<String>, group: Option<String>) -> Self {
         Self { name: name.into(), group }
     }
 
-    /// One text for both, for clients that go on with a listing. [`from_cursor`](Self::from_cursor) reads it.
+    /// Both as one text, for clients that continue a listing. [`from_cursor`](Self::from_cursor) reads it.
     ///
     /// ```
     /// use statehouse_contract::NameInGroup;
@@ -49,7 +49,7 @@ impl NameInGroup {
         cursor
     }
 
-    /// Reads [`to_cursor`](Self::to_cursor); none if the text is something else.
+    /// Reads [`to_cursor`](Self::to_cursor); none if the text is not a cursor.
     pub fn from_cursor(cursor: &str) -> Option<Self> {
         let (name, group) = match cursor.split_once('#') {
             None => (cursor, None),
@@ -68,7 +68,7 @@ impl fmt::Display for NameInGroup {
     }
 }
 
-/// Appends a name with `#` and `%` as `%23` and `%25`, so that a `#` can stand between two names.
+/// Appends a name with `#` and `%` written as `%23` and `%25`, so that `#` can separate two names.
 pub(crate) fn push_escaped(text: &mut String, name: &str) {
     let mut rest = name;
     while let Some(place) = rest.find(['%', '#']) {
@@ -79,7 +79,7 @@ pub(crate) fn push_escaped(text: &mut String, name: &str) {
     text.push_str(rest);
 }
 
-/// Reads a name as [`push_escaped`] writes it; none if it is empty or anything else.
+/// Reads a name written by [`push_escaped`]; none if it is empty or malformed.
 pub(crate) fn unescaped(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut name = parts.next()?.to_owned();
@@ -95,7 +95,7 @@ pub(crate) fn unescaped(text: &str) -> Option<String> {
     (!text.is_empty() && !text.contains('#')).then_some(name)
 }
 
-/// Cell names that begin so are kept for the system.
+/// Cell names with these prefixes are reserved for the system.
 pub const RESERVED_PREFIXES: [&str; 2] = ["_strata", "_statehouse"];
 
 /// Checks a cell's name: not empty, no NUL, not reserved, at most 1,024 bytes.
@@ -149,7 +149,7 @@ fn check(name: &str, what: &'static str) -> Result<(), Rejection> {
         return invalid("it contains a NUL byte");
     }
     if RESERVED_PREFIXES.iter().any(|reserved| name.starts_with(reserved)) {
-        return invalid("it begins with a prefix that is reserved for the system");
+        return invalid("it starts with a prefix reserved for the system");
     }
     Rejection::check_limit("name_bytes_max", NAME_BYTES_MAX, name.len())
 }

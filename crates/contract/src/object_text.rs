@@ -1,4 +1,4 @@
-//! JSON objects as text: written member after member, and taken apart into members, with user JSON in them as it was given.
+//! JSON objects as text: written member by member, and split into members; user JSON inside stays as it was sent.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::value::{InvalidJson, Json, check, write_text_json};
 
-/// An object that is being written. Members stand in the order they were added.
+/// An object under construction. Members keep the order in which they were added.
 ///
 /// ```
 /// use statehouse_contract::object_text::ObjectText;
@@ -20,7 +20,7 @@ use crate::value::{InvalidJson, Json, check, write_text_json};
 pub struct ObjectText(String);
 
 impl ObjectText {
-    /// Adds a member whose value is JSON already.
+    /// Adds a member whose value already is JSON.
     pub fn raw(&mut self, name: &str, json: &str) -> &mut Self {
         self.name(name);
         self.0.push_str(json);
@@ -47,7 +47,7 @@ impl ObjectText {
         self.raw(name, &number.to_string())
     }
 
-    /// Adds a list whose entries are JSON already.
+    /// Adds a list whose entries already are JSON.
     pub fn list<'json>(&mut self, name: &str, entries: impl Iterator<Item = &'json str>) -> &mut Self {
         self.name(name);
         self.0.push('[');
@@ -66,7 +66,7 @@ impl ObjectText {
         self.list(name, entries.iter().map(Json::as_str))
     }
 
-    /// Adds members that are JSON already, as they stand in `object`, a JSON object.
+    /// Adds members that already are JSON, as they are in `object`, a JSON object.
     pub fn members_of(&mut self, object: &str) -> &mut Self {
         let members = object.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
         if !members.trim().is_empty() {
@@ -98,13 +98,13 @@ impl ObjectText {
 pub struct Member<'text> {
     /// Its name.
     pub name: Cow<'text, str>,
-    /// Its name as it is spelled, with its quotes.
+    /// Its name as spelled, with its quotes.
     pub spelled: &'text str,
     /// Its value.
     pub json: &'text str,
 }
 
-/// The members of a JSON object in their order, repeated ones too. Their values are not looked into.
+/// The members of a JSON object in order, including repeated ones. Their values are not parsed.
 ///
 /// ```
 /// use statehouse_contract::object_text::members;
@@ -122,7 +122,7 @@ pub fn members(object: &str) -> Result<Vec<Member<'_>>, InvalidJson> {
     found.collect()
 }
 
-/// The text that a JSON string stands for.
+/// The decoded text of a JSON string.
 pub fn text(json: &str) -> Result<Cow<'_, str>, InvalidJson> {
     if let Some(plain) = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))
         && !plain.contains(['\\', '"'])

@@ -1,4 +1,4 @@
-//! Why a rejection refuses, where its code alone does not say. Each reason has a number, which is stored, and a text.
+//! Why a rejection refuses, where its code alone does not tell. Each reason has a stored number and a text.
 
 use std::fmt;
 
@@ -14,27 +14,27 @@ macro_rules! numbered_texts {
         }
 
         impl $name {
-            /// All of them, each at the place of its number. Only added to: the numbers are stored.
+            /// All variants, in the order of their numbers. Append only: the numbers are stored.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// What it says to a person.
+            /// The text for people.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)+
                 }
             }
 
-            /// Its number.
+            /// The stored number.
             pub const fn number(self) -> u8 {
                 self as u8
             }
 
-            /// The one with this number.
+            /// The variant with this number.
             pub fn numbered(number: u8) -> Option<Self> {
                 Self::ALL.get(usize::from(number)).copied()
             }
 
-            /// The one that says this.
+            /// The variant with this text.
             pub fn saying(text: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|one| one.text() == text)
             }
@@ -51,45 +51,45 @@ macro_rules! numbered_texts {
 numbered_texts! {
     /// Why a state or a declaration does not allow something.
     RefusalReason {
-        Finished = "it is finished, and stays so",
+        Finished = "it is finished and stays finished",
         NotHeld = "nobody has claimed it, or its claim is over",
         NotHeldToComplete = "nobody has claimed it, or its claim is over; it cannot be completed",
         NotReady = "it is not ready to be claimed",
-        Pausing = "it is not to be tried again yet",
-        HeldByWorker = "a worker holds it; write fields of it, or wait",
-        FinishedBeforePut = "it is finished; delete it before it is put again",
-        FailureFinishes = "an attempt that failed cannot finish it with its fields",
+        Pausing = "its pause after a failure is not over yet",
+        HeldByWorker = "a worker holds it; write its fields instead, or wait",
+        FinishedBeforePut = "it is finished; delete it before putting it again",
+        FailureFinishes = "a failed attempt cannot finish it by writing fields",
         NoTransaction = "its body is not a transaction",
-        NoGroup = "it is sent from a group, and there is none",
+        NoGroup = "it must be sent from a group",
         EmptyName = "its name or the name of its state field is empty",
         TooManyStates = "it has more than 32 states or 16 indexes",
-        RepeatedState = "two of its states have one name",
-        FirstStateNotReady = "its first state is not one that waits to be claimed",
-        NoHeldState = "it has no state that is held by a worker",
-        EndNotTerminal = "its completed or its failed state is not a terminal state of it",
+        RepeatedState = "two of its states have the same name",
+        FirstStateNotReady = "its first state is not a ready state",
+        NoHeldState = "it has no held state",
+        EndNotTerminal = "its completed or failed state is not one of its terminal states",
         NoLease = "its lease or its number of attempts is zero",
-        OnlyAddedTo = "the states or indexes that it has already can only be added to",
+        OnlyAddedTo = "existing states and indexes cannot change, only new ones can be added",
         IndexOnLease = "an index on the end of a lease would change with time",
-        BadName = "it is not a name that a thing can have",
-        LongName = "a name in it is longer than allowed",
-        NoSession = "it is written in no session",
-        ReservedNumber = "its number is below 256 and kept for the store's own machines",
-        NewerRegistered = "a newer version of it was registered here before",
+        BadName = "it is not a valid name",
+        LongName = "one of its names is too long",
+        NoSession = "it is written outside a session",
+        ReservedNumber = "its number is below 256, which is reserved for the store's own machines",
+        NewerRegistered = "a newer version of it is already registered",
         OtherStore = "it is for another store",
         BadTimeout = "it is below 100 ms or above a day",
     }
 }
 
 numbered_texts! {
-    /// What a field would have to hold.
+    /// The kind of value that a field needs to hold.
     WantedKind {
         Integer = "an integer",
-        Addable = "an integer that this can be added to",
+        Addable = "an integer that can be incremented by this amount",
         State = "the name of a state",
         OwnState = "the name of a state of its type",
         Milliseconds = "a time in ms",
         Worker = "the name of a worker",
-        Kept = "a number of its own; the store keeps it",
+        Kept = "a number that callers may change; the store maintains it",
         Text = "text",
     }
 }

@@ -1,14 +1,14 @@
 //! The state primitive's commands and outputs, exactly as it names them, over the typed contract.
 //!
-//! A refusal is flattened as that document has it: a compare-and-swap that does not match is
-//! `MaybeVersion(None)`. Everything else that goes wrong stays an error and never looks like a mismatch.
+//! A refusal is flattened as in the specification of the primitive: a compare-and-swap that does not match is
+//! `MaybeVersion(None)`. Every other failure stays an error and never looks like a mismatch.
 
 use crate::value::Value;
 
 /// A command. `branch` and `cell` are names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Creates a cell, or gives the version of the one that is there.
+    /// Creates a cell, or returns the version of the existing one.
     StateInit {
         /// The branch.
         branch: String,
@@ -31,18 +31,18 @@ pub enum Command {
         /// The cell.
         cell: String,
     },
-    /// Writes if the counter is as expected; without one, only creates.
+    /// Writes if the counter is as expected; without an expected counter, creates only.
     StateCas {
         /// The branch.
         branch: String,
         /// The cell.
         cell: String,
-        /// The counter that must be there.
+        /// The expected counter.
         expected_counter: Option<u64>,
         /// The new value.
         value: Value,
     },
-    /// Writes whatever is there.
+    /// Writes unconditionally.
     StateSet {
         /// The branch.
         branch: String,
@@ -53,20 +53,20 @@ pub enum Command {
     },
 }
 
-/// What a command gives.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// A value, or none.
     Maybe(Option<Value>),
     /// The counter after the command.
     Version(u64),
-    /// The counter after a successful swap, or none if it did not match.
+    /// The counter after a successful swap, or none on a mismatch.
     MaybeVersion(Option<u64>),
     /// The versions of a cell, newest first; none if it never existed.
     MaybeVersions(Option<Vec<State>>),
 }
 
-/// One version of a cell as the state primitive shows it.
+/// One version of a cell, as the state primitive shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// The value.

@@ -1,51 +1,52 @@
-//! The contract of sessions: requests that are executed once, answers that are kept, and pushes.
+//! The contract of sessions: requests executed once, stored answers, and pushes.
 //!
 //! - A request is (session, number, command). However often it arrives, and in whatever order, it is executed at most
-//!   once, and answered with the same bytes each time. When its client has said by `lowest_pending` that it does not wait
-//!   for it any more, it is answered [`Evicted`](crate::Rejection::Evicted); when its session is not known,
+//!   once, and always answered with the same bytes. Once its client no longer waits for it, according to
+//!   `lowest_pending`, it is answered [`Evicted`](crate::Rejection::Evicted); if its session is unknown,
 //!   [`SessionExpired`](crate::Rejection::SessionExpired). Neither is ever executed.
-//! - A push is numbered from 1 in its session, kept until it is acknowledged or its session ends, and sent again until
-//!   then. A client that sees a number again has seen that push.
-//! - What a machine does is decided by its commands alone; images hold all of it, stored answers and pushes included.
+//! - Pushes are numbered from 1 in their session, kept until they are acknowledged or the session ends, and resent
+//!   until then. A client recognises a repeated push by its number.
+//! - A machine's behaviour depends on its commands alone; images contain all of its state, including stored answers and
+//!   pushes.
 
 use std::time::Duration;
 
 use crate::error::Error;
 
-/// A push that its session has not acknowledged.
+/// An unacknowledged push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushedRequest {
     /// The session.
     pub session: u64,
     /// Its number in the session.
     pub number: u64,
-    /// When it was last sent, at first when it was made: µs since 1970 in UTC.
+    /// When it was last sent, initially when it was created: µs since 1970 in UTC.
     pub last_sent_at: u64,
-    /// What was pushed.
+    /// Its content.
     pub payload: Vec<u8>,
 }
 
-/// A machine behind sessions. See the module.
+/// A machine behind sessions.
 pub trait SessionStore {
-    /// Creates a session that lives for `timeout` without a sign of its client, and gives its number.
+    /// Creates a session that lives for `timeout` after its client's last activity, and returns its number.
     fn create(&self, timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<u64, Error>;
 
-    /// Sends a request and gives the machine's answer. `lowest_pending` is the lowest request of the session whose
-    /// answer is still waited for.
+    /// Sends a request and returns the machine's answer. `lowest_pending` is the session's lowest request whose answer
+    /// the client still waits for.
     fn request(&self, session: u64, request: u64, lowest_pending: u64, command: &[u8]) -> Result<Vec<u8>, Error>;
 
-    /// The client has dealt with its pushes up to this one. Gives how many were forgotten.
+    /// Acknowledges pushes up to this one. Returns how many were discarded.
     fn acknowledge(&self, session: u64, upto: u64) -> Result<u64, Error>;
 
-    /// Ends a session. Gives whether there was one.
+    /// Ends a session. Returns whether it existed.
     fn expire(&self, session: u64) -> Result<bool, Error>;
 
-    /// Takes the pushes that were last sent before a time, in µs since 1970, and notes that they are sent now.
+    /// Takes the pushes last sent before a time, in µs since 1970, and marks them as sent now.
     fn requests_for_retry(&self, sent_before: u64, limit: u32) -> Result<Vec<PushedRequest>, Error>;
 
-    /// Whether any push waits for its acknowledgement. A hint.
+    /// Whether any push is unacknowledged. A hint.
     fn has_pending(&self) -> Result<bool, Error>;
 
-    /// Whether any push may have been sent last before a time. A hint.
+    /// Whether any push may have been last sent before a time. A hint.
     fn has_overdue(&self, sent_before: u64) -> Result<bool, Error>;
 }

@@ -1,12 +1,13 @@
-//! Commands that are suggested: the words themselves for programs, and a line that a POSIX shell reads as exactly these words.
+//! Suggested commands: the arguments for programs, and a line that a POSIX shell reads as exactly these arguments.
 //!
-//! Keeps: a line is printable, whatever its words hold, and running it runs one command with these words. Never: runs anything.
+//! Keeps: a line is printable whatever its words contain, and running it runs one command with these words. Never: runs
+//! anything.
 
 use serde::Serialize;
 
 use crate::terminal::is_control;
 
-/// A command that somebody may run.
+/// A suggested command.
 ///
 /// ```
 /// use statehouse_contract::shell::Suggested;
@@ -19,25 +20,25 @@ pub struct Suggested {
 }
 
 impl Suggested {
-    /// A command of these words.
+    /// A command from these words.
     pub fn new<Word: Into<String>>(argv: impl IntoIterator<Item = Word>) -> Self {
         Self { argv: argv.into_iter().map(Into::into).collect() }
     }
 
-    /// The same with a flag and its value, which may begin with a dash.
+    /// Adds a flag and its value, which may start with a dash.
     pub fn flag(mut self, flag: &str, value: impl AsRef<str>) -> Self {
         self.argv.push(format!("{flag}={}", value.as_ref()));
         self
     }
 
-    /// The same with flags in front of the word at a place, or behind all.
+    /// Inserts flags before the word at an index, or at the end.
     pub fn with_flags(mut self, place: usize, flags: Vec<String>) -> Self {
         let place = place.min(self.argv.len());
         self.argv.splice(place..place, flags);
         self
     }
 
-    /// The same with a name, the last word. One that begins with a dash is kept from being read as a flag.
+    /// Adds a name as the last word, protected from being read as a flag if it starts with a dash.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
         if name.starts_with('-') {
@@ -69,12 +70,12 @@ impl Serialize for Suggested {
     }
 }
 
-/// Words as a line that a POSIX shell reads as these words.
+/// Quotes words as a line that a POSIX shell reads as these words.
 fn line(words: &[String]) -> String {
     let (mut set, mut line) = (String::new(), Vec::new());
     for word in words {
         match word.ends_with('\n') {
-            // A shell takes line ends away from the end of what it puts in; so one letter stands behind them, and goes then.
+            // Command substitution strips trailing newlines, so a letter follows them and is removed afterwards.
             true => {
                 let variable = format!("w{}", line.len());
                 set += &format!("{variable}=$({}); ", printf(&format!("{word}.")));
@@ -97,14 +98,14 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// What prints a word with controls in it, spelled as octal numbers, which every `printf` knows.
+/// A `printf` of a word with control characters, written as octal numbers, which every `printf` supports.
 fn printf(word: &str) -> String {
     let mut format = String::new();
     for letter in word.chars() {
         match letter {
             '\\' => format.push_str(r"\\"),
             '%' => format.push_str("%%"),
-            // Between double quotes an interactive shell takes it for a line of its history.
+            // Between double quotes, an interactive shell expands it from its history.
             '!' => format.push_str(r"\041"),
             '\'' => format.push_str(r"'\''"),
             letter if is_control(letter) => {
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Letters that mean something to a shell, to `printf` or to a terminal, and some that do not.
+    /// Characters that mean something to a shell, to `printf` or to a terminal, and some that do not.
     const LETTERS: &[&str] = &[
         "a",
         "é",
@@ -164,7 +165,7 @@ mod tests {
         std::fs::create_dir_all(&folder).expect("a folder");
         let pairs = LETTERS.iter().flat_map(|first| LETTERS.iter().map(move |second| format!("{first}{second}")));
         let words: Vec<String> = pairs.chain(["".into(), "x".repeat(1024), "a\n\n".into(), "\n".into()]).collect();
-        // Several words to a line, so that lines end in the middle too.
+        // Several words per line, so that newlines occur in the middle too.
         for words in words.chunks(3) {
             let suggested = Suggested::new(["printf", r"%s\0"].into_iter().chain(words.iter().map(String::as_str)));
             let line = suggested.shell();

@@ -1,6 +1,6 @@
-//! The known name that is closest to a misspelt one.
+//! The known name closest to a misspelt one.
 
-/// The known name that is closest to `written`, if any is close.
+/// The known name closest to `written`, if any is close.
 ///
 /// ```
 /// use statehouse_contract::suggest::nearest;
@@ -12,7 +12,7 @@ pub fn nearest<'known>(written: &str, known: impl Iterator<Item = &'known str>) 
     (distance <= name.len() / 3 + 1).then_some(name)
 }
 
-/// How many letters have to be put in, left out or changed.
+/// The number of letters to insert, delete or change.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

@@ -1,16 +1,16 @@
-//! Text on its way to a terminal: whatever somebody stored cannot move a cursor, hide or forge a line, or turn the direction of reading.
+//! Text for a terminal: stored data cannot move the cursor, hide or forge a line, or change the reading direction.
 //!
-//! Keeps: what is escaped can be told from what was there (`\u{1b}`), and text without such characters stays as it is. Never: drops a
+//! Keeps: escapes are recognisable (`\u{1b}`), and text without control characters stays unchanged. Never: drops a
 //! character.
 
-/// Whether a terminal does something other than show this character: C0, DEL and C1 controls, controls of the direction of reading,
-/// and separators of lines and paragraphs.
+/// Whether a terminal would act on this character instead of showing it: C0, DEL and C1 controls, bidi controls, and
+/// separators of lines and paragraphs.
 pub fn is_control(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text on one line: every control is spelled out, line ends too.
+/// The text on one line: every control character is escaped, including line ends.
 ///
 /// ```
 /// use statehouse_contract::terminal::one_line;
@@ -20,7 +20,7 @@ pub fn one_line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
-/// Lines that we made: ends of lines stay, every other control is spelled out.
+/// Our own lines: line ends stay, every other control character is escaped.
 ///
 /// ```
 /// use statehouse_contract::terminal::lines;
@@ -30,7 +30,8 @@ pub fn lines(text: &str) -> String {
     escaped(text, |character| character == '\n')
 }
 
-/// A text of JSON in which controls that JSON lets pass (DEL, C1, directions, separators) are escaped. It is the same document.
+/// A JSON text with the control characters that JSON allows (DEL, C1, bidi controls, separators) escaped. It is the
+/// same document.
 ///
 /// ```
 /// use statehouse_contract::terminal::json;
@@ -39,7 +40,7 @@ pub fn lines(text: &str) -> String {
 pub fn json(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
-        // JSON escapes C0 itself; what is left of it is the white space between members.
+        // JSON escapes C0 itself; only whitespace between members is left.
         match is_control(character) && character > ' ' {
             true => safe.push_str(&format!("\\u{:04x}", u32::from(character))),
             false => safe.push(character),
@@ -48,11 +49,11 @@ pub fn json(text: &str) -> String {
     safe
 }
 
-/// Columns that are written for, where nobody knows how many there are.
+/// The assumed width where it is unknown.
 pub const COLUMNS: usize = 80;
 
-/// One paragraph as lines of at most `columns` characters, broken between words, each behind `indent`. A word that is longer than a line
-/// is cut, and ends in `…`. Controls are spelled out.
+/// Wraps a paragraph to lines of at most `columns` characters, each after `indent`. Longer words are cut and end in
+/// `…`. Control characters are escaped.
 ///
 /// ```
 /// use statehouse_contract::terminal::wrapped;
@@ -79,7 +80,7 @@ pub fn wrapped(text: &str, indent: &str, columns: usize) -> String {
     lines + &format!("{indent}{line}\n")
 }
 
-/// At most so many characters; what is cut ends in `…`.
+/// At most this many characters; cut text ends in `…`.
 pub fn shortened(text: &str, characters_max: usize) -> String {
     match text.char_indices().nth(characters_max) {
         Some(_) => text.chars().take(characters_max.saturating_sub(1)).chain(['…']).collect(),
@@ -102,7 +103,7 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
 mod tests {
     use super::*;
 
-    /// The characters are listed once more here, by number, so that a range that was mistyped is seen.
+    /// The characters are listed again here, by number, to catch a mistyped range.
     #[test]
     fn exactly_the_controls_are_escaped() {
         let listed = [0x61c, 0x200e, 0x200f, 0x2028, 0x2029]

@@ -12,7 +12,7 @@ pub fn iso(us: u64) -> String {
     timestamp.unwrap_or(jiff::Timestamp::MAX).to_string()
 }
 
-/// The µs since 1970 of a time in RFC 3339; a time before 1970 is 0. None if the text is no such time.
+/// The µs since 1970 of a time in RFC 3339; a time before 1970 is 0. None if the text is not such a time.
 ///
 /// ```
 /// use statehouse_contract::time::parse_iso;
@@ -24,7 +24,7 @@ pub fn parse_iso(text: &str) -> Option<u64> {
     Some(u64::try_from(time.as_microsecond()).unwrap_or(0))
 }
 
-/// A duration as `500ms`, `30s`, `10m`, `2h` or `7d`; a bare number is of ms.
+/// A duration such as `500ms`, `30s`, `10m`, `2h` or `7d`; a bare number is in ms.
 ///
 /// ```
 /// use statehouse_contract::time::{millis, parse_duration};
@@ -36,7 +36,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     in_unit(text[..unit].parse().ok()?, &text[unit..])
 }
 
-/// So many of a unit: `ms`, which may be left out, `s`, `m`, `h` or `d`.
+/// A number of units: `ms`, which may be left out, `s`, `m`, `h` or `d`.
 pub fn in_unit(number: u64, unit: &str) -> Option<Duration> {
     let ms = match unit {
         "ms" | "" => 1,

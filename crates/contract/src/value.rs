@@ -1,11 +1,12 @@
-//! What a cell, a field or an event can hold: bytes with a kind; and the one way between values and JSON text.
+//! The content of a cell, a field or an event: bytes with a kind; and the conversion between values and JSON text.
 //!
-//! Keeps: text in, the same text out. For every JSON text `t` without whitespace around it that
-//! [`Value::from_json_text`] takes, `Value::from_json_text(t)?.to_json_text() == t`. A kind of its own is given only to what
-//! can be spelled in one way: the literals, integers of 64 bits, text with no more escapes than it needs, and bytes. All
-//! else is [`Value::Json`], which keeps its text: `1.0`, `-0`, `1e400`, numbers of any length, `"\u0041"`, `{"a": 1, "a": 2}`.
+//! Keeps: text in, the same text out. For every JSON text `t` without surrounding whitespace that
+//! [`Value::from_json_text`] accepts, `Value::from_json_text(t)?.to_json_text() == t`. Only content with a single
+//! spelling gets its own kind: the literals, integers of 64 bits, text with no more escapes than it needs, and bytes.
+//! Everything else is [`Value::Json`], which keeps its text: `1.0`, `-0`, `1e400`, numbers of any length, `"\u0041"`,
+//! `{"a": 1, "a": 2}`.
 //!
-//! Never: passes user JSON through a tree of values, where numbers are rounded and members lose their order.
+//! Never: passes user JSON through a tree of values, which would round numbers and lose the order of members.
 
 use std::borrow::Cow;
 
@@ -17,10 +18,10 @@ use serde_json::value::RawValue;
 
 use crate::limits::JSON_DEPTH_MAX;
 
-/// How bytes begin and end as JSON: base64 stands in between.
+/// The JSON around the base64 of bytes.
 const BYTES: (&str, &str) = ("{\"$b64\":\"", "\"}");
 
-/// A value with its kind. Integers and bytes keep every bit; nothing passes through JSON unless it is JSON.
+/// A value with its kind. Integers and bytes keep every bit; only JSON is treated as JSON.
 ///
 /// ```
 /// use statehouse_contract::Value;
@@ -32,7 +33,7 @@ const BYTES: (&str, &str) = ("{\"$b64\":\"", "\"}");
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Value {
-    /// Nothing, as a value: the cell exists.
+    /// Null, as a value: the cell exists.
     Null,
     /// True or false.
     Boolean(bool),
@@ -40,18 +41,18 @@ pub enum Value {
     Integer(i64),
     /// Unicode text.
     Text(String),
-    /// JSON text, checked and kept as it was given.
+    /// JSON text, validated and kept as sent.
     Json(Json),
     /// Any bytes.
     Bytes(Vec<u8>),
 }
 
-/// Text that is well-formed JSON, kept as it was given.
+/// Text that is well-formed JSON, kept as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json(String);
 
 impl Json {
-    /// Checks `text`.
+    /// Validates `text`.
     ///
     /// ```
     /// use statehouse_contract::{InvalidJson, Json};
@@ -65,7 +66,7 @@ impl Json {
         Ok(Self(text))
     }
 
-    /// Text that was checked before it was stored.
+    /// Text that was validated before it was stored.
     pub fn from_checked(text: String) -> Self {
         Self(text)
     }
@@ -82,46 +83,46 @@ impl Json {
 }
 
 impl Serialize for Json {
-    /// Writes the text as it is. Only serde_json's serializers to text can do this.
+    /// Writes the text unchanged. Only serde_json's text serializers can do this.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         raw(&self.0)?.serialize(serializer)
     }
 }
 
-/// Text that cannot be stored as JSON.
+/// Why text cannot be stored as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidJson {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("not JSON: {reason}")]
     Malformed {
         /// What is wrong, and where.
         reason: String,
     },
-    /// A `\u` escape is one half of a surrogate pair without the other. It stands for no character: one reader refuses it, the
-    /// next replaces it.
-    #[error("lone surrogate: the escape at byte {at} is half of a pair, which is no character")]
+    /// A `\u` escape is one half of a surrogate pair without the other. It encodes no character: one reader refuses it,
+    /// the next replaces it.
+    #[error("lone surrogate: the escape at byte {at} is half of a pair, which encodes no character")]
     LoneSurrogate {
-        /// Where the escape begins, in bytes from 0.
+        /// Where the escape starts, in bytes from 0.
         at: usize,
     },
-    /// Lists and objects lie too deep in each other.
-    #[error("lists and objects lie deeper in each other than json_depth_max = {max}")]
+    /// Arrays and objects are nested too deeply.
+    #[error("arrays and objects are nested deeper than json_depth_max = {max}")]
     TooDeep {
         /// [`JSON_DEPTH_MAX`].
         max: usize,
     },
-    /// What stands between the quotes of `{"$b64":"..."}` is not how base64 spells any bytes.
-    #[error("$b64 is not base64 in its canonical form: {reason}")]
+    /// The text in `{"$b64":"..."}` is not canonical base64.
+    #[error("$b64 is not canonical base64: {reason}")]
     Base64 {
         /// What is wrong, and where.
         reason: String,
     },
 }
 
-/// Refuses text that is not JSON, that is nested too deep or that escapes half a surrogate pair.
+/// Refuses text that is not JSON, is nested too deeply, or escapes half a surrogate pair.
 pub(crate) fn check(text: &str) -> Result<(), InvalidJson> {
-    // Neither raw values nor this look into strings or count levels.
+    // Neither this parse nor raw values check the escapes in strings or count levels.
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| InvalidJson::Malformed { reason: error.to_string() })?;
     let bytes = text.as_bytes();
     let (mut depth, mut at, mut in_string) = (0, 0, false);
@@ -146,7 +147,7 @@ pub(crate) fn check(text: &str) -> Result<(), InvalidJson> {
     Ok(())
 }
 
-/// How long the escape at `at` is; both halves of a surrogate pair are one.
+/// The length of the escape at `at`; both halves of a surrogate pair count as one.
 fn escape(bytes: &[u8], at: usize) -> Result<usize, InvalidJson> {
     let unit = |at: usize| match bytes.get(at..at + 6) {
         Some([b'\\', b'u', hex @ ..]) => {
@@ -166,15 +167,15 @@ fn raw<E: serde::ser::Error>(text: &str) -> Result<&RawValue, E> {
     serde_json::from_str(text).map_err(|_| E::custom("stored JSON that is not JSON"))
 }
 
-/// Whether `text` is how the integer is written that it stands for.
+/// Whether `text` is the canonical spelling of its integer.
 fn integer(text: &str) -> Option<i64> {
     let integer: i64 = text.parse().ok()?;
-    // `-0`, `+1` and `01` are integers for the parser, and spelled in another way.
+    // The parser reads `-0`, `+1` and `01` as integers, but their canonical spelling differs.
     (integer.to_string() == text).then_some(integer)
 }
 
-/// JSON text in one line, for streams and files of which each line is a document. A line break in JSON can only stand
-/// between tokens; it becomes a space.
+/// JSON text on one line, for streams and files with one document per line. A line break in JSON can only be between
+/// tokens; it becomes a space.
 ///
 /// ```
 /// use statehouse_contract::value::in_one_line;
@@ -220,7 +221,8 @@ impl Value {
         Json::new(text).map(Self::Json)
     }
 
-    /// The value that JSON text stands for. Whitespace around it is no part of it; see [the module](self) for what is kept.
+    /// The value of a JSON text. Surrounding whitespace is not part of it; see [the module](self) for what is
+    /// preserved.
     ///
     /// ```
     /// use statehouse_contract::{InvalidJson, Value};
@@ -257,7 +259,7 @@ impl Value {
         Ok(Value::Json(Json(text.to_owned())))
     }
 
-    /// The value as JSON text: bytes are `{"$b64":"..."}`, JSON is what was given.
+    /// The value as JSON text: bytes are `{"$b64":"..."}`, JSON is as sent.
     ///
     /// ```
     /// use statehouse_contract::Value;
@@ -287,7 +289,7 @@ impl Value {
         }
     }
 
-    /// How many bytes the value takes.
+    /// The size of the value in bytes.
     pub fn len(&self) -> usize {
         match self {
             Value::Null => 0,
@@ -299,7 +301,7 @@ impl Value {
         }
     }
 
-    /// Whether the value takes no bytes.
+    /// Whether the value is zero bytes long.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -315,7 +317,7 @@ impl Value {
     }
 }
 
-/// Whether `text` is how we would spell `decoded`.
+/// Whether `text` is our own spelling of `decoded`.
 fn is_spelled(decoded: &str, text: &str) -> bool {
     if !text.contains('\\') {
         return true;
@@ -326,7 +328,7 @@ fn is_spelled(decoded: &str, text: &str) -> bool {
 }
 
 impl Serialize for Value {
-    /// The value as JSON, without a tree in between. Only serde_json's serializers to text write JSON as it was given.
+    /// The value as JSON, without an intermediate tree. Only serde_json's text serializers write JSON unchanged.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Value::Null => serializer.serialize_unit(),

@@ -1,4 +1,4 @@
-//! What a scan looks for: a conjunction of comparisons with typed values.
+//! Filters of scans: a conjunction of comparisons with typed values.
 
 use crate::value::Value;
 
@@ -44,7 +44,7 @@ pub enum Test {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Filter {
-    /// Fields and what they must be.
+    /// The fields and their tests.
     pub tests: Vec<(String, Test)>,
 }
 
@@ -54,20 +54,21 @@ impl Filter {
         Self::default()
     }
 
-    /// The same with one more test.
+    /// The filter with one more test.
     pub fn and(mut self, field: impl Into<String>, test: Test) -> Self {
         self.tests.push((field.into(), test));
         self
     }
 
-    /// Whether every test holds, given the fields.
+    /// Whether every test holds for these fields.
     pub fn matches(&self, field: impl Fn(&str) -> Option<Value>) -> bool {
         self.tests.iter().all(|(name, test)| test.holds(field(name).as_ref()))
     }
 }
 
 impl Test {
-    /// Whether the test holds of a field, which may not exist. Values of different kinds are unequal and in no order.
+    /// Whether the test holds for a field, which may not exist. Values of different kinds are unequal and have no
+    /// order.
     pub fn holds(&self, found: Option<&Value>) -> bool {
         use std::cmp::Ordering;
         let ordered = |wanted: &Value, holds: fn(Ordering) -> bool| {

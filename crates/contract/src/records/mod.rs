@@ -1,13 +1,13 @@
 //! The contract of records: named sets of fields that workers claim, move and finish.
 //!
-//! - A record is replaced, patched, deleted and expired as a whole commit; its version counts those and never restarts.
-//! - A record of a type has a state. Terminal states are never left. A record that is ready is claimed by one worker at
-//!   a time, for one *attempt*, until a lease ends; attempts rise by one.
+//! - A record is replaced, patched, deleted and expired in one commit; its version counts those and never restarts.
+//! - A record of a type has a state. It never leaves a terminal state. One worker at a time claims a ready record, for
+//!   one *attempt*, until a lease ends; attempts rise by one.
 //! - A write that carries a fence (record, attempt) is refused once the attempt is over.
-//! - Expiry and rescue are commits of their own, with a reason, in the change feed.
+//! - Expiry and rescue are separate commits, with their own reason in the change feed.
 //!
-//! [`types`]: what a space declares for a prefix of names. [`filter`]: what a scan looks for. [`state_store`]: the
-//! portable contract that other backends can keep too.
+//! [`types`]: declarations for name prefixes. [`filter`]: filters of scans. [`state_store`]: the portable contract for
+//! other backends.
 
 pub mod filter;
 pub mod state_store;
@@ -19,11 +19,11 @@ use std::time::Duration;
 use crate::names::{NameInGroup, push_escaped, unescaped};
 use crate::value::Value;
 
-/// A record as it stands.
+/// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Record {
-    /// What it holds. A record of a type also has its state here, and the times that the store keeps for it.
+    /// Its fields. For a record of a type, they include its state and the times that the store maintains.
     pub fields: BTreeMap<String, Field>,
     /// Counts the record's writes.
     pub version: u64,
@@ -33,22 +33,22 @@ pub struct Record {
     pub created_at: u64,
     /// When it was last written, µs since 1970 in UTC.
     pub updated_at: u64,
-    /// How long it will still exist, if that is bounded.
+    /// Its remaining time to live, if it has one.
     pub ttl: Option<Duration>,
     /// Its type, if it has one.
     pub record_type: Option<String>,
-    /// How often it was claimed.
+    /// The number of claims.
     pub attempt: u64,
-    /// How many of its attempts have failed.
+    /// The number of failed attempts.
     pub failures: u64,
-    /// How long it cannot be claimed yet, if it pauses after an attempt that failed.
+    /// The remaining pause after a failed attempt, before which it cannot be claimed.
     pub ready_in: Option<Duration>,
-    /// Who holds it, if anyone does.
+    /// Its holder, if it is held.
     pub holder: Option<Holder>,
 }
 
 impl Record {
-    /// A record without fields, for those who implement the contract.
+    /// A record without fields, for implementations of the contract.
     pub fn empty(version: u64, commit: u64, created_at: u64, updated_at: u64) -> Self {
         Self {
             fields: BTreeMap::new(),
@@ -71,7 +71,7 @@ impl Record {
     }
 }
 
-/// A field with the record's version that wrote it last.
+/// A field with the record's version at its last write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     /// The value.
@@ -80,42 +80,42 @@ pub struct Field {
     pub version: u64,
 }
 
-/// Who holds a record.
+/// The holder of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The worker's own name, if it gave one.
     pub worker: Option<String>,
-    /// The session that it was claimed in, if it was in one.
+    /// The session of the claim, if there was one.
     pub session: Option<u64>,
-    /// For how long, unless it is extended.
+    /// The remaining lease.
     pub lease_left: Duration,
 }
 
-/// How long a record will exist.
+/// The time to live of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Ttl {
-    /// For ever, or as long as its type says.
+    /// Forever, or the type's default.
     #[default]
     Persist,
-    /// As long as it would have without this write.
+    /// Unchanged by this write.
     Keep,
-    /// So long from now.
+    /// This long from now.
     After(Duration),
-    /// As long as the session that writes it.
+    /// Until the writing session ends.
     WithSession,
 }
 
-/// How a record is put.
+/// Options of a put.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Put {
-    /// How long it will exist.
+    /// Its time to live.
     pub ttl: Ttl,
-    /// Its type by name; left out, the type that is declared for a prefix of its name.
+    /// The name of its type; by default the type declared for a prefix of its name.
     pub record_type: Option<String>,
 }
 
 impl Put {
-    /// A record that exists so long.
+    /// A record with this time to live.
     pub fn expiring(ttl: Duration) -> Self {
         Self { ttl: Ttl::After(ttl), record_type: None }
     }
@@ -126,39 +126,39 @@ impl Put {
     }
 }
 
-/// What a comparison of a field did.
+/// The result of a compare-and-swap of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldSwapped {
-    /// The field was as expected and has been written.
+    /// The field was as expected and was written.
     Written(crate::cells::Written),
     /// It was not; nothing was changed.
     Conflict {
-        /// What the field holds, or none if it or its record does not exist.
+        /// The current value, or none if the field or its record does not exist.
         current: Option<Value>,
     },
 }
 
-/// A record that was taken for one attempt.
+/// A record claimed for one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claimed {
     /// Its name.
     pub name: String,
-    /// Its group, or none if that is its name.
+    /// Its group, or none if it has no group.
     pub group: Option<String>,
-    /// Which try this is; what every write of this try is fenced by.
+    /// The number of this attempt, which fences its writes.
     pub attempt: u64,
-    /// Until it is extended, the record is held so long from the claim on.
+    /// The lease, counted from the claim, until it is extended.
     pub lease: Duration,
-    /// Group, name and attempt as one text, the same for the whole attempt: an idempotency key for what is done
-    /// elsewhere, within one branch.
+    /// Group, name and attempt as one text, unique per attempt within a branch: an idempotency key for effects
+    /// elsewhere.
     pub token: String,
-    /// The record as claimed.
+    /// The record at the time of the claim.
     pub record: Record,
 }
 
 impl Claimed {
-    /// An attempt of which only the number is known, as a client has it that kept nothing else. It says nothing of the record.
+    /// An attempt known only by its number, for clients that kept nothing else. It holds nothing of the record.
     pub fn of_attempt(name: &str, group: Option<&str>, attempt: u64) -> Self {
         let record = Record { attempt, ..Record::empty(0, 0, 0, 0) };
         Self::new(name.to_owned(), group.map(str::to_owned), Duration::ZERO, record)
@@ -172,8 +172,8 @@ impl Claimed {
     }
 }
 
-/// The token of an attempt: the record's name, behind its group's if that is another, and the attempt. A `#` or `%` in
-/// a name is written as `%23` or `%25`, so that no two attempts of a branch have one token.
+/// The token of an attempt: the group, if it differs from the name, the record's name, and the attempt. `#` and `%` in
+/// a name are written as `%23` and `%25`, so that two attempts of a branch never share a token.
 ///
 /// ```
 /// use statehouse_contract::records::token;
@@ -192,7 +192,7 @@ pub fn token(group: Option<&str>, name: &str, attempt: u64) -> String {
     token + &attempt
 }
 
-/// The group, the record and the attempt of a token; none if the text is no token.
+/// The group, record and attempt of a token; none if the text is not a token.
 ///
 /// ```
 /// use statehouse_contract::records::{parse_token, token};
@@ -211,54 +211,54 @@ pub fn parse_token(text: &str) -> Option<(Option<String>, String, u64)> {
         Some((group, name)) => (Some(unescaped(group)?), unescaped(name)?),
         None => (None, unescaped(names)?),
     };
-    // One attempt has one token: whatever is spelled in another way is none.
+    // An attempt has one token: any other spelling is refused.
     let spelled = !name.is_empty() && token(group.as_deref(), &name, attempt) == text;
     spelled.then_some((group, name, attempt))
 }
 
-/// The message that says what a sweep did to a record: JSON with `record`, `attempt`, `token` and `reason`.
+/// The message that reports what a sweep did to a record: JSON with `record`, `attempt`, `token` and `reason`.
 ///
 /// ```
 /// let message = statehouse_contract::records::sweep_message(None, "jobs.1", 2, "rescued");
 /// assert_eq!(message, r#"{"attempt":2,"reason":"rescued","record":"jobs.1","token":"jobs.1#2"}"#);
 /// ```
 pub fn sweep_message(group: Option<&str>, record: &str, attempt: u64, reason: &str) -> String {
-    // Put together here: the order of a JSON map's keys is a feature of its crate, and this is stored.
+    // Assembled by hand: the key order of a JSON map is a crate feature, and this is stored.
     let text = |text: &str| serde_json::Value::from(text).to_string();
     let (record_text, token) = (text(record), text(&token(group, record, attempt)));
     format!(r#"{{"attempt":{attempt},"reason":{},"record":{record_text},"token":{token}}}"#, text(reason))
 }
 
-/// What became of a record whose attempt failed.
+/// The fate of a record whose attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// It will be ready again.
+    /// It becomes ready again.
     After(Duration),
-    /// Its budget is used up: it is in the failed state for good.
+    /// Its attempts are used up: it is in the failed state for good.
     Exhausted,
 }
 
-/// How many records of a prefix are in each state, by type.
+/// The number of records of a prefix in each state, by type.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Type and state to number; what is zero is left out.
+    /// Type and state to number; zeros are left out.
     pub by_state: BTreeMap<(String, String), u64>,
 }
 
 impl Counts {
-    /// The number in one state, of all types.
+    /// The number of records in a state, across all types.
     pub fn of(&self, state: &str) -> u64 {
         self.by_state.iter().filter(|((_, other), _)| other == state).map(|(_, count)| count).sum()
     }
 }
 
-/// A page of records, at one view.
+/// A page of records, from one view.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Scanned {
-    /// Names and records, in the order of (name, group), or in the order of the index that served the scan.
+    /// Names and records, ordered by (name, group) or by the index that served the scan.
     pub records: Vec<(NameInGroup, Record)>,
-    /// Where to go on, if the scan stopped at a bound. There may be nothing more.
+    /// Where to continue, if the scan stopped at a limit. There may be nothing more.
     pub cursor: Option<Vec<u8>>,
-    /// How many records were looked at.
+    /// The number of records examined.
     pub looked_at: usize,
 }

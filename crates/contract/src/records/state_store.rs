@@ -1,6 +1,7 @@
-//! The portable contract of records: what every backend keeps, with bytes for values.
+//! The portable contract of records: what every backend provides, with bytes for values.
 //!
-//! One call is atomic, calls on several keys are not one commit. A backend that has more offers it beside this.
+//! Each call is atomic; calls on several keys are separate commits. A backend with more features offers them beside
+//! this.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use crate::error::Error;
 pub struct PortableRecord {
     /// Fields and values.
     pub fields: BTreeMap<String, Vec<u8>>,
-    /// How long it will still exist, if that is bounded. Only read: a TTL is set by an argument.
+    /// Its remaining time to live, if it has one. Read only: an argument sets the TTL.
     pub ttl: Option<Duration>,
 }
 
@@ -27,25 +28,25 @@ pub enum Comparison {
     Gt,
 }
 
-/// What a scan looks for.
+/// A condition of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanFilter {
     /// The field.
     pub field: String,
-    /// How it is compared.
+    /// The comparison.
     pub op: Comparison,
-    /// With what.
+    /// The operand.
     pub value: Vec<u8>,
-    /// How many records at most; none for as many as there are.
+    /// The maximum number of records; none for no maximum.
     pub max_results: Option<u32>,
 }
 
-/// See the module. Values are bytes; a text field of a type takes UTF-8, a number field decimal digits.
+/// The portable store. Values are bytes; a text field of a type takes UTF-8, a number field decimal digits.
 pub trait StateStore {
     /// The record, or none.
     fn get(&self, key: &str) -> Result<Option<PortableRecord>, Error>;
 
-    /// Replaces the record. Without a TTL it persists.
+    /// Replaces the record. Without a TTL it lives forever.
     fn put(&self, key: &str, fields: &BTreeMap<String, Vec<u8>>, ttl: Option<Duration>) -> Result<(), Error>;
 
     /// Deletes the record, if it exists.
@@ -54,18 +55,18 @@ pub trait StateStore {
     /// The value of a field.
     fn get_field(&self, key: &str, field: &str) -> Result<Option<Vec<u8>>, Error>;
 
-    /// Writes a field, creating the record if there is none. Its TTL stays as it is.
+    /// Writes a field, and creates the record if needed. Its TTL stays unchanged.
     fn set_field(&self, key: &str, field: &str, value: &[u8]) -> Result<(), Error> {
         self.set_fields(key, &BTreeMap::from([(field.to_owned(), Some(value.to_vec()))]))
     }
 
-    /// Writes fields, all or none; none as a value removes the field.
+    /// Writes fields, all or none; a value of none removes the field.
     fn set_fields(&self, key: &str, fields: &BTreeMap<String, Option<Vec<u8>>>) -> Result<(), Error>;
 
-    /// Writes a field if it is as expected; none expects that it does not exist. True if it was written.
+    /// Writes a field if it holds the expected value; none expects that it does not exist. True if it was written.
     fn compare_and_swap(&self, key: &str, field: &str, expected: Option<&[u8]>, new: &[u8]) -> Result<bool, Error>;
 
-    /// The records whose names begin with a prefix and that match, in name order.
+    /// The matching records whose names start with a prefix, in name order.
     fn scan(&self, prefix: &str, filter: Option<&ScanFilter>) -> Result<Vec<(String, PortableRecord)>, Error>;
 
     /// Whether the store answers.

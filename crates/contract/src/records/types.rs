@@ -5,27 +5,27 @@ use std::time::Duration;
 use crate::limits::FIELD_NAME_BYTES_MAX;
 use crate::reason::RefusalReason;
 
-/// What a state means to the store.
+/// The meaning of a state to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateKind {
-    /// Waits to be claimed.
+    /// Ready to be claimed.
     Ready,
     /// Held by a worker, under a lease.
     Held,
-    /// Finished. Never left.
+    /// Finished, for good.
     Terminal,
 }
 
 /// A state of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Its name, as the state field holds it.
+    /// Its name, as stored in the state field.
     pub name: String,
-    /// What it means.
+    /// Its meaning.
     pub kind: StateKind,
 }
 
-/// What an indexed field holds, which decides how it sorts.
+/// The kind of an indexed field, which decides how it sorts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
     /// Bytes, by their bytes.
@@ -40,22 +40,22 @@ pub enum IndexKind {
     Time,
 }
 
-/// In which order ready records are claimed.
+/// The order in which ready records are claimed.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum ReadyOrder {
-    /// Those that have been ready longest first.
+    /// The record that has been ready longest comes first.
     #[default]
     Oldest,
-    /// Those with the smallest integer in a field first, then the oldest. Without the field: as if it were 0.
+    /// The record with the smallest integer in a field comes first, then the oldest. A missing field counts as 0.
     Field(String),
 }
 
-/// How long a record that failed waits before it is ready again: `first`, then twice as long each time, up to `max`.
+/// The pause of a failed record before it is ready again: `first`, doubled each time, up to `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// After the first attempt.
+    /// The pause after the first attempt.
     pub first: Duration,
-    /// At most.
+    /// The longest pause.
     pub max: Duration,
 }
 
@@ -74,37 +74,37 @@ impl Backoff {
     }
 }
 
-/// What a space declares for a prefix of record names. The states are told apart by their kind; the first of a kind
-/// is the one that the store itself moves a record to.
+/// A declaration for a prefix of record names. States differ by their kind; the store itself moves records to the first
+/// state of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordType {
     /// Its name.
     pub name: String,
     /// The field that shows the state.
     pub state_field: String,
-    /// The states; the first is that of a new record.
+    /// The states; a new record is in the first.
     pub states: Vec<State>,
-    /// The terminal state of a record that was completed.
+    /// The terminal state of a completed record.
     pub completed: String,
     /// The terminal state of a record whose attempts are used up.
     pub failed: String,
-    /// Fields that a scan can find records by.
+    /// The indexed fields.
     pub indexes: Vec<(String, IndexKind)>,
-    /// How long a record exists that is put without a TTL; none is for ever.
+    /// The TTL of a record put without one; none means forever.
     pub default_ttl: Option<Duration>,
-    /// How long a record exists after it has reached a terminal state; none leaves its TTL alone.
+    /// The TTL of a record once it reaches a terminal state; none leaves its TTL unchanged.
     pub terminal_ttl: Option<Duration>,
-    /// How long a claim holds a record, if the claim does not say.
+    /// The lease of a claim that does not set one.
     pub lease: Duration,
-    /// How often a record is tried.
+    /// The maximum number of attempts.
     pub attempts_max: u64,
-    /// How long it waits between tries.
+    /// The pause between attempts.
     pub backoff: Backoff,
-    /// In which order ready records are claimed.
+    /// The order in which ready records are claimed.
     pub ready_order: ReadyOrder,
-    /// Where a message goes when a record was rescued from a worker that did not come back; none sends none.
+    /// The queue that gets a message when a record was rescued; none sends no message.
     pub rescued_to: Option<String>,
-    /// Where a message goes when a record's attempts are used up; none sends none.
+    /// The queue that gets a message when a record's attempts are used up; none sends no message.
     pub exhausted_to: Option<String>,
 }
 
@@ -115,7 +115,7 @@ pub const TASK: &str = "task";
 pub const TASK_PREFIX: &str = "gbe.state.tasks.";
 
 impl RecordType {
-    /// The built-in type: a job that is pending, claimed, running, and then completed, failed or cancelled.
+    /// The built-in type: a job that is pending, claimed, running, and finally completed, failed or cancelled.
     ///
     /// ```
     /// use statehouse_contract::records::types::{RecordType, StateKind};
@@ -149,44 +149,44 @@ impl RecordType {
         }
     }
 
-    /// The same type under another name.
+    /// The type under another name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The same type with another lease.
+    /// The type with another lease.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
         self
     }
 
-    /// The same type with another budget of attempts.
+    /// The type with another number of attempts.
     pub fn attempts_max(mut self, attempts: u64) -> Self {
         self.attempts_max = attempts;
         self
     }
 
-    /// The same type with another pause between attempts.
+    /// The type with another pause between attempts.
     pub fn backoff(mut self, first: Duration, max: Duration) -> Self {
         self.backoff = Backoff { first, max };
         self
     }
 
-    /// The same type with one more index.
+    /// The type with one more index.
     pub fn index(mut self, field: impl Into<String>, kind: IndexKind) -> Self {
         self.indexes.push((field.into(), kind));
         self
     }
 
-    /// The same type, with messages to these queues when a record is rescued and when its attempts are used up.
+    /// The type, with messages to these queues when a record is rescued and when its attempts are used up.
     pub fn sweep_to(mut self, rescued: impl Into<String>, exhausted: impl Into<String>) -> Self {
         self.rescued_to = Some(rescued.into());
         self.exhausted_to = Some(exhausted.into());
         self
     }
 
-    /// Every name in it: its own, of its states and fields, of the queues it sends to.
+    /// Every name in it: its own, those of its states and fields, and of the queues it sends to.
     fn names(&self) -> impl Iterator<Item = &str> {
         let order = match &self.ready_order {
             ReadyOrder::Oldest => None,
@@ -204,7 +204,7 @@ impl RecordType {
         self.states.iter().enumerate().find(|(_, state)| state.name == name)
     }
 
-    /// Why this cannot be declared, if it cannot.
+    /// Why this type is invalid, if it is.
     pub fn fault(&self) -> Option<RefusalReason> {
         let kind_of = |name: &str| self.state(name).map(|(_, state)| state.kind);
         let has = |kind| self.states.iter().any(|state| state.kind == kind);
@@ -237,22 +237,22 @@ impl RecordType {
     }
 }
 
-/// Where a record of a type shows when it was created, ms.
+/// The field with the creation time, ms.
 pub const CREATED_AT: &str = "created_at";
 
-/// Where it shows when it was last written, ms.
+/// The field with the time of the last write, ms.
 pub const UPDATED_AT: &str = "updated_at";
 
-/// Where it shows when its lease ends, ms, if it is held.
+/// The field with the end of the lease, ms, while the record is held.
 pub const TIMEOUT_AT: &str = "timeout_at";
 
-/// Where it shows who holds it, or held it last.
+/// The field with the current or last holder.
 pub const WORKER: &str = "worker";
 
-/// States of a type.
+/// Maximum number of states of a type.
 pub const STATES_MAX: usize = 32;
 
-/// Indexes of a type.
+/// Maximum number of indexes of a type.
 pub const INDEXES_MAX: usize = 16;
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! What an event does to the projection of its run. The one place where the types of events mean something.
+//! The effect of an event on the projection of its run. Only this module gives event types a meaning.
 //!
 //! | event | effect |
 //! |---|---|
 //! | `RunApproved` | the run is approved |
-//! | `RunStarted` | it runs; this is when it started |
-//! | `RunPaused`, `RunResumed` | it is held; it runs |
-//! | `RunCompleted`, `RunFailed`, `RunCancelled` | it is over, and stays so; artifacts of the run as a whole |
-//! | `StepStarted` | the step runs |
-//! | `StepCompleted` | it has ended well; its artifacts |
-//! | `StepFailed` | it has failed; why |
-//! | `StepSkipped` | it was left out |
-//! | `SignalAccepted`, `SignalRejected` | none: what was decided is in the event |
+//! | `RunStarted` | the run is running; sets when it started |
+//! | `RunPaused`, `RunResumed` | the run is paused; is running again |
+//! | `RunCompleted`, `RunFailed`, `RunCancelled` | the run is over for good; artifacts of the run as a whole |
+//! | `StepStarted` | the step is running |
+//! | `StepCompleted` | the step succeeded; its artifacts |
+//! | `StepFailed` | the step failed; its error |
+//! | `StepSkipped` | the step was skipped |
+//! | `SignalAccepted`, `SignalRejected` | none: the event records the decision |
 //! | any other | none |
 
 use super::event::NewEvent;
@@ -18,46 +18,46 @@ use super::snapshot::{RunStatus, StepError, StepStatus};
 use crate::object_text::{self, Member};
 use crate::value::Json;
 
-/// What an event does: to the run, to its step, or nothing.
+/// The effect of an event: on the run, on its step, or none.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Effect {
-    /// To the run as a whole.
+    /// On the run as a whole.
     pub run: Option<RunEffect>,
-    /// To the step that it is about.
+    /// On the event's step.
     pub step: Option<StepEffect>,
 }
 
-/// To the run as a whole. It does nothing to a run that is over.
+/// The effect on the run as a whole. It does not change a run that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunEffect {
-    /// How it is doing then.
+    /// The new status.
     pub status: RunStatus,
-    /// When it started, if this says so for the first time.
+    /// When it started, if the event is the first to tell.
     pub started_at: Option<String>,
     /// When it ended.
     pub completed_at: Option<String>,
-    /// What it made.
+    /// Its artifacts.
     pub artifacts: Vec<Json>,
 }
 
-/// To a step.
+/// The effect on a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepEffect {
-    /// How it is doing then.
+    /// The new status.
     pub status: StepStatus,
-    /// Since when.
+    /// The time of the event.
     pub at: String,
-    /// The event's.
+    /// The logical attempt of the event.
     pub logical_attempt_id: Option<String>,
-    /// The event's.
+    /// The engine attempt of the event.
     pub engine_attempt_id: Option<String>,
-    /// What it made.
+    /// Its artifacts.
     pub artifacts: Vec<Json>,
     /// Why it failed.
     pub error: Option<StepError>,
 }
 
-/// What an event does.
+/// The effect of an event.
 pub fn effect(event: &NewEvent) -> Effect {
     let run = match event.event_type.as_str() {
         "RunApproved" => Some(RunStatus::Approved),
@@ -75,11 +75,11 @@ pub fn effect(event: &NewEvent) -> Effect {
         "StepSkipped" => Some(StepStatus::Skipped),
         _ => None,
     };
-    // The content is read only where it matters.
+    // The content is parsed only where it matters.
     let ends =
         run.is_some_and(RunStatus::is_terminal) || matches!(step, Some(StepStatus::Success | StepStatus::Failed));
     let data = if ends { Content::read(event.data.as_str()) } else { Content::default() };
-    // An event that is applied has its time; see `StoredEvent::new`.
+    // An applied event has its time; see `StoredEvent::new`.
     let at = event.emitted_at.clone().unwrap_or_default();
     Effect {
         run: run.map(|status| RunEffect {
@@ -99,7 +99,7 @@ pub fn effect(event: &NewEvent) -> Effect {
     }
 }
 
-/// An object in an event's content; nothing else has members. The last of two equal members counts.
+/// An object in an event's content; other values have no members. The last of two equal members counts.
 #[derive(Default)]
 struct Content<'data>(Vec<Member<'data>>);
 
@@ -112,7 +112,7 @@ impl<'data> Content<'data> {
         self.0.iter().rev().find(|member| member.name == name).map(|member| member.json)
     }
 
-    /// `artifactRefs` or `artifacts`: a list of objects, each as it was given.
+    /// `artifactRefs` or `artifacts`: a list of objects, each as sent.
     fn artifacts(&self) -> Vec<Json> {
         let found = self.member("artifactRefs").or_else(|| self.member("artifacts"));
         let entries = found.and_then(|list| object_text::entries(list).ok()).unwrap_or_default();

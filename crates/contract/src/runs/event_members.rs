@@ -1,4 +1,4 @@
-//! The members of an event by name: those that it may have, those that are the store's to give, and all others, which are kept.
+//! The members of an event by name: those it may have, those only the store may set, and all others, which are kept.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use crate::limits::EVENT_EXTRA_BYTES_MAX;
 use crate::object_text::{self, Member};
 use crate::value::Json;
 
-/// What an event may say of itself.
+/// Members that an event may have.
 pub(super) const MEMBERS: [&str; 12] = [
     "eventType",
     "eventData",
@@ -24,14 +24,14 @@ pub(super) const MEMBERS: [&str; 12] = [
     "parentEventId",
 ];
 
-/// What only the store can say of an event.
+/// Members that only the store may set.
 pub(super) const GIVEN_BY_THE_STORE: [&str; 5] = ["runId", "runSeq", "prevSeq", "persistedAt", "commit"];
 
 pub(super) fn invalid(what: impl Into<Cow<'static, str>>, reason: impl Into<Cow<'static, str>>) -> Rejection {
     Rejection::InvalidEvent { what: what.into(), reason: reason.into() }
 }
 
-/// The members that the contract does not name, as one object, each spelled as it was.
+/// The members that the contract does not define, as one object, each in its original spelling.
 pub(super) fn extra(members: &[Member<'_>]) -> Result<Option<Json>, Rejection> {
     let mut object = String::new();
     for member in members.iter().filter(|member| !is_known(&member.name)) {
@@ -51,27 +51,27 @@ fn is_known(name: &str) -> bool {
     MEMBERS.contains(&name) || GIVEN_BY_THE_STORE.contains(&name)
 }
 
-/// Refuses members that are there twice, and members that are the store's to give.
+/// Refuses repeated members, and members that only the store may set.
 pub(super) fn check_names(members: &[Member<'_>]) -> Result<(), Rejection> {
     let mut seen = BTreeSet::new();
     for Member { name, .. } in members {
         if !seen.insert(name) {
-            return Err(invalid(name.clone().into_owned(), "it is there twice"));
+            return Err(invalid(name.clone().into_owned(), "it is repeated"));
         }
         if name != "runId" && GIVEN_BY_THE_STORE.contains(&&**name) {
-            return Err(invalid(name.clone().into_owned(), "only the store can give it"));
+            return Err(invalid(name.clone().into_owned(), "only the store may set it"));
         }
     }
     Ok(())
 }
 
-/// Refuses extra members that would stand twice in the event, or for something else.
+/// Refuses extra members that would be repeated in the event, or be mistaken for defined ones.
 pub(super) fn check_extra(extra: &Json) -> Result<(), Rejection> {
     Rejection::check_limit("event_extra_bytes_max", EVENT_EXTRA_BYTES_MAX, extra.as_str().len())?;
     let members = object_text::members(extra.as_str()).map_err(|error| invalid("extra", error.to_string()))?;
     check_names(&members)?;
     match members.iter().find(|member| is_known(&member.name)) {
-        Some(known) => Err(invalid(known.name.clone().into_owned(), "it is not extra: the contract names it")),
+        Some(known) => Err(invalid(known.name.clone().into_owned(), "it is not extra: the contract defines it")),
         None => Ok(()),
     }
 }

@@ -1,11 +1,11 @@
-//! Idempotency keys: one for each thing that can happen once; `docs/formats/idempotency.md`.
+//! Idempotency keys, one for each thing that can happen once; see `docs/formats/idempotency.md`.
 //!
-//! A store takes any key. This is the way to make them that the contract suggests, with two holes closed: the fields are
-//! told apart by their lengths, and what can happen again in the same attempt has a discriminator.
+//! A store accepts any key. This is the contract's suggested way to build them, with two holes closed: lengths separate
+//! the fields, and things that can happen again in the same attempt have a discriminator.
 
 use sha2::{Digest, Sha256};
 
-/// What a key is made of.
+/// The fields of a key.
 ///
 /// ```
 /// use statehouse_contract::runs::IdempotencyKey;
@@ -38,7 +38,7 @@ impl<'text> IdempotencyKey<'text> {
         self
     }
 
-    /// For events of which there can be several: the signal that caused it, or its ordinal.
+    /// For events that can occur several times: the signal that caused it, or its ordinal.
     pub fn discriminator(mut self, discriminator: &'text str) -> Self {
         self.discriminator = Some(discriminator);
         self

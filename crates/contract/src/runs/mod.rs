@@ -1,15 +1,14 @@
 //! The contract of runs: append-only logs of events, each with a projection that is never behind. Version 1.0.
 //!
-//! - A run's events are numbered at commit: sequences rise by one, so what a reader has passed can never fill up later.
+//! - Events are numbered at commit: sequences rise by one, so nothing can appear later behind a reader's position.
 //!   Every event names the one before it.
-//! - An event is unique in its run by its sequence, its idempotency key and its id. One that is appended again is answered
-//!   with the first one's sequence, and never fails for it.
+//! - An event is unique in its run by its sequence, its idempotency key and its id. A repeated append returns the
+//!   sequence of the first, and never fails because of it.
 //! - Events are never changed or deleted one by one. A correction is another event.
-//! - The projection is what [`effect()`] says of the events, one after the other. Types of events that it does not know
-//!   move its position and change nothing else.
+//! - The projection applies [`effect()`] to the events in order. Unknown types of events only advance its position.
 //!
-//! Changes of this contract: a new optional field, a new optional parameter or a new type of event makes it 1.1; taking a
-//! required field away, or another way to number events or to make keys, makes it 2.0.
+//! Changing this contract: a new optional field, optional parameter or type of event makes it 1.1; removing a required
+//! field, or numbering events or building keys differently, makes it 2.0.
 
 pub mod effect;
 pub mod event;
@@ -27,32 +26,32 @@ use crate::error::Error;
 /// The version of the contract of runs.
 pub const RUNS_CONTRACT_VERSION: &str = "1.0";
 
-/// How many events a fetch gives if it does not say.
+/// The default number of events in a fetch.
 pub const FETCH_LIMIT: usize = 1000;
 
-/// What an append did.
+/// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppendResult {
-    /// The event's sequence; of one that was there already, the first one's.
+    /// The event's sequence; for a repeated append, that of the first.
     pub run_seq: u64,
-    /// Whether it was there already.
+    /// Whether the event was already there.
     pub idempotent: bool,
-    /// Whether it was written now.
+    /// Whether this append wrote it.
     pub persisted: bool,
-    /// Whether it was there already, with another content: the first one stays, and somebody should look.
+    /// Whether it was already there with different content: the first one stays, and somebody should investigate.
     pub payload_mismatch: bool,
 }
 
-/// A page of a run's events, in the order of their sequences.
+/// A page of a run's events, by sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
     /// The events.
     pub events: Vec<StoredEvent>,
-    /// The run's last sequence: nothing at or below can still appear.
+    /// The run's last sequence: nothing can still appear at or below it.
     pub stable_seq: u64,
 }
 
-/// Runs, as every implementation keeps them.
+/// Runs, as every implementation provides them.
 pub trait RunStateStore {
     /// Appends an event.
     fn append_event(&self, run: &str, event: &NewEvent) -> Result<AppendResult, Error>;
@@ -60,9 +59,9 @@ pub trait RunStateStore {
     /// The events after a sequence, ascending, at most `limit`.
     fn fetch_events(&self, run: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error>;
 
-    /// The projection; none if there is no such run.
+    /// The projection; none if the run does not exist.
     fn get_snapshot(&self, run: &str) -> Result<Option<RunSnapshot>, Error>;
 
-    /// The projection, made anew from all events.
+    /// The projection, rebuilt from all events.
     fn project_snapshot(&self, run: &str) -> Result<RunSnapshot, Error>;
 }

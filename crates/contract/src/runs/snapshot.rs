@@ -1,4 +1,4 @@
-//! The projection of a run: what its events say of it by now.
+//! The projection of a run: its current state according to its events.
 
 use super::effect::{Effect, RunEffect, StepEffect, effect};
 use super::event::StoredEvent;
@@ -6,29 +6,29 @@ use crate::limits::{RUN_ARTIFACTS_MAX, RUN_STEPS_MAX};
 use crate::object_text::ObjectText;
 use crate::value::Json;
 
-/// How a run is doing. The numbers are stored.
+/// The status of a run. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum RunStatus {
-    /// It has events, and none that says more.
+    /// It has events, but none that sets a status.
     #[default]
     Pending = 0,
     /// It may start.
     Approved = 1,
-    /// It runs.
+    /// It is running.
     Running = 2,
-    /// It is held.
+    /// It is paused.
     Paused = 3,
-    /// It has ended well.
+    /// It succeeded.
     Completed = 4,
-    /// It has ended badly.
+    /// It failed.
     Failed = 5,
-    /// It was ended.
+    /// It was cancelled.
     Cancelled = 6,
 }
 
 impl RunStatus {
-    /// All of them, each at the place of its number.
+    /// All statuses, in the order of their numbers.
     pub const ALL: [Self; 7] =
         [Self::Pending, Self::Approved, Self::Running, Self::Paused, Self::Completed, Self::Failed, Self::Cancelled];
 
@@ -37,7 +37,7 @@ impl RunStatus {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// As the contract spells it.
+    /// The contract's spelling.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "PENDING",
@@ -51,28 +51,28 @@ impl RunStatus {
     }
 }
 
-/// How a step is doing. The numbers are stored.
+/// The status of a step. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum StepStatus {
-    /// Nothing is known of it.
+    /// Nothing is known about it.
     #[default]
     Pending = 0,
-    /// It runs.
+    /// It is running.
     Running = 1,
-    /// It has ended well.
+    /// It succeeded.
     Success = 2,
-    /// It has ended badly.
+    /// It failed.
     Failed = 3,
-    /// It was left out.
+    /// It was skipped.
     Skipped = 4,
 }
 
 impl StepStatus {
-    /// All of them, each at the place of its number.
+    /// All statuses, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Success, Self::Failed, Self::Skipped];
 
-    /// As the contract spells it.
+    /// The contract's spelling.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "PENDING",
@@ -84,14 +84,14 @@ impl StepStatus {
     }
 }
 
-/// Why a step has failed.
+/// The error of a failed step.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct StepError {
-    /// For programs.
+    /// A code for programs.
     pub code: String,
-    /// For people.
+    /// A message for people.
     pub message: String,
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     pub retryable: bool,
 }
 
@@ -100,19 +100,19 @@ pub struct StepError {
 pub struct StepSnapshot {
     /// Its id.
     pub step_id: String,
-    /// How it is doing.
+    /// Its status.
     pub status: StepStatus,
-    /// Of its last event; empty if that had none.
+    /// The logical attempt of its last event; empty if that had none.
     pub logical_attempt_id: String,
-    /// Of its last event.
+    /// The engine attempt of its last event.
     pub engine_attempt_id: Option<String>,
-    /// When it started, as the event says.
+    /// When it started, according to its event.
     pub started_at: Option<String>,
-    /// When it ended, as the event says.
+    /// When it ended, according to its event.
     pub completed_at: Option<String>,
-    /// References to what it made, each a JSON object.
+    /// Its artifacts, each a JSON object.
     pub artifacts: Vec<Json>,
-    /// Why it failed, if it did.
+    /// Its error, if it failed.
     pub error: Option<StepError>,
 }
 
@@ -121,19 +121,19 @@ pub struct StepSnapshot {
 pub struct RunSnapshot {
     /// Its id.
     pub run_id: String,
-    /// How it is doing.
+    /// Its status.
     pub status: RunStatus,
-    /// The last event that is in here.
+    /// The sequence of the last event in the projection.
     pub last_event_seq: u64,
     /// The steps, in the order of their ids.
     pub steps: Vec<StepSnapshot>,
-    /// How many steps are not in here because there are more than [`RUN_STEPS_MAX`].
+    /// The number of events of steps beyond [`RUN_STEPS_MAX`].
     pub steps_left_out: u64,
-    /// References to what it made as a whole, each a JSON object.
+    /// Artifacts of the run as a whole, each a JSON object.
     pub artifacts: Vec<Json>,
-    /// When it started, as the event says.
+    /// When it started, according to its event.
     pub started_at: Option<String>,
-    /// When it ended, as the event says.
+    /// When it ended, according to its event.
     pub completed_at: Option<String>,
     /// The time between the two.
     pub total_duration_ms: Option<u64>,
@@ -145,7 +145,7 @@ impl RunSnapshot {
         Self { run_id: run_id.into(), ..Self::default() }
     }
 
-    /// The projection with one event more.
+    /// The projection after one more event.
     pub fn apply(&mut self, event: &StoredEvent) {
         self.last_event_seq = event.run_seq;
         let Effect { run, step } = effect(&event.event);
@@ -166,9 +166,9 @@ impl RunSnapshot {
         }
     }
 
-    /// What an event does to the run as a whole.
+    /// Applies the effect of an event on the run as a whole.
     pub fn apply_to_run(&mut self, effect: RunEffect) {
-        // What is over stays as it is.
+        // A run that is over does not change.
         if self.status.is_terminal() {
             return;
         }
@@ -184,7 +184,7 @@ impl RunSnapshot {
         self.artifacts.truncate(RUN_ARTIFACTS_MAX);
     }
 
-    /// The projection as JSON, spelled as the contract has it.
+    /// The projection as the contract's JSON.
     pub fn to_json(&self) -> String {
         let steps: Vec<String> = self.steps.iter().map(StepSnapshot::to_json).collect();
         let mut json = ObjectText::default();
@@ -202,7 +202,7 @@ impl RunSnapshot {
     }
 }
 
-/// The time between two times in ISO 8601; none if one is missing or they are the wrong way round.
+/// The time between two ISO 8601 times; none if one is missing or they are in the wrong order.
 pub fn duration_ms(started_at: Option<&str>, completed_at: Option<&str>) -> Option<u64> {
     let ms =
         |text: Option<&str>| text.and_then(|text| text.parse::<jiff::Timestamp>().ok()).map(|at| at.as_millisecond());
@@ -210,7 +210,7 @@ pub fn duration_ms(started_at: Option<&str>, completed_at: Option<&str>) -> Opti
 }
 
 impl StepSnapshot {
-    /// The step with one event more.
+    /// The step after one more event.
     pub fn apply(&mut self, effect: StepEffect) {
         self.status = effect.status;
         self.logical_attempt_id = effect.logical_attempt_id.unwrap_or_default();

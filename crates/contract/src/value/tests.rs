@@ -1,4 +1,4 @@
-//! Values from JSON text and back: kinds, text kept, what is refused.
+//! Values from JSON text and back: kinds, preserved text, refusals.
 
 use super::*;
 

@@ -40,9 +40,9 @@ fn an_init_creates_once_and_then_says_what_is_there() {
 fn a_swap_needs_the_version_that_is_there() {
     check(
         "cas a v1 red; cas a absent red; cas a absent blue; cas a v2 blue; cas a v1 blue; get a",
-        "cell \"a\" is not as expected, it does not exist [SH-1003]; a v1; \
-         cell \"a\" is not as expected, it is at version 1 [SH-1003]; \
-         cell \"a\" is not as expected, it is at version 1 [SH-1003]; a v2; blue v2",
+        "cell \"a\" is not as expected: it does not exist [SH-1003]; a v1; \
+         cell \"a\" is not as expected: it is at version 1 [SH-1003]; \
+         cell \"a\" is not as expected: it is at version 1 [SH-1003]; a v2; blue v2",
     );
 }
 
@@ -50,7 +50,7 @@ fn a_swap_needs_the_version_that_is_there() {
 fn a_deletion_is_a_version_and_the_count_goes_on() {
     check(
         "set a red; delete a; get a; delete a; cas a v2 x; cas a absent blue; init a x; history a",
-        "a v1; a v2; absent; no a; cell \"a\" is not as expected, it does not exist [SH-1003]; \
+        "a v1; a v2; absent; no a; cell \"a\" is not as expected: it does not exist [SH-1003]; \
          a v3; a is v3; v3 blue, v2 deleted, v1 red",
     );
 }
@@ -138,7 +138,7 @@ fn a_name_is_in_the_index_as_long_as_its_cell_exists() {
          rows; list; in g: set b 1, cas c v9 1; rows; delete g/a; delete g/a; rows; set a 1; rows",
         "a v1; 1 cells, 0 old versions, 1 names; a v2; 1 cells, 1 old versions, 1 names; \
          a v3; 1 cells, 2 old versions; none; none; a v4, a v5, a v6; 1 cells, 5 old versions, 1 names; g/a=4; \
-         cell \"c\" is not as expected, it does not exist [SH-1003]; 1 cells, 5 old versions, 1 names; a v7; no a; \
+         cell \"c\" is not as expected: it does not exist [SH-1003]; 1 cells, 5 old versions, 1 names; a v7; no a; \
          1 cells, 6 old versions; a v1; 2 cells, 6 old versions",
     );
 }
@@ -156,7 +156,7 @@ fn a_transaction_is_all_or_nothing() {
     check(
         "set g/a 1; in g: set a 2, set b 2, cas c v1 2; get g/a; get g/b; history g/a; \
          in g: set a 2, delete a, init a 3, cas a v4 4; history g/a",
-        "a v1; cell \"c\" is not as expected, it does not exist [SH-1003]; 1 v1; absent; v1 1; \
+        "a v1; cell \"c\" is not as expected: it does not exist [SH-1003]; 1 v1; absent; v1 1; \
          a v2, a v3, a v4, a v5; v5 4, v4 3, v3 deleted, v2 2, v1 1",
     );
 }
@@ -167,11 +167,11 @@ fn guards_on_existence_and_version_hold_or_name_the_cell() {
         "in g if a absent: set a 1; in g if a absent: set b 1; in g if a exists, a is v1: set a 2; \
          in g if a is v1: set a 3; in g if a below v3, b below v1: set b 1; in g if a below v2: set b 2; \
          delete g/a; in g if a exists: set b 3; in g if a is v3: set b 3; in g if a absent, a below v1: set b 3",
-        "a v1; cell \"a\" is not as expected, it is at version 1 [SH-1003]; a v2; \
-         cell \"a\" is not as expected, it is at version 2 [SH-1003]; b v1; \
-         cell \"a\" is not as expected, it is at version 2 [SH-1003]; a v3; \
-         cell \"a\" is not as expected, it does not exist [SH-1003]; \
-         cell \"a\" is not as expected, it does not exist [SH-1003]; b v2",
+        "a v1; cell \"a\" is not as expected: it is at version 1 [SH-1003]; a v2; \
+         cell \"a\" is not as expected: it is at version 2 [SH-1003]; b v1; \
+         cell \"a\" is not as expected: it is at version 2 [SH-1003]; a v3; \
+         cell \"a\" is not as expected: it does not exist [SH-1003]; \
+         cell \"a\" is not as expected: it does not exist [SH-1003]; b v2",
     );
 }
 
@@ -186,9 +186,9 @@ fn an_unchanged_guard_sees_writes_and_deletions_but_not_refusals() {
         "set g/a 1; commit; in g if a unchanged since c1: set b 1; set g/a 2; \
          in g if a unchanged since c1: set b 2; delete g/a; in g if a unchanged since c3: set b 2; \
          commit; cas g/a v9 x; in g if a unchanged since c6: set b 2",
-        "a v1; c1; b v1; a v2; cell \"a\" is not as expected, it is at version 2 [SH-1003]; a v3; \
-         cell \"a\" is not as expected, it does not exist [SH-1003]; c6; \
-         cell \"a\" is not as expected, it does not exist [SH-1003]; b v2",
+        "a v1; c1; b v1; a v2; cell \"a\" is not as expected: it is at version 2 [SH-1003]; a v3; \
+         cell \"a\" is not as expected: it does not exist [SH-1003]; c6; \
+         cell \"a\" is not as expected: it does not exist [SH-1003]; b v2",
     );
 }
 
@@ -199,9 +199,9 @@ fn a_range_guard_sees_new_cells_deletions_and_the_cell_with_the_groups_name() {
          in g if b..d unchanged since c3: set x 2; in g if b..c unchanged since c3: set x 2; \
          delete g/b; in g if a..c unchanged since c6: set x 3; set g 1; \
          in g if e.. unchanged since c8: set x 3; in g if e..g unchanged since c8: set x 3",
-        "b v1; d v1; c2; x v1; c v1; cell \"c\" is not as expected, it is at version 1 [SH-1003]; x v2; \
-         b v2; cell \"b\" is not as expected, it does not exist [SH-1003]; g v1; \
-         cell \"g\" is not as expected, it is at version 1 [SH-1003]; x v3",
+        "b v1; d v1; c2; x v1; c v1; cell \"c\" is not as expected: it is at version 1 [SH-1003]; x v2; \
+         b v2; cell \"b\" is not as expected: it does not exist [SH-1003]; g v1; \
+         cell \"g\" is not as expected: it is at version 1 [SH-1003]; x v3",
     );
 }
 
@@ -248,7 +248,7 @@ fn a_branch_begins_empty_and_its_rows_go_after_it() {
     check(
         "set a main; branch draft; branch draft; on draft; get a; set a 1; set a 2; set g/b 3; rows; \
          on main; get a; drop draft; rows; walk; rows; branch draft; on draft; get a; set a x",
-        "a v1; #2; branch \"draft\" exists already [SH-1007]; absent; a v1; a v2; b v1; \
+        "a v1; #2; branch \"draft\" already exists [SH-1007]; absent; a v1; a v2; b v1; \
          3 cells, 1 old versions, 1 names; main v1; 3 cells, 1 old versions, 1 names; 1 rounds; \
          1 cells, 0 old versions; \
          #3; absent; a v1",
@@ -270,7 +270,7 @@ fn spaces_are_apart_and_each_has_its_own_retention() {
         "keep none; space other; set a 1; set a 2; history a; in space other; get a; set a 1; set a 2; \
          history a; space other",
         "#2; a v1; a v2; v2 2; absent; a v1; a v2; v2 2, v1 1; \
-         space \"other\" exists already [SH-1007]",
+         space \"other\" already exists [SH-1007]",
     );
 }
 
