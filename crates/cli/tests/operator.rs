@@ -192,7 +192,7 @@ fn a_server_answers_while_it_replays_and_every_answer_has_an_id() {
         let answer = get(address, path, "");
         assert!(answer.contains("\nstatehouse-request-id: "), "{answer}");
     }
-    assert!(get(address, "/nowhere", "").contains("GET / says where things are"));
+    assert!(get(address, "/nowhere", "").contains("GET / lists where to find things"));
     // Something to replay: nothing is flushed before a kill.
     let entry = format!("\"{}\"", "x".repeat(4_000));
     let body = format!("content-length: {}\r\nconnection: keep-alive\r\n\r\n{entry}", entry.len());

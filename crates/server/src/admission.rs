@@ -1,8 +1,8 @@
-//! What every request passes before it reaches its handler: the gate, then the limits of its head and body, how many are under
-//! way, how much memory they may take, and how long they may last.
+//! The checks before a request reaches its handler: the gate, then the limits of head and body, requests in progress,
+//! memory, and time.
 //!
-//! Keeps: a request that is begun counts until its work is over, also when its client has gone: what it does in the store
-//! cannot be called back. Only one that waits for something is given up with its client.
+//! Keeps: a started request counts until its work is done, even if its client has disconnected: its work in the store
+//! cannot be cancelled. Only a waiting request is cancelled with its client.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -39,13 +39,13 @@ use crate::problem::Problem;
 use crate::request_id::RequestId;
 use crate::{Server, streamed};
 
-/// Answers below this size do not count against the memory for requests: they go into the buffers of their connection.
+/// Smaller answers do not count against the memory for requests: they fit into the buffers of their connection.
 const ANSWER_BYTES_FREE: u64 = 16 << 10;
 
 /// A request that takes longer, from the end of its body to its answer, is logged with its id.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// Checks requests against every limit and runs them.
 pub(crate) struct Admission {
     server: Server,
     limits: Arc<ServerLimits>,
@@ -97,7 +97,7 @@ impl Admission {
         let routed = Routed::find(&parts);
         if routed.is_always_admitted() {
             if !body.is_end_stream() {
-                let problem = Problem::refused_member("body", "the body is not as it must be: this call has no body");
+                let problem = Problem::refused_member("body", "invalid body: this call takes no body");
                 self.metrics.refused(problem.code());
                 return Ok(close_after(problem));
             }
@@ -106,7 +106,7 @@ impl Admission {
         if self.stopping.is_cancelled() {
             return Err(Problem::stopping());
         }
-        // What is refused because of its body is not read to the end, so the connection cannot be used again.
+        // A request refused because of its body is not read to the end, so the connection cannot be reused.
         let (bytes, memory) = match self.read(&parts.headers, body, alarm).await {
             Ok(read) => read,
             Err(problem) => {
@@ -128,7 +128,7 @@ impl Admission {
         let deadline = began + time_max;
         let guarded = |prepared: Prepared| -> Answering { Box::pin(answered_if_it_panics(route, prepared.begin())) };
         let answered = match wait {
-            // Who has gone waits for nothing any more: nothing must be claimed for it.
+            // A wait ends with its client: nothing may be claimed for a client that is gone.
             Some(_) => {
                 let _permits: Vec<Permit> = permits;
                 alarm.or_none(deadline, guarded(prepared)).await
@@ -136,7 +136,7 @@ impl Admission {
             None => alarm.or_none(deadline, Work::new(guarded(prepared), permits)).await,
         };
         let took = began.elapsed();
-        // A request that was asked to wait is not slow.
+        // A request that asked to wait is not slow.
         if wait.is_none() && took >= SLOW {
             let status = answered.as_ref().map(|response| response.status().as_u16());
             let (method, path) = (&parts.method, parts.uri.path());
@@ -162,7 +162,7 @@ impl Admission {
         }
     }
 
-    /// Reads a body, and takes the memory that it needs while it is worked on.
+    /// Reads a body, and reserves the memory it needs while it is processed.
     async fn read(
         &self,
         headers: &HeaderMap,
@@ -186,7 +186,7 @@ impl Admission {
 
     async fn read_all(&self, declared: Option<u64>, mut body: Incoming) -> Result<Bytes, Problem> {
         let mut whole = Vec::new();
-        // A body takes memory as it comes, not as it is declared: who sends little holds little.
+        // A body takes memory as it arrives, not as it is declared: a client that sends little holds little.
         let mut held = Vec::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| Problem::body_broken(&error.to_string()))?;
@@ -214,7 +214,7 @@ impl Admission {
         self.load.take_memory(bytes).ok_or_else(|| Problem::memory_used_up(max, bytes))
     }
 
-    /// Counts what is still to be written of an answer.
+    /// Counts the unwritten part of an answer.
     fn finish(&self, mut response: Response<Body>, safe: bool, in_request: InRequest) -> Response<Answer> {
         let size = response.body().size_hint();
         let page = PageMemory::of(&mut response);
@@ -225,13 +225,13 @@ impl Admission {
         };
         match (permits, safe) {
             (Ok(permits), _) => response.map(|body| Answer::new(body, in_request, permits)),
-            // What was done cannot be refused any more.
+            // The work is done, so it can no longer be refused.
             (Err(_), false) => response.map(|body| Answer::new(body, in_request, Vec::new())),
             (Err(problem), true) => problem.into_response().map(|body| Answer::new(body, in_request, Vec::new())),
         }
     }
 
-    /// Takes the memory of an answer; a page has some already.
+    /// Reserves the memory of an answer; a page already has some.
     fn hold(&self, page: Option<PageMemory>, bytes: usize) -> Result<Vec<Permit>, Problem> {
         match page {
             None => self.take_memory(bytes).map(|memory| vec![memory]),
@@ -242,7 +242,7 @@ impl Admission {
         }
     }
 
-    /// Counts an answer that has no size: events as they come, or a large file.
+    /// Counts an answer of unknown size: an event stream, or a large file.
     fn enter_stream(&self, headers: &HeaderMap) -> Result<Vec<Permit>, Problem> {
         let streams = &self.load.streams;
         let entered = streams.enter().ok_or_else(|| Problem::too_many_streams(streams.max()))?;
@@ -254,13 +254,13 @@ impl Admission {
     }
 }
 
-/// The answer of a handler; its panic is answered too. The client must learn that it knows nothing of its write, and a panic
-/// must not reach the connection, which others may wait for.
+/// Runs a handler, and answers its panic. The client must learn that the outcome of its write is unknown, and a panic
+/// must not reach the connection, which other requests may share.
 async fn answered_if_it_panics(
     (method, uri): (Method, Uri),
     handler: impl Future<Output = Response<Body>>,
 ) -> Response<Body> {
-    // What the handler has left half done is its own: what handlers share is kept behind locks that are not poisoned.
+    // A half-finished handler leaves no shared state behind: shared state is behind locks that are not poisoned.
     let answered = AssertUnwindSafe(handler).catch_unwind().await;
     answered.unwrap_or_else(|panic| {
         let said = panic_message(&*panic);
@@ -281,7 +281,7 @@ fn close_after(problem: Problem) -> Response<Body> {
     response
 }
 
-/// A request that is worked on. If nobody waits for it any more, its work goes on by itself, and counts as long.
+/// A request in progress. If nobody waits for it any more, its work continues on its own, and keeps counting.
 struct Work {
     answered: Option<Answering>,
     permits: Vec<Permit>,

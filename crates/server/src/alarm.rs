@@ -1,7 +1,7 @@
-//! One timer for many deadlines, one after the other: each connection has three, for reads, writes and requests.
+//! One timer for consecutive deadlines: each connection has three timers, for reads, writes and requests.
 //!
-//! A deadline that is met costs nothing but a look: the timer is only set anew when it rings too early, or when a deadline is
-//! before it. Setting one for each request, as a timeout does, took a twentieth of the time of a read.
+//! Meeting a deadline costs only a comparison: the timer is reset only when it fires too early, or when a deadline is
+//! before it. Setting a timer per request, like a timeout does, took a twentieth of the time of a read.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// See the module.
+/// A timer for one deadline after another.
 #[derive(Default)]
 pub(crate) struct Alarm {
     sleep: Option<Pin<Box<Sleep>>>,
@@ -31,7 +31,7 @@ impl Alarm {
         }
     }
 
-    /// What `work` gives, or none if that is not there by `deadline`.
+    /// The result of `work`, or none if it is not done by `deadline`.
     pub(crate) async fn or_none<T>(&mut self, deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|context| match work.as_mut().poll(context) {

@@ -1,6 +1,6 @@
-//! The body of an answer, which holds what its request counts for until it is written.
+//! The body of an answer, which holds the permits of its request until it is written.
 //!
-//! Keeps: a large body is given out in pieces, so that what is not written yet is counted here and not in a buffer.
+//! Keeps: a large body is sent in pieces, so that the unwritten rest is counted here and not hidden in a buffer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,13 +11,13 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use crate::guarded::InRequest;
 use crate::load::Permit;
 
-/// How much of a body is given out at a time.
+/// The size of a piece.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// See the module.
+/// A body that holds the permits of its request.
 pub(crate) struct Answer {
     body: Body,
-    /// What came from the body and is not given out.
+    /// The part that came from the body but was not sent.
     rest: Bytes,
     _held: (InRequest, Vec<Permit>),
 }

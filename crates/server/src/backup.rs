@@ -1,7 +1,8 @@
-//! `GET /v1/backup`: everything that is committed now, as one file. `POST /v1/backup/verified`: somebody has checked it.
+//! `GET /v1/backup`: everything committed so far, as one file. `POST /v1/backup/verified`: reports that a backup was
+//! verified.
 //!
-//! Keeps: one backup at a time ([`BACKUPS_RUNNING_MAX`]). Commands go on meanwhile. Never: writes a file here; what
-//! becomes of the bytes is the client's matter.
+//! Keeps: one backup at a time ([`BACKUPS_RUNNING_MAX`]). Commands continue meanwhile. Never: writes a file here; the
+//! client decides what happens to the bytes.
 
 use std::io;
 use std::sync::Arc;
@@ -19,13 +20,13 @@ use wire::query::NoQuery;
 use crate::api::{Answered, Call, Refusal, Reply};
 use crate::{Server, streamed};
 
-/// Backups that are taken at a time.
+/// The number of concurrent backups.
 pub const BACKUPS_RUNNING_MAX: usize = 1;
 
-/// Says at which commit a backup or an export is, before its first byte.
+/// The commit of a backup or an export, sent before its first byte.
 pub(crate) const COMMIT_HEADER: HeaderName = HeaderName::from_static("statehouse-commit");
 
-/// Which backups are under way.
+/// The running backups.
 #[derive(Clone)]
 pub struct Backups {
     running: Arc<Semaphore>,
@@ -55,7 +56,7 @@ pub(crate) async fn create(server: Server, _: Call<NoQuery, NoBody>) -> Result<R
     let commit = prepared.commit();
     let house = server.house.clone();
     let body = streamed::body(move |out| {
-        // The next one may begin when this is over, however it ends.
+        // The next backup may start when this one is over, however it ends.
         let _permit = permit;
         prepared.write(out, &mut |_| {}).map_err(io::Error::other)?;
         house.note_backup_taken(now_us());
@@ -71,11 +72,11 @@ pub(crate) async fn create(server: Server, _: Call<NoQuery, NoBody>) -> Result<R
     Ok((StatusCode::OK, headers, body).into_response())
 }
 
-/// A client says that it has verified a backup of this store.
+/// A client reports that it has verified a backup of this store.
 pub(crate) async fn verified(server: Server, call: Call<NoQuery, VerifiedBackup>) -> Answered<Nothing> {
     let (of, id) = (call.body.store, format!("{:016x}", server.house.id()));
     if of != id {
-        return Err(Refusal::invalid("store", format!("the backup is of the store {of}, this is {id}")));
+        return Err(Refusal::invalid("store", format!("the backup is of store {of}, but this is store {id}")));
     }
     server
         .call(|house| {

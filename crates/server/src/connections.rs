@@ -1,7 +1,7 @@
-//! Connections: accepted up to a bound, served, and ended so that a client can read why.
+//! Connections: accepted up to a limit, served, and closed so that a client can read why.
 //!
-//! Keeps: what hyper cannot parse is refused as a problem with a code, like everything else. A connection that the server ends is
-//! read for a moment longer, since closing it with bytes unread would take the answer away from the client.
+//! Keeps: input that hyper cannot parse is refused as a problem with a code, like everything else. A connection closed
+//! by the server is read for a moment longer, because closing it with unread bytes would destroy the answer.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -30,21 +30,21 @@ use crate::load::{Load, Permit};
 use crate::problem::Problem;
 use crate::request_id::RequestId;
 
-/// How long accepting pauses when the system has no more descriptors or memory for a connection.
+/// How long accepting pauses when the system has no descriptors or memory for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How much is read at a time of a connection that ends.
+/// How much is read at a time from a closing connection.
 const LINGER_READ_BYTES: usize = 16 << 10;
 
-/// The smallest buffer that hyper takes.
+/// The smallest buffer that hyper accepts.
 const HYPER_BUFFER_BYTES_MIN: usize = 8 << 10;
 
-/// See the module.
+/// Accepts and serves connections.
 pub(crate) struct Connections {
     pub(crate) limits: Arc<ServerLimits>,
     pub(crate) load: Arc<Load>,
     pub(crate) admission: Arc<Admission>,
-    /// Told when the server stops: connections then end after the request that is under way.
+    /// Cancelled when the server stops: connections then close after the request in progress.
     pub(crate) stopping: CancellationToken,
     pub(crate) tracker: TaskTracker,
     pub(crate) refusals: Arc<Semaphore>,
@@ -61,7 +61,8 @@ impl Connections {
         Self { limits, load, admission, stopping, tracker: TaskTracker::new(), refusals }
     }
 
-    /// Accepts until `until`. Connections that come while the server stops are served too, one request each: they are told so.
+    /// Accepts connections until `until`. Connections that arrive while the server stops get one request each, to be
+    /// told so.
     pub(crate) async fn accept(&self, listener: &TcpListener, until: impl Future<Output = ()>) {
         let mut until = pin!(until);
         loop {
@@ -74,7 +75,7 @@ impl Connections {
                 Ok((stream, _)) => self.begin(stream),
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "no connection can be accepted");
+                    tracing::warn!(%error, "cannot accept connections");
                     sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -103,7 +104,7 @@ impl Connections {
         }
     }
 
-    /// Tells a client that there are too many connections, unless too many are being told.
+    /// Tells a client that there are too many connections, unless too many clients are being told already.
     fn refuse(&self, stream: TcpStream) {
         let Ok(permit) = self.refusals.clone().try_acquire_owned() else {
             return;
@@ -116,7 +117,7 @@ impl Connections {
     }
 }
 
-/// A connection that ended before it was accepted says nothing of the next one.
+/// A connection that ended before it was accepted says nothing about the next one.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
@@ -152,9 +153,9 @@ impl Connection {
             return;
         };
         if watch.stalled() {
-            // What the system still holds for this client is given up at once.
+            // Discards what the system still holds for this client.
             let _ = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
-            tracing::debug!("a client took nothing of what was written to it");
+            tracing::debug!("a client stopped reading");
             return;
         }
         let refusal = match &ended {
@@ -172,25 +173,25 @@ impl Connection {
     fn http(&self, keep_alive: bool) -> http1::Builder {
         let mut builder = http1::Builder::new();
         builder
-            // Without a timer of its own: how long a head takes, and how long none comes, is watched by the stream.
+            // Without hyper's timer: the stream watches how long a head takes and how long none arrives.
             .header_read_timeout(None)
             .keep_alive(keep_alive)
             .max_header_size(self.limits.head_bytes_max)
             .max_buf_size((self.limits.head_bytes_max + 1).max(HYPER_BUFFER_BYTES_MIN))
-            // One buffer and one write for a head and its body; see `guarded` for who looks into it.
+            // One buffer and one write for a head and its body; `guarded` reads from it.
             .writev(false);
         builder
     }
 }
 
-/// Ends a connection: says what is to be said, says that nothing follows, and reads what is still under way.
+/// Closes a connection: sends the refusal, shuts down writing, and reads what is still arriving.
 async fn end(mut stream: TcpStream, refusal: Option<Problem>) {
     let ending = async {
         if let Some(problem) = refusal {
             stream.write_all(&problem_bytes(problem).await).await?;
         }
         stream.shutdown().await?;
-        // On the heap, since every connection is as large as the largest thing that it may do.
+        // On the heap, because a connection is as large as the largest future inside it.
         let mut scratch = vec![0; LINGER_READ_BYTES];
         let mut left = LINGER_BYTES_MAX;
         while left > 0 {
@@ -204,7 +205,7 @@ async fn end(mut stream: TcpStream, refusal: Option<Problem>) {
     let _ = timeout(LINGER_TIME_MAX, ending).await;
 }
 
-/// A whole answer, for a request that never reached a handler.
+/// A complete answer for a request that never reached a handler.
 async fn problem_bytes(problem: Problem) -> Vec<u8> {
     let mut response = problem.into_response();
     RequestId::next().put_into(&mut response);

@@ -1,6 +1,6 @@
-//! Every code with its title and its page: `GET /v1/errors` lists them, `GET /v1/errors/{code}` gives a page.
+//! Every code with its title and its page: `GET /v1/errors` lists them, `GET /v1/errors/{code}` returns a page.
 //!
-//! Keeps: a code that is said anywhere is in the table; a test looks.
+//! Keeps: every code used anywhere is in the table; a test checks.
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -82,7 +82,7 @@ pub fn codes() -> impl Iterator<Item = &'static str> {
     PAGES.iter().map(|(code, _, _)| *code)
 }
 
-/// What a code means, in a few words.
+/// The title of a code.
 pub fn title(code: &str) -> Option<&'static str> {
     PAGES.iter().find(|(known, _, _)| *known == code).map(|(_, title, _)| *title)
 }

@@ -1,7 +1,7 @@
-//! `GET /v1/export`: everything that is committed now as lines of JSON, or one space of it.
+//! `GET /v1/export`: everything committed so far, or one space of it, as lines of JSON.
 //!
-//! Keeps: at most [`EXPORTS_RUNNING_MAX`] at a time. Commands go on meanwhile. An export that breaks off has no footer, so
-//! nobody takes it for a whole one.
+//! Keeps: at most [`EXPORTS_RUNNING_MAX`] at a time. Commands continue meanwhile. An interrupted export has no footer,
+//! so nobody mistakes it for a complete one.
 
 use std::io;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::api::{Call, Refusal};
 use crate::backup::COMMIT_HEADER;
 use crate::{Server, streamed};
 
-/// Exports that are made at a time.
+/// The number of concurrent exports.
 pub const EXPORTS_RUNNING_MAX: usize = 2;
 
-/// The exports that are being made.
+/// The running exports.
 #[derive(Clone)]
 pub(crate) struct Exports(Arc<Semaphore>);
 
@@ -33,18 +33,18 @@ impl Default for Exports {
     }
 }
 
-/// Without a space, all are exported.
+/// Without a space, exports all spaces.
 pub(crate) async fn export(server: Server, call: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
     let space = call.scope.space;
     let permit = server.exports.0.clone().try_acquire_owned().map_err(|_| {
-        let message = format!("exports_running_max is {EXPORTS_RUNNING_MAX}; try again when one of them is done");
+        let message = format!("exports_running_max is {EXPORTS_RUNNING_MAX}; retry when one of them is done");
         Refusal::from(Error::from(Failure::not_applied(FailureKind::Busy, message)))
     })?;
     let prepare = move |house: &_| Prepared::new(house, space.as_deref()).map_err(TransferError::into_error);
     let prepared = server.call(prepare).await?;
     let commit = prepared.commit();
     let body = streamed::body(move |out| {
-        // The next one may begin when this is over, however it ends.
+        // The next export may start when this one is over, however it ends.
         let _permit = permit;
         prepared.write(out, &mut |_| {}).map_err(io::Error::other)?;
         Ok(())

@@ -1,6 +1,6 @@
-//! What reads bytes from outside, for tests that feed it anything.
+//! Decoders of outside input, for tests that feed them arbitrary bytes.
 //!
-//! Keeps: each function here decodes as a route does, and panics if what it decoded does not come back as it was.
+//! Keeps: each function decodes like a route, and panics if the decoded value does not round-trip.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, Request};
@@ -17,10 +17,10 @@ use crate::http::table;
 use crate::problem::Problem;
 use crate::{Server, router};
 
-/// Whether something was decoded or refused.
+/// Whether the input was decoded or refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// It was, and came back as it was.
+    /// It was decoded, and round-tripped.
     Decoded,
     /// It was refused with a status below 500.
     Refused,
@@ -32,7 +32,7 @@ fn refused(problem: Problem) -> Read {
     Read::Refused
 }
 
-/// A body that is one value: the text that is given back is the text that was sent.
+/// A body that is one value: the returned text is the text that was sent.
 pub fn value(bytes: &[u8]) -> Read {
     match wire::from_json::<UserJson>(bytes) {
         Ok(value) => {
@@ -58,7 +58,7 @@ pub fn object(bytes: &[u8]) -> Read {
     }
 }
 
-/// A time with its unit.
+/// A duration with its unit.
 pub fn duration(bytes: &[u8]) -> Read {
     match DurationText::parse(&String::from_utf8_lossy(bytes)) {
         Ok(duration) => {
@@ -70,18 +70,18 @@ pub fn duration(bytes: &[u8]) -> Read {
     }
 }
 
-/// What needs a store to be decoded.
+/// Decoders that need a store.
 pub struct Decoders {
     server: Server,
 }
 
 impl Decoders {
-    /// Over a store, which nothing is written to.
+    /// Over a store, which is only read.
     pub fn new(house: Statehouse) -> Self {
         Self { server: Server::new(house) }
     }
 
-    /// The head of a request: its path and query, and its headers, one in each further line. It is read as each route would.
+    /// The head of a request: its path and query, and one header on each further line. It is read as each route would.
     pub async fn place(&self, bytes: &[u8]) -> Read {
         let Some(request) = request(bytes) else {
             return Read::Refused;
@@ -97,7 +97,7 @@ impl Decoders {
         read
     }
 
-    /// A transaction, as far as it is decoded; it is not committed.
+    /// A transaction; it is decoded, not committed.
     pub fn transaction(&self, bytes: &[u8]) -> Read {
         match wire::from_json::<Transaction>(bytes) {
             Ok(transaction) => {
@@ -110,7 +110,7 @@ impl Decoders {
         }
     }
 
-    /// A whole request that reads, through its route to its answer.
+    /// A complete reading request, through its route to its answer.
     pub async fn route(&self, bytes: &[u8]) -> Read {
         let Some(request) = request(bytes) else {
             return Read::Refused;
@@ -122,7 +122,7 @@ impl Decoders {
         if status.is_success() { Read::Decoded } else { Read::Refused }
     }
 
-    /// The name of a cell as a path has it; the answer says which name was read.
+    /// The name of a cell in a path; the answer reveals which name was read.
     pub async fn name(&self, name: &str) -> Read {
         let request = Request::get(wire::routes::CELLS_READ.at(&[name])).body(Body::empty()).expect("a request");
         let response = router(self.server.clone()).oneshot(request).await.unwrap_or_else(|never| match never {});
@@ -139,7 +139,7 @@ impl Decoders {
     }
 }
 
-/// A request from its path and query and lines of headers; none if it is no request at all.
+/// A request from its path and query and lines of headers; none if it is not a request at all.
 fn request(bytes: &[u8]) -> Option<Request<Body>> {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     let mut request = Request::builder().uri(lines.next()?).body(Body::empty()).ok()?;

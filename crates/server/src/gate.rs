@@ -1,16 +1,17 @@
-//! The gate: a request is let in only if it is addressed to this server, and not sent by a page of another origin.
+//! The gate: admits a request only if it is addressed to this server and was not sent by a page of another origin.
 //!
-//! A browser sends requests for any page to any address it can reach, this machine included. Two headers that a page
-//! cannot forge tell such requests apart:
+//! A browser sends requests for any page to any address it can reach, including this machine. Headers that a page
+//! cannot forge identify such requests:
 //!
-//! - `Host` is the name in the URL. A page can make a name of its own point here (DNS rebinding), and is then of our origin
-//!   for its browser. So only names that nobody else can own are answered: IP addresses, `localhost`, and
-//!   [`Hosts`] that the operator listed.
-//! - `Origin` and `Sec-Fetch-Site` say which page sent it. Requests of other origins are refused, reads included: some cost
-//!   much, or do something. Open to all are the probes and the documentation, which tell nobody anything about the data.
+//! - `Host` is the name in the URL. A page can point a name of its own here (DNS rebinding), and its browser then
+//!   treats it as our origin. The server therefore answers only to names that nobody else can own: IP addresses,
+//!   `localhost`, and [`Hosts`] listed by the operator.
+//! - `Origin` and `Sec-Fetch-Site` name the page that sent it. Requests of other origins are refused, including reads:
+//!   some are expensive, or have effects. Probes and documentation are open to all, because they reveal nothing about
+//!   the data.
 //!
-//! Keeps: the gate is passed before anything else is done for a request, and every answer carries the headers of `harden`.
-//! Never: believes `Forwarded` or `X-Forwarded-Host`.
+//! Keeps: the gate comes before anything else, and every answer carries the headers of `harden`. Never: trusts
+//! `Forwarded` or `X-Forwarded-Host`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -28,23 +29,23 @@ use crate::problem::Problem;
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The bytes that a name of a host may have.
+/// The maximum length of a host name, in bytes.
 const NAME_BYTES_MAX: usize = 253;
 
-/// What a page may load that is made of an answer: nothing. A page of ours says what it needs instead.
+/// The default policy: an answer may load nothing. Our own pages set what they need instead.
 static NOTHING: HeaderValue =
     HeaderValue::from_static("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
 static NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 static NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// The names that a server answers to besides `localhost` and IP addresses.
+/// The names that a server answers to, besides `localhost` and IP addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hosts {
     names: Vec<String>,
 }
 
 impl Hosts {
-    /// Adds a name; false if it is not the name of a host. A port, an address or a pattern is none.
+    /// Adds a name; false if it is not a host name. Ports, addresses and patterns are not.
     ///
     /// ```
     /// let mut hosts = statehouse_server::gate::Hosts::default();
@@ -64,7 +65,7 @@ impl Hosts {
         &self.names
     }
 
-    /// Lets a request pass, or says why not.
+    /// Admits a request, or says why not.
     pub(crate) fn check(&self, parts: &Parts) -> Result<(), Problem> {
         let host = self.host(parts)?;
         if is_open(&parts.method, parts.uri.path()) {
@@ -73,7 +74,7 @@ impl Hosts {
         self.check_page(&parts.headers, host)
     }
 
-    /// Whom a request is addressed to.
+    /// The host that a request is addressed to.
     fn host<'parts>(&self, parts: &'parts Parts) -> Result<Authority<'parts>, Problem> {
         let refuse = |reason: String| Problem::other_host(&reason);
         if parts.method == Method::CONNECT || !parts.uri.path().starts_with('/') {
@@ -85,7 +86,7 @@ impl Hosts {
         };
         let shown = String::from_utf8_lossy(value.as_bytes());
         let host = value.to_str().ok().and_then(Authority::parse);
-        let host = host.ok_or_else(|| refuse(format!("Host is {shown:?}, which is no host")))?;
+        let host = host.ok_or_else(|| refuse(format!("Host is {shown:?}, which is not a host")))?;
         if !self.is_ours(host.host) {
             return Err(refuse(format!("Host is {shown:?}")));
         }
@@ -106,7 +107,7 @@ impl Hosts {
         self.names.iter().any(|listed| listed.eq_ignore_ascii_case(name))
     }
 
-    /// Refuses a request that a page of another origin sent.
+    /// Refuses a request sent by a page of another origin.
     fn check_page(&self, headers: &HeaderMap, host: Authority<'_>) -> Result<(), Problem> {
         for site in headers.get_all(&SEC_FETCH_SITE) {
             if !matches!(site.as_bytes(), b"none" | b"same-origin") {
@@ -121,7 +122,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// Whether an origin is the one of a host. In front of a name that is listed there may be a proxy that speaks TLS.
+    /// Whether an origin belongs to a host. A TLS proxy may be in front of a listed name.
     fn is_same_origin(&self, origin: &str, host: Authority<'_>) -> bool {
         let listed = matches!(host.host, Host::Name(name) if self.is_listed(name));
         let (rest, default_port) = match (origin.strip_prefix("http://"), origin.strip_prefix("https://")) {
@@ -133,7 +134,7 @@ impl Hosts {
     }
 }
 
-/// Routes that pages of other origins may send their visitors to: they say nothing about the data.
+/// Routes that pages of other origins may link to: they reveal nothing about the data.
 const OPEN: &[Route] =
     &[SERVER_LIVE, SERVER_READY, SERVER_STARTED, SERVER_DOCS, SERVER_OPENAPI, ERRORS_LIST, ERRORS_PAGE];
 
@@ -142,7 +143,7 @@ fn is_open(method: &Method, path: &str) -> bool {
     is_read && matches!(find("GET", path), Found::Route(place, _) if OPEN.contains(&ALL[place]))
 }
 
-/// Whether a target names no host, or the one that `Host` names.
+/// Whether a target names no host, or the same host as `Host`.
 fn agrees(uri: &Uri, host: Authority<'_>) -> bool {
     match (uri.scheme_str(), uri.authority()) {
         (None, None) => true,
@@ -207,7 +208,7 @@ impl<'text> Host<'text> {
     }
 }
 
-/// Puts the headers into an answer that keep a browser from guessing what it is, from running or framing it, and anybody
+/// Adds headers that keep browsers from guessing the type of an answer and from running or framing it, and everybody
 /// from storing it.
 pub(crate) fn harden(headers: &mut HeaderMap) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF.clone());

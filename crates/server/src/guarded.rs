@@ -1,9 +1,9 @@
-//! The stream of one connection, guarded: against clients that send nothing or a request's head too slowly, and against those
-//! that do not take what is written to them.
+//! The stream of one connection, with timeouts: against clients that send nothing or send a head too slowly, and
+//! against clients that stop reading.
 //!
-//! Keeps: a head begins within `idle_time_max` and ends within `head_time_max` of that, and a write makes progress within
-//! `write_stall_time_max`, or the connection ends. The answers that hyper gives by itself to what it cannot parse have no body;
-//! they are held back here, and whoever serves the connection says the same as a problem.
+//! Keeps: a head starts within `idle_time_max` and ends within `head_time_max` of that, and a write makes progress
+//! within `write_stall_time_max`, or the connection is closed. hyper's own answers to input it cannot parse have no
+//! body; they are held back here, and the server of the connection sends a problem instead.
 
 use std::io;
 use std::pin::Pin;
@@ -18,26 +18,26 @@ use tokio::time::Instant;
 use crate::alarm::Alarm;
 use crate::limits::ServerLimits;
 
-/// What one request leaves for the next.
+/// State passed from one request to the next.
 #[derive(Default)]
 struct Between {
-    /// Rings when a request takes too long.
+    /// Fires when a request takes too long.
     alarm: Alarm,
-    /// When the last one ended.
+    /// When the last request ended.
     ended: Option<Instant>,
 }
 
-/// What the stream, the requests on it and the task that serves it know of each other.
+/// State shared by the stream, its requests and the task that serves it.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// Requests whose head is complete.
+    /// The number of requests with a complete head.
     requests: AtomicU64,
-    /// Whether one of them is not answered to the end.
+    /// Whether one of them is not fully answered yet.
     in_request: AtomicBool,
     slow_head: AtomicBool,
     stalled: AtomicBool,
     between: Mutex<Between>,
-    /// The stream, when whoever used it has ended.
+    /// The stream, once its user has ended.
     left: Mutex<Option<TcpStream>>,
 }
 
@@ -54,12 +54,12 @@ impl Watch {
         self.between.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the connection ended because a head took too long.
+    /// Whether the connection was closed because a head took too long.
     pub(crate) fn head_was_slow(&self) -> bool {
         self.slow_head.load(Ordering::Acquire)
     }
 
-    /// Whether the connection ended because the client took nothing.
+    /// Whether the connection was closed because the client stopped reading.
     pub(crate) fn stalled(&self) -> bool {
         self.stalled.load(Ordering::Acquire)
     }
@@ -73,7 +73,7 @@ impl Watch {
 /// Held from a request's head to the end of its answer.
 pub(crate) struct InRequest {
     watch: Arc<Watch>,
-    /// Rings when the request takes too long.
+    /// Fires when the request takes too long.
     pub(crate) alarm: Alarm,
 }
 
@@ -84,18 +84,18 @@ impl Drop for InRequest {
     }
 }
 
-/// See the module.
+/// A connection's stream with timeouts for heads, idle time and writes.
 pub(crate) struct Guarded {
     stream: Option<TcpStream>,
     watch: Arc<Watch>,
     limits: Arc<ServerLimits>,
-    /// When the head began that is being read, and how many were complete before it.
+    /// When the current head started, and how many were complete before it.
     head: Option<(Instant, u64)>,
     read_alarm: Alarm,
-    /// Since when a write waits for the client.
+    /// Since when a write has been waiting for the client.
     stalled_since: Option<Instant>,
     write_alarm: Alarm,
-    /// When the connection began, or the last write that had waited went on.
+    /// When the connection started, or a stalled write last made progress.
     quiet_since: Instant,
 }
 
@@ -117,7 +117,7 @@ impl Guarded {
         self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Bytes came: a head begins, unless they belong to a request or to a head that has begun.
+    /// Bytes arrived: a head starts, unless they belong to a request or to a head in progress.
     fn note_read(&mut self) {
         let requests = self.watch.requests.load(Ordering::Acquire);
         let known = self.head.is_some_and(|(_, before)| before == requests);
@@ -127,7 +127,7 @@ impl Guarded {
         }
     }
 
-    /// Nothing came: ready with an error if that is so for too long, or if a head that has begun takes too long.
+    /// Nothing arrived: ready with an error after too long, or if a head in progress takes too long.
     fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         let requests = self.watch.requests.load(Ordering::Acquire);
         self.head = self.head.filter(|(_, before)| *before == requests);
@@ -138,20 +138,20 @@ impl Guarded {
         }
         let idle_time_max = self.limits.idle_time_max;
         if self.watch.in_request.load(Ordering::Acquire) || self.stalled_since.is_some() {
-            // Nobody reads again when the answer is written, since this read waits already: the alarm sees to that.
+            // Nobody reads again when the answer is written, because this read is already waiting: the alarm wakes it.
             let _ = self.read_alarm.poll(context, Instant::now() + idle_time_max);
             return Poll::Pending;
         }
         let since = self.watch.between().ended.map_or(self.quiet_since, |ended| ended.max(self.quiet_since));
         ready!(self.read_alarm.poll(context, since + idle_time_max));
-        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "no request came for too long"))
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "no request arrived for too long"))
     }
 
     fn poll_stall(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         let since = *self.stalled_since.get_or_insert_with(Instant::now);
         ready!(self.write_alarm.poll(context, since + self.limits.write_stall_time_max));
         self.watch.stalled.store(true, Ordering::Release);
-        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of what is written to it"))
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading"))
     }
 }
 
@@ -206,14 +206,14 @@ impl AsyncWrite for Guarded {
         self.stream()?.poll_flush(context)
     }
 
-    /// Whoever serves the connection ends it, and may have something to say before.
+    /// The server of the connection closes it, and may send something before.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 }
 
-/// Where in what is to be written the answer begins that hyper gives by itself to a request that it cannot parse. It is the last
-/// thing that is written, and has no body; ours always have one.
+/// Where hyper's own answer to an unparsable request starts in the output. It is the last thing written, and has no
+/// body; ours always have one.
 fn automatic_answer(bytes: &[u8]) -> Option<usize> {
     const LENGTH_MAX: usize = 256;
     if !bytes.ends_with(b"\r\n\r\n") {

@@ -1,20 +1,20 @@
-//! How much memory a body takes when it is parsed, told before it is.
+//! Estimates how much memory a body takes when parsed, before it is parsed.
 //!
-//! The seven bytes of `{"":0},` become a map with room for eleven entries, and the two of `0,` a value of 32: a few MiB of
-//! these would be some hundred MiB. So what stands outside of strings is counted in one pass, and weighed.
+//! The seven bytes of `{"":0},` become a map with room for eleven entries, and the two of `0,` a value of 32: a few MiB
+//! of these would become hundreds of MiB. One pass therefore counts everything outside of strings, and weighs it.
 //!
-//! Keeps: the weight is at least what parsing takes. It may be more: what is no JSON is weighed too.
+//! Keeps: the estimate is at least what parsing takes. It may be more: malformed input is weighed too.
 
-/// Bytes for each byte of a body: itself, its strings, and what is written of it.
+/// Bytes per byte of a body: itself, its strings, and its output.
 const BYTE: usize = 3;
-/// Bytes of one value; a list that grows has room for twice as many as it holds.
+/// Bytes per value; a growing list has room for twice its values.
 const VALUE: usize = 2 * 32;
-/// Bytes of a list beyond its values: it begins with room for four.
+/// Bytes of a list beyond its values: it starts with room for four.
 const LIST: usize = 4 * 32;
 /// Bytes of an object beyond its values: the first node of its map has room for eleven names and values.
 const OBJECT: usize = 11 * (24 + 32) + 64;
 
-/// What a body takes at most.
+/// The most that a body can take.
 pub(crate) fn memory_of(body: &[u8]) -> usize {
     let (mut values, mut lists, mut objects) = (1, 0, 0);
     let (mut in_string, mut escaped) = (false, false);

@@ -1,20 +1,22 @@
 //! Statehouse over HTTP: every contract as JSON, on one port, under `/v1`.
 //!
 //! - [`serve`]: listens until it is told to stop. [`router`]: the routes, for tests and for other servers.
-//! - [`problem`]: how a refusal looks: `application/problem+json`, from the one error.
-//!   [`errors`]: a page for every code. [`openapi`]: every call, for tools and for people.
-//! - `http`: the table of routes, and the way from a request to its call and from an answer to its response.
-//! - `api`: what each call does, one file for each contract; it knows nothing of HTTP.
-//! - [`stream`]: what follows, as server-sent events.
-//! - `root`: where things are. `starting`: what is said while the directory is being opened. `request_id`: a name for every answer.
-//! - [`health`]: whether it lives and is ready. `status`: how it is doing, in one screen. [`metrics`]: the same as numbers.
-//! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers that are written while they are sent.
-//! - [`gate`]: whom a request may be addressed to, and which pages may send one.
-//! - `connections`, `guarded`, `admission`, `page_memory`, `answer`: what a connection and a request pass before and after their handler.
-//!   [`serving`]: from the start to the stop. [`limits`]: every bound by name. [`load`]: what is used of them. [`memory`] and
-//!   [`descriptors`]: what the process may take.
+//! - [`problem`]: refusals as `application/problem+json`, all from one error type. [`errors`]: a page for every code.
+//!   [`openapi`]: every call, for tools and for people.
+//! - `http`: the table of routes, decoding requests, encoding answers.
+//! - `api`: what each call does, one file per contract; independent of HTTP.
+//! - [`stream`]: server-sent events.
+//! - `root`: the page at `/`. `starting`: answers while the directory is being opened. `request_id`: an id for every
+//!   answer.
+//! - [`health`]: probes. `status`: the state of the server on one screen. [`metrics`]: the same as numbers.
+//! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers written while they are
+//!   sent.
+//! - [`gate`]: refuses requests for other hosts and from pages of other origins.
+//! - `connections`, `guarded`, `admission`, `page_memory`, `answer`: the layers around a handler. [`serving`]: from
+//!   start to stop. [`limits`]: every limit by name. [`load`]: current use of the limits. [`memory`] and
+//!   [`descriptors`]: resources of the process.
 //!
-//! Keeps: nothing of its own; whatever is answered is what the contracts answer.
+//! Keeps: no state; every answer comes from the contracts.
 
 mod admission;
 mod alarm;
@@ -66,18 +68,18 @@ use load::Load;
 pub use serving::{ServeError, listen, refuse_other_machines, serve, serve_all};
 pub use starting::answer_while_starting;
 
-/// What every handler sees. A clone is the same server, and costs next to nothing: every request makes some.
+/// The state of every handler. A clone is the same server, and is cheap: every request makes some.
 #[derive(Clone)]
 pub struct Server {
     shared: Arc<Shared>,
 }
 
-/// What all clones of a server share.
+/// State shared by all clones of a server.
 #[derive(Clone)]
 pub struct Shared {
     house: Statehouse,
     ready: Arc<AtomicBool>,
-    /// Said when the server is to stop: streams end then.
+    /// Cancelled when the server stops: streams end then.
     stopping: CancellationToken,
     machines: api::machines::Machines,
     backups: backup::Backups,
@@ -85,7 +87,7 @@ pub struct Shared {
     load: Arc<Load>,
     metrics: metrics::Metrics,
     exports: export::Exports,
-    /// The store's history, which every answer says.
+    /// The store's history, sent in every answer.
     history: HeaderValue,
     hosts: Arc<gate::Hosts>,
 }
@@ -111,43 +113,43 @@ impl Server {
         Self { shared: Arc::new(shared) }
     }
 
-    /// What is known of backups.
+    /// The state of backups.
     pub fn backups(&self) -> &backup::Backups {
         &self.backups
     }
 
-    /// The same with other limits.
+    /// The server with other limits.
     pub fn limited(mut self, limits: ServerLimits) -> Self {
         self.load = Arc::new(Load::new(&limits));
         self.limits = Arc::new(limits);
         self
     }
 
-    /// The same, which also answers to names of its own.
+    /// The server, which also answers to these names.
     pub fn answering_to(mut self, hosts: gate::Hosts) -> Self {
         self.hosts = Arc::new(hosts);
         self
     }
 
-    /// Says what the process may take, so that it can be compared with what it takes.
+    /// Sets the memory budget of the process, so that metrics can compare it with its use.
     pub fn with_budget(mut self, budget: memory::Budget) -> Self {
         self.metrics.memory_budget = Some(budget.bytes);
         self
     }
 
-    /// What is used of its limits.
+    /// The current use of its limits.
     pub fn load(&self) -> &Load {
         &self.load
     }
 
-    /// Runs a call of the store where it may wait.
+    /// Runs a call of the store where it may block.
     async fn call<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Statehouse) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Refusal> {
         let house = self.house.clone();
         let done = tokio::task::spawn_blocking(move || work(&house)).await;
-        done.map_err(|_| Refusal::Internal("a call of the store did not return"))?.map_err(Refusal::from)
+        done.map_err(|_| Refusal::Internal("a call to the store did not return"))?.map_err(Refusal::from)
     }
 }
 
@@ -159,7 +161,7 @@ impl Deref for Server {
     }
 }
 
-/// Only while a server is being made; one that has clones becomes another.
+/// Only while a server is being built; one that has clones becomes a separate server.
 impl DerefMut for Server {
     fn deref_mut(&mut self) -> &mut Shared {
         Arc::make_mut(&mut self.shared)

@@ -1,28 +1,28 @@
-//! Every bound of the server by name. What is beyond one is refused with its name, the bound and what was asked for.
+//! Every limit of the server by name. A refusal carries the name, the limit and the requested amount.
 //!
-//! Keeps: nothing is unbounded. The bounds of names, values and transactions are the store's; see `contract::limits`.
+//! Keeps: nothing is unbounded. The limits of names, values and transactions are the store's; see `contract::limits`.
 
 use std::time::Duration;
 
-/// Connections beyond `connections_max` that are told so at a time; any more are closed without a word.
+/// Connections beyond `connections_max` that are told so at a time; further ones are closed without an answer.
 pub(crate) const REFUSALS_MAX: usize = 64;
 
-/// How long a connection that the server ends is still read, so that the client is not cut off before it has read why.
+/// How long a connection closed by the server is still read, so that the client can read the answer.
 pub(crate) const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
-/// How many bytes of it are read for that.
+/// How many bytes are read for that.
 pub(crate) const LINGER_BYTES_MAX: usize = 16 << 20;
 
-/// The bounds that can be chosen when a server is started.
+/// The limits that can be set when a server is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerLimits {
-    /// Connections at a time.
+    /// Concurrent connections.
     pub connections_max: usize,
-    /// Requests that are worked on at a time.
+    /// Concurrent requests.
     pub requests_max: usize,
-    /// Requests that wait at a time, or may: claims, and whatever is asked to wait or to follow. They are not among the others.
+    /// Concurrent waiting requests: claims, and requests that wait or follow. Not counted among the others.
     pub waits_max: usize,
-    /// Answers without a size at a time: streams of events, and large files.
+    /// Concurrent answers of unknown size: event streams, and large files.
     pub streams_max: usize,
     /// Bytes of a request before its body: its line and its headers.
     pub head_bytes_max: usize,
@@ -32,23 +32,23 @@ pub struct ServerLimits {
     pub url_bytes_max: usize,
     /// Bytes of a request's body.
     pub body_bytes_max: usize,
-    /// Bytes of memory for all requests that are worked on; a body counts what it takes when it is parsed.
+    /// Bytes of memory for all requests in progress; a body counts its size when parsed.
     pub request_memory_bytes_max: usize,
-    /// Bytes that the system holds for a reader that is behind, for each connection.
+    /// Bytes that the system buffers for a slow reader, per connection.
     pub send_buffer_bytes_max: usize,
     /// From the first byte of a request to the end of its headers.
     pub head_time_max: Duration,
     /// From the end of the headers to the end of the body.
     pub body_time_max: Duration,
-    /// From the end of the body to the answer; what the request is asked to wait comes on top.
+    /// From the end of the body to the answer; a requested wait comes on top.
     pub request_time_max: Duration,
-    /// How long a request may be asked to wait.
+    /// The longest wait that a request may ask for.
     pub wait_time_max: Duration,
     /// How long a connection is kept without a request.
     pub idle_time_max: Duration,
-    /// How long a client may take nothing of what is written to it.
+    /// How long a client may stop reading.
     pub write_stall_time_max: Duration,
-    /// How long the server waits for requests that are under way when it is told to stop.
+    /// How long a stopping server waits for requests in progress.
     pub drain_time_max: Duration,
 }
 

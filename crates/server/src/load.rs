@@ -1,6 +1,6 @@
-//! How much of everything that is bounded is used now, and how often more was refused.
+//! The current use of everything that is limited, and the number of refusals.
 //!
-//! Keeps: what has entered a gate is counted until its permit is dropped.
+//! Keeps: whatever entered a gate counts until its permit is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,13 +9,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::ServerLimits;
 
-/// Memory is counted in units of this many bytes, since the counter below has 32 bits.
+/// Memory is counted in units of this many bytes, because the counter below has 32 bits.
 const MEMORY_UNIT_BYTES: usize = 1 << 10;
 
-/// What one event of a stream takes at most: a value of a MiB, each byte of it escaped as six.
+/// The largest event of a stream: a value of a MiB, with each byte escaped as six.
 const EVENT_BYTES_MAX: usize = 8 << 20;
 
-/// One thing that is bounded.
+/// A counter with a limit.
 #[derive(Debug)]
 pub struct Gate {
     max: usize,
@@ -23,7 +23,7 @@ pub struct Gate {
     refused: AtomicU64,
 }
 
-/// Counts in a gate until it is dropped.
+/// Counts in a gate until dropped.
 pub(crate) type Permit = OwnedSemaphorePermit;
 
 impl Gate {
@@ -32,17 +32,17 @@ impl Gate {
         Self { max, free: Arc::new(Semaphore::new(max)), refused: AtomicU64::new(0) }
     }
 
-    /// How many there may be.
+    /// The limit.
     pub fn max(&self) -> usize {
         self.max
     }
 
-    /// How many there are.
+    /// The current use.
     pub fn used(&self) -> usize {
         self.max - self.free.available_permits().min(self.max)
     }
 
-    /// How many were refused so far.
+    /// The number of refusals so far.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -52,28 +52,28 @@ impl Gate {
         self.enter_many(1)
     }
 
-    /// Takes bytes of memory, if they are free.
+    /// Reserves bytes of memory, if they are free.
     pub(crate) fn take_bytes(&self, bytes: usize) -> Option<Permit> {
         self.enter_many(units(bytes)?)
     }
 
-    /// The same, where it is no refusal if they are not.
+    /// The same, without counting a refusal if they are not.
     pub(crate) fn try_bytes(&self, bytes: usize) -> Option<Permit> {
         self.free.clone().try_acquire_many_owned(units(bytes)?).ok()
     }
 
-    /// Takes bytes of memory, in turn, as soon as they are free; none if there are never as many.
+    /// Waits its turn for bytes of memory; none if the gate never has that many.
     pub(crate) async fn wait_bytes(&self, bytes: usize) -> Option<Permit> {
         let units = units(bytes).filter(|units| *units as usize <= self.max)?;
         self.free.clone().acquire_many_owned(units).await.ok()
     }
 
-    /// The bytes that a permit is for.
+    /// The bytes of a permit.
     pub(crate) fn bytes_of(&self, permit: &Permit) -> usize {
         permit.num_permits() * MEMORY_UNIT_BYTES
     }
 
-    /// Gives back what a permit has beyond these bytes.
+    /// Releases what a permit has beyond these bytes.
     pub(crate) fn keep_bytes(&self, permit: &mut Permit, bytes: usize) {
         drop(permit.split(permit.num_permits().saturating_sub(bytes.div_ceil(MEMORY_UNIT_BYTES))));
     }
@@ -86,32 +86,32 @@ impl Gate {
         entered
     }
 
-    /// Counts something that was refused after it had waited.
+    /// Counts a refusal after a wait.
     pub(crate) fn note_refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Bytes in units of memory, if a permit can be for as many.
+/// Bytes in units of memory, if a permit can hold that many.
 fn units(bytes: usize) -> Option<u32> {
     u32::try_from(bytes.div_ceil(MEMORY_UNIT_BYTES)).ok()
 }
 
-/// All of them.
+/// All gates of a server.
 #[derive(Debug)]
 pub struct Load {
     /// Connections.
     pub connections: Gate,
-    /// Requests that are worked on.
+    /// Requests in progress.
     pub requests: Gate,
-    /// Requests that may wait for something.
+    /// Requests that may wait.
     pub waits: Gate,
-    /// Answers without a size.
+    /// Answers of unknown size.
     pub streams: Gate,
     pub(crate) memory: Gate,
-    /// The part of that memory that pages of listings may take.
+    /// The share of that memory for pages of listings.
     pub(crate) pages: Gate,
-    /// Pages that wait for it.
+    /// Pages waiting for it.
     pub(crate) page_waits: Gate,
     /// For the large events of all streams.
     stream_memory: Gate,
@@ -127,27 +127,27 @@ impl Load {
             memory: Gate::new(limits.request_memory_bytes_max / MEMORY_UNIT_BYTES),
             pages: Gate::new(limits.request_memory_bytes_max / 2 / MEMORY_UNIT_BYTES),
             page_waits: Gate::new((limits.requests_max / 4).max(1)),
-            // One event at least can be sent, however little there is.
+            // At least one event can always be sent, however small the budget.
             stream_memory: Gate::new((limits.request_memory_bytes_max / 2).max(EVENT_BYTES_MAX) / MEMORY_UNIT_BYTES),
         }
     }
 
-    /// Takes bytes of the memory for large events of streams, if they are free.
+    /// Reserves memory for a large event of a stream, if it is free.
     pub(crate) fn take_stream_memory(&self, bytes: usize) -> Option<Permit> {
         self.stream_memory.take_bytes(bytes)
     }
 
-    /// Takes bytes of the memory for requests, if they are free.
+    /// Reserves memory for a request, if it is free.
     pub(crate) fn take_memory(&self, bytes: usize) -> Option<Permit> {
         self.memory.take_bytes(bytes)
     }
 
-    /// Bytes of the memory for requests that are taken.
+    /// The used memory for requests, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.memory.used() * MEMORY_UNIT_BYTES
     }
 
-    /// How often anything was refused so far, because there was too much of it.
+    /// The total number of refusals so far.
     pub fn refused(&self) -> u64 {
         let gates = [&self.connections, &self.requests, &self.waits, &self.streams, &self.memory];
         gates.iter().map(|gate| gate.refused()).sum()

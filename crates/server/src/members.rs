@@ -1,5 +1,4 @@
-//! What a rejection carries, as members of its problem: a client can tell from them which rejection it was, to the last
-//! number.
+//! The members of a rejection in its problem: from them a client can reconstruct the exact rejection.
 
 use contract::Rejection;
 
@@ -10,7 +9,7 @@ macro_rules! of {
     };
 }
 
-/// The members of a rejection. A version that is `null` belongs to what does not exist.
+/// The members of a rejection. A `null` version means that the thing does not exist.
 pub(crate) fn members(rejection: &Rejection) -> Vec<(&'static str, String)> {
     match rejection {
         Rejection::InvalidName { what, reason } => of!["what" => what, "reason" => reason],

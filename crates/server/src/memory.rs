@@ -1,7 +1,7 @@
-//! How much memory the process may take, and for what.
+//! The memory budget of the process, and its division.
 //!
-//! The budget is one number: what somebody says, or 60 % of what the control group or the machine allows. The rest is for the
-//! program itself, the system's buffers of sockets and files, and whatever cannot be foreseen.
+//! The budget is one number: as configured, or 60 % of what the control group or the machine allows. The rest is for
+//! the program itself, the system's buffers for sockets and files, and the unforeseen.
 //!
 //! Keeps: the parts never add up to more than the budget, unless it is too small to serve a single request.
 
@@ -12,7 +12,7 @@ use statehouse::Options;
 
 use crate::limits::ServerLimits;
 
-/// How much of what is allowed is taken if nobody says how much.
+/// The default share of the allowed memory.
 const PERCENT_TAKEN: u64 = 60;
 
 /// The parts of the budget, in percent.
@@ -26,52 +26,52 @@ const _: () = assert!(
     CACHE_PERCENT + OVERLAY_PERCENT + QUEUE_PERCENT + REQUESTS_PERCENT + CONNECTIONS_PERCENT + STREAMS_PERCENT == 100
 );
 
-/// About what a connection takes: its task, its socket, and the buffer of the last request.
+/// The approximate memory of a connection: its task, its socket, and the buffer of the last request.
 const CONNECTION_BYTES: u64 = 16 << 10;
-/// What a stream whose client is behind takes above that: the buffers for what is written, here and in the system.
+/// The additional memory of a stream with a slow client: the write buffers, here and in the system.
 const STREAM_BYTES: u64 = 96 << 10;
-/// What a request takes besides its body: the thread that works on it.
+/// The memory of a request besides its body: the thread that works on it.
 const REQUEST_BYTES: u64 = 48 << 10;
 
-/// What a usual body takes when it is parsed, for each byte of it.
+/// The usual memory of a parsed body, per byte.
 const USUAL_FACTOR: u64 = 8;
 
-/// The least budget: below it, nothing useful can be done.
+/// The smallest useful budget.
 pub const BUDGET_BYTES_MIN: u64 = 64 << 20;
 
-/// Where a budget is from.
+/// The origin of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Somebody said it.
+    /// It was configured.
     Said,
-    /// A part of the control group's limit.
+    /// A share of the control group's limit.
     ControlGroup,
-    /// A part of the machine's memory.
+    /// A share of the machine's memory.
     Machine,
 }
 
-/// What the process may take.
+/// The memory budget of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Bytes of all parts together.
     pub bytes: u64,
-    /// Where that is from.
+    /// Its origin.
     pub source: Source,
 }
 
-/// What each part may take.
+/// The division of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Split {
     /// The budget.
     pub budget: Budget,
-    /// What the store keeps of what it has read.
+    /// The store's read cache.
     pub cache_bytes: u64,
-    /// What was written and is not in the store's files yet.
+    /// Written data that is not in the store's files yet.
     pub overlay_bytes: u64,
-    /// Commands that wait for the journal.
+    /// Commands waiting for the journal.
     pub queue_bytes: u64,
-    /// Requests that are worked on.
+    /// Requests in progress.
     pub request_bytes: u64,
     /// Connections.
     pub connection_bytes: u64,
@@ -80,7 +80,7 @@ pub struct Split {
 }
 
 impl Budget {
-    /// The budget: what somebody says, or a part of what this process is allowed.
+    /// The budget: as configured, or a share of what this process is allowed.
     pub fn find(said: Option<u64>) -> Self {
         if let Some(bytes) = said {
             return Self { bytes: bytes.max(BUDGET_BYTES_MIN), source: Source::Said };
@@ -93,14 +93,14 @@ impl Budget {
         }
     }
 
-    /// Divides it. What a part has no use for, the cache gets.
+    /// Divides the budget. The cache gets what other parts do not need.
     pub fn split(self, limits: &ServerLimits) -> Split {
         let part = |percent: u64| self.bytes / 100 * percent;
         let defaults = Options::default();
         let overlay_max = (defaults.overlay.table_bytes_max * (defaults.overlay.frozen_tables_max + 1)) as u64;
         let overlay_bytes = part(OVERLAY_PERCENT).min(overlay_max);
         let queue_bytes = part(QUEUE_PERCENT).min(defaults.journal.queue_bytes_max as u64);
-        // A request that is as large as it may be can be worked on, if it is the only one and holds no more than usual.
+        // A request of maximum size can be processed, if it is the only one and needs no more memory than usual.
         let one_request = limits.body_bytes_max as u64 * USUAL_FACTOR;
         let requests_max = one_request + limits.requests_max as u64 * REQUEST_BYTES;
         let request_bytes = part(REQUESTS_PERCENT).min(4 * requests_max).max(one_request);
@@ -113,7 +113,7 @@ impl Budget {
 }
 
 impl Split {
-    /// Options of a directory that keep to it.
+    /// Options of a directory within this budget.
     pub fn options(&self) -> Options {
         let mut options = Options::default();
         options.storage.cache_bytes_max = self.cache_bytes;
@@ -123,7 +123,7 @@ impl Split {
         options
     }
 
-    /// Lowers limits so that they keep to it.
+    /// Lowers limits to fit this budget.
     pub fn lower(&self, limits: &mut ServerLimits) {
         limits.request_memory_bytes_max = size(self.request_bytes);
         limits.connections_max = limits.connections_max.min(size(self.connection_bytes / CONNECTION_BYTES)).max(1);
@@ -157,7 +157,7 @@ fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// The least limit of this process's control group and of those that it is in, of version 2, then 1.
+/// The lowest limit of this process's control group and its ancestors, in version 2, then 1.
 fn control_group_bytes(groups: &Path, mounted: &Path) -> Option<u64> {
     let groups = std::fs::read_to_string(groups).ok()?;
     let path_of = |wanted: &dyn Fn(&str) -> bool| {
@@ -177,8 +177,8 @@ fn control_group_bytes(groups: &Path, mounted: &Path) -> Option<u64> {
     second.or_else(first)
 }
 
-/// The least limit from a group up to the root. In a container the path may not exist below the mount, whose root is the
-/// container's own group then.
+/// The lowest limit from a group up to the root. In a container the path may not exist below the mount, whose root then
+/// is the container's own group.
 fn least_limit(mounted: &Path, path: &str, file: &str) -> Option<u64> {
     let limit = |folder: &Path| std::fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok();
     let mut folder = mounted.join(path.trim_start_matches('/'));

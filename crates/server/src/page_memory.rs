@@ -1,12 +1,13 @@
-//! Memory for a page of a listing: taken before the page is built, given back down to the answer's size when it is, held until
-//! that is written.
+//! Memory for a page of a listing: reserved before the page is built, reduced to the answer's size afterwards, and held
+//! until the answer is written.
 //!
-//! A page is read, turned into text and joined before its size is known. What it may take at most is
-//! [`PAGE_BUILD_BYTES`], so that is what has to be free. Pages have half of the memory for requests: clients that do not read
-//! theirs cannot keep others from writing.
+//! A page is read, turned into text and joined before its size is known. It may take up to [`PAGE_BUILD_BYTES`], so
+//! that much must be free. Pages share half of the memory for requests: clients that do not read theirs cannot keep
+//! others from writing.
 //!
-//! Keeps: pages never take more than their share. A page that finds no memory waits for it, for [`PAGE_WAIT_MAX`] and behind at
-//! most a quarter of all requests; then it is refused. Never: holds memory for a request that waits for something to follow.
+//! Keeps: pages never take more than their share. A page that finds no free memory waits for it, up to
+//! [`PAGE_WAIT_MAX`] and behind at most a quarter of all requests; then it is refused. Never: holds memory for a
+//! request that waits for something to follow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +20,10 @@ use crate::Server;
 use crate::api::Refusal;
 use crate::load::{Load, Permit};
 
-/// What a page takes while it is built: its rows, the text of each, and all of them as one text that has grown.
+/// The memory of a page while it is built: its rows, the text of each, and the joined text, which has grown.
 const PAGE_BUILD_BYTES: usize = 4 * PAGE_BYTES_MAX;
 
-/// How long a page waits for memory: longer than it takes to build a few.
+/// How long a page waits for memory: longer than it takes to build a few pages.
 const PAGE_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// The memory of one page.
@@ -31,19 +32,19 @@ pub(crate) struct PagePermit {
     held: Option<PageMemory>,
 }
 
-/// A page's part of the memory for requests, and of the share that pages have of it.
+/// A page's part of the memory for requests, and of the pages' share of it.
 #[derive(Debug)]
 pub(crate) struct PageMemory {
     share: Permit,
     memory: Permit,
 }
 
-/// A page that is held by its answer.
+/// A page held by its answer.
 #[derive(Clone)]
 struct Held(Arc<PageMemory>);
 
 impl Server {
-    /// Takes the memory of a page before it is built.
+    /// Reserves the memory of a page before it is built.
     pub(crate) async fn reserve_page(&self) -> Result<PagePermit, Refusal> {
         let max = self.limits.request_memory_bytes_max;
         let bytes = PAGE_BUILD_BYTES.min(max / 2);
@@ -64,12 +65,12 @@ impl Server {
 }
 
 impl PagePermit {
-    /// Gives the memory back, since the request begins to wait. What it finds then is counted when it is an answer.
+    /// Releases the memory, because the request starts to wait. Its result is counted when it is an answer.
     pub(crate) fn give_back(&mut self) {
         self.held = None;
     }
 
-    /// Makes the answer hold the memory.
+    /// Attaches the memory to the answer.
     pub(crate) fn hold(self, mut response: Response) -> Response {
         if let Some(held) = self.held {
             response.extensions_mut().insert(Held(Arc::new(held)));
@@ -87,13 +88,13 @@ impl PageMemory {
         Some(Self { share: load.pages.wait_bytes(bytes).await?, memory: load.memory.wait_bytes(bytes).await? })
     }
 
-    /// What an answer holds, if it is a page.
+    /// The memory of an answer, if it is a page.
     pub(crate) fn of<B>(response: &mut axum::http::Response<B>) -> Option<Self> {
         let Held(held) = response.extensions_mut().remove()?;
         Arc::into_inner(held)
     }
 
-    /// Permits for exactly these bytes: gives back what is too much, or takes what is missing, if it is free.
+    /// Permits for exactly these bytes: releases the surplus, or takes what is missing, if it is free.
     pub(crate) fn resize(mut self, load: &Load, bytes: usize) -> Option<Vec<Permit>> {
         let more = bytes.saturating_sub(load.memory.bytes_of(&self.memory));
         match more {

@@ -1,4 +1,4 @@
-//! A refusal as `application/problem+json`: the code, what it means, and whether trying again can help.
+//! A refusal as `application/problem+json`: the code, its meaning, and whether a retry can help.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -19,7 +19,7 @@ pub struct Problem {
     status: StatusCode,
     code: &'static str,
     detail: String,
-    /// Further members, as JSON text.
+    /// Additional members, as JSON text.
     more: Vec<(&'static str, String)>,
 }
 
@@ -41,7 +41,7 @@ impl Problem {
         self.code
     }
 
-    /// The request is not well formed.
+    /// The request is malformed.
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
         let mut problem = Self::new(StatusCode::BAD_REQUEST, "SH-1030", detail);
         problem.add("retryable", false);
@@ -49,7 +49,7 @@ impl Problem {
         problem
     }
 
-    /// A defect of the server.
+    /// A bug in the server.
     pub(crate) fn internal(detail: impl Into<String>) -> Self {
         let mut problem = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "SH-2006", detail);
         problem.add("outcome", "unknown");
@@ -62,15 +62,15 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "SH-1031", format!("there is no {what} {name:?}"))
     }
 
-    /// What a cell was then is not kept.
+    /// The past of a cell that is no longer kept.
     pub(crate) fn history_gone(cell: &str, oldest: u64) -> Self {
-        let detail = format!("what the cell {cell:?} was then is not kept; the oldest version that is, is {oldest}");
+        let detail = format!("that version of cell {cell:?} is no longer kept; the oldest kept version is {oldest}");
         let mut problem = Self::new(StatusCode::GONE, "SH-1033", detail);
         problem.add("oldest", oldest);
         problem
     }
 
-    /// The same, where `If-Match` or `If-None-Match` said what is not the case.
+    /// The same, if `If-Match` or `If-None-Match` failed.
     pub(crate) fn of_header(mut self) -> Self {
         if matches!(self.code, "SH-1003" | "SH-1017") {
             self.status = StatusCode::PRECONDITION_FAILED;
@@ -170,29 +170,29 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Refusals of what was sent.
+/// Refusals of malformed requests.
 impl Problem {
     /// There is no such route.
     pub(crate) fn no_such_route() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "SH-1032", "there is no such route; GET / says where things are")
+        Self::new(StatusCode::NOT_FOUND, "SH-1032", "there is no such route; GET / lists where to find things")
     }
 
-    /// The route is not known by this method.
+    /// The path does not accept this method.
     pub(crate) fn no_such_method() -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "SH-1032", "this route does not know the method")
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "SH-1032", "this path does not accept the method")
     }
 
-    /// A member, a parameter or a header is not honoured, or not as it must be.
+    /// A member, a parameter or a header is unsupported or malformed.
     pub(crate) fn refused_member(member: &str, detail: impl Into<String>) -> Self {
         let mut problem = Self::malformed(detail);
         problem.add("member", member);
         problem
     }
 
-    /// A header of ours that is not known.
+    /// An unknown header of ours.
     pub(crate) fn refused_header(name: &str, nearest: Option<&str>) -> Self {
         let hint = nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"));
-        let mut problem = Self::refused_member(name, format!("the header {name} is not known{hint}"));
+        let mut problem = Self::refused_member(name, format!("the header {name} is unknown{hint}"));
         if let Some(nearest) = nearest {
             problem.add("nearest", nearest);
         }
@@ -203,13 +203,13 @@ impl Problem {
     pub(crate) fn refused_body(error: DecodeError) -> Self {
         match error.reason() {
             Reason::TooDeep => Self::too_deep(JSON_DEPTH_MAX),
-            _ => Self::refused_text("the body", &error, None),
+            _ => Self::refused_text("body", &error, None),
         }
     }
 
     /// A parameter that cannot be read.
     pub(crate) fn refused_parameter(error: &DecodeError, suggested: Option<&'static str>) -> Self {
-        Self::refused_text("the query", error, suggested)
+        Self::refused_text("query", error, suggested)
     }
 
     fn refused_text(of: &str, error: &DecodeError, suggested: Option<&'static str>) -> Self {
@@ -218,7 +218,7 @@ impl Problem {
             _ => None,
         };
         let hint = suggested.map_or_else(String::new, |suggested| format!("; did you mean {suggested:?}?"));
-        let mut problem = Self::malformed(format!("{of} is not as it must be: {error}{hint}"));
+        let mut problem = Self::malformed(format!("invalid {of}: {error}{hint}"));
         if let Some(member) = error.member() {
             problem.add("member", member);
         }
@@ -228,12 +228,12 @@ impl Problem {
         problem
     }
 
-    /// The store has another history than the one that was meant.
+    /// The request is for another history.
     pub(crate) fn other_history(meant: &str, history: &HeaderValue) -> Self {
         let is = history.to_str().unwrap_or_default();
         let detail = format!(
-            "the request is meant for the history {meant:?}, and this store has the history {is:?}: it is another store, or was \
-             restored or imported since"
+            "the request is for history {meant:?}, but this store has history {is:?}: it is another store, or was restored \
+             or imported since"
         );
         let mut problem = Self::new(StatusCode::PRECONDITION_FAILED, "SH-1034", detail);
         problem.add("member", "Statehouse-History");
@@ -246,7 +246,7 @@ impl Problem {
 
 /// Refusals by the limits of the server; see [`crate::limits`].
 impl Problem {
-    /// Something is beyond a limit.
+    /// A limit is exceeded.
     fn beyond(status: StatusCode, code: &'static str, limit: &'static str, max: u64, detail: String) -> Self {
         let mut problem = Self::new(status, code, detail);
         problem.add("limit", limit);
@@ -262,11 +262,11 @@ impl Problem {
         self
     }
 
-    /// The head of a request has too many bytes; hyper does not say how many.
+    /// The head of a request is too large; hyper does not tell by how much.
     pub(crate) fn head_too_large(max: usize, headers_max: usize) -> Self {
         let detail = format!(
-            "the request's line and headers have more than head_bytes_max = {max} bytes, or there are more than \
-             headers_max = {headers_max} headers; send less before the body"
+            "the request line and headers exceed head_bytes_max = {max} bytes, or there are more than \
+             headers_max = {headers_max} headers; send fewer or shorter headers"
         );
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         Self::beyond(status, "SH-1040", "head_bytes_max", max as u64, detail)
@@ -285,88 +285,88 @@ impl Problem {
         Self::beyond(StatusCode::URI_TOO_LONG, "SH-1041", "url_bytes_max", max as u64, detail).got(got as u64)
     }
 
-    /// A body is too large: `got` is what was declared, or what has come so far.
+    /// A body is too large: `got` is its declared size, or what has arrived so far.
     pub(crate) fn body_too_large(max: usize, got: u64) -> Self {
         let detail =
-            format!("the body has {got} bytes or more, which exceeds body_bytes_max = {max}; send it in parts");
+            format!("the body has {got} bytes or more, which exceeds body_bytes_max = {max}; send it in several requests");
         Self::beyond(StatusCode::PAYLOAD_TOO_LARGE, "SH-1042", "body_bytes_max", max as u64, detail).got(got)
     }
 
     /// The client took too long to send something.
     pub(crate) fn too_slow(limit: &'static str, max: std::time::Duration) -> Self {
         let ms = u64::try_from(max.as_millis()).unwrap_or(u64::MAX);
-        let detail = format!("the request did not arrive within {limit} = {ms} ms; send it again in one go");
+        let detail = format!("the request did not arrive within {limit} = {ms} ms; send it again without pausing");
         Self::beyond(StatusCode::REQUEST_TIMEOUT, "SH-1043", limit, ms, detail)
     }
 
     /// A body is compressed.
     pub(crate) fn encoded(encoding: &str) -> Self {
         let detail =
-            format!("bodies are not decompressed, and this one says Content-Encoding: {encoding}; send it plain");
+            format!("the server does not decompress bodies, but this one has Content-Encoding: {encoding}; send it uncompressed");
         let mut problem = Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "SH-1044", detail);
         problem.add("outcome", "not_applied");
         problem
     }
 
-    /// A body's lists and objects lie too deep in each other.
+    /// A body is nested too deeply.
     pub(crate) fn too_deep(max: usize) -> Self {
-        let detail = format!("lists and objects lie deeper in each other than json_depth_max = {max}; make it flatter");
+        let detail = format!("arrays and objects are nested deeper than json_depth_max = {max}; flatten the value");
         Self::beyond(StatusCode::BAD_REQUEST, "SH-1045", "json_depth_max", max as u64, detail)
     }
 
-    /// What came is no request.
+    /// The input is not an HTTP request.
     pub(crate) fn no_request(reason: &str) -> Self {
-        let detail = format!("what was sent is no HTTP/1.1 request: {reason}");
+        let detail = format!("malformed HTTP/1.1 request: {reason}");
         Self::new(StatusCode::BAD_REQUEST, "SH-1046", detail)
     }
 
-    /// A body ended before its end.
+    /// A body was cut short.
     pub(crate) fn body_broken(reason: &str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "SH-1046", format!("the body could not be read to its end: {reason}"))
+        Self::new(StatusCode::BAD_REQUEST, "SH-1046", format!("the body is incomplete: {reason}"))
     }
 
-    /// There are as many connections as there may be.
+    /// All connections are in use.
     pub(crate) fn too_many_connections(max: usize) -> Self {
-        let detail = format!("there are connections_max = {max} connections; use one for many requests, or try again");
+        let detail = format!("all connections_max = {max} connections are in use; reuse one for many requests, or retry");
         Self::beyond(StatusCode::SERVICE_UNAVAILABLE, "SH-2010", "connections_max", max as u64, detail)
     }
 
-    /// As many requests are worked on, or wait, as there may be.
+    /// All requests, or all waits, are in use.
     pub(crate) fn too_many_requests(limit: &'static str, max: usize) -> Self {
-        let detail = format!("{limit} = {max} are under way; it was not begun; try again");
+        let detail = format!("{limit} = {max} are in progress; this request was not started; retry");
         Self::beyond(StatusCode::TOO_MANY_REQUESTS, "SH-2011", limit, max as u64, detail)
     }
 
-    /// There are as many streams as there may be.
+    /// All streams are in use.
     pub(crate) fn too_many_streams(max: usize) -> Self {
-        let detail = format!("there are streams_max = {max} streams; end one, or ask page by page");
+        let detail = format!("all streams_max = {max} streams are in use; close one, or fetch page by page");
         Self::beyond(StatusCode::TOO_MANY_REQUESTS, "SH-2012", "streams_max", max as u64, detail)
     }
 
-    /// The store did not answer in time. What was asked for may still be done.
+    /// The store did not answer in time. The request may still be executed.
     pub(crate) fn unanswered(max: std::time::Duration) -> Self {
         let ms = u64::try_from(max.as_millis()).unwrap_or(u64::MAX);
         let detail =
-            format!("there was no answer within request_time_max = {ms} ms; a write may have been done or be done yet");
+            format!("no answer within request_time_max = {ms} ms; a write may have been applied, or may still be");
         let mut problem = Self::beyond(StatusCode::GATEWAY_TIMEOUT, "SH-2013", "request_time_max", ms, detail);
         problem.add("outcome", "unknown");
         problem.add("retryable", true);
         problem
     }
 
-    /// The memory for requests is used up, or one alone takes more than all of it.
+    /// The memory for requests is used up, or this request alone needs more than all of it.
     pub(crate) fn memory_used_up(max: usize, got: usize) -> Self {
         let (status, code, advice) = match got > max {
-            true => (StatusCode::PAYLOAD_TOO_LARGE, "SH-1047", "send it in parts, with fewer values in each"),
-            false => (StatusCode::TOO_MANY_REQUESTS, "SH-2014", "try again"),
+            true => (StatusCode::PAYLOAD_TOO_LARGE, "SH-1047", "send it in several requests, with fewer values in each"),
+            false => (StatusCode::TOO_MANY_REQUESTS, "SH-2014", "retry"),
         };
         let detail = format!(
-            "this takes up to {got} bytes of memory, and of request_memory_bytes_max = {max} less is free; {advice}"
+            "this request needs up to {got} bytes of memory, and less of request_memory_bytes_max = {max} is free; {advice}"
         );
         Self::beyond(status, code, "request_memory_bytes_max", max as u64, detail).got(got as u64)
     }
 
-    /// The request is addressed to somebody else, or to nobody.
+    /// The request is not addressed to this server.
     pub(crate) fn other_host(reason: &str) -> Self {
         let detail = format!(
             "{reason}; this server answers to IP addresses, localhost and the names in the setting server.hosts"
@@ -374,13 +374,13 @@ impl Problem {
         Self::not_begun(StatusCode::MISDIRECTED_REQUEST, "SH-1060", detail)
     }
 
-    /// A page of another origin sent the request; `header` says so.
+    /// A page of another origin sent the request, according to `header`.
     pub(crate) fn other_origin(header: &'static str, value: &str) -> Self {
-        let detail = format!("{header} is {value:?}; requests that pages of other origins send are refused");
+        let detail = format!("{header} is {value:?}; requests from pages of other origins are refused");
         Self::not_begun(StatusCode::FORBIDDEN, "SH-1061", detail)
     }
 
-    /// The server replays its journal.
+    /// The server is replaying its journal.
     pub(crate) fn starting(detail: &str) -> Self {
         let detail = format!("the server is starting: {detail}");
         let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "SH-2022", detail);
@@ -396,12 +396,12 @@ impl Problem {
         problem
     }
 
-    /// The server is told to stop.
+    /// The server is stopping.
     pub(crate) fn stopping() -> Self {
         let mut problem = Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "SH-2016",
-            "the server is stopping; it was not begun; try again",
+            "the server is stopping; this request was not started; retry",
         );
         problem.add("retryable", true);
         problem.add("outcome", "not_applied");

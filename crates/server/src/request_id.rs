@@ -1,6 +1,6 @@
-//! A name for every request: it is in the answer's `Statehouse-Request-Id` and in the log line of a request that was slow.
+//! An id for every request, sent in `Statehouse-Request-Id` and logged for slow requests.
 //!
-//! Keeps: no two answers of a process have the same, and processes differ by a number that is drawn when they start.
+//! Keeps: ids are unique within a process, and processes differ by a random number drawn at startup.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use axum::http::{HeaderName, HeaderValue, Response};
 /// The header of an answer.
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("statehouse-request-id");
 
-/// The name of a request.
+/// The id of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RequestId(u64);
 
@@ -21,7 +21,7 @@ impl RequestId {
         Self(COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Puts it into an answer.
+    /// Adds it to an answer.
     pub(crate) fn put_into<B>(self, response: &mut Response<B>) {
         if let Ok(value) = HeaderValue::from_str(&self.to_string()) {
             response.headers_mut().insert(HEADER, value);

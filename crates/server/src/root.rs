@@ -1,4 +1,4 @@
-//! `GET /`: a small page that says where things are. HTML for a browser, text for everybody else.
+//! `GET /`: a small page that shows where to find things. HTML for a browser, text otherwise.
 
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
@@ -11,16 +11,16 @@ use wire::routes::{
 use crate::Server;
 use crate::api::{Call, Refusal};
 
-/// What there is, and what it is for.
+/// Paths, and what they are for.
 const PLACES: &[(&str, &str)] = &[
-    (SERVER_DOCS.path, "every call of the API, to read and to try"),
+    (SERVER_DOCS.path, "every call of the API, to read and try out"),
     (SERVER_OPENAPI.path, "the same for tools"),
     ("/v1", "the API: cells, records, claims, runs, sessions and more"),
-    (SERVER_STATUS.path, "how the server is doing; as text with Accept: text/plain"),
+    (SERVER_STATUS.path, "the state of the server; as text with Accept: text/plain"),
     (SERVER_METRICS.path, "the same as numbers, for Prometheus"),
-    (SERVER_LIVE.path, "whether it lives; /readyz and /startupz are beside it, all take ?verbose"),
+    (SERVER_LIVE.path, "liveness; see also /readyz and /startupz, all take ?verbose"),
     (ERRORS_LIST.path, "every error code, each with a page"),
-    (SERVER_VERSION.path, "which release this is"),
+    (SERVER_VERSION.path, "the release"),
 ];
 
 pub(crate) async fn root(_: Server, call: Call<NoQuery, NoBody>) -> Result<Response, Refusal> {
@@ -36,7 +36,7 @@ fn text() -> String {
 }
 
 fn html() -> String {
-    // `/v1` alone is no page.
+    // `/v1` alone is not a page.
     let place = |path: &str| match path {
         "/v1" => path.to_owned(),
         _ => format!("<a href=\"{path}\">{path}</a>"),

@@ -1,7 +1,7 @@
 //! From the start of a server to its stop.
 //!
-//! Keeps: a stop refuses what is new by name, answers what is under way, and closes the directory. Log lines are about changes of
-//! state; a request has one only if it was slow.
+//! Keeps: stopping refuses new requests by name, answers those in progress, and closes the directory. Log lines report
+//! changes of state; a request has one only if it was slow.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -18,20 +18,20 @@ use crate::admission::Admission;
 use crate::connections::Connections;
 use crate::load::Load;
 
-/// How often it is looked whether the disk is low, and whether anything was refused for want of room.
+/// How often to check whether the disk is low, and whether anything was refused for lack of capacity.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// An overload is over when for this many looks nothing was refused.
+/// An overload is over after this many checks without a refusal.
 const QUIET_LOOKS: u32 = 5;
 
 /// Why an address cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// There is no authentication yet, so only this machine may connect.
-    #[error("{0} is not a loopback address; without tokens and TLS only 127.0.0.1 and [::1] are served")]
+    #[error("{0} is not a loopback address; without tokens and TLS, use 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
-    /// Somebody else listens there.
-    #[error("another program listens on {0}; stop it, or choose another address by --listen")]
+    /// Another program listens there.
+    #[error("another program listens on {0}; stop it, or choose another address with --listen")]
     InUse(SocketAddr),
     /// The system refused.
     #[error(transparent)]
@@ -52,7 +52,7 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     })
 }
 
-/// Serves until `stop`, then takes no more requests, answers those that are under way, and closes the directory.
+/// Serves until `stop`, then accepts no more requests, answers those in progress, and closes the directory.
 pub async fn serve(
     listener: TcpListener,
     house: Statehouse,
@@ -91,22 +91,22 @@ pub async fn serve_all(
         let closed = tokio::task::spawn_blocking(move || house.close()).await;
         (closed, unanswered)
     };
-    // Who asks meanwhile is told that the server stops.
+    // Requests that arrive meanwhile are told that the server is stopping.
     let (closed, unanswered) = tokio::select! {
         ended = ended => ended,
         () = connections.accept(&listener, std::future::pending()) => return Ok(()),
     };
     if unanswered {
-        tracing::warn!(connections = tracker.len(), "not everything was answered within drain_time_max");
+        tracing::warn!(connections = tracker.len(), "some requests were not answered within drain_time_max");
     }
     if let Ok(Err(error)) = closed {
-        tracing::error!(%error, "closing failed; the journal will be replayed at the next opening");
+        tracing::error!(%error, "closing failed; the next start replays the journal");
     }
     tracing::info!("stopped");
     Ok(())
 }
 
-/// Says when the disk gets low or clear, and when an overload begins and ends.
+/// Logs when disk space becomes low or sufficient, and when an overload starts and ends.
 async fn look(house: &Statehouse, load: &Load) {
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -120,8 +120,8 @@ async fn look(house: &Statehouse, load: &Load) {
             disk_was_low = space.is_low();
             let (free_bytes, reserve_bytes) = (space.free_bytes, space.reserve_bytes);
             match disk_was_low {
-                true => tracing::warn!(free_bytes, reserve_bytes, "disk low: writes are refused, deletes are not"),
-                false => tracing::info!(free_bytes, reserve_bytes, "disk clear: writes go on"),
+                true => tracing::warn!(free_bytes, reserve_bytes, "disk low: refusing writes, accepting deletes"),
+                false => tracing::info!(free_bytes, reserve_bytes, "disk clear: accepting writes"),
             }
         }
         let refused = load.refused();

@@ -1,8 +1,8 @@
-//! The sources of our own crates, for tests that compare what is written in them with a table.
+//! The sources of our own crates, for tests that compare them with a table.
 
 use std::path::Path;
 
-/// What is shipped of every Rust file below a folder: without its tests.
+/// The shipped part of every Rust file below a folder: without its tests.
 pub(crate) fn shipped(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {

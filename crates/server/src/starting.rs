@@ -1,7 +1,9 @@
-//! A server that listens and is not ready yet: its directory is being opened, and a long journal takes a while to replay.
+//! A server that listens but is not ready yet: its directory is being opened, and replaying a long journal takes a
+//! while.
 //!
-//! `/startupz` and `/readyz` say how far it is, `/livez` that it lives; everything else is refused by name. Keeps: few connections at a time,
-//! each for one request, so that whoever asks meanwhile costs next to nothing. Never: touches the store.
+//! `/startupz` and `/readyz` report the progress, `/livez` succeeds; everything else is refused by name. Keeps: few
+//! connections at a time, each for one request, so that requests meanwhile cost next to nothing. Never: touches the
+//! store.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,14 +27,14 @@ use crate::http::encode::json_body;
 use crate::problem::Problem;
 use crate::request_id::RequestId;
 
-/// Connections at a time; more wait.
+/// Concurrent connections; more wait.
 const CONNECTIONS_MAX: usize = 64;
-/// How long one request may take.
+/// The time limit of a request.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
-/// After a failed accept.
+/// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Answers whoever connects, until it is dropped.
+/// Answers connections until dropped.
 pub async fn answer_while_starting(listener: &TcpListener, opening: Arc<Opening>, hosts: &Hosts) -> Infallible {
     let hosts = Arc::new(hosts.clone());
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -92,6 +94,6 @@ fn answer(path: &str, opening: &Opening) -> Response<Body> {
 fn said(opening: &Opening) -> String {
     match (opening.replayed(), opening.to_replay()) {
         (_, 0) => "the directory is being opened".to_owned(),
-        (replayed, all) => format!("{replayed} of {all} entries of the journal were replayed"),
+        (replayed, all) => format!("replayed {replayed} of {all} entries of the journal"),
     }
 }

@@ -1,12 +1,13 @@
-//! Server-sent events: what follows a position, as it comes, with an id that a client can come back with.
+//! Server-sent events: everything after a position, as it happens, with ids that a client can resume from.
 //!
-//! - Every event has `id:`, the position behind it. `Last-Event-ID` goes on there: nothing is missed. Of a commit that
-//!   was cut in the middle all changes come again.
-//! - A `heartbeat` with the position comes every five seconds in which nothing else does, so silence means trouble.
-//! - A client that has not taken an event for [`LAGGED_AFTER`] gets `lagged`, with where to go on, and the stream ends.
+//! - Every event has an `id:`, the position after it. A stream resumes after `Last-Event-ID`: nothing is missed. After
+//!   an interruption in the middle of a commit, the whole commit is sent again.
+//! - After five seconds without an event comes a `heartbeat` with the position, so silence means trouble.
+//! - A client that has not read an event for [`LAGGED_AFTER`] gets `lagged`, with the position to resume from, and the
+//!   stream ends.
 //!
-//! Keeps: nothing is read ahead of the client but a few small events or a large one, and the large ones of all streams
-//! together have a bound: a slow client costs no more than a fast one, and a thousand of them no more than that.
+//! Keeps: only a few small events or one large event are read ahead of the client, and the large events of all streams
+//! share a limit: a slow client costs no more than a fast one, and a thousand of them no more than that.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -28,16 +29,16 @@ use crate::Server;
 use crate::api::Reply;
 use crate::load::{Load, Permit};
 
-/// How long nothing comes before a heartbeat does.
+/// The silence before a heartbeat.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
 
-/// An event of no more bytes goes into the buffers of its connection.
+/// Events up to this size fit into the buffers of their connection.
 const SMALL_BYTES: usize = 4 << 10;
 
-/// How long a large event waits before it looks again whether there is memory for it.
+/// How long a large event waits before it tries again to get memory.
 const MEMORY_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a client may leave an event where it is.
+/// How long a client may leave an event unread.
 pub const LAGGED_AFTER: Duration = Duration::from_secs(5);
 
 /// One event of a stream.
@@ -48,7 +49,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// `id` is where a client goes on that has had this one.
+    /// `id` is the position from which a client resumes after this event.
     pub(crate) fn new(id: u64, kind: &'static str, data: String) -> Self {
         Self { id, kind, data }
     }
@@ -59,34 +60,34 @@ impl Sent {
     }
 
     fn event(&self, id: String) -> Event {
-        // A line break in JSON can only stand between tokens, and would end the line of the stream.
+        // A line break in JSON can only be between tokens, and would end the line of the stream.
         Event::default().id(id).event(self.kind).data(in_one_line(&self.data))
     }
 }
 
-/// What a stream sends.
+/// A source of events.
 pub(crate) trait Source: Send + 'static {
-    /// The next events, as soon as there are any. Nothing is lost if it is dropped while it waits.
+    /// The next events, as soon as there are any. Cancel-safe: nothing is lost if it is dropped while it waits.
     fn next(&mut self) -> impl Future<Output = Result<Vec<Sent>, Error>> + Send;
 
-    /// Where a client goes on that has had everything so far.
+    /// The position from which a client resumes that has everything so far.
     fn position(&mut self) -> Result<u64, Error>;
 
-    /// A position as clients keep it.
+    /// A position in the form that clients keep.
     fn id(position: u64) -> String {
         position.to_string()
     }
 }
 
-/// What follows something: a page of it, or a stream.
+/// The answer of a following call: a page, or a stream.
 pub(crate) enum Followed<A> {
-    /// What there is.
+    /// What there is now.
     Page(Reply<A>),
-    /// As it comes.
+    /// Events as they happen.
     Stream(EventStream),
 }
 
-/// A stream of events that is ready to be sent.
+/// An event stream, ready to be sent.
 pub(crate) struct EventStream(Response);
 
 impl IntoResponse for EventStream {
@@ -98,15 +99,15 @@ impl IntoResponse for EventStream {
 struct State<S> {
     source: S,
     waiting: VecDeque<Sent>,
-    /// When the last event was given to the connection.
+    /// When the last event was handed to the connection.
     given: Option<Instant>,
-    /// Where a client goes on that has had it.
+    /// The position after it.
     reached: u64,
     stopping: CancellationToken,
-    /// Nothing comes behind a last event.
+    /// Nothing follows a last event.
     ended: bool,
     load: Arc<Load>,
-    /// The memory of the event that was given last, if that is large.
+    /// The memory of the last event, if it is large.
     large: Option<Permit>,
 }
 
@@ -124,7 +125,7 @@ impl Server {
             large: None,
         };
         let events = unfold(state, |mut state| async move {
-            // Who asks for the next has taken the one before.
+            // Asking for the next event means that the previous one was taken.
             state.large = None;
             let sent = state.next().await?;
             state.take_memory(sent.data.len()).await;
@@ -135,7 +136,7 @@ impl Server {
         Ok(EventStream(Sse::new(events).into_response()))
     }
 
-    /// What a call gives that waits for something, or none if it does not come in time, or the server is to stop.
+    /// The result of a waiting call, or none if it does not arrive in time or the server stops.
     pub(crate) async fn in_time<T>(&self, wait: Duration, call: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             given = call => Some(given),
@@ -146,7 +147,7 @@ impl Server {
 }
 
 impl<S: Source> State<S> {
-    /// Waits until there is memory for a large event.
+    /// Waits for the memory of a large event.
     async fn take_memory(&mut self, bytes: usize) {
         while bytes > SMALL_BYTES && self.large.is_none() {
             self.large = self.load.take_stream_memory(bytes);

@@ -1,7 +1,7 @@
-//! An answer that is written by a thread while it is sent: chunk by chunk, never more than a few ahead of the client.
+//! An answer written by a thread while it is sent: chunk by chunk, never more than a few ahead of the client.
 //!
-//! Keeps: a client that takes nothing for [`STALLED_MAX`] is cut, because what is written for it holds on to a view of the
-//! store. An answer that could not be finished breaks the connection, so that nobody takes it for a whole one.
+//! Keeps: a client that reads nothing for [`STALLED_MAX`] is disconnected, because its answer holds a view of the
+//! store. An unfinished answer breaks the connection, so that nobody mistakes it for a complete one.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -11,21 +11,21 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-/// How long a client may take nothing.
+/// How long a client may stop reading.
 pub const STALLED_MAX: Duration = Duration::from_secs(60);
 
-/// Bytes that are sent at a time.
+/// The size of a chunk.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Chunks that wait for the client.
+/// Chunks that may wait for the client.
 const CHUNKS_AHEAD: usize = 4;
 
-/// Bytes of memory that an answer holds which its client does not take.
+/// Memory that an answer holds while its client does not read.
 pub(crate) const AHEAD_BYTES: usize = CHUNK_BYTES * (CHUNKS_AHEAD + 2);
 
 type Chunk = Result<Bytes, io::Error>;
 
-/// Runs `write` on a thread that may wait, with what it writes as the body of an answer.
+/// Runs `write` on a thread that may block, and sends its output as the body of an answer.
 pub(crate) fn body(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static) -> Body {
     let (sender, receiver) = mpsc::channel::<Chunk>(CHUNKS_AHEAD);
     let runtime = Handle::current();
@@ -33,7 +33,7 @@ pub(crate) fn body(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send +
         let mut out = ChunkWriter { runtime, sender, chunk: Vec::with_capacity(CHUNK_BYTES) };
         let written = write(&mut out).and_then(|()| out.send());
         if let Err(error) = written {
-            tracing::warn!(%error, "an answer was cut");
+            tracing::warn!(%error, "an answer was cut short");
             let _ = out.runtime.block_on(tokio::time::timeout(STALLED_MAX, out.sender.send(Err(error))));
         }
     });
@@ -54,9 +54,9 @@ impl ChunkWriter {
         let chunk = Bytes::from(std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_BYTES)));
         match self.runtime.block_on(tokio::time::timeout(STALLED_MAX, self.sender.send(Ok(chunk)))) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client has gone")),
+            Ok(Err(_)) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client has disconnected")),
             Err(_) => {
-                let message = format!("the client took nothing for {} s", STALLED_MAX.as_secs());
+                let message = format!("the client read nothing for {} s", STALLED_MAX.as_secs());
                 Err(io::Error::new(io::ErrorKind::TimedOut, message))
             }
         }

@@ -10,27 +10,27 @@ object! {
         spaces: Vec<String>,
     }
 
-    /// A space that was made.
+    /// A created space.
     answer SpaceMade {
         /// Its name.
         space: String,
     }
 
-    /// How much history the cells of a space are to keep.
+    /// Sets how much history the cells of a space keep.
     request SetRetention {
-        /// How many versions; null for all of them.
+        /// Number of versions; null for all of them.
         versions: Option<u64>,
-        /// For how long; null for ever.
+        /// Maximum age; null for no maximum.
         age: Option<DurationText>,
-        /// The same in ms, as it is shown.
+        /// The maximum age in ms, as answers show it.
         age_ms: Option<u64>,
     }
 
     /// How much history the cells of a space keep.
     answer Retention {
-        /// How many versions; null for all of them.
+        /// Number of versions; null for all of them.
         versions: Option<u64>,
-        /// For how long; null for ever.
+        /// Maximum age in ms; null for no maximum.
         age_ms: Option<u64>,
     }
 
@@ -40,7 +40,7 @@ object! {
         branches: Vec<String>,
     }
 
-    /// A branch that was made.
+    /// A created branch.
     answer BranchMade {
         /// Its name.
         branch: String,
@@ -50,67 +50,67 @@ object! {
     request StateText {
         /// Its name.
         name: String,
-        /// What it means to the store.
+        /// Its meaning to the store.
         kind: StateKindText,
     }
 
-    /// How long a record that failed waits.
+    /// The pause after a failed attempt.
     request BackoffText {
-        /// After the first attempt.
+        /// Pause after the first attempt.
         first: Option<DurationText>,
-        /// At most.
+        /// Longest pause.
         max: Option<DurationText>,
-        /// The first in ms, as it is shown.
+        /// Pause after the first attempt in ms, as answers show it.
         first_ms: Option<u64>,
-        /// The most in ms, as it is shown.
+        /// Longest pause in ms, as answers show it.
         max_ms: Option<u64>,
     }
 
-    /// A type that is declared; what is left out is as the type `task` has it. What is shown can be declared.
+    /// Declares a type; omitted members default to those of the type `task`. A type can be declared as it is shown.
     request DeclareType {
         /// Its name.
         name: String,
-        /// Prefixes, as they are shown; the one that is declared is among them.
+        /// Prefixes, as answers show them; the declared prefix must be among them.
         prefixes: Option<Vec<String>>,
-        /// The field that shows the state.
+        /// The field that holds the state.
         state_field: Option<String>,
-        /// The states; the first is that of a new record.
+        /// The states; a new record is in the first.
         states: Option<Vec<StateText>>,
-        /// The terminal state of a record that was completed.
+        /// The terminal state of a completed record.
         completed: Option<String>,
         /// The terminal state of a record whose attempts are used up.
         failed: Option<String>,
-        /// Fields that a scan can find records by, and what they hold.
+        /// The indexed fields, and their kinds.
         indexes: Option<Members<IndexKindText>>,
-        /// How long a record exists that is put without a time to live.
+        /// Time to live of a record put without one.
         default_ttl: Option<DurationText>,
-        /// The same in ms, as it is shown.
+        /// The same in ms, as answers show it.
         default_ttl_ms: Option<u64>,
-        /// How long a record exists after it has reached a terminal state.
+        /// Time to live of a record after it has reached a terminal state.
         terminal_ttl: Option<DurationText>,
-        /// The same in ms, as it is shown.
+        /// The same in ms, as answers show it.
         terminal_ttl_ms: Option<u64>,
-        /// How long a claim holds a record.
+        /// The default lease of a claim.
         lease: Option<DurationText>,
-        /// The same in ms, as it is shown.
+        /// The same in ms, as answers show it.
         lease_ms: Option<u64>,
-        /// How often a record is tried.
+        /// Maximum number of attempts.
         attempts_max: Option<u64>,
-        /// How long it waits between tries.
+        /// The pause between attempts.
         backoff: Option<BackoffText>,
-        /// The field whose smallest integer is claimed first.
+        /// The field that orders claims: the smallest integer comes first.
         ready_order: Option<String>,
-        /// Where a message goes when a record was rescued.
+        /// The queue that gets a message when a record was rescued.
         rescued_to: Option<String>,
-        /// Where a message goes when a record's attempts are used up.
+        /// The queue that gets a message when a record's attempts are used up.
         exhausted_to: Option<String>,
     }
 
-    /// How long a record that failed waits.
+    /// The pause after a failed attempt.
     answer ShownBackoff {
-        /// After the first attempt.
+        /// Pause after the first attempt.
         first_ms: u64,
-        /// At most.
+        /// Longest pause.
         max_ms: u64,
     }
 
@@ -118,33 +118,33 @@ object! {
     answer ShownType {
         /// Its name.
         name: String,
-        /// The prefixes that it is declared for.
+        /// The prefixes it is declared for.
         prefixes: Vec<String>,
-        /// The field that shows the state.
+        /// The field that holds the state.
         state_field: String,
-        /// The states; the first is that of a new record.
+        /// The states; a new record is in the first.
         states: Vec<StateText>,
-        /// The terminal state of a record that was completed.
+        /// The terminal state of a completed record.
         completed: String,
         /// The terminal state of a record whose attempts are used up.
         failed: String,
-        /// Fields that a scan can find records by, and what they hold.
+        /// The indexed fields, and their kinds.
         indexes: Members<IndexKindText>,
-        /// How long a record exists that is put without a time to live.
+        /// Time to live of a record put without one.
         default_ttl_ms: Option<u64>,
-        /// How long a record exists after it has reached a terminal state.
+        /// Time to live of a record after it has reached a terminal state.
         terminal_ttl_ms: Option<u64>,
-        /// How long a claim holds a record.
+        /// The default lease of a claim.
         lease_ms: u64,
-        /// How often a record is tried.
+        /// Maximum number of attempts.
         attempts_max: u64,
-        /// How long it waits between tries.
+        /// The pause between attempts.
         backoff: ShownBackoff,
-        /// The field whose smallest integer is claimed first; null for those that have been ready longest.
+        /// The field that orders claims: the smallest integer comes first; null to claim the longest ready first.
         ready_order: Option<String>,
-        /// Where a message goes when a record was rescued.
+        /// The queue that gets a message when a record was rescued.
         rescued_to: Option<String>,
-        /// Where a message goes when a record's attempts are used up.
+        /// The queue that gets a message when a record's attempts are used up.
         exhausted_to: Option<String>,
     }
 
@@ -154,7 +154,7 @@ object! {
         types: Vec<ShownType>,
     }
 
-    /// The limits that are in force.
+    /// The limits in force.
     answer LimitsAnswer {
         /// Bytes of one value.
         value_bytes_max: u32,
@@ -168,9 +168,9 @@ object! {
         spaces_max: u32,
         /// Branches in a space.
         branches_per_space_max: u32,
-        /// Commits that the change feed goes back.
+        /// Commits that the change feed reaches back.
         changes_commits_max: u64,
-        /// How old a change may become in the feed, in µs.
+        /// Maximum age of a change in the feed, in µs.
         changes_age_us_max: u64,
         /// Fields of a record.
         record_fields_max: u32,
@@ -180,7 +180,7 @@ object! {
         claim_records_max: u32,
         /// Bytes of records after which one call claims no more.
         claim_bytes_max: u32,
-        /// Things that are due which one tick does.
+        /// Due steps that one tick executes.
         tick_steps_max: u32,
         /// How long the row of a deleted record is kept, in µs.
         tombstone_age_us: u64,
@@ -190,17 +190,17 @@ object! {
         session_answers_max: u32,
         /// Bytes of stored answers after which a session can send no new request.
         session_answer_bytes_max: u32,
-        /// Pushes that a session has not acknowledged.
+        /// Unacknowledged pushes of a session.
         session_pushes_max: u32,
-        /// Bytes of such pushes.
+        /// Bytes of unacknowledged pushes of a session.
         session_push_bytes_max: u32,
     }
 }
 
 words! {
-    /// What a state means to the store.
+    /// The meaning of a state to the store.
     StateKindText {
-        /// Waits to be claimed.
+        /// Ready to be claimed.
         Ready = "ready",
         /// Held by a worker.
         Held = "held",
@@ -208,7 +208,7 @@ words! {
         Terminal = "terminal",
     }
 
-    /// What an indexed field holds.
+    /// The kind of an indexed field.
     IndexKindText {
         /// Bytes.
         Bytes = "bytes",

@@ -1,4 +1,4 @@
-//! Cells: what their routes are asked, and what they answer.
+//! Requests and answers of the routes for cells.
 
 use std::fmt;
 
@@ -11,25 +11,25 @@ use crate::schema::{Described, Schemas, object, words};
 use crate::values::{PageCursor, UserJson};
 
 object! {
-    /// Which cells are listed.
+    /// Selects cells to list.
     request ListCells {
-        /// Only names that begin so.
+        /// Only names with this prefix.
         prefix: Option<String>,
-        /// Where the page before ended.
+        /// The cursor of the previous page.
         cursor: Option<PageCursor>,
-        /// How many at most.
+        /// Maximum number of cells.
         limit: Option<u64>,
     }
 
-    /// How a cell is read.
+    /// Selects what to read of a cell.
     request ReadCell {
-        /// As it was at a version, or at a time in RFC 3339.
+        /// Reads it as it was at a version, or at a time in RFC 3339.
         at: Option<MomentText>,
         /// `history`: its versions, newest first.
         view: Option<View>,
-        /// Of the history: only versions below this one.
+        /// For the history: only versions below this one.
         before: Option<u64>,
-        /// Of the history: how many at most.
+        /// For the history: maximum number of versions.
         limit: Option<u64>,
     }
 
@@ -37,7 +37,7 @@ object! {
     answer Cell {
         /// Its name.
         name: String,
-        /// Its group, where a listing gives it and it is not its own name.
+        /// Its group, in a listing, if it has one.
         group["Option::is_none"]: Option<String>,
         /// Counts its writes.
         version: u64,
@@ -45,7 +45,7 @@ object! {
         commit: u64,
         /// When it was last written.
         updated_at: String,
-        /// What it holds.
+        /// Its value.
         value: UserJson,
     }
 
@@ -53,13 +53,13 @@ object! {
     answer CellVersion {
         /// The version.
         version: u64,
-        /// Whether the cell was deleted by it.
+        /// Whether this version is a deletion.
         deleted: bool,
         /// Its commit.
         commit: u64,
         /// When it was written.
         updated_at: String,
-        /// What it holds; null for a deletion.
+        /// Its value; null for a deletion.
         value: UserJson,
     }
 
@@ -69,21 +69,21 @@ object! {
         name: String,
         /// The versions.
         versions: Vec<CellVersion>,
-        /// Where the next page begins, if there is one.
+        /// Where the next page starts, if there is one.
         next_before: Option<u64>,
     }
 
-    /// A page of cells, at one view.
+    /// A page of cells, from one view.
     answer CellList {
         /// The cells, in name order.
         cells: Vec<Cell>,
-        /// Where the next page begins, if there is one.
+        /// Where the next page starts, if there is one.
         cursor: Option<PageCursor>,
     }
 
-    /// What a write left behind.
+    /// The result of a write.
     answer Written {
-        /// What was written.
+        /// The name of the thing written.
         name: String,
         /// Its version.
         version: u64,
@@ -91,19 +91,19 @@ object! {
         commit: u64,
     }
 
-    /// A cell that exists now.
+    /// A cell that now exists.
     answer InitialisedCell {
         /// Its name.
         name: String,
         /// Its version.
         version: u64,
-        /// Whether it was made now; one that existed is left as it is.
+        /// Whether this request created it; an existing cell is left unchanged.
         created: bool,
     }
 
-    /// What a deletion left behind.
+    /// The result of a deletion.
     answer Deleted {
-        /// What was deleted.
+        /// The name of the deleted thing.
         name: String,
         /// The version of the deletion.
         version: u64,
@@ -111,7 +111,7 @@ object! {
 }
 
 words! {
-    /// What is read of a cell.
+    /// What to read of a cell.
     View {
         /// Its versions.
         History = "history",

@@ -7,13 +7,13 @@ use crate::schema::{Described, Schemas, object, words};
 use crate::values::FeedCursor;
 
 object! {
-    /// Which changes are read.
+    /// Selects changes to read.
     request ReadChanges {
-        /// Only of names that begin so.
+        /// Only names with this prefix.
         prefix: Option<String>,
-        /// The cursor; left out, from now on.
+        /// The cursor; by default, only changes from now on.
         from: Option<FeedCursor>,
-        /// How many at most.
+        /// Maximum number of changes.
         limit: Option<u64>,
         /// How long to wait for a change if there is none; `true` for a stream of events.
         follow: Option<Follow>,
@@ -23,13 +23,13 @@ object! {
     answer Change {
         /// The commit.
         commit: u64,
-        /// When.
+        /// When it was committed.
         at: String,
-        /// Of what.
+        /// The kind of thing.
         kind: SubjectText,
-        /// Why.
+        /// The reason.
         reason: ReasonText,
-        /// Its group, or null if that is its name.
+        /// Its group, or null if it has none.
         group: Option<String>,
         /// Its name.
         name: String,
@@ -41,13 +41,13 @@ object! {
     answer ChangePage {
         /// The changes, in order.
         changes: Vec<Change>,
-        /// The cursor behind them.
+        /// The cursor after them.
         next: FeedCursor,
         /// Whether there are more already.
         more: bool,
     }
 
-    /// What the feed still has.
+    /// The range that the feed still covers.
     answer GapBounds {
         /// The oldest cursor that can be followed.
         oldest: FeedCursor,
@@ -55,15 +55,15 @@ object! {
         newest: FeedCursor,
     }
 
-    /// The feed does not go back so far.
+    /// The feed no longer reaches back that far.
     answer ChangeGap {
-        /// What it still has.
+        /// The range that the feed still covers.
         gap: GapBounds,
     }
 }
 
 words! {
-    /// What changed.
+    /// The kind of thing that changed.
     SubjectText {
         /// A cell.
         Cell = "cell",
@@ -77,19 +77,19 @@ words! {
         Other = "other",
     }
 
-    /// Why it changed.
+    /// The reason for a change.
     ReasonText {
         /// It was written.
         Written = "written",
         /// It was deleted.
         Deleted = "deleted",
-        /// Its time was over.
+        /// It expired.
         Expired = "expired",
-        /// A worker took it.
+        /// A worker claimed it.
         Claimed = "claimed",
-        /// A worker gave it back.
+        /// A worker released it.
         Released = "released",
-        /// Its worker did not come back.
+        /// Its lease ended, and the store took it back.
         Rescued = "rescued",
         /// It was finished.
         Finished = "finished",
@@ -101,20 +101,20 @@ words! {
         Refused = "refused",
         /// Its session ended.
         SessionEnded = "session_ended",
-        /// An attempt failed, and the record is to be tried again.
+        /// An attempt failed, and the record will be retried.
         Failed = "failed",
         /// Something newer than this release.
         Other = "other",
     }
 }
 
-/// A page, or that there is a gap.
+/// A page, or a gap.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(untagged)]
 pub enum ChangesAnswer {
     /// A page.
     Page(ChangePage),
-    /// The feed does not go back so far.
+    /// The feed no longer reaches back that far.
     Gap(ChangeGap),
 }
 

@@ -5,35 +5,35 @@ use crate::schema::object;
 use crate::values::{DurationText, Members, UserJson};
 
 object! {
-    /// Which records are claimed, and how.
+    /// Selects records to claim.
     request Claim {
-        /// Of queues: ends with `.`, `:` or `/`; empty for all queues. Required, unless `name` is there.
+        /// A prefix of queues: ends with `.`, `:` or `/`; empty for all queues. Required, unless `name` is given.
         prefix: Option<String>,
         /// One record, instead of a prefix.
         name: Option<String>,
-        /// How many at most; 1 if it is left out.
+        /// Maximum number of records; 1 by default.
         n: Option<u32>,
-        /// The worker's own name, shown to whoever asks.
+        /// The worker's own name, shown by `why` and in answers.
         worker: Option<String>,
-        /// For how long; left out, as the record's type says.
+        /// The lease; by default that of the record's type.
         lease: Option<DurationText>,
         /// How long to wait for a record if none is ready; at most a minute.
         wait: Option<DurationText>,
     }
 
-    /// A record that was claimed, with what its worker needs.
+    /// A claimed record.
     answer ClaimedRecord {
         /// Its name.
         record: String,
-        /// Its group, or null if that is its name.
+        /// Its group, or null if it has none.
         group: Option<String>,
-        /// The attempt: keep it, and hand it back as it is. Unique for each attempt.
+        /// The attempt's token: keep it, and send it back unchanged. Unique per attempt.
         token: String,
-        /// How long the record is held.
+        /// The lease.
         lease_ms: u64,
         /// Its type, if it has one.
         "type" record_type: Option<String>,
-        /// What it holds.
+        /// Its fields.
         fields: Members<UserJson>,
         /// The version at which each field was last written.
         field_versions: Members<u64>,
@@ -45,21 +45,21 @@ object! {
         created_at: String,
         /// When it was last written.
         updated_at: String,
-        /// How long it will still exist, if that is bounded.
+        /// Its remaining time to live, if it has one.
         ttl_ms: Option<u64>,
-        /// How often it was claimed.
+        /// The number of claims.
         attempt: u64,
-        /// How many of its attempts have failed.
+        /// The number of failed attempts.
         failures: u64,
-        /// How long it cannot be claimed yet.
+        /// The remaining pause before it can be claimed.
         ready_in_ms: Option<u64>,
-        /// Who holds it.
+        /// Its holder.
         holder: Option<Holder>,
     }
 
-    /// What was claimed.
+    /// The result of a claim.
     answer ClaimAnswer {
-        /// The records; none if none was ready.
+        /// The records; empty if none was ready.
         claimed: Vec<ClaimedRecord>,
     }
 }

@@ -1,6 +1,6 @@
-//! Why a body or a query was refused: which member, and what is wrong with it.
+//! Why a body or a query was refused: the member, and what is wrong with it.
 //!
-//! Keeps: the path of the member from the outside in, `do[1].fields.colour`, and the closest known member if one was
+//! Keeps: the path of the member from the outside in, `do[1].fields.colour`, and the closest known member if it was
 //! misspelt.
 
 use std::cell::RefCell;
@@ -12,12 +12,12 @@ use serde::de::{self, Expected, Unexpected};
 /// A body or a query that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// From the innermost member to the outermost: it is put together while the readers return.
+    /// From the innermost member to the outermost: the readers add to it as they return.
     path: Vec<Segment>,
     reason: Reason,
 }
 
-/// One step from a value to a value in it.
+/// One step from a value to a nested value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
     Member(String),
@@ -30,18 +30,18 @@ pub(crate) enum Segment {
 pub enum Reason {
     /// The text is not JSON.
     NotJson(String),
-    /// Lists and objects lie too deep in each other.
+    /// Arrays and objects are nested too deeply.
     TooDeep,
-    /// A member is not known.
+    /// A member is unknown.
     UnknownMember {
-        /// The known member that is closest.
+        /// The closest known member.
         nearest: Option<&'static str>,
     },
-    /// A member is there twice.
+    /// A member is repeated.
     RepeatedMember,
     /// A member is missing.
     MissingMember,
-    /// A value is of another type than it must be, or is not allowed.
+    /// A value has the wrong type, or is not allowed.
     WrongValue(String),
 }
 
@@ -54,35 +54,35 @@ impl DecodeError {
         Self::new(Reason::NotJson(reason.into()))
     }
 
-    /// A member that is not known beside those that are.
+    /// An unknown member, given the known ones.
     pub fn unknown_member(member: &str, known: &[&'static str]) -> Self {
         let nearest = nearest(member, known.iter().copied());
         Self::new(Reason::UnknownMember { nearest }).in_member(member)
     }
 
-    /// A member that is there twice.
+    /// A repeated member.
     pub fn repeated_member(member: &str) -> Self {
         Self::new(Reason::RepeatedMember).in_member(member)
     }
 
-    /// A member that must be there and is not.
+    /// A missing member.
     pub fn missing_member(member: &str) -> Self {
         Self::new(Reason::MissingMember).in_member(member)
     }
 
-    /// A value that is not allowed where it is.
+    /// A value that is not allowed here.
     pub fn wrong_value(reason: impl Into<String>) -> Self {
         Self::new(Reason::WrongValue(reason.into()))
     }
 
-    /// The same error, of something in a member.
+    /// The error, inside a member.
     #[must_use]
     pub fn in_member(mut self, member: &str) -> Self {
         self.path.push(Segment::Member(member.to_owned()));
         self
     }
 
-    /// The same error, of something in an item of a list.
+    /// The error, inside an item of a list.
     #[must_use]
     pub fn in_item(mut self, place: usize) -> Self {
         self.path.push(Segment::Item(place));
@@ -94,7 +94,7 @@ impl DecodeError {
         &self.reason
     }
 
-    /// The member that it is about, from the outside in; none if it is about the whole.
+    /// The member concerned, from the outside in; none if the whole text is.
     pub fn member(&self) -> Option<String> {
         let mut text = String::new();
         for segment in self.path.iter().rev() {
@@ -117,12 +117,12 @@ impl fmt::Display for DecodeError {
         let named = member.as_deref().unwrap_or("it");
         match &self.reason {
             Reason::NotJson(reason) => write!(formatter, "not JSON: {reason}"),
-            Reason::TooDeep => write!(formatter, "lists and objects lie too deep in each other"),
+            Reason::TooDeep => write!(formatter, "arrays and objects are nested too deeply"),
             Reason::UnknownMember { nearest: Some(nearest) } => {
-                write!(formatter, "{named:?} is not known here; did you mean {nearest:?}?")
+                write!(formatter, "{named:?} is unknown; did you mean {nearest:?}?")
             }
-            Reason::UnknownMember { nearest: None } => write!(formatter, "{named:?} is not known here"),
-            Reason::RepeatedMember => write!(formatter, "{named:?} is there twice"),
+            Reason::UnknownMember { nearest: None } => write!(formatter, "{named:?} is unknown"),
+            Reason::RepeatedMember => write!(formatter, "{named:?} is repeated"),
             Reason::MissingMember => write!(formatter, "{named:?} is missing"),
             Reason::WrongValue(reason) => match member {
                 Some(member) => write!(formatter, "{member:?}: {reason}"),
@@ -135,11 +135,11 @@ impl fmt::Display for DecodeError {
 impl std::error::Error for DecodeError {}
 
 thread_local! {
-    /// An error on its way through a generic deserializer, which knows errors as texts only.
+    /// An error on its way through a generic deserializer, which knows errors only as text.
     static PASSED: RefCell<Option<DecodeError>> = const { RefCell::new(None) };
 }
 
-/// An error of ours as the error of any deserializer: one of ours gets it whole, any other its text.
+/// Our error as the error of any deserializer: our own gets it whole, any other gets its text.
 pub(crate) fn pass<E: de::Error>(error: DecodeError) -> E {
     let message = error.to_string();
     PASSED.set(Some(error));
@@ -158,11 +158,11 @@ impl de::Error for DecodeError {
     }
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::wrong_value(format!("it is {found}, and must be {wanted}"))
+        Self::wrong_value(format!("it is {found}, but must be {wanted}"))
     }
 
     fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::wrong_value(format!("it is {found}, and must be {wanted}"))
+        Self::wrong_value(format!("it is {found}, but must be {wanted}"))
     }
 
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
@@ -180,8 +180,8 @@ impl de::Error for DecodeError {
     fn unknown_variant(variant: &str, known: &'static [&'static str]) -> Self {
         let hint = match nearest(variant, known.iter().copied()) {
             Some(nearest) => format!("; did you mean {nearest:?}?"),
-            None => format!("; it is one of {}", known.join(", ")),
+            None => format!("; known are {}", known.join(", ")),
         };
-        Self::wrong_value(format!("{variant:?} is not known{hint}"))
+        Self::wrong_value(format!("{variant:?} is unknown{hint}"))
     }
 }

@@ -1,5 +1,5 @@
-//! Requests in which everything is left out that can be, so that a caller writes only what it means:
-//! `Claim { worker: Some("w1".into()), ..Claim::of_queue("jobs.") }`.
+//! Requests with every optional member left out, so that a caller sets only what it needs: `Claim { worker:
+//! Some("w1".into()), ..Claim::of_queue("jobs.") }`.
 
 use crate::cells::{ListCells, ReadCell};
 use crate::changes::ReadChanges;
@@ -38,26 +38,26 @@ left_out! {
 }
 
 impl Claim {
-    /// The next record of the queues whose names begin with a prefix; all queues by `""`.
+    /// Claims the next record of the queues with a prefix; `""` means all queues.
     pub fn of_queue(prefix: impl Into<String>) -> Self {
         Self { prefix: Some(prefix.into()), ..Self::default() }
     }
 
-    /// The record of this name.
+    /// Claims the record with this name.
     pub fn of_record(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
     }
 }
 
 impl PutRecord {
-    /// A record with these fields, of the type that its name has.
+    /// A record with these fields, of the type declared for its name.
     pub fn of(fields: Members<UserJson>) -> Self {
         Self { fields, record_type: None, ttl: None }
     }
 }
 
 impl Transaction {
-    /// Operations without a condition.
+    /// Operations without conditions.
     pub fn of(operations: Vec<Operation>) -> Self {
         Self { guards: None, fence: None, operations }
     }

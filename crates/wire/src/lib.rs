@@ -1,17 +1,17 @@
-//! What Statehouse says over HTTP: a type for every body, query and answer, and every route by name.
+//! The HTTP API of Statehouse: a type for every body, query and answer, and every route by name.
 //!
-//! - [`routes`]: method, path and name of every route. Servers and clients spell them here only.
-//! - [`cells`], [`state`], [`records`], [`claims`], [`transactions`], [`runs`], [`sessions`], [`changes`], [`catalogue`],
-//!   [`operations`]: one file for each contract.
-//! - [`forms`]: requests in which everything is left out that can be.
-//! - [`values`]: JSON that callers own, and durations. [`opaque`]: texts that clients keep and hand back.
-//! - [`reader`], [`query`]: from bytes to these types. [`error`]: which member was refused, and why.
-//! - [`schema`]: what the types look like, as JSON Schema.
+//! - [`routes`]: method, path and name of every route. Servers and clients spell them only here.
+//! - [`cells`], [`state`], [`records`], [`claims`], [`transactions`], [`runs`], [`sessions`], [`changes`],
+//!   [`catalogue`], [`operations`]: one file per contract.
+//! - [`forms`]: requests with every optional member left out.
+//! - [`values`]: user JSON and durations. [`opaque`]: text that clients keep and send back.
+//! - [`reader`], [`query`]: decode bytes into these types. [`error`]: which member was refused, and why.
+//! - [`schema`]: the types as JSON Schema.
 //!
-//! Keeps: a request means what it says or is refused: members that are not known, that are there twice or that are of
-//! another type are errors which name the member. JSON that callers own is kept as the text that was sent.
+//! Keeps: a request means exactly what it says or is refused: unknown, repeated or mistyped members are errors that
+//! name the member. User JSON stays the text that was sent.
 //!
-//! Never: opens a socket, or knows a store.
+//! Never: opens a socket, or accesses a store.
 
 pub mod catalogue;
 pub mod cells;

@@ -1,6 +1,6 @@
-//! Texts that clients keep and hand back as they are: sessions, cursors, and tokens of attempts.
+//! Text that clients keep and send back unchanged: sessions, cursors, and tokens of attempts.
 //!
-//! Keeps: one thing has one text; whatever is spelled in another way is refused.
+//! Keeps: one thing has one text; any other spelling is refused.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use serde_json::{Value as JsonValue, json};
 
 use crate::schema::{Described, Schemas};
 
-/// The session that a client was given: keep it, and hand it back as it is.
+/// A session: clients keep it, and send it back unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
 
 impl SessionId {
-    /// Reads what a server gave out.
+    /// Reads what a server issued.
     pub fn parse(text: &str) -> Option<Self> {
         let number = text.strip_prefix("s-")?.parse().ok()?;
         (Self(number).to_string() == text).then_some(Self(number))
@@ -30,12 +30,12 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// How far a client has followed the change feed: keep it, and hand it back as it is.
+/// A position in the change feed: clients keep it, and send it back unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FeedCursor(pub u64);
 
 impl FeedCursor {
-    /// Reads what a server gave out.
+    /// Reads what a server issued.
     pub fn parse(text: &str) -> Option<Self> {
         let number = text.strip_prefix("c-")?.parse().ok()?;
         (Self(number).to_string() == text).then_some(Self(number))
@@ -48,17 +48,17 @@ impl fmt::Display for FeedCursor {
     }
 }
 
-/// Where a list goes on: keep it, and hand it back as it is.
+/// Where a list continues: clients keep it, and send it back unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageCursor(pub Vec<u8>);
 
 impl PageCursor {
-    /// Reads what a server gave out.
+    /// Reads what a server issued.
     pub fn parse(text: &str) -> Option<Self> {
         URL_SAFE_NO_PAD.decode(text).ok().map(Self)
     }
 
-    /// The text in it, where there is text in it.
+    /// The text inside, if it is text.
     pub fn into_text(self) -> Option<String> {
         String::from_utf8(self.0).ok()
     }
@@ -70,10 +70,10 @@ impl fmt::Display for PageCursor {
     }
 }
 
-/// The attempt that a worker was given: keep it, and hand it back as it is.
+/// The attempt of a claim: workers keep it, and send it back unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptToken {
-    /// The record's group, or none if that is its name.
+    /// The record's group, or none if it has none.
     pub group: Option<String>,
     /// The record.
     pub record: String,
@@ -82,7 +82,7 @@ pub struct AttemptToken {
 }
 
 impl AttemptToken {
-    /// Reads what a server gave out.
+    /// Reads what a server issued.
     pub fn parse(text: &str) -> Option<Self> {
         let (group, record, attempt) = contract::records::parse_token(text)?;
         Some(Self { group, record, attempt })
@@ -111,12 +111,12 @@ macro_rules! opaque {
                     type Value = $type;
 
                     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        formatter.write_str(concat!($what, ", as it was given out"))
+                        formatter.write_str(concat!("a ", $what, " issued by a server"))
                     }
 
                     fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
                         $type::parse(text).ok_or_else(|| {
-                            E::custom(format!(concat!("{:?} is no ", $what, " that was given out"), text))
+                            E::custom(format!(concat!("{:?} is not a ", $what, " issued by a server"), text))
                         })
                     }
                 }
@@ -130,7 +130,7 @@ macro_rules! opaque {
                 json!({
                     "type": "string",
                     "pattern": $pattern,
-                    "description": concat!("A ", $what, ": keep it, and hand it back as it is"),
+                    "description": concat!("A ", $what, ": keep it, and send it back unchanged"),
                 })
             }
         }

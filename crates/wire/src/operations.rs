@@ -1,4 +1,4 @@
-//! Backups, exports, errors, health, and what has no body.
+//! Backups, exports, errors, health, and routes without a body.
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Value as JsonValue, json};
@@ -7,19 +7,19 @@ use crate::schema::{Described, Schemas, object};
 use crate::values::Members;
 
 object! {
-    /// A backup that was verified.
+    /// Reports a verified backup.
     request VerifiedBackup {
-        /// The store that it is of, as the backup says.
+        /// The store's id, from the backup.
         store: String,
     }
 
-    /// A code in the list of codes.
+    /// An entry in the list of codes.
     answer ErrorCode {
         /// The code.
         code: String,
-        /// What it means.
+        /// Its title.
         title: String,
-        /// Where its page is.
+        /// The path of its page.
         page: String,
     }
 
@@ -29,13 +29,13 @@ object! {
         errors: Vec<ErrorCode>,
     }
 
-    /// What is read of a probe.
+    /// Options of a probe.
     request Probe {
-        /// Each check with its reason.
+        /// Whether to list each check with its reason.
         verbose: Option<bool>,
     }
 
-    /// Which release it is.
+    /// The release of the server.
     answer Version {
         /// The release.
         statehouse: String,
@@ -51,32 +51,32 @@ object! {
 
     /// A refusal.
     answer Problem {
-        /// Where the page of the code is.
+        /// The path of the code's page.
         "type" page: String,
         /// The code.
         code: String,
-        /// What the code means.
+        /// The title of the code.
         title: String,
-        /// The status of HTTP.
+        /// The HTTP status.
         status: u16,
-        /// What is the case here.
+        /// What happened, for people.
         detail: String,
         /// Whether the same call may succeed later.
         retryable: Option<bool>,
-        /// Whether a write may have been done: `not_applied` or `unknown`.
+        /// Whether a write may have been applied: `not_applied` or `unknown`.
         outcome: Option<String>,
-        /// The member of the body, the parameter or the header that was refused.
+        /// The refused member of the body, parameter or header.
         member: Option<String>,
-        /// The known member that is closest to a misspelt one.
+        /// The closest known name, if it was misspelt.
         nearest: Option<String>,
     }
 
-    /// Done, and there is nothing to say.
+    /// Done; there is nothing to return.
     answer Nothing {
     }
 }
 
-/// What a probe says: `{"ready": true}`.
+/// The answer of a probe: `{"ready": true}`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct ProbeAnswer(pub serde_json::Map<String, JsonValue>);
@@ -87,7 +87,7 @@ impl Described for ProbeAnswer {
     }
 }
 
-/// How the server is doing; the members are in the documentation of operations.
+/// The status of the server; the documentation of operations lists the members.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct StatusAnswer(pub serde_json::Map<String, JsonValue>);
@@ -110,7 +110,7 @@ impl Described for StatusAnswer {
     }
 }
 
-/// A document of OpenAPI.
+/// An OpenAPI document.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct OpenApiDocument(pub Members<JsonValue>);
@@ -121,7 +121,7 @@ impl Described for OpenApiDocument {
     }
 }
 
-/// A body that says nothing: empty, or an object without members.
+/// A body without content: empty, or an object without members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct NoBody {}
 
@@ -133,7 +133,7 @@ impl<'de> Deserialize<'de> for NoBody {
             type Value = NoBody;
 
             fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("empty: this call has no body")
+                formatter.write_str("empty: this call takes no body")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NoBody, A::Error> {

@@ -1,6 +1,6 @@
-//! Queries: `?prefix=jobs.&limit=10` into the types of this crate, and what stands in paths.
+//! Queries: decodes `?prefix=jobs.&limit=10` into the types of this crate, and parts of paths.
 //!
-//! Keeps: a `%` that is no escape, and bytes that are not UTF-8, are refused: two texts never become one.
+//! Keeps: a `%` that starts no escape, and bytes that are not UTF-8, are refused: two texts never decode to one.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub fn parameters(query: &str) -> Result<Vec<Parameter<'_>>, DecodeError> {
 }
 
 fn not_text(part: &str) -> DecodeError {
-    DecodeError::wrong_value(format!("{part:?} is not text: a % begins no escape, or its bytes are not UTF-8"))
+    DecodeError::wrong_value(format!("{part:?} is not text: a % starts no escape, or its bytes are not UTF-8"))
 }
 
 fn decode_form(part: &str) -> Option<Cow<'_, str>> {
@@ -37,7 +37,7 @@ fn decode_form(part: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A part of a path or a query without its percent escapes; none if an escape is broken or is not UTF-8.
+/// Decodes the percent escapes of a part of a path or a query; none if an escape is broken or not UTF-8.
 ///
 /// ```
 /// use statehouse_wire::query::decode;
@@ -64,7 +64,7 @@ pub fn decode(part: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(decoded).ok().map(Cow::Owned)
 }
 
-/// Text as a part of a path or a query.
+/// Encodes text for a path or a query.
 ///
 /// ```
 /// assert_eq!(statehouse_wire::query::encode("a/b c"), "a%2Fb%20c");
@@ -80,7 +80,7 @@ pub fn encode(text: &str) -> String {
     encoded
 }
 
-/// Reads parameters into a type. Each stands there once, and every one is known.
+/// Reads parameters into a type. Each occurs once, and all are known.
 ///
 /// ```
 /// use statehouse_wire::query::{from_parameters, parameters};
@@ -88,7 +88,7 @@ pub fn encode(text: &str) -> String {
 /// let list: ListCells = from_parameters(&parameters("prefix=a%2F&limit=10")?)?;
 /// assert_eq!((list.prefix.as_deref(), list.limit), (Some("a/"), Some(10)));
 /// let refused = from_parameters::<ListCells>(&parameters("limt=1")?).expect_err("misspelt");
-/// assert_eq!(refused.to_string(), r#""limt" is not known here; did you mean "limit"?"#);
+/// assert_eq!(refused.to_string(), r#""limt" is unknown; did you mean "limit"?"#);
 /// # Ok::<(), statehouse_wire::DecodeError>(())
 /// ```
 pub fn from_parameters<T: DeserializeOwned>(parameters: &[Parameter<'_>]) -> Result<T, DecodeError> {

@@ -1,10 +1,9 @@
 //! Reads JSON into the types of this crate: [`from_json`].
 //!
-//! It is a reader of its own, because a refusal must name its member: an error of `serde_json` is a text. It reads what
-//! RFC 8259 has and nothing else, and borrows every text without escapes.
+//! A custom reader, because a refusal must name its member, while an error of `serde_json` is plain text. It reads RFC
+//! 8259 and nothing else, and borrows every string without escapes.
 //!
-//! Keeps: values that callers own are handed over as the text that was sent. What is JSON and what is not is decided in
-//! `scanner`.
+//! Keeps: user values are passed on as the text that was sent. `scanner` decides what is JSON.
 
 use std::borrow::Cow;
 
@@ -15,10 +14,10 @@ use serde::forward_to_deserialize_any;
 use crate::error::DecodeError;
 use crate::scanner::Reader;
 
-/// How `serde_json` asks for the text of a value.
+/// The name by which `serde_json` asks for the text of a value.
 pub(crate) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
-/// Reads a value of JSON; nothing may stand behind it.
+/// Reads one JSON value; nothing may follow it.
 ///
 /// ```
 /// use statehouse_wire::from_json;
@@ -26,7 +25,7 @@ pub(crate) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 /// let claim: Claim = from_json(br#"{"prefix": "jobs."}"#)?;
 /// assert_eq!(claim.prefix.as_deref(), Some("jobs."));
 /// let refused = from_json::<Claim>(br#"{"prefx": "jobs."}"#).expect_err("misspelt");
-/// assert_eq!(refused.to_string(), r#""prefx" is not known here; did you mean "prefix"?"#);
+/// assert_eq!(refused.to_string(), r#""prefx" is unknown; did you mean "prefix"?"#);
 /// # Ok::<(), statehouse_wire::DecodeError>(())
 /// ```
 pub fn from_json<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, DecodeError> {
@@ -35,12 +34,12 @@ pub fn from_json<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Decode
     from_json_text(text)
 }
 
-/// [`from_json`], of text.
+/// [`from_json`] for text.
 pub fn from_json_text<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, DecodeError> {
     whole(Reader::new(text, None))
 }
 
-/// [`from_json_text`], of an object whose member `tag` was read before and is left out.
+/// [`from_json_text`] for an object whose member `tag` was already read and is skipped.
 pub(crate) fn from_tagged_json<'de, T: Deserialize<'de>>(text: &'de str, tag: &'static str) -> Result<T, DecodeError> {
     whole(Reader::new(text, Some(tag)))
 }
@@ -49,7 +48,7 @@ fn whole<'de, T: Deserialize<'de>>(mut reader: Reader<'de>) -> Result<T, DecodeE
     let value = T::deserialize(&mut reader)?;
     match reader.peek() {
         None => Ok(value),
-        Some(_) => Err(reader.malformed("something stands behind its end")),
+        Some(_) => Err(reader.malformed("there is text after its end")),
     }
 }
 
@@ -91,7 +90,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                 let text = self.number()?;
                 match (text.parse::<u64>(), text.parse::<i64>()) {
                     (Ok(number), _) => visitor.visit_u64(number),
-                    // `-0` is a number, and no integer that would be written so.
+                    // `-0` is a number, but not the spelling of any integer.
                     (_, Ok(number)) if number != 0 => visitor.visit_i64(number),
                     _ => visitor.visit_f64(text.parse().unwrap_or(f64::NAN)),
                 }
@@ -149,7 +148,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         }
     }
 
-    /// An object, and no list of its members in their order, which readers of serde take too.
+    /// An object only: serde readers also accept a list of the members in order.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
@@ -157,7 +156,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         visitor: V,
     ) -> Result<V::Value, DecodeError> {
         match self.peek() {
-            Some(b'[') => Err(DecodeError::wrong_value("it is a list, and must be an object")),
+            Some(b'[') => Err(DecodeError::wrong_value("it is a list, but must be an object")),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -174,20 +173,20 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 }
 
-/// What stands in a list or an object.
+/// The content of a list or an object.
 struct Items<'reader, 'de> {
     reader: &'reader mut Reader<'de>,
     end: u8,
     first: bool,
     ended: bool,
-    /// Of the item that comes next; of an object, how often its tag was there.
+    /// The index of the next item; for an object, how often its tag occurred.
     place: usize,
-    /// The name of the member whose value comes next.
+    /// The name of the member whose value is next.
     member: Cow<'de, str>,
 }
 
 impl Items<'_, '_> {
-    /// Whether there is one more; behind the end there is none, however often it is asked.
+    /// Whether there is another; after the end there is none, however often it is called.
     fn more(&mut self) -> Result<bool, DecodeError> {
         self.ended = self.ended || !self.reader.more(self.end, &mut self.first)?;
         Ok(!self.ended)
@@ -241,7 +240,7 @@ impl<'de> de::MapAccess<'de> for Items<'_, 'de> {
     }
 }
 
-/// The text of a value, handed over as `serde_json` does.
+/// The text of a value, passed on like `serde_json` does.
 struct RawText<'de> {
     text: Option<&'de str>,
 }

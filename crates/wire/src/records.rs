@@ -1,4 +1,4 @@
-//! Records and attempts: what their routes are asked, and what they answer.
+//! Requests and answers of the routes for records and attempts.
 
 use std::fmt;
 
@@ -13,47 +13,47 @@ use crate::schema::{Described, Schemas, object};
 use crate::values::{AttemptToken, DurationText, JsonText, Members, PageCursor, SessionId, TtlText, UserJson};
 
 object! {
-    /// How a record is put.
+    /// Replaces a record.
     request PutRecord {
-        /// Names and values; these and no others.
+        /// Its fields: these and no others.
         fields: Members<UserJson>,
-        /// Its type; left out, the type that is declared for a prefix of its name.
+        /// Its type; by default the type declared for a prefix of its name.
         "type" record_type: Option<String>,
-        /// How long it is to exist.
+        /// Its time to live.
         ttl: Option<TtlText>,
     }
 
-    /// How a record is changed: all of it in one commit.
+    /// Changes a record, in one commit.
     request PatchRecord {
-        /// Fields that are written.
+        /// Fields to write.
         set: Option<Members<UserJson>>,
-        /// Fields that are removed.
+        /// Fields to remove.
         unset: Option<Vec<String>>,
-        /// Integer fields that are added to.
+        /// Integer fields to increment.
         incr: Option<Members<i64>>,
-        /// Fields and what they must hold; null for one that must not be there.
+        /// Fields and their expected values; null expects that the field does not exist.
         expect: Option<Members<UserJson>>,
-        /// How long it is to exist.
+        /// Its time to live.
         ttl: Option<TtlText>,
     }
 
-    /// Which records are read.
+    /// Selects records to read.
     request ScanRecords {
-        /// Only names that begin so.
+        /// Only names with this prefix.
         prefix: Option<String>,
         /// A list of tests: `[["state","eq","pending"]]`.
         "where" filter: Option<Where>,
-        /// Only of this type.
+        /// Only records of this type.
         "type" record_type: Option<String>,
-        /// How many at most.
+        /// Maximum number of records.
         limit: Option<u64>,
-        /// Where the page before ended.
+        /// The cursor of the previous page.
         cursor: Option<PageCursor>,
     }
 
-    /// Which records are counted.
+    /// Selects records to count.
     request CountRecords {
-        /// Only names that begin so.
+        /// Only names with this prefix.
         prefix: Option<String>,
     }
 
@@ -61,11 +61,11 @@ object! {
     answer Record {
         /// Its name.
         name: String,
-        /// Its group, where a listing gives it and it is not its own name.
+        /// Its group, in a listing, if it has one.
         group["Option::is_none"]: Option<String>,
         /// Its type, if it has one.
         "type" record_type: Option<String>,
-        /// What it holds.
+        /// Its fields.
         fields: Members<UserJson>,
         /// The version at which each field was last written.
         field_versions: Members<u64>,
@@ -77,39 +77,39 @@ object! {
         created_at: String,
         /// When it was last written.
         updated_at: String,
-        /// How long it will still exist, if that is bounded.
+        /// Its remaining time to live, if it has one.
         ttl_ms: Option<u64>,
-        /// How often it was claimed.
+        /// The number of claims.
         attempt: u64,
-        /// How many of its attempts have failed.
+        /// The number of failed attempts.
         failures: u64,
-        /// How long it cannot be claimed yet.
+        /// The remaining pause before it can be claimed.
         ready_in_ms: Option<u64>,
-        /// Who holds it, if anyone does.
+        /// Its holder, if it is held.
         holder: Option<Holder>,
     }
 
-    /// Who holds a record.
+    /// The holder of a record.
     answer Holder {
         /// The worker's own name, if it gave one.
         worker: Option<String>,
-        /// The session that it was claimed in, if it was in one.
+        /// The session of the claim, if there was one.
         session: Option<SessionId>,
-        /// For how long, unless it is extended.
+        /// The remaining lease.
         lease_ms: u64,
     }
 
-    /// A page of records, at one view.
+    /// A page of records, from one view.
     answer RecordPage {
         /// The records.
         records: Vec<Record>,
-        /// Where the next page begins, if there may be one.
+        /// Where the next page starts, if there may be one.
         cursor: Option<PageCursor>,
-        /// How many records were looked at.
+        /// The number of records examined.
         looked_at: u64,
     }
 
-    /// What a patch left behind.
+    /// The result of a patch.
     answer Patched {
         /// The record.
         name: String,
@@ -117,107 +117,107 @@ object! {
         version: u64,
         /// The commit.
         commit: u64,
-        /// What the counted fields hold now.
+        /// The new values of the incremented fields.
         values["Option::is_none"]: Option<Members<i64>>,
     }
 
-    /// How many records of a type are in a state.
+    /// The number of records of a type in a state.
     answer StateCount {
         /// The type; empty for records without one.
         "type" record_type: String,
         /// The state.
         state: String,
-        /// How many.
+        /// The number of records.
         count: u64,
     }
 
-    /// How many records are in each state.
+    /// The number of records in each state.
     answer RecordCounts {
-        /// By type and state; what is zero is left out.
+        /// By type and state; zeros are left out.
         counts: Vec<StateCount>,
     }
 
-    /// Fields that an attempt writes.
+    /// Writes fields as an attempt.
     request StepAttempt {
         /// The attempt.
         attempt: u64,
-        /// Fields that are written.
+        /// Fields to write.
         fields: Option<Members<UserJson>>,
     }
 
-    /// Holds a record longer.
+    /// Extends the lease of a record.
     request ExtendAttempt {
         /// The attempt.
         attempt: u64,
-        /// So long from now; left out, as the type says.
+        /// The lease from now on; by default that of the type.
         lease: Option<DurationText>,
     }
 
-    /// Gives a record back.
+    /// Releases a record.
     request ReleaseAttempt {
         /// The attempt.
         attempt: u64,
     }
 
-    /// Finishes a record.
+    /// Completes a record.
     request CompleteAttempt {
         /// The attempt.
         attempt: u64,
-        /// Fields that are written with it.
+        /// Fields to write with it.
         fields: Option<Members<UserJson>>,
     }
 
-    /// Says that an attempt failed.
+    /// Ends an attempt as failed.
     request FailAttempt {
         /// The attempt.
         attempt: u64,
-        /// Why.
+        /// The reason.
         error: Option<String>,
     }
 
-    /// Fields that the attempt of a token writes.
+    /// Writes fields as the attempt of a token.
     request StepToken {
-        /// The attempt, as the claim gave it.
+        /// The token from the claim.
         token: AttemptToken,
-        /// Fields that are written.
+        /// Fields to write.
         fields: Option<Members<UserJson>>,
     }
 
-    /// Holds the record of a token longer.
+    /// Extends the lease of the token's record.
     request ExtendToken {
-        /// The attempt, as the claim gave it.
+        /// The token from the claim.
         token: AttemptToken,
-        /// So long from now; left out, as the type says.
+        /// The lease from now on; by default that of the type.
         lease: Option<DurationText>,
     }
 
-    /// Gives the record of a token back.
+    /// Releases the token's record.
     request ReleaseToken {
-        /// The attempt, as the claim gave it.
+        /// The token from the claim.
         token: AttemptToken,
     }
 
-    /// Finishes the record of a token.
+    /// Completes the token's record.
     request CompleteToken {
-        /// The attempt, as the claim gave it.
+        /// The token from the claim.
         token: AttemptToken,
-        /// Fields that are written with it.
+        /// Fields to write with it.
         fields: Option<Members<UserJson>>,
     }
 
-    /// Says that the attempt of a token failed.
+    /// Ends the token's attempt as failed.
     request FailToken {
-        /// The attempt, as the claim gave it.
+        /// The token from the claim.
         token: AttemptToken,
-        /// Why.
+        /// The reason.
         error: Option<String>,
     }
 
-    /// What becomes of a record whose attempt failed.
+    /// The fate of a record whose attempt failed.
     answer FailedAttempt {
         /// The record.
         name: String,
-        /// When it will be tried again, if it will.
+        /// The time until it is retried, if it is.
         retry_in_ms: Option<u64>,
         /// Whether its attempts are used up.
         exhausted: bool,

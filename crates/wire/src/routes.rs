@@ -1,27 +1,28 @@
-//! Every route by name: its method and its path. Servers serve these and clients call these; nothing else spells a path.
+//! Every route by name: its method and its path. Servers serve these routes, clients call them; nothing else spells a
+//! path.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::query::encode;
 
-/// How a route is called.
+/// The method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Reads.
     Get,
-    /// Replaces, or makes.
+    /// Replaces or creates.
     Put,
     /// Changes a part.
     Patch,
-    /// Does something.
+    /// Performs an action.
     Post,
     /// Deletes.
     Delete,
 }
 
 impl Method {
-    /// As HTTP has it.
+    /// The name in HTTP.
     pub fn as_str(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -33,7 +34,7 @@ impl Method {
     }
 }
 
-/// Where a route's things are, and so which of `space`, `branch` and `group` it honours.
+/// The scope of a route: which of `space`, `branch` and `group` it honours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// In the store: none of them.
@@ -51,16 +52,16 @@ pub enum Scope {
 pub struct Route {
     /// Its name: `records.claim`.
     pub name: &'static str,
-    /// How it is called.
+    /// Its method.
     pub method: Method,
-    /// Where its things are.
+    /// Its scope.
     pub scope: Scope,
-    /// Its path, with what is filled in in braces: `/v1/cells/{name}`.
+    /// Its path, with parameters in braces: `/v1/cells/{name}`.
     pub path: &'static str,
 }
 
 impl Route {
-    /// The path with its parts filled in.
+    /// The path with its parameters filled in.
     ///
     /// ```
     /// assert_eq!(statehouse_wire::routes::CELLS_READ.at(&["a/b"]), "/v1/cells/a%2Fb");
@@ -77,32 +78,32 @@ impl Route {
         filled + rest
     }
 
-    /// What it is about: the part of its name before the dot.
+    /// Its subject: the part of its name before the dot.
     pub fn subject(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(subject, _)| subject)
     }
 
-    /// What it does: the part of its name behind the dot.
+    /// Its verb: the part of its name after the dot.
     pub fn verb(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(_, verb)| verb)
     }
 }
 
-/// What a method and a path lead to.
+/// The result of looking up a method and a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found<'path> {
-    /// The route at this place of [`ALL`], and what the path names, with its escapes.
+    /// The route at this index of [`ALL`], and the name in the path, still escaped.
     Route(usize, &'path str),
-    /// A path that other methods have.
+    /// The path exists with other methods.
     OtherMethod,
     /// No route.
     Nothing,
 }
 
-/// Names in paths that may hold `/`.
+/// Path parameters that may contain `/`.
 const SPANNING: &[&str] = &["name", "run", "group", "prefix"];
 
-/// A path in its parts.
+/// A path, split into its parts.
 struct Pattern {
     before: &'static str,
     behind: &'static str,
@@ -117,7 +118,7 @@ impl Pattern {
         Self { before, behind, named: !name.is_empty(), spanning: SPANNING.contains(&name) }
     }
 
-    /// What a path names, if it is one of this pattern.
+    /// The name in a path, if the path matches this pattern.
     fn name_in<'path>(&self, path: &'path str) -> Option<&'path str> {
         if !self.named {
             return (path == self.before).then_some("");
@@ -127,7 +128,7 @@ impl Pattern {
     }
 }
 
-/// Routes by the first word of their paths, below `/v1` or not; those with the longest end first.
+/// Routes by the first word of their paths, below `/v1` or not; those with the longest suffix first.
 static BY_WORD: LazyLock<HashMap<&'static str, Vec<(usize, Pattern)>>> = LazyLock::new(|| {
     let mut by_word: HashMap<&'static str, Vec<(usize, Pattern)>> = HashMap::new();
     for (place, route) in ALL.iter().enumerate() {
@@ -145,8 +146,8 @@ fn first_word(path: &str) -> &str {
     below.split('/').next().unwrap_or_default()
 }
 
-/// The route of a request. A path can be of two routes, as a record may be named `a/step`; of those that know the method, the one
-/// that says more is it.
+/// The route of a request. A path can match two routes, because a record may be named `a/step`; among those with the
+/// method, the more specific one wins.
 ///
 /// ```
 /// use statehouse_wire::routes::{ALL, Found, RECORDS_READ, RECORDS_STEP, find};

@@ -1,4 +1,4 @@
-//! Runs: what their routes are asked, and what they answer. Events are handed over as the text that was sent.
+//! Requests and answers of the routes for runs. Events are passed on as the text that was sent.
 
 use std::fmt;
 
@@ -13,71 +13,71 @@ use crate::schema::{Described, Schemas, object, words};
 use crate::values::{DurationText, JsonText, PageCursor};
 
 object! {
-    /// Which runs are listed.
+    /// Selects runs to list.
     request ListRuns {
-        /// Only names that begin so.
+        /// Only names with this prefix.
         prefix: Option<String>,
         /// Only with this status.
         status: Option<StatusText>,
         /// Only of this kind.
         "type" run_type: Option<String>,
-        /// Only those without an event for so long.
+        /// Only runs without an event for this long.
         stalled: Option<DurationText>,
-        /// How many at most.
+        /// Maximum number of runs.
         limit: Option<u64>,
-        /// Where the page before ended.
+        /// The cursor of the previous page.
         cursor: Option<PageCursor>,
     }
 
-    /// Which events are read.
+    /// Selects events to read.
     request ReadEvents {
-        /// Only those behind this sequence.
+        /// Only events after this sequence.
         after: Option<u64>,
-        /// How many at most.
+        /// Maximum number of events.
         limit: Option<u64>,
         /// How long to wait for an event if there is none; `true` for a stream of events.
         follow: Option<Follow>,
     }
 
-    /// How events are appended.
+    /// Options of an append.
     request AppendEvents {
-        /// What kind of run it is, if this makes it.
+        /// The kind of the run, if this append creates it.
         "type" run_type: Option<String>,
-        /// Whether a key or an id that is known is refused if it comes with another content.
+        /// Whether to refuse a known key or id with different content.
         strict: Option<bool>,
     }
 
-    /// How the projection is read.
+    /// Options of reading the projection.
     request ReadSnapshot {
-        /// Made anew from all events.
+        /// Whether to rebuild it from all events.
         project: Option<bool>,
     }
 
-    /// How a run is forked.
+    /// Forks a run.
     request Fork {
-        /// Up to this sequence the events are shared.
+        /// The last shared event.
         at: u64,
         /// The name of the fork.
         "as" name: String,
     }
 
-    /// What an append did.
+    /// The result of an append.
     answer Appended {
-        /// The event's sequence; of one that was there already, the first one's.
+        /// The event's sequence; for a repeated append, that of the first.
         "runSeq" run_seq: u64,
-        /// Whether it was there already.
+        /// Whether the event was already there.
         idempotent: bool,
-        /// Whether it was written now.
+        /// Whether this append wrote it.
         persisted: bool,
-        /// Whether it was there already, with another content.
+        /// Whether it was already there with different content.
         "payloadMismatch" payload_mismatch: bool,
-        /// The event that is stored, where another content was sent for it.
+        /// The stored event, if different content was sent for it.
         event["Option::is_none"]: Option<EventText>,
     }
 
-    /// What an append of several events did.
+    /// The results of an append of several events.
     answer AppendedAll {
-        /// Of each event.
+        /// One result per event.
         results: Vec<Appended>,
     }
 
@@ -85,11 +85,11 @@ object! {
     answer Events {
         /// The events, in order.
         events: Vec<EventText>,
-        /// The run's last sequence: nothing at or below can still appear.
+        /// The run's last sequence: nothing can still appear at or below it.
         stable_seq: u64,
     }
 
-    /// Where a run is now.
+    /// The position of a run.
     answer RunPosition {
         /// The run.
         "runId" run_id: String,
@@ -101,11 +101,11 @@ object! {
     answer ListedRun {
         /// The run.
         "runId" run_id: String,
-        /// Its group, or null if that is its name.
+        /// Its group, or null if it has none.
         group: Option<String>,
-        /// What kind of run it is.
+        /// Its kind.
         "type" run_type: String,
-        /// How it is doing.
+        /// Its status.
         status: StatusText,
         /// Its last sequence.
         "lastEventSeq" last_event_seq: u64,
@@ -115,31 +115,31 @@ object! {
 
     /// A list of runs.
     answer RunsPage {
-        /// The runs, in the order of name and group.
+        /// The runs, ordered by name and group.
         runs: Vec<ListedRun>,
-        /// Where the next page begins; none if there is none.
+        /// Where the next page starts; null if there is none.
         cursor: Option<PageCursor>,
-        /// How many runs were looked at.
+        /// The number of runs examined.
         looked_at: u64,
     }
 }
 
 words! {
-    /// How a run is doing.
+    /// The status of a run.
     StatusText {
-        /// It has events, and none that says more.
+        /// It has events, but none that sets a status.
         Pending = "PENDING",
         /// It may start.
         Approved = "APPROVED",
-        /// It runs.
+        /// It is running.
         Running = "RUNNING",
-        /// It is held.
+        /// It is paused.
         Paused = "PAUSED",
-        /// It has ended well.
+        /// It succeeded.
         Completed = "COMPLETED",
-        /// It has ended badly.
+        /// It failed.
         Failed = "FAILED",
-        /// It was ended.
+        /// It was cancelled.
         Cancelled = "CANCELLED",
     }
 }
@@ -185,7 +185,7 @@ impl<'de> Deserialize<'de> for NewEvents {
     }
 }
 
-/// What an event looks like; members that are not named here are kept and given back.
+/// The schema of an event; members not listed here are kept and returned.
 fn event_schema(stored: bool) -> JsonValue {
     let mut schema = json!({
         "type": "object",
@@ -223,7 +223,7 @@ impl Described for NewEvents {
     }
 }
 
-/// A stored event, as the contract spells it.
+/// A stored event, in the contract's JSON.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct EventText(pub JsonText);
@@ -234,13 +234,13 @@ impl Described for EventText {
     }
 }
 
-/// What an append of one event or of several did.
+/// The result of appending one event or several.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(untagged)]
 pub enum AppendAnswer {
-    /// Of a list.
+    /// The results for a list.
     Several(AppendedAll),
-    /// Of one event.
+    /// The result for one event.
     One(Appended),
 }
 
@@ -250,7 +250,7 @@ impl Described for AppendAnswer {
     }
 }
 
-/// The projection of a run, as the contract spells it.
+/// The projection of a run, in the contract's JSON.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct SnapshotText(pub JsonText);
@@ -272,14 +272,14 @@ impl Described for SnapshotText {
     }
 }
 
-/// How something is followed: as a stream of events, or by waiting so long if there is nothing.
+/// How to follow something: as a stream of events, or by waiting if there is nothing yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// A stream: `true`.
     Stream,
-    /// No stream and no wait: `false`.
+    /// Neither a stream nor a wait: `false`.
     No,
-    /// At most so long.
+    /// Waits at most this long.
     Wait(DurationText),
 }
 

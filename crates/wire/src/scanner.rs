@@ -1,7 +1,7 @@
-//! Moves over JSON text: whitespace, strings, numbers, and whole values.
+//! Scans JSON text: whitespace, strings, numbers, and whole values.
 //!
-//! Keeps: RFC 8259 and nothing else; a bounded number of lists and objects in each other; a `\u` escape that is half of a
-//! surrogate pair is refused.
+//! Keeps: RFC 8259 and nothing else; a limit on nested arrays and objects; half a surrogate pair in a `\u` escape is
+//! refused.
 
 use std::borrow::Cow;
 
@@ -9,16 +9,16 @@ use contract::limits::JSON_DEPTH_MAX;
 
 use crate::error::{DecodeError, Reason};
 
-/// Lists and objects of a body in each other. Those around a value that callers own come on top of the value's own: a
-/// transaction may send others, eight deep.
+/// How deep a body may be nested. The levels around a user value come on top of the value's own: a transaction may send
+/// others, eight deep.
 const BODY_DEPTH_MAX: usize = JSON_DEPTH_MAX + 32;
 
-/// A text and how far it was read.
+/// A text and a position in it.
 pub(crate) struct Reader<'de> {
     text: &'de str,
     at: usize,
     pub(crate) depth: usize,
-    /// A member of the outermost object that is left out.
+    /// A member of the outermost object to skip.
     pub(crate) tag: Option<&'static str>,
 }
 
@@ -31,7 +31,7 @@ impl<'de> Reader<'de> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// The next byte that is no whitespace.
+    /// The next byte that is not whitespace.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte() {
             self.at += 1;
@@ -63,7 +63,7 @@ impl<'de> Reader<'de> {
                 self.at += word.len();
                 Ok(())
             }
-            false => Err(self.malformed("no value begins like this")),
+            false => Err(self.malformed("no value starts like this")),
         }
     }
 
@@ -104,7 +104,7 @@ impl<'de> Reader<'de> {
         if self.at == before { Err(self.malformed("a number has no digits")) } else { Ok(()) }
     }
 
-    /// Moves over a string; whether there are escapes in it.
+    /// Skips a string; returns whether it has escapes.
     fn skip_string(&mut self) -> Result<bool, DecodeError> {
         self.at += 1;
         let mut escaped = false;
@@ -118,14 +118,14 @@ impl<'de> Reader<'de> {
                     escaped = true;
                     self.escape()?;
                 }
-                Some(0..0x20) => return Err(self.malformed("a control character stands in a string")),
+                Some(0..0x20) => return Err(self.malformed("a string contains a control character")),
                 Some(_) => self.at += 1,
                 None => return Err(self.malformed("a string does not end")),
             }
         }
     }
 
-    /// The character that an escape stands for.
+    /// The character of an escape.
     fn escape(&mut self) -> Result<char, DecodeError> {
         let kind = self.text.as_bytes().get(self.at + 1).copied();
         let plain = match kind {
@@ -155,13 +155,13 @@ impl<'de> Reader<'de> {
                 };
                 return char::from_u32(code).ok_or_else(lone);
             }
-            _ => return Err(self.malformed("an escape is not known")),
+            _ => return Err(self.malformed("an escape is unknown")),
         };
         self.at += 2;
         Ok(plain)
     }
 
-    /// Four hexadecimal digits behind `\u`.
+    /// Four hexadecimal digits after `\u`.
     fn unit(&mut self) -> Result<u32, DecodeError> {
         let digits = self.text.as_bytes().get(self.at + 2..self.at + 6);
         let digits = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
@@ -193,7 +193,7 @@ impl<'de> Reader<'de> {
         Ok(Cow::Owned(text))
     }
 
-    /// Moves over a value, whose text it gives.
+    /// Skips a value and returns its text.
     pub(crate) fn skip(&mut self) -> Result<&'de str, DecodeError> {
         let first = self.peek();
         let began = self.at;
@@ -225,7 +225,7 @@ impl<'de> Reader<'de> {
         Ok(&self.text[began..self.at])
     }
 
-    /// Whether a list or an object has one more; moves over the comma, or over the end.
+    /// Whether a list or an object has another item; skips the comma, or the end.
     pub(crate) fn more(&mut self, end: u8, first: &mut bool) -> Result<bool, DecodeError> {
         match self.peek() {
             Some(byte) if byte == end => {
@@ -236,7 +236,7 @@ impl<'de> Reader<'de> {
                 self.at += 1;
                 match self.peek() {
                     Some(byte) if byte != end => Ok(true),
-                    _ => Err(self.malformed("nothing stands behind a comma")),
+                    _ => Err(self.malformed("nothing follows a comma")),
                 }
             }
             Some(_) if *first => {

@@ -1,24 +1,24 @@
-//! What the types of this crate look like, as JSON Schema: the server's OpenAPI document is made of it.
+//! The types of this crate as JSON Schema, from which the server builds its OpenAPI document.
 //!
-//! [`Described`] is what every type says of itself; `object!` and `words!` make a type and its description in one place,
-//! so that they cannot differ.
+//! Every type implements [`Described`]; `object!` and `words!` generate a type together with its description, so that
+//! they cannot differ.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as JsonValue, json};
 
-/// Says what its JSON looks like.
+/// Describes its own JSON.
 pub trait Described {
-    /// Whether it may be left out where it is a member.
+    /// Whether it may be left out as a member.
     const OPTIONAL: bool = false;
 
-    /// Whether it is an object with members that are known.
+    /// Whether it is an object with known members.
     const OBJECT: bool = false;
 
-    /// Its schema; an object adds itself to `schemas` and gives a reference.
+    /// Its schema; an object adds itself to `schemas` and returns a reference.
     fn schema(schemas: &mut Schemas) -> JsonValue;
 
-    /// The names of its members, where it is a query: name, schema, whether it must be there, what it says.
+    /// Its members, where it is a query.
     fn members(_schemas: &mut Schemas) -> Vec<Member> {
         Vec::new()
     }
@@ -29,11 +29,11 @@ pub trait Described {
 pub struct Member {
     /// Its name.
     pub name: &'static str,
-    /// What it looks like.
+    /// Its schema.
     pub schema: JsonValue,
-    /// Whether it must be there.
+    /// Whether it is required.
     pub required: bool,
-    /// What it is for.
+    /// Its description.
     pub says: String,
 }
 
@@ -42,7 +42,7 @@ pub struct Member {
 pub struct Schemas(BTreeMap<&'static str, JsonValue>);
 
 impl Schemas {
-    /// A reference to an object, which is described if it is not yet.
+    /// A reference to an object, which is added if it is new.
     pub fn object(
         &mut self,
         name: &'static str,
@@ -51,7 +51,7 @@ impl Schemas {
         members: impl FnOnce(&mut Self) -> Vec<Member>,
     ) -> JsonValue {
         if !self.0.contains_key(name) {
-            // Its place is taken first: a type may hold itself.
+            // Inserted before its members: a type may contain itself.
             self.0.insert(name, JsonValue::Null);
             let members = members(self);
             self.0.insert(name, object_schema(says, strict, &members));
@@ -59,7 +59,7 @@ impl Schemas {
         json!({ "$ref": format!("#/components/schemas/{name}") })
     }
 
-    /// All of them.
+    /// All schemas.
     pub fn into_json(self) -> Map<String, JsonValue> {
         self.0.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
     }
@@ -83,7 +83,7 @@ pub fn object_schema(says: &str, strict: bool, members: &[Member]) -> JsonValue 
     schema
 }
 
-/// The same, or null.
+/// The schema, or null.
 fn nullable(schema: JsonValue) -> JsonValue {
     match schema {
         JsonValue::Object(mut object)
@@ -93,7 +93,7 @@ fn nullable(schema: JsonValue) -> JsonValue {
             object.insert("type".into(), json!([kind, "null"]));
             JsonValue::Object(object)
         }
-        // What can be anything can be null.
+        // Anything includes null.
         JsonValue::Object(object)
             if !object.contains_key("$ref") && !object.contains_key("enum") && !object.contains_key("anyOf") =>
         {
@@ -137,9 +137,9 @@ plain! {
     f64 => { "type": "number" },
 }
 
-/// Makes a type that is a JSON object, and its description. `request` refuses members that are not known, `answer` skips
-/// them: a client may be older than its server. A member whose name in JSON is another is written `"name" field: Type`; one
-/// that is left out where a test holds, `field["Option::is_none"]: Type`.
+/// Generates a type that is a JSON object, and its description. `request` refuses unknown members, `answer` skips them:
+/// a client may be older than its server. A member with another name in JSON is written `"name" field: Type`; one that
+/// is left out when a test holds, `field["Option::is_none"]: Type`.
 macro_rules! object {
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $name:literal) => { $name };
@@ -190,7 +190,7 @@ macro_rules! object {
     };
 }
 
-/// Makes a type that is one of some words.
+/// Generates an enum of words.
 macro_rules! words {
     ($(
         $(#[doc = $says:literal])*

@@ -1,54 +1,54 @@
-//! Sessions and pushes: what their routes are asked, and what they answer.
+//! Requests and answers of the routes for sessions and pushes.
 
 use crate::schema::{object, words};
 use crate::values::{DurationText, Members, Payload, SessionId};
 
 object! {
-    /// How a session is opened.
+    /// Opens a session.
     request OpenSession {
-        /// How long it lives without a sign of its client.
+        /// How long it lives after its client's last activity.
         timeout: Option<DurationText>,
-        /// What the client says of itself: names and texts.
+        /// The client's description of itself: names and texts.
         capabilities: Option<Members<Payload>>,
     }
 
-    /// A session that was opened.
+    /// An opened session.
     answer OpenedSession {
         /// The session.
         session: SessionId,
-        /// How long it lives without a sign of its client.
+        /// How long it lives after its client's last activity.
         timeout_ms: u64,
     }
 
-    /// Which sessions are listed.
+    /// Selects sessions to list.
     request ListSessions {
-        /// Only those behind this one.
+        /// Only sessions after this one.
         after: Option<SessionId>,
-        /// How many at most.
+        /// Maximum number of sessions.
         limit: Option<u64>,
     }
 
-    /// How a session is doing.
+    /// The state of a session.
     answer Session {
         /// The session.
         session: SessionId,
-        /// Whether its client is there.
+        /// Whether its client is connected.
         state: SessionState,
         /// When it was opened.
         "createdAt" created_at: String,
-        /// How long it lives without a sign of its client.
+        /// How long it lives after its client's last activity.
         timeout_ms: u64,
-        /// What the client says of itself.
+        /// The client's description of itself.
         capabilities: Members<Payload>,
         /// The lowest request that is still answered.
         lowest_pending: u64,
-        /// The highest request that was executed.
+        /// The highest executed request.
         last_request: Option<u64>,
-        /// Answers that are kept.
+        /// The number of stored answers.
         stored_answers: u64,
         /// The last push.
         last_push: u64,
-        /// The last push that was acknowledged.
+        /// The last acknowledged push.
         acknowledged: u64,
     }
 
@@ -56,21 +56,21 @@ object! {
     answer SessionPage {
         /// The sessions.
         sessions: Vec<Session>,
-        /// Where the next page begins, if there is one.
+        /// Where the next page starts, if there is one.
         next_after: Option<SessionId>,
     }
 
-    /// How a session ended.
+    /// The end of a session.
     answer EndedSession {
         /// Whether it existed.
         ended: bool,
     }
 
-    /// Which pushes are read.
+    /// Selects pushes to read.
     request ReadPushes {
         /// How long to wait for a push if there is none.
         wait: Option<DurationText>,
-        /// How many at most.
+        /// Maximum number of pushes.
         limit: Option<u64>,
         /// A stream of events.
         follow: Option<bool>,
@@ -80,57 +80,57 @@ object! {
     answer PushedMessage {
         /// Its number in the session.
         number: u64,
-        /// What was pushed.
+        /// Its content.
         payload: Payload,
     }
 
-    /// Pushes that are not acknowledged.
+    /// Unacknowledged pushes.
     answer PushPage {
         /// The pushes, in order.
         pushes: Vec<PushedMessage>,
     }
 
-    /// Pushes up to this one are dealt with.
+    /// Acknowledges pushes up to a number.
     request Acknowledge {
         /// The last one.
         upto: u64,
     }
 
-    /// What was acknowledged.
+    /// The result of an acknowledgement.
     answer Acknowledged {
-        /// How many pushes were forgotten.
+        /// The number of discarded pushes.
         forgotten: u64,
     }
 
-    /// Which machine a command is for.
+    /// Selects the machine of a command.
     request MachineRequest {
-        /// Its number, if there are several.
+        /// Its number, if the server hosts several.
         machine: Option<u16>,
     }
 
-    /// Whether pushes wait for their acknowledgement.
+    /// Asks whether any pushes are unacknowledged.
     request WaitingPushes {
-        /// Whether any was last sent before this time, too; µs since 1970 in UTC.
+        /// Also asks whether any was last sent before this time; µs since 1970 in UTC.
         sent_before_us: Option<u64>,
     }
 
-    /// Whether pushes wait for their acknowledgement: a hint.
+    /// Whether any pushes are unacknowledged: a hint.
     answer PushesWaiting {
-        /// Whether any does.
+        /// Whether there are any.
         pending: bool,
-        /// Whether any was last sent before the time that was asked for.
+        /// Whether any was last sent before the given time.
         overdue: Option<bool>,
     }
 
-    /// Takes pushes to be sent again.
+    /// Takes pushes that are due to be sent again.
     request RetryPushes {
-        /// Only those that were last sent before; µs since 1970 in UTC.
+        /// Only those last sent before this time; µs since 1970 in UTC.
         sent_before_us: u64,
-        /// How many at most.
+        /// Maximum number of pushes.
         limit: Option<u32>,
     }
 
-    /// A push to be sent again.
+    /// A push to send again.
     answer RetriedPush {
         /// Its session.
         session: SessionId,
@@ -138,11 +138,11 @@ object! {
         number: u64,
         /// When it was last sent; µs since 1970 in UTC.
         last_sent_us: u64,
-        /// What was pushed.
+        /// Its content.
         payload: Payload,
     }
 
-    /// Pushes to be sent again.
+    /// Pushes to send again.
     answer RetriedPushes {
         /// The pushes.
         pushes: Vec<RetriedPush>,
@@ -150,13 +150,13 @@ object! {
 }
 
 words! {
-    /// Whether a session's client is there.
+    /// Whether a session's client is connected.
     SessionState {
-        /// It has not been seen.
+        /// It has not connected yet.
         Pending = "pending",
-        /// It is there.
+        /// It is connected.
         Connected = "connected",
-        /// It may come back.
+        /// It is not connected, but may return.
         Disconnected = "disconnected",
         /// There is no such session.
         Expired = "expired",

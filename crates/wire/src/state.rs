@@ -9,7 +9,7 @@ use crate::schema::{Described, Schemas, object};
 use crate::values::UserJson;
 
 object! {
-    /// Creates a cell, or gives the version of the one that is there.
+    /// Creates a cell, or returns the version of the existing one.
     request StateInit {
         /// The branch.
         branch: String,
@@ -35,19 +35,19 @@ object! {
         cell: String,
     }
 
-    /// Writes if the counter is as expected; without one, only creates.
+    /// Writes if the counter is as expected; without an expected counter, creates only.
     request StateCas {
         /// The branch.
         branch: String,
         /// The cell.
         cell: String,
-        /// The counter that must be there.
+        /// The expected counter.
         expected_counter: Option<u64>,
         /// The new value.
         value: UserJson,
     }
 
-    /// Writes whatever is there.
+    /// Writes unconditionally.
     request StateSet {
         /// The branch.
         branch: String,
@@ -71,7 +71,7 @@ object! {
 /// A command.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub enum StateCommand {
-    /// Creates a cell, or gives the version of the one that is there.
+    /// Creates a cell, or returns the version of the existing one.
     StateInit(StateInit),
     /// Reads the value.
     StateGet(StateGet),
@@ -79,18 +79,18 @@ pub enum StateCommand {
     StateGetv(StateGetv),
     /// Writes if the counter is as expected.
     StateCas(StateCas),
-    /// Writes whatever is there.
+    /// Writes unconditionally.
     StateSet(StateSet),
 }
 
-/// What a command gives.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum StateOutput {
     /// A value, or none.
     Maybe(Option<UserJson>),
     /// The counter after the command.
     Version(u64),
-    /// The counter after a successful swap, or none if it did not match.
+    /// The counter after a successful swap, or none on a mismatch.
     MaybeVersion(Option<u64>),
     /// The versions of a cell, newest first; none if it never existed.
     MaybeVersions(Option<Vec<State>>),

@@ -1,5 +1,5 @@
-//! Transactions: `transactions.commit`. Guards and operations are read in two steps, because a reader must know which
-//! operation it is before it can say which members that has.
+//! Transactions: `transactions.commit`. Guards and operations are read in two steps, because the reader must know the
+//! operation before it can know its members.
 //!
 //! Keeps: every member of a guard or an operation is honoured or refused; none is skipped.
 
@@ -17,15 +17,15 @@ use crate::values::{DurationText, JsonText, Members, Payload, SessionId, TtlText
 object! {
     /// Operations of any contract in one commit, all or nothing.
     request Transaction {
-        /// What must be the case.
+        /// The conditions.
         "if" guards: Option<Vec<Guard>>,
-        /// The attempt that must be the live one.
+        /// The attempt that must be live.
         fence: Option<Fence>,
-        /// What is done.
+        /// The operations.
         "do" operations: Vec<Operation>,
     }
 
-    /// An attempt that must be the live one.
+    /// An attempt that must be live.
     request Fence {
         /// The record, in the transaction's group.
         record: String,
@@ -33,7 +33,7 @@ object! {
         attempt: u64,
     }
 
-    /// What a cell or a record must be. All of what is said must be the case.
+    /// The conditions on a cell or a record. All of them must hold.
     request GuardMembers {
         /// The cell.
         cell: Option<String>,
@@ -47,7 +47,7 @@ object! {
         state_in: Option<Vec<String>>,
         /// A field of the record.
         field: Option<String>,
-        /// What the field must hold; null for one that must not be there.
+        /// The expected value of the field; null expects that it does not exist.
         is: Option<UserJson>,
     }
 
@@ -59,7 +59,7 @@ object! {
         value: UserJson,
     }
 
-    /// Writes a cell if it does not exist.
+    /// Creates a cell if it does not exist.
     request CellInit {
         /// The cell.
         name: String,
@@ -77,11 +77,11 @@ object! {
     request RecordPut {
         /// The record.
         name: String,
-        /// Names and values; these and no others.
+        /// Its fields: these and no others.
         fields: Members<UserJson>,
         /// Its type.
         "type" record_type: Option<String>,
-        /// How long it is to exist.
+        /// Its time to live.
         ttl: Option<TtlText>,
     }
 
@@ -89,15 +89,15 @@ object! {
     request RecordPatch {
         /// The record.
         name: String,
-        /// Fields that are written.
+        /// Fields to write.
         set: Option<Members<UserJson>>,
-        /// Fields that are removed.
+        /// Fields to remove.
         unset: Option<Vec<String>>,
-        /// Integer fields that are added to.
+        /// Integer fields to increment.
         incr: Option<Members<i64>>,
-        /// Fields and what they must hold; null for one that must not be there.
+        /// Fields and their expected values; null expects that the field does not exist.
         expect: Option<Members<UserJson>>,
-        /// How long it is to exist.
+        /// Its time to live.
         ttl: Option<TtlText>,
     }
 
@@ -107,7 +107,7 @@ object! {
         name: String,
         /// The field.
         field: String,
-        /// How much; 1 if it is left out.
+        /// The amount; 1 by default.
         by: Option<i64>,
     }
 
@@ -117,11 +117,11 @@ object! {
         name: String,
         /// Its attempt.
         attempt: u64,
-        /// Fields that are written.
+        /// Fields to write.
         fields: Members<UserJson>,
     }
 
-    /// Gives a record back.
+    /// Releases a record.
     request RecordRelease {
         /// The record.
         name: String,
@@ -129,23 +129,23 @@ object! {
         attempt: u64,
     }
 
-    /// Finishes a record.
+    /// Completes a record.
     request RecordComplete {
         /// The record.
         name: String,
         /// Its attempt.
         attempt: u64,
-        /// Fields that are written with it.
+        /// Fields to write with it.
         fields: Option<Members<UserJson>>,
     }
 
-    /// Says that the attempt of a record failed.
+    /// Ends the attempt of a record as failed.
     request RecordFail {
         /// The record.
         name: String,
         /// Its attempt.
         attempt: u64,
-        /// Why.
+        /// The reason.
         error: Option<String>,
     }
 
@@ -161,9 +161,9 @@ object! {
         run: String,
         /// The event.
         event: JsonText,
-        /// The run's last sequence.
+        /// The expected last sequence of the run.
         expect: Option<u64>,
-        /// What kind of run it is, if this makes it.
+        /// The kind of the run, if this append creates it.
         "type" run_type: Option<String>,
     }
 
@@ -171,9 +171,9 @@ object! {
     request Publish {
         /// The topic.
         topic: String,
-        /// What is sent.
+        /// The message.
         payload: Payload,
-        /// Not before so much time has passed.
+        /// The delay.
         after: Option<DurationText>,
     }
 
@@ -181,7 +181,7 @@ object! {
     request Push {
         /// The session.
         session: SessionId,
-        /// What is sent.
+        /// The message.
         payload: Payload,
     }
 
@@ -189,31 +189,31 @@ object! {
     request Send {
         /// The group.
         group: String,
-        /// Not before so much time has passed.
+        /// The delay.
         after: Option<DurationText>,
-        /// What must be the case then.
+        /// The conditions, checked when it is applied.
         "if" guards: Option<Vec<Guard>>,
-        /// The attempt that must be the live one then.
+        /// The attempt that must be live when it is applied.
         fence: Option<Fence>,
-        /// What is done then.
+        /// The operations.
         "do" operations: Vec<Operation>,
     }
 
-    /// What was committed.
+    /// The result of a commit.
     answer Committed {
         /// The commit.
         commit: u64,
-        /// What each operation did.
+        /// The result of each operation.
         done: Vec<Done>,
     }
 }
 
-/// What a cell or a record must be; see [`GuardMembers`].
+/// The conditions on a cell or a record; see [`GuardMembers`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard(pub GuardMembers);
 
 impl Serialize for Guard {
-    /// Only what it says: `is` belongs to a field, and is null where the field must not be there.
+    /// Only the members that are set: `is` belongs to a field, and is null where the field must not exist.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let GuardMembers { cell, record, version, absent, state_in, field, is } = &self.0;
         let mut map = serializer.serialize_map(None)?;
@@ -238,12 +238,12 @@ impl Serialize for Guard {
     }
 }
 
-/// What a guard compares a field with.
+/// The condition of a guard on a field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldIs {
     /// The field.
     pub field: String,
-    /// What it must hold; none for a field that must not be there.
+    /// Its expected value; none expects that the field does not exist.
     pub is: Option<UserJson>,
 }
 
@@ -272,14 +272,14 @@ fn guard(raw: &str) -> Result<Guard, DecodeError> {
         _ => {}
     }
     match members.absent {
-        Some(false) => return wrong("absent is only known as true"),
+        Some(false) => return wrong("absent can only be true"),
         Some(true) if members.version.is_some() || members.state_in.is_some() || members.field.is_some() => {
-            return wrong("what is absent has no version, state or field");
+            return wrong("absent excludes version, state_in and field");
         }
         _ => {}
     }
     if members.state_in.as_ref().is_some_and(Vec::is_empty) {
-        return wrong("state_in names no state, so it would never hold");
+        return wrong("state_in is empty, so it could never hold");
     }
     match (members.field.is_some(), names.iter().any(|name| name == "is")) {
         (true, false) => Err(DecodeError::missing_member("is")),
@@ -322,7 +322,7 @@ impl<'de> Deserialize<'de> for MemberNames {
     }
 }
 
-/// Which operation an object is.
+/// The name of an object's operation.
 #[derive(serde::Deserialize)]
 struct OperationHead {
     op: String,
@@ -330,7 +330,7 @@ struct OperationHead {
 
 macro_rules! operations {
     ($( $(#[doc = $says:literal])* $variant:ident($members:ident) = $op:literal, )*) => {
-        /// One operation of a transaction: an object whose `op` says which.
+        /// One operation of a transaction: an object with its name in `op`.
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         #[serde(tag = "op")]
         pub enum Operation {
@@ -375,7 +375,7 @@ macro_rules! operations {
 operations! {
     /// Writes a cell.
     CellSet(CellSet) = "cell.set",
-    /// Writes a cell if it does not exist.
+    /// Creates a cell if it does not exist.
     CellInit(CellInit) = "cell.init",
     /// Deletes a cell.
     CellDelete(CellDelete) = "cell.delete",
@@ -387,11 +387,11 @@ operations! {
     RecordIncrement(RecordIncrement) = "record.incr",
     /// Writes fields of a record, as its live attempt.
     RecordStep(RecordStep) = "record.step",
-    /// Gives a record back.
+    /// Releases a record.
     RecordRelease(RecordRelease) = "record.release",
-    /// Finishes a record.
+    /// Completes a record.
     RecordComplete(RecordComplete) = "record.complete",
-    /// Says that the attempt of a record failed.
+    /// Ends the attempt of a record as failed.
     RecordFail(RecordFail) = "record.fail",
     /// Deletes a record.
     RecordDelete(RecordDelete) = "record.delete",
@@ -412,32 +412,32 @@ impl<'de> Deserialize<'de> for Operation {
     }
 }
 
-/// What one operation did.
+/// The result of one operation.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(untagged)]
 pub enum Done {
     /// An event was appended.
     Appended(Appended),
-    /// A cell or a record was written, or deleted; or a cell was there already.
+    /// A cell or a record was written or deleted, or a cell already existed.
     Written(WrittenOperation),
     /// There was nothing to delete.
     Nothing(NothingDone),
     /// An attempt failed.
     Failed(FailedOperation),
-    /// A message or a push is on its way.
+    /// A message or a push was sent.
     Sent(Sent),
 }
 
 object! {
-    /// What an operation on a cell or a record left behind.
+    /// The result of an operation on a cell or a record.
     answer WrittenOperation {
         /// The version.
         version: u64,
-        /// Whether the cell was there already, and was left as it is.
+        /// Whether the cell already existed and was left unchanged.
         existing["Option::is_none"]: Option<bool>,
-        /// What the counted field holds now.
+        /// The new value of the incremented field.
         value["Option::is_none"]: Option<i64>,
-        /// What the counted fields of a patch hold now.
+        /// The new values of a patch's incremented fields.
         values["Option::is_none"]: Option<Members<i64>>,
     }
 
@@ -447,15 +447,15 @@ object! {
         nothing: bool,
     }
 
-    /// What becomes of a record whose attempt failed.
+    /// The fate of a record whose attempt failed.
     answer FailedOperation {
-        /// When it will be tried again, if it will.
+        /// The time until it is retried, if it is.
         retry_in_ms: Option<u64>,
         /// Whether its attempts are used up.
         exhausted: bool,
     }
 
-    /// A message or a push is on its way.
+    /// A message or a push was sent.
     answer Sent {
         /// Always `true`.
         sent: bool,

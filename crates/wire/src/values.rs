@@ -1,4 +1,4 @@
-//! What stands in bodies and answers besides numbers and text: JSON that callers own, and durations.
+//! Values in bodies and answers besides numbers and text: user JSON and durations.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,7 +19,7 @@ use crate::schema::{Described, Schemas};
 
 pub use crate::opaque::{AttemptToken, FeedCursor, PageCursor, SessionId};
 
-/// JSON that a caller owns: it is kept as the text that was sent, and given back as that text.
+/// User JSON: it is kept as the text that was sent, and returned as that text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserJson(pub Value);
 
@@ -36,7 +36,7 @@ impl Serialize for UserJson {
     }
 }
 
-/// Writes text that is JSON as it is. This is what `RawValue` does; making one would parse the text once more.
+/// Writes JSON text unchanged. `RawValue` does the same, but building one would parse the text again.
 fn raw_text<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
     let mut raw = serializer.serialize_struct(RAW_VALUE, 1)?;
     raw.serialize_field(RAW_VALUE, text)?;
@@ -47,14 +47,14 @@ impl<'de> Deserialize<'de> for UserJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&'de RawValue>::deserialize(deserializer)?.get();
         match raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-            // Whoever read the text has checked it.
+            // The reader has validated the text.
             Some(plain) if !plain.contains('\\') => Ok(Self(Value::Text(plain.to_owned()))),
             _ => Value::from_json_text(raw).map(Self).map_err(refused_value),
         }
     }
 }
 
-/// What is too deep is refused as a body that is.
+/// A value that is nested too deeply is refused like a body that is.
 fn refused_value<E: de::Error>(error: InvalidJson) -> E {
     match error {
         InvalidJson::TooDeep { .. } => pass(DecodeError::new(Reason::TooDeep)),
@@ -64,7 +64,7 @@ fn refused_value<E: de::Error>(error: InvalidJson) -> E {
 
 impl Described for UserJson {
     fn schema(_: &mut Schemas) -> JsonValue {
-        json!({ "description": "Any JSON, kept as it was written; bytes are {\"$b64\": \"...\"}" })
+        json!({ "description": "Any JSON, kept as sent; bytes are {\"$b64\": \"...\"}" })
     }
 }
 
@@ -90,7 +90,7 @@ impl Described for JsonText {
     }
 }
 
-/// Members whose names callers choose, in their order. A name that is there twice is refused.
+/// Members with names chosen by callers, in order. A repeated name is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Members<T>(pub Vec<(String, T)>);
 
@@ -152,7 +152,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
     }
 }
 
-/// A name that is there twice.
+/// A repeated name.
 fn repeated<T>(members: &[(String, T)]) -> Option<&str> {
     let mut names: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
@@ -178,7 +178,7 @@ impl DurationText {
 }
 
 fn not_a_duration(text: &str) -> String {
-    format!("{text:?} is no duration; write 500ms, 30s, 10m, 2h or 7d")
+    format!("{text:?} is not a duration; write 500ms, 30s, 10m, 2h or 7d")
 }
 
 impl Serialize for DurationText {
@@ -218,7 +218,7 @@ impl Described for DurationText {
     }
 }
 
-/// How long a record is to exist: a duration, `keep`, `session` or `forever`.
+/// A time to live: a duration, `keep`, `session` or `forever`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TtlText(pub Ttl);
 
@@ -253,7 +253,7 @@ impl<'de> Deserialize<'de> for TtlText {
                         Some(duration) => Ttl::After(duration),
                         None => {
                             return Err(E::custom(format!(
-                                "{text:?} is no time to live; write 500ms, 30s, 10m, 2h, 7d, keep, session or forever"
+                                "{text:?} is not a time to live; write 500ms, 30s, 10m, 2h, 7d, keep, session or forever"
                             )));
                         }
                     },
@@ -276,7 +276,7 @@ impl Described for TtlText {
     }
 }
 
-/// Bytes: text as it is, other bytes as `{"$b64": "..."}`; in a request also any other JSON, whose text is sent.
+/// Bytes: text as it is, other bytes as `{"$b64": "..."}`; a request may also send any other JSON, whose text is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload(pub Vec<u8>);
 

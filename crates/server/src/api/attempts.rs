@@ -1,7 +1,7 @@
-//! What an attempt does to its record: step, extend, release, complete, fail. Each is asked for by the record's name and the
-//! attempt, or by the token that the claim gave.
+//! Calls of an attempt on its record: step, extend, release, complete, fail. Each identifies the attempt by the
+//! record's name and the attempt number, or by the token from the claim.
 //!
-//! Keeps: every one carries the attempt, and is refused once that is over (SH-4002).
+//! Keeps: every call carries the attempt, and is refused once the attempt is over (SH-4002).
 
 use contract::time::millis;
 use statehouse::records::{Claimed, Retry};

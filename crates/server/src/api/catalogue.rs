@@ -1,5 +1,4 @@
-//! What a store is told once: spaces and how much history they keep, branches, record types; and the limits that are in
-//! force.
+//! Declarations of a store: spaces and how much history they keep, branches, record types; and the limits in force.
 
 use std::time::Duration;
 
@@ -47,11 +46,11 @@ pub(crate) async fn set_retention(server: Server, call: Call<NoQuery, SetRetenti
     Ok(Reply::new(Nothing {}))
 }
 
-/// A duration under its own name, or in ms under the name that it is shown with.
+/// A duration under its own name, or in ms under the name that answers use.
 fn time(shown: &'static str, said: Option<DurationText>, ms: Option<u64>) -> Result<Option<Duration>, Refusal> {
     match (said, ms) {
         (Some(_), Some(_)) => {
-            Err(Refusal::invalid(shown, format!("{shown} says the same as its other form: send one")))
+            Err(Refusal::invalid(shown, format!("{shown} repeats its other form: send one of them")))
         }
         (said, ms) => Ok(said.map(|said| said.0).or(ms.map(Duration::from_millis))),
     }
@@ -103,8 +102,8 @@ pub(crate) async fn types(server: Server, call: Call<NoQuery, NoBody>) -> Answer
     Ok(Reply::new(TypeList { types }))
 }
 
-/// Declares a type for the records whose names begin with the prefix. What is left out is as the built-in type `task` has
-/// it.
+/// Declares a type for the records whose names start with the prefix. Omitted members default to those of the built-in
+/// type `task`.
 pub(crate) async fn declare_type(server: Server, call: Call<NoQuery, DeclareType>) -> Answered<ShownType> {
     let Call { scope, name: prefix, body, .. } = call;
     if let Some(prefixes) = &body.prefixes

@@ -13,7 +13,7 @@ use super::transactions::version_of;
 use super::{Answered, Call, Refusal, Reply, page_limit};
 use crate::Server;
 
-/// Cells and versions of a page, if it is not said how many.
+/// The default number of cells or versions in a page.
 const PAGE_ROWS: usize = 100;
 
 fn cell(name: NameInGroup, found: Versioned) -> Cell {
@@ -27,7 +27,7 @@ pub(crate) async fn read(server: Server, call: Call<ReadCell, NoBody>) -> Answer
         return history(&server, call).await;
     }
     if call.query.before.is_some() || call.query.limit.is_some() {
-        let detail = "before and limit are of the history: view=history is missing";
+        let detail = "before and limit need view=history";
         return Err(Refusal::invalid("view", detail));
     }
     let cells = call.scope.open(&server.house).cells();
@@ -117,7 +117,7 @@ pub(crate) async fn list(server: Server, call: Call<ListCells, NoBody>) -> Answe
         None => None,
         Some(cursor) => {
             let after = cursor.into_text().and_then(|text| NameInGroup::from_cursor(&text));
-            Some(after.ok_or_else(|| Refusal::invalid("cursor", "it was not given out"))?)
+            Some(after.ok_or_else(|| Refusal::invalid("cursor", "it was not issued by this server"))?)
         }
     };
     let prefix = query.prefix.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The change feed: a page at a time, waiting for one if it is asked to, or as a stream.
+//! The change feed: one page at a time, optionally waiting for one, or as a stream.
 
 use contract::time::iso;
 use contract::{Change as StoredChange, Error, Followed as StoredFollowed, Reason, Subject};
@@ -12,10 +12,10 @@ use crate::Server;
 use crate::metrics::Watcher;
 use crate::stream::{Followed, Sent, Source};
 
-/// Changes that a stream reads at a time. One command's are never split, so there can be more.
+/// Changes that a stream reads at a time. Changes of one command are never split, so there can be more.
 const CHANGES_AT_ONCE: usize = 16;
 
-/// Changes of a page, if it is not said how many.
+/// The default number of changes in a page.
 const PAGE_ROWS: usize = 100;
 
 pub(crate) async fn read(server: Server, call: Call<ReadChanges, NoBody>) -> Result<Followed<ChangesAnswer>, Refusal> {
@@ -28,7 +28,7 @@ pub(crate) async fn read(server: Server, call: Call<ReadChanges, NoBody>) -> Res
     let resumed = match last_event {
         None => None,
         Some(text) => {
-            let not_an_id = || Refusal::invalid("Last-Event-ID", "it is no id that was given out");
+            let not_an_id = || Refusal::invalid("Last-Event-ID", "it is not an id issued by this server");
             Some(FeedCursor::parse(&text).ok_or_else(not_an_id)?)
         }
     };
@@ -37,7 +37,7 @@ pub(crate) async fn read(server: Server, call: Call<ReadChanges, NoBody>) -> Res
         None => feed.newest()?,
     };
     if stream {
-        // That the space and the branch exist is said before the stream begins.
+        // A missing space or branch is reported before the stream starts.
         feed.read(from, 1)?;
         let watcher = server.metrics.watchers.join();
         return Ok(Followed::Stream(server.stream(ChangeFeed { feed, cursor: from, watcher })?));
@@ -73,7 +73,7 @@ fn bounds(oldest: u64, newest: u64) -> GapBounds {
 struct ChangeFeed {
     feed: Changes,
     cursor: u64,
-    /// So that it is seen when its client is behind.
+    /// Reports how far its client is behind.
     watcher: Watcher,
 }
 
@@ -87,7 +87,8 @@ impl Source for ChangeFeed {
                 self.cursor = page.next;
                 let commits: Vec<_> = page.changes.iter().map(|change| change.commit).collect();
                 let id = |place: usize| match commits.get(place + 1) {
-                    // All changes of a commit have its number. A client that has not had all of them goes on before it.
+                    // All changes of a commit share its number. A client that has not received all of them resumes
+                    // before it.
                     Some(next) if *next == commits[place] => commits[place] - 1,
                     Some(_) => commits[place],
                     None => page.next,
@@ -102,7 +103,7 @@ impl Source for ChangeFeed {
         }
     }
 
-    /// Moves over what is filtered out, so that a client that comes back does not find a gap.
+    /// Advances over filtered changes, so that a returning client does not find a gap.
     fn position(&mut self) -> Result<u64, Error> {
         if let StoredFollowed::Page(page) = self.feed.read(self.cursor, 1)?
             && page.changes.is_empty()

@@ -1,4 +1,4 @@
-//! Claims: the next jobs of a prefix, or one record by its name; waiting for one if it is asked to.
+//! Claims: the next jobs of a prefix, or one record by name, optionally waiting for one.
 
 use statehouse::records::ClaimOptions;
 use wire::claims::{Claim, ClaimAnswer};
@@ -15,7 +15,7 @@ pub(crate) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answere
     }
     let handles = scope.open(&server.house);
     let records = handles.records();
-    // When the server stops, whoever waits is told to ask again, another server or this one when it is back.
+    // When the server stops, waiting clients are told to ask again: another server, or this one when it is back.
     let time_over = async {
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
@@ -27,14 +27,14 @@ pub(crate) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answere
             return Err(Refusal::invalid("prefix", "a claim has a name or a prefix, not both"));
         }
         (None, None) => {
-            let detail = "prefix is missing: name the queues whose jobs are claimed, or \"\" for all of them";
+            let detail = "prefix is missing: name the queues to claim from, or \"\" for all of them";
             return Err(Refusal::invalid("prefix", detail));
         }
         (Some(_), None) if body.n.is_some_and(|n| n != 1) => {
-            return Err(Refusal::invalid("n", "a claim by name is of one record"));
+            return Err(Refusal::invalid("n", "a claim by name takes one record"));
         }
         (None, Some(_)) if scope.group.is_some() => {
-            let detail = "a claim by prefix is of all groups; a group is of a claim by name";
+            let detail = "a claim by prefix covers all groups; only a claim by name takes a group";
             return Err(Refusal::invalid("group", detail));
         }
         (Some(name), None) if wait.is_zero() => vec![records.claim_later(&name, &options).await?],

@@ -1,5 +1,4 @@
-//! Machines that users bring: a command in the machine's own bytes. And the pushes of all sessions, for whoever delivers
-//! them.
+//! Users' machines: a command in the machine's own encoding. And the pushes of all sessions, for whoever delivers them.
 //!
 //! Keeps: nothing; a machine is found by its number, which may be left out if there is only one.
 
@@ -17,19 +16,19 @@ use super::sessions::session_of;
 use super::{Answered, Call, RawBytes, Refusal, Reply};
 use crate::Server;
 
-/// The group of a machine's state if a request names none.
+/// The group of a machine's state, if a request names none.
 const GROUP: &str = "default";
-/// Pushes of one answer if it is not said.
+/// The default number of pushes in an answer.
 const PUSHES: u32 = 100;
 
-/// The machines that requests can be sent to, by number.
+/// The machines that accept requests, by number.
 pub(crate) type Machines = Arc<BTreeMap<u16, Machine>>;
 
-/// Gives the contract of sessions in front of one machine, in a space and a group.
+/// Creates the contract of sessions in front of one machine, in a space and a group.
 pub(crate) type Machine = Arc<dyn Fn(&Space, &str) -> Box<dyn SessionStore> + Send + Sync>;
 
 impl Server {
-    /// The same server, which also sends requests to a machine that its directory was opened with.
+    /// The server, which also sends requests to a machine that its directory was opened with.
     pub fn hosting<M: UserMachine>(mut self) -> Self {
         let machine: Machine = Arc::new(|space, group| Box::new(space.machine::<M>().group(group).portable()));
         Arc::make_mut(&mut self.machines).insert(M::NUMBER, machine);
@@ -58,7 +57,7 @@ fn machine(server: &Server, number: Option<u16>) -> Result<Machine, Refusal> {
         Some(number) => server.machines.get(&number),
         None if server.machines.len() > 1 => {
             let numbers: Vec<_> = server.machines.keys().collect();
-            return Err(Refusal::invalid("machine", format!("?machine= is missing; there are {numbers:?}")));
+            return Err(Refusal::invalid("machine", format!("?machine= is missing; the server hosts {numbers:?}")));
         }
         None => server.machines.values().next(),
     };
@@ -66,7 +65,7 @@ fn machine(server: &Server, number: Option<u16>) -> Result<Machine, Refusal> {
     found.cloned().ok_or_else(|| Refusal::not_found("machine", named))
 }
 
-/// Whether any push waits for its acknowledgement, and whether any was last sent before a time. Hints.
+/// Whether any push is unacknowledged, and whether any was last sent before a time. Hints.
 pub(crate) async fn waiting(server: Server, call: Call<WaitingPushes, NoBody>) -> Answered<PushesWaiting> {
     let sent_before = call.query.sent_before_us;
     let found = server.call(move |house| {
@@ -77,7 +76,7 @@ pub(crate) async fn waiting(server: Server, call: Call<WaitingPushes, NoBody>) -
     Ok(Reply::new(found.await?))
 }
 
-/// Takes the pushes that were last sent before a time, and notes that they are sent now.
+/// Takes the pushes last sent before a time, and marks them as sent now.
 pub(crate) async fn retry(server: Server, call: Call<NoQuery, RetryPushes>) -> Answered<RetriedPushes> {
     let RetryPushes { sent_before_us, limit } = call.body;
     let limit = limit.unwrap_or(PUSHES);

@@ -1,11 +1,11 @@
-//! What each call does: from a request that is decoded to an answer that is to be encoded. One file for each contract.
+//! The behaviour of each call, from a decoded request to an answer that is yet to be encoded. One file per contract.
 //!
-//! [`Call`]: what is asked, and where. [`Reply`]: what is answered. [`Refusal`]: why not.
+//! [`Call`]: the request, and its scope. [`Reply`]: the answer. [`Refusal`]: why not.
 //!
-//! Keeps: nothing of its own; whatever is answered is what the contracts answer. Writes are awaited and reads of one thing
-//! done at once; calls that read much run on threads that may wait.
+//! Keeps: no state; every answer comes from the contracts. Writes are awaited, and reads of one thing run inline; calls
+//! that read much run on threads that may block.
 //!
-//! Never: knows of HTTP. Which headers and which status say all this is decided in `http`.
+//! Never: depends on HTTP. `http` decides which headers and status express all this.
 
 pub(crate) mod attempts;
 pub(crate) mod catalogue;
@@ -30,44 +30,44 @@ pub(crate) use scope::RequestScope;
 
 use crate::page_memory::PagePermit;
 
-/// What is asked.
+/// A decoded request.
 pub(crate) struct Call<Q, B> {
-    /// Where.
+    /// Its scope.
     pub(crate) scope: RequestScope,
-    /// What the path names; empty if it names nothing.
+    /// The name in the path; empty if there is none.
     pub(crate) name: String,
-    /// How.
+    /// Its query.
     pub(crate) query: Q,
-    /// With what.
+    /// Its body.
     pub(crate) body: B,
-    /// Only if this is the case.
+    /// Its precondition.
     pub(crate) expected: Option<Expected>,
-    /// What tells this append from others.
+    /// The idempotency key of an append.
     pub(crate) key: Option<String>,
-    /// How long to wait for something if there is nothing; zero is not at all.
+    /// How long to wait if there is nothing to return; zero for no wait.
     pub(crate) wait: Duration,
-    /// Whether what is followed is to come as a stream.
+    /// Whether to answer with a stream.
     pub(crate) stream: bool,
-    /// Where a stream goes on.
+    /// Where a stream resumes.
     pub(crate) last_event: Option<String>,
-    /// Which forms of an answer the caller takes, as media types.
+    /// The media types that the caller accepts.
     pub(crate) takes: Option<String>,
 }
 
-/// Bytes that only a machine of a user's own reads or writes.
+/// Bytes that only a user's machine reads or writes.
 pub(crate) struct RawBytes(pub(crate) Bytes);
 
-/// What is answered.
+/// An answer.
 #[derive(Debug)]
 pub(crate) struct Reply<A> {
     pub(crate) body: A,
-    /// The version of what was read or written.
+    /// The version of the thing read or written.
     pub(crate) version: Option<u64>,
-    /// Whether it was made by this call.
+    /// Whether this call created it.
     pub(crate) created: bool,
     /// Whether the answer was stored by an earlier sending of the request.
     pub(crate) replayed: bool,
-    /// The memory of a page, which is held until it is written.
+    /// The memory of a page, held until it is written.
     pub(crate) page: Option<PagePermit>,
 }
 
@@ -76,7 +76,7 @@ impl<A> Reply<A> {
         Self { body, version: None, created: false, replayed: false, page: None }
     }
 
-    /// A page, for which memory was taken.
+    /// A page with its reserved memory.
     pub(crate) fn page(body: A, memory: PagePermit) -> Self {
         Self { page: Some(memory), ..Self::new(body) }
     }
@@ -97,30 +97,30 @@ impl<A> Reply<A> {
     }
 }
 
-/// What a call answers.
+/// The result of a call.
 pub(crate) type Answered<A> = Result<Reply<A>, Refusal>;
 
-/// Why a call did not do what it was asked.
+/// Why a call did not succeed.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The store says no, or fails.
+    /// The store rejected it, or failed.
     Store(Error),
-    /// The store says no, because what the call expected is not the case.
+    /// The store rejected it, because the precondition failed.
     Unexpected(Error),
     /// There is nothing with this name.
     NotFound { what: &'static str, name: String },
-    /// What a cell was then is not kept.
+    /// The past of a cell that is no longer kept.
     HistoryGone { cell: String, oldest: u64 },
-    /// What was asked cannot be meant.
+    /// The request contradicts itself.
     Invalid { member: Option<&'static str>, detail: String },
-    /// A defect of the server.
+    /// A bug in the server.
     Internal(&'static str),
-    /// There is no memory for so many bytes of an answer.
+    /// There is not enough memory for the answer.
     NoMemory { max: usize, bytes: usize },
 }
 
 impl Refusal {
-    /// What was asked cannot be meant, because of one member.
+    /// The request contradicts itself in one member.
     pub(crate) fn invalid(member: &'static str, detail: impl Into<String>) -> Self {
         Refusal::Invalid { member: Some(member), detail: detail.into() }
     }
@@ -136,7 +136,7 @@ impl From<Error> for Refusal {
     }
 }
 
-/// How many rows a page has.
+/// The number of rows in a page.
 pub(crate) fn page_limit(asked: Option<u64>, default: usize) -> usize {
     asked.map_or(default, |asked| usize::try_from(asked).unwrap_or(usize::MAX))
 }

@@ -1,4 +1,5 @@
-//! Records as answers. Values are moved and never copied into a tree in between: that took a fifth of the CPU time of a claim.
+//! Records as answers. Values are moved, never copied into an intermediate tree: that took a fifth of the CPU time of a
+//! claim.
 
 use contract::NameInGroup;
 use contract::time::{iso, millis};
@@ -33,7 +34,7 @@ pub(crate) fn record(name: NameInGroup, stored: StoredRecord) -> Record {
     }
 }
 
-/// A record that was claimed, with what its worker needs.
+/// A claimed record.
 pub(crate) fn claimed(claimed: Claimed) -> ClaimedRecord {
     let Claimed { name, group, lease, token, record: stored, .. } = claimed;
     let Record {

@@ -1,4 +1,4 @@
-//! Records: read, put, patch, delete, scan, count. What an attempt does to one is in `attempts`.
+//! Records: read, put, patch, delete, scan, count. `attempts` has the calls of an attempt.
 
 use contract::{Error, Expected, NameInGroup, Rejection, Value};
 use statehouse::records::{FieldSwapped, Filter, Put, ScanOptions, Ttl};
@@ -15,7 +15,7 @@ use super::transactions::version_of;
 use super::{Answered, Call, Refusal, Reply, page_limit, record_forms};
 use crate::Server;
 
-/// Records of a page, if it is not said how many.
+/// The default number of records in a page.
 const PAGE_ROWS: usize = 100;
 
 pub(crate) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Record> {
@@ -28,17 +28,17 @@ pub(crate) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answere
     }
 }
 
-/// Fields as the library takes them.
+/// Fields in the library's form.
 pub(crate) fn fields(members: Members<UserJson>) -> impl Iterator<Item = (String, Value)> {
     members.0.into_iter().map(|(name, value)| (name, value.0))
 }
 
-/// How a record is put, as the library takes it.
+/// Options of a put in the library's form.
 pub(crate) fn put_options(record_type: Option<String>, ttl: Option<TtlText>) -> Put {
     Put { ttl: ttl.map_or(Ttl::Persist, |ttl| ttl.0), record_type }
 }
 
-/// What a field must hold; null stands for one that must not be there.
+/// The expected value of a field; null expects that it does not exist.
 fn expected_value(value: UserJson) -> Option<Value> {
     Some(value.0).filter(|value| *value != Value::Null)
 }
@@ -62,7 +62,7 @@ fn expecting(commit: Commit, name: &str, expected: Option<Expected>) -> Commit {
     }
 }
 
-/// Adds a patch to a commit: its conditions, then what it counts, writes and removes. Gives the counted fields.
+/// Adds a patch to a commit: its conditions, then its increments, writes and removals. Returns the incremented fields.
 pub(crate) fn patched(mut commit: Commit, name: &str, patch: PatchRecord) -> Result<(Commit, Vec<String>), Refusal> {
     let PatchRecord { set, unset, incr, expect, ttl } = patch;
     for (field, value) in expect.unwrap_or_default().0 {
@@ -76,12 +76,12 @@ pub(crate) fn patched(mut commit: Commit, name: &str, patch: PatchRecord) -> Res
     let mut patches: Vec<_> = fields(set.unwrap_or_default()).map(|(field, value)| (field, Some(value))).collect();
     for field in unset.unwrap_or_default() {
         if patches.iter().any(|(known, _)| *known == field) {
-            return Err(Refusal::invalid("unset", format!("the field {field:?} is written and removed")));
+            return Err(Refusal::invalid("unset", format!("the field {field:?} is both written and removed")));
         }
         patches.push((field, None));
     }
     if let Some(field) = counted.iter().find(|field| patches.iter().any(|(known, _)| known == *field)) {
-        return Err(Refusal::invalid("incr", format!("the field {field:?} is counted, and written or removed")));
+        return Err(Refusal::invalid("incr", format!("the field {field:?} is both incremented and written or removed")));
     }
     if patches.is_empty() && counted.is_empty() && ttl.is_none() {
         let detail = "there is nothing to do: set, unset, incr and ttl are all missing".to_owned();
@@ -96,7 +96,7 @@ pub(crate) fn patched(mut commit: Commit, name: &str, patch: PatchRecord) -> Res
     Ok((commit, counted))
 }
 
-/// What counted fields hold, by what the operations of their patch did.
+/// The new values of incremented fields, from the results of their patch.
 pub(crate) fn counted_values(counted: Vec<String>, done: &[Done]) -> Members<i64> {
     let values = done.iter().filter_map(|done| match done {
         Done::Counted { value, .. } => Some(*value),
@@ -105,8 +105,7 @@ pub(crate) fn counted_values(counted: Vec<String>, done: &[Done]) -> Members<i64
     counted.into_iter().zip(values).collect()
 }
 
-/// Whether a patch is one field that is to be swapped, and nothing else. By a swap of its state a record can also be
-/// claimed.
+/// Whether a patch only swaps one field. A record can also be claimed by a swap of its state.
 fn is_swap(patch: &PatchRecord) -> bool {
     let one = |members: &Option<Members<UserJson>>| match members.as_ref().map(|members| &members.0[..]) {
         Some([(field, _)]) => Some(field.clone()),

@@ -1,4 +1,4 @@
-//! Runs: append, read, follow, project, list, close, fork, delete. Events are handed over as the text that was sent.
+//! Runs: append, read, follow, project, list, close, fork, delete. Events are passed on as the text that was sent.
 
 use contract::object_text::ObjectText;
 use contract::runs::AppendResult;
@@ -17,10 +17,10 @@ use super::{Answered, Call, Refusal, Reply, page_limit};
 use crate::Server;
 use crate::stream::{Followed, Sent, Source};
 
-/// Events that a stream reads at a time: they can be large, and wait in memory for a client that is slow.
+/// Events that a stream reads at a time: they can be large, and wait in memory for a slow client.
 const EVENTS_AT_ONCE: usize = 1;
 
-/// Runs of a page, if it is not said how many.
+/// The default number of runs in a page.
 const PAGE_ROWS: usize = 100;
 
 pub(crate) async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Result<Followed<Events>, Refusal> {
@@ -58,10 +58,10 @@ pub(crate) async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Re
 }
 
 fn not_an_id() -> Refusal {
-    Refusal::invalid("Last-Event-ID", "it is no id that was given out")
+    Refusal::invalid("Last-Event-ID", "it is not an id issued by this server")
 }
 
-/// A run that does not exist has no events, not even none.
+/// Refuses a run that does not exist, instead of returning no events.
 fn exists(runs: &statehouse::Runs, run: &str) -> Result<(), Error> {
     match runs.snapshot(run)? {
         Some(_) => Ok(()),
@@ -85,7 +85,7 @@ impl Source for RunEvents {
     }
 }
 
-/// An event as the contract spells it, and which commit appended it.
+/// An event as the contract's JSON, with the commit that appended it.
 fn event_json(event: &StoredEvent) -> String {
     let mut json = event.to_json();
     json.pop();
@@ -96,7 +96,7 @@ fn event_text(event: &StoredEvent) -> EventText {
     EventText(JsonText(event_json(event)))
 }
 
-/// One event or a list of them. The key of one event may be left to the call, and when it was emitted to the store.
+/// Appends one event or a list. The call may supply the key of a single event, and the store `emittedAt`.
 pub(crate) async fn append(server: Server, call: Call<AppendEvents, NewEvents>) -> Answered<AppendAnswer> {
     let Call { scope, name: run, query, body, expected, key, .. } = call;
     let (one, given) = match body {
@@ -104,7 +104,7 @@ pub(crate) async fn append(server: Server, call: Call<AppendEvents, NewEvents>) 
         NewEvents::Several(events) => (false, events),
     };
     if given.len() != 1 && key.is_some() {
-        let detail = "several events have an idempotencyKey each; Idempotency-Key is for one";
+        let detail = "several events need an idempotencyKey each; Idempotency-Key is for a single event";
         return Err(Refusal::invalid("Idempotency-Key", detail));
     }
     let events = given.iter().map(|event| event_of(&run, &event.0, key.as_deref()));
@@ -119,7 +119,7 @@ pub(crate) async fn append(server: Server, call: Call<AppendEvents, NewEvents>) 
     let results = runs.append_all_later(&run, &events, &options).await?;
     let mut shown = Vec::with_capacity(results.len());
     for result in results {
-        // Another content under a known key: the caller sees which one stands.
+        // Different content under a known key: the caller sees the stored event.
         let stored = match result.payload_mismatch {
             false => None,
             true => {
@@ -140,7 +140,7 @@ pub(crate) async fn append(server: Server, call: Call<AppendEvents, NewEvents>) 
     Ok(Reply::new(answer).replayed(handles.replayed()))
 }
 
-/// What an append did.
+/// The result of an append.
 pub(crate) fn appended(result: AppendResult, event: Option<EventText>) -> Appended {
     Appended {
         run_seq: result.run_seq,
@@ -151,17 +151,17 @@ pub(crate) fn appended(result: AppendResult, event: Option<EventText>) -> Append
     }
 }
 
-/// Whether an event has a key of its own.
+/// The idempotency key of an event, if it has one.
 #[derive(serde::Deserialize)]
 struct EventHead {
     #[serde(rename = "idempotencyKey")]
     key: Option<serde::de::IgnoredAny>,
 }
 
-/// An event as it was sent, with the key that the call has for it.
+/// An event as sent, with the key that the call supplies for it.
 pub(crate) fn event_of(run: &str, text: &str, key: Option<&str>) -> Result<NewEvent, Refusal> {
     let no_object = |_| {
-        let reason = "it is no JSON object".into();
+        let reason = "it is not a JSON object".into();
         Error::from(Rejection::InvalidEvent { what: "event".into(), reason })
     };
     let head: EventHead = wire::from_json_text(text).map_err(no_object)?;
@@ -169,7 +169,7 @@ pub(crate) fn event_of(run: &str, text: &str, key: Option<&str>) -> Result<NewEv
     let text = match (key, head.key) {
         (None, _) => text,
         (Some(_), Some(_)) => {
-            let detail = "the event has an idempotencyKey, and there is an Idempotency-Key: send one of them";
+            let detail = "the event has an idempotencyKey, and the request an Idempotency-Key: send one of them";
             return Err(Refusal::invalid("Idempotency-Key", detail));
         }
         (Some(key), None) => {

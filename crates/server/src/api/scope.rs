@@ -1,9 +1,9 @@
-//! Where a request is: its space and branch, its group, and its session.
+//! The scope of a request: its space, branch and group, and its session.
 
 use contract::catalogue::DEFAULT_SPACE;
 use statehouse::{Cells, Records, Runs, Space, Statehouse};
 
-/// Where a request is.
+/// The scope of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestScope {
     pub(crate) space: Option<String>,
@@ -20,14 +20,14 @@ pub(crate) struct InSession {
     pub(crate) lowest_pending: u64,
 }
 
-/// The scope of a request in a store that is open.
+/// The scope of a request in an open store.
 pub(crate) struct Handles {
     pub(crate) space: Space,
     group: Option<String>,
 }
 
 impl RequestScope {
-    /// Goes there, in the session if there is one.
+    /// Opens the scope, in the session if there is one.
     pub(crate) fn open(&self, house: &Statehouse) -> Handles {
         let name = self.space.as_deref().unwrap_or(DEFAULT_SPACE);
         let space = match self.session {

@@ -1,4 +1,4 @@
-//! Sessions: open, look, keep alive, read pushes, acknowledge, end.
+//! Sessions: open, inspect, keep alive, read pushes, acknowledge, end.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ use super::{Answered, Call, Refusal, Reply, page_limit};
 use crate::Server;
 use crate::stream::{Followed, Sent, Source};
 
-/// Sessions and pushes of a page, if it is not said how many.
+/// The default number of sessions or pushes in a page.
 const PAGE_ROWS: usize = 100;
 
-/// The session that a path names.
+/// The session in a path.
 pub(crate) fn session_of(name: &str) -> Result<u64, Refusal> {
-    let refused = || Refusal::invalid("session", format!("{name:?} is no session that was given out"));
+    let refused = || Refusal::invalid("session", format!("{name:?} is not a session issued by a server"));
     SessionId::parse(name).map(|session| session.0).ok_or_else(refused)
 }
 
@@ -96,11 +96,11 @@ pub(crate) async fn list(server: Server, call: Call<ListSessions, NoBody>) -> An
     Ok(Reply::page(found.await?, memory))
 }
 
-/// The pushes that are not acknowledged, from the first on; waits for one if there is none and it is asked to.
+/// The unacknowledged pushes, starting with the first; optionally waits if there is none.
 pub(crate) async fn pushes(server: Server, call: Call<ReadPushes, NoBody>) -> Result<Followed<PushPage>, Refusal> {
     let mut deliveries = server.house.sessions().deliveries(session_of(&call.name)?)?;
     if call.stream {
-        let not_an_id = |_| Refusal::invalid("Last-Event-ID", "it is no id that was given out");
+        let not_an_id = |_| Refusal::invalid("Last-Event-ID", "it is not an id issued by this server");
         let seen = call.last_event.map(|text| text.parse().map_err(not_an_id)).transpose()?.unwrap_or(0);
         return Ok(Followed::Stream(server.stream(SessionPushes { deliveries, seen })?));
     }

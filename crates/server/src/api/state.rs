@@ -1,4 +1,4 @@
-//! The commands of the state primitive: each is executed by itself.
+//! The commands of the state primitive, executed one by one.
 
 use statehouse::seed::{self, Command, Output};
 use wire::query::NoQuery;

@@ -1,7 +1,7 @@
 //! Transactions: operations of any contract in one commit, all or nothing.
 //!
-//! Keeps: every condition that a guard or an operation says is part of the commit. A fence or a guard that does not hold
-//! refuses all of it, with what was found instead.
+//! Keeps: every condition of a guard or an operation is part of the commit. A fence or guard that does not hold refuses
+//! all of it, with the current state.
 
 use contract::time::millis;
 use statehouse::records::Claimed;
@@ -19,7 +19,7 @@ use super::runs::{appended, event_of};
 use super::{Answered, Call, Refusal, Reply};
 use crate::Server;
 
-/// How deep transactions may be sent within each other.
+/// How deep transactions may send each other.
 const SEND_DEPTH_MAX: usize = 8;
 
 pub(crate) async fn commit(server: Server, call: Call<NoQuery, Transaction>) -> Answered<Committed> {
@@ -33,22 +33,22 @@ pub(crate) async fn commit(server: Server, call: Call<NoQuery, Transaction>) -> 
     Ok(Reply::new(Committed { commit: committed.commit, done }).replayed(handles.replayed()))
 }
 
-/// A commit that is put together.
+/// A commit under construction.
 struct Building<'space> {
     space: &'space Space,
     group: &'space str,
     commit: Commit,
-    /// The attempt that all of it is fenced by.
+    /// The attempt that fences all of it.
     fence: Option<(String, u64)>,
     /// How many operations of the commit each operation of the request became.
     shapes: Vec<Shape>,
     depth: usize,
 }
 
-/// What an operation of the request became.
+/// The operations that an operation of the request became.
 struct Shape {
     operations: usize,
-    /// The fields that a patch counts.
+    /// The fields that a patch increments.
     counted: Vec<String>,
     is_patch: bool,
 }
@@ -56,7 +56,7 @@ struct Shape {
 impl<'space> Building<'space> {
     fn new(space: &'space Space, group: &'space str, depth: usize) -> Result<Self, Refusal> {
         if depth > SEND_DEPTH_MAX {
-            return Err(Refusal::invalid("do", "transactions are sent within each other more than 8 deep"));
+            return Err(Refusal::invalid("do", "transactions send each other more than 8 deep"));
         }
         let commit = space.group(group).commit();
         Ok(Self { space, group, commit, fence: None, shapes: Vec::new(), depth })
@@ -106,7 +106,7 @@ impl<'space> Building<'space> {
         }
     }
 
-    /// All that a guard says; what cannot be said together was refused when it was read.
+    /// All conditions of a guard; the reader has refused contradictions.
     fn guard(&mut self, guard: GuardMembers) {
         let GuardMembers { cell, record, version, absent, state_in, field, is } = guard;
         let absent = absent == Some(true);
@@ -164,7 +164,7 @@ impl<'space> Building<'space> {
             }
             Operation::RecordStep(of) => {
                 if of.fields.is_empty() {
-                    return Err(Refusal::invalid("fields", "a step writes fields, and these are none"));
+                    return Err(Refusal::invalid("fields", "a step needs at least one field"));
                 }
                 self.fence_by(of.name.clone(), of.attempt)?;
                 let patches = fields(of.fields).map(|(field, value)| (field, Some(value)));
@@ -211,7 +211,7 @@ impl<'space> Building<'space> {
     }
 }
 
-/// What each operation of a request did, from what the operations of its commit did.
+/// The result of each operation of a request, from the results of its commit.
 fn shapes_of(shapes: Vec<Shape>, mut done: &[StoreDone]) -> Vec<Done> {
     let mut shown = Vec::with_capacity(shapes.len());
     for Shape { operations, counted, is_patch } in shapes {
@@ -246,7 +246,7 @@ fn one_done(done: &StoreDone) -> Done {
     }
 }
 
-/// The version that the last of some operations on one thing left behind.
+/// The version after the last of several operations on one thing.
 pub(crate) fn version_of(done: &[StoreDone]) -> Option<u64> {
     done.iter().rev().find_map(|done| match done {
         StoreDone::Written { version } | StoreDone::Existing { version } | StoreDone::Counted { version, .. } => {

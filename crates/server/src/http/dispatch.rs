@@ -1,4 +1,4 @@
-//! From a request to its response: the route is found, the request decoded, the call made, its answer encoded.
+//! From a request to its response: finds the route, decodes the request, makes the call, encodes its answer.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use crate::Server;
 use crate::metrics::{Counted, Operation};
 use crate::problem::Problem;
 
-/// Which history the store has; in every answer, and in a request that is meant for no other.
+/// The store's history: in every answer, and in requests meant for this history only.
 pub(crate) static HISTORY: HeaderName = HeaderName::from_static("statehouse-history");
 
 /// An answer to come.
@@ -28,14 +28,14 @@ pub(crate) type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 /// A request whose route is known.
 pub(crate) struct Routed {
     entry: Option<&'static Entry>,
-    /// What the path names.
+    /// The name in the path.
     name: String,
     refused: Option<Problem>,
 }
 
-/// A request that is decoded and not begun.
+/// A decoded request that has not started.
 pub(crate) struct Prepared {
-    /// How long it may wait for something; none if it does not.
+    /// How long it may wait; none if it does not wait.
     pub(crate) wait: Option<Duration>,
     answering: Answering,
 }
@@ -47,7 +47,7 @@ impl Routed {
             Found::Entry(entry, name) => match decode(name) {
                 Some(name) => Self { entry: Some(entry), name: name.into_owned(), refused: None },
                 None => {
-                    let detail = "the path is not text: a % begins no escape, or its bytes are not UTF-8";
+                    let detail = "the path is not text: a % starts no escape, or its bytes are not UTF-8";
                     Self { entry: Some(entry), name: String::new(), refused: Some(Problem::malformed(detail)) }
                 }
             },
@@ -56,12 +56,12 @@ impl Routed {
         }
     }
 
-    /// Whether it is answered whatever the load is, and while the server stops.
+    /// Whether it is answered under any load, and while the server stops.
     pub(crate) fn is_always_admitted(&self) -> bool {
         self.entry.is_some_and(|entry| entry.admitted == Admitted::Always)
     }
 
-    /// Decodes the request. One that is refused is answered like any other.
+    /// Decodes the request. A refused request is answered like any other.
     pub(crate) fn prepare(self, server: &Server, parts: &Parts, bytes: Bytes) -> Prepared {
         let operation = self.entry.map_or(Operation::NONE, table::operation);
         let only_head = parts.method == Method::HEAD;
@@ -87,7 +87,7 @@ impl Routed {
 }
 
 impl Prepared {
-    /// Does what is asked.
+    /// Makes the call.
     pub(crate) fn begin(self) -> Answering {
         self.answering
     }

@@ -9,23 +9,23 @@ use wire::schema::{Described, Schemas};
 use crate::api::{RawBytes, Reply};
 use crate::stream::Followed;
 
-/// Says that the answer was stored by an earlier sending of the request.
+/// Marks an answer that was stored by an earlier sending of the request.
 static REPLAYED: HeaderName = HeaderName::from_static("statehouse-replayed");
 
-/// What most bodies fit in.
+/// The initial size of a body's buffer.
 const BODY_BYTES: usize = 1 << 10;
 
-/// One form of an answer: its media type, and its schema.
+/// A form of an answer: its media type and its schema.
 pub(crate) struct AnswerForm {
     pub(crate) media: &'static str,
     pub(crate) schema: JsonValue,
 }
 
-/// What a call answers, as a response.
+/// Encodes the result of a call as a response.
 pub(crate) trait Encode {
     fn encode(self) -> Response;
 
-    /// The forms that it has; none if the route says them.
+    /// Its forms; empty if the route lists them.
     fn forms(schemas: &mut Schemas) -> Vec<AnswerForm>;
 }
 
@@ -78,7 +78,7 @@ impl Encode for RawBytes {
     }
 }
 
-/// A response that the call has made itself; its route says what it looks like.
+/// A response that the call built itself; its route describes it.
 impl Encode for Response {
     fn encode(self) -> Response {
         self
@@ -89,7 +89,7 @@ impl Encode for Response {
     }
 }
 
-/// A JSON body with a status. It ends its line, so that a terminal's next prompt is not behind it.
+/// A JSON body with a status. It ends with a newline, so that a terminal's next prompt starts on a new line.
 pub(crate) fn json_body(status: StatusCode, body: &impl Serialize) -> Response {
     let mut text = Vec::with_capacity(BODY_BYTES);
     serde_json::to_writer(&mut text, body).expect("what is answered is JSON");

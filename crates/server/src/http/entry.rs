@@ -18,34 +18,34 @@ use crate::Server;
 use crate::api::{Call, RawBytes, Refusal};
 use crate::problem::Problem;
 
-/// A claim waits no longer than this; then the client asks again.
+/// The longest wait of a claim; then the client asks again.
 pub(crate) const CLAIM_WAIT_MAX: Duration = Duration::from_secs(60);
-/// A request that follows something waits no longer than this; then the client asks again.
+/// The longest wait of a following request; then the client asks again.
 pub(crate) const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// What a route does to the store, for permissions.
+/// The kind of access a route needs, for permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Reads what users store.
+    /// Reads user data.
     Read,
-    /// Writes what users store.
+    /// Writes user data.
     Write,
     /// Changes the catalogue or the store itself, or reads all of it.
     Operate,
-    /// Says how the server is doing, and how to use it.
+    /// Reports on the server, and how to use it.
     Open,
 }
 
 /// How a request is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admitted {
-    /// Within the bounds of requests, or of those that wait if it is asked to wait.
+    /// Within the limit of requests, or of waits if it asks to wait.
     Bounded,
-    /// Whatever the load is, and while the server stops.
+    /// Under any load, and while the server stops.
     Always,
 }
 
-/// What a route honours besides its query and its body. Whatever else is sent is refused by name.
+/// What a route honours besides its query and its body. Anything else is refused by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Honours {
     pub(crate) space: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Honours {
     pub(crate) group: bool,
     /// `Statehouse-Session` with its request.
     pub(crate) session: bool,
-    /// `Statehouse-Request` of the session that the path names.
+    /// `Statehouse-Request` of the session in the path.
     pub(crate) request: bool,
     pub(crate) if_match: bool,
     pub(crate) if_none_match: bool,
@@ -71,33 +71,33 @@ pub(crate) struct Asked {
     pub(crate) stream: bool,
 }
 
-/// A call that is decoded and not begun.
+/// A decoded call that has not started.
 pub(crate) struct Decoded {
-    /// How long it may wait for something; none if it does not.
+    /// How long it may wait; none if it does not wait.
     pub(crate) wait: Option<Duration>,
     pub(crate) run: Pin<Box<dyn Future<Output = Response> + Send>>,
 }
 
 type Decode = Box<dyn Fn(&Server, Head, Bytes) -> Result<Decoded, Problem> + Send + Sync>;
 
-/// What a route is sent and answers, for the OpenAPI document.
+/// The forms of a route's requests and answers, for the OpenAPI document.
 pub(crate) struct Forms {
     pub(crate) query: Vec<Member>,
     pub(crate) body: Option<BodyForm>,
     pub(crate) answers: Vec<AnswerForm>,
 }
 
-/// What a body looks like.
+/// The form of a body.
 pub(crate) struct BodyForm {
     pub(crate) media: &'static str,
     pub(crate) schema: serde_json::Value,
     pub(crate) required: bool,
 }
 
-/// See the module.
+/// A row of the table: a route, what it honours, how it is admitted, and its call.
 pub(crate) struct Entry {
     pub(crate) route: Route,
-    /// Its place in the table.
+    /// Its index in the table.
     pub(crate) place: usize,
     pub(crate) summary: &'static str,
     pub(crate) honours: Honours,
@@ -120,7 +120,7 @@ pub(crate) trait FromBody: Sized {
 
 impl<T: DeserializeOwned + Described> FromBody for T {
     fn from_body(bytes: Bytes) -> Result<Self, DecodeError> {
-        // An object without members may be left out.
+        // An object without members may be omitted.
         let bytes: &[u8] = if bytes.is_empty() && T::OBJECT { b"{}" } else { &bytes };
         wire::from_json(bytes)
     }
@@ -159,7 +159,7 @@ where
     waiting(route, summary, FOLLOW_WAIT_MAX, |_, _| Asked::default(), serve)
 }
 
-/// A route that may wait, for at most so long; how long is in what was decoded.
+/// A route that may wait, up to a maximum; the decoded request says how long.
 pub(crate) fn waiting<Q, B, R, F>(
     route: Route,
     summary: &'static str,
@@ -227,20 +227,20 @@ where
 }
 
 impl Entry {
-    /// Writes what users store; it can be sent in a session.
+    /// Writes user data; can be sent in a session.
     pub(crate) fn write(mut self) -> Self {
         self.access = Access::Write;
         self.honours.session = true;
         self
     }
 
-    /// Writes what users store, and has no place among the requests of a session.
+    /// Writes user data, but is not one of a session's requests.
     pub(crate) fn write_alone(mut self) -> Self {
         self.access = Access::Write;
         self
     }
 
-    /// Sends a request of the session that the path names.
+    /// Sends a request of the session in the path.
     pub(crate) fn request(mut self) -> Self {
         self.access = Access::Write;
         self.honours.request = true;
@@ -283,7 +283,7 @@ impl Entry {
         self
     }
 
-    /// What is followed can come as a stream.
+    /// Can answer with a stream.
     pub(crate) fn streams(mut self) -> Self {
         self.honours.stream = true;
         self
@@ -304,12 +304,12 @@ impl Entry {
         self
     }
 
-    /// What it is sent and answers.
+    /// The forms of its requests and answers.
     pub(crate) fn forms(&self, schemas: &mut Schemas) -> Forms {
         (self.forms)(schemas)
     }
 
-    /// A request as a call.
+    /// Decodes a request into a call.
     pub(crate) fn decode(&self, server: &Server, head: Head, bytes: Bytes) -> Result<Decoded, Problem> {
         (self.decode)(server, head, bytes)
     }

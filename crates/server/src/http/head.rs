@@ -1,7 +1,8 @@
-//! The headers and the query of a request: where it is, what it expects, how long it waits.
+//! The headers and the query of a request: its scope, its preconditions, and how long it waits.
 //!
-//! Keeps: whatever could change what a request means is honoured or refused by its name: a parameter, a `Statehouse-` header, a
-//! precondition, `Idempotency-Key`, `Prefer`, `Last-Event-ID`. Each is there once, and nothing is said in two places.
+//! Keeps: whatever could change the meaning of a request is honoured or refused by name: a parameter, a `Statehouse-`
+//! header, a precondition, `Idempotency-Key`, `Prefer`, `Last-Event-ID`. Each occurs once, and nothing is stated in two
+//! places.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::api::RequestScope;
 use crate::api::scope::InSession;
 use crate::problem::Problem;
 
-/// The headers of ours that requests have.
+/// Our own request headers.
 const OURS: &[&str] = &[
     "Statehouse-Space",
     "Statehouse-Session",
@@ -28,24 +29,24 @@ const OURS: &[&str] = &[
     "Statehouse-History",
 ];
 
-/// What the head of a request says.
+/// The decoded head of a request.
 pub(crate) struct Head {
     pub(crate) scope: RequestScope,
-    /// What the path names.
+    /// The name in the path.
     pub(crate) name: String,
-    /// Those of the query that the route's own type reads.
+    /// The parameters that the route's own type reads.
     pub(crate) parameters: Vec<Parameter<'static>>,
     pub(crate) expected: Option<Expected>,
     pub(crate) key: Option<String>,
     prefer_wait: Option<Duration>,
     pub(crate) accepts_events: bool,
     pub(crate) last_event: Option<String>,
-    /// Which forms of an answer the client takes.
+    /// The media types that the client accepts.
     pub(crate) takes: Option<String>,
     honours: Honours,
 }
 
-/// Headers as they are found; a second one of a name is refused.
+/// The headers found; a repeated name is refused.
 #[derive(Default)]
 struct Found<'headers> {
     space: Option<&'headers str>,
@@ -77,7 +78,7 @@ impl Head {
         };
         if let Some(space) = found.space {
             if scope.space.is_some() {
-                let detail = "the space is in the query and in the header Statehouse-Space: send one of them";
+                let detail = "the space is both in the query and in the header Statehouse-Space: send one of them";
                 return Err(Problem::refused_member("Statehouse-Space", detail));
             }
             scope.space = Some(space.to_owned());
@@ -120,7 +121,7 @@ impl Head {
         Ok(wait.filter(|wait| !wait.is_zero()).map(|wait| wait.min(max)))
     }
 
-    /// A parameter that is not known, or not as it must be.
+    /// Refuses a parameter that is unknown or malformed.
     pub(crate) fn refused_parameter(&self, error: DecodeError) -> Problem {
         let suggested = match (error.reason(), error.member()) {
             (Reason::UnknownMember { nearest: None }, Some(member)) => nearest(&member, scope_names(self.honours)),
@@ -135,7 +136,7 @@ fn scope_names(honours: Honours) -> impl Iterator<Item = &'static str> {
     names.into_iter().filter(|(_, honoured)| *honoured).map(|(name, _)| name)
 }
 
-/// Takes where a request is out of its query.
+/// Takes the scope out of the query.
 fn scoped(query: &str, honours: Honours, scope: &mut RequestScope) -> Result<Vec<Parameter<'static>>, Problem> {
     let mut rest = Vec::new();
     for (name, value) in parameters(query).map_err(|error| Problem::refused_parameter(&error, None))? {
@@ -156,7 +157,7 @@ fn scoped(query: &str, honours: Honours, scope: &mut RequestScope) -> Result<Vec
     Ok(rest)
 }
 
-/// Every header that could change what a request means; and what the client takes as an answer.
+/// Every header that could change the meaning of a request; and the media types that the client accepts.
 fn headers<'parts>(parts: &'parts Parts, entry: &Entry) -> Result<(Found<'parts>, Option<String>), Problem> {
     let honours = entry.honours;
     let mut found = Found::default();
@@ -195,7 +196,7 @@ fn headers<'parts>(parts: &'parts Parts, entry: &Entry) -> Result<(Found<'parts>
             return Err(not_honoured(shown, entry));
         }
         if place.is_some() {
-            return Err(Problem::refused_member(shown, format!("the header {shown} is there twice")));
+            return Err(Problem::refused_member(shown, format!("the header {shown} is repeated")));
         }
         let text = value.to_str();
         *place = Some(text.map_err(|_| Problem::refused_member(shown, format!("the header {shown} is not text")))?);
@@ -206,12 +207,12 @@ fn headers<'parts>(parts: &'parts Parts, entry: &Entry) -> Result<(Found<'parts>
 fn not_honoured(header: &str, entry: &Entry) -> Problem {
     let name = entry.route.name;
     let advice = match header {
-        "Idempotency-Key" => "; send this in a session, by Statehouse-Session and Statehouse-Request",
+        "Idempotency-Key" => "; send this in a session, with Statehouse-Session and Statehouse-Request",
         _ => "",
     };
     Problem::refused_member(
         header,
-        format!("the header {header} means nothing to {name}, and is never ignored{advice}"),
+        format!("{name} does not support the header {header}{advice}"),
     )
 }
 
@@ -220,12 +221,12 @@ fn session(found: &Found<'_>, honours: Honours) -> Result<Option<InSession>, Pro
     let number = |header: &str, text: &str| {
         let number = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
         let number = number.and_then(|text| text.parse().ok());
-        number.ok_or_else(|| Problem::refused_member(header, format!("the header {header} is no number")))
+        number.ok_or_else(|| Problem::refused_member(header, format!("the header {header} is not a number")))
     };
     let session = match found.session {
         Some(text) => {
             let refused = || {
-                let detail = format!("Statehouse-Session {text:?} is no session that was given out");
+                let detail = format!("Statehouse-Session {text:?} is not a session issued by a server");
                 Problem::refused_member("Statehouse-Session", detail)
             };
             SessionId::parse(text).ok_or_else(refused)?.0
@@ -237,7 +238,7 @@ fn session(found: &Found<'_>, honours: Honours) -> Result<Option<InSession>, Pro
                 [("Statehouse-Request", found.request), ("Statehouse-Lowest-Pending", found.lowest_pending)]
             {
                 if there.is_some() {
-                    let detail = format!("{header} is of a session, and Statehouse-Session is missing");
+                    let detail = format!("{header} needs Statehouse-Session, which is missing");
                     return Err(Problem::refused_member(header, detail));
                 }
             }
@@ -247,7 +248,7 @@ fn session(found: &Found<'_>, honours: Honours) -> Result<Option<InSession>, Pro
     let missing = |header: &'static str| Problem::refused_member(header, format!("{header} is missing"));
     let request = match found.request {
         Some(request) => number("Statehouse-Request", request)?,
-        // The call says so itself, when it knows that the rest can be read.
+        // The call reports it, once it knows that the rest can be read.
         None if honours.request && found.lowest_pending.is_none() => return Ok(None),
         None => return Err(missing("Statehouse-Request")),
     };
@@ -255,21 +256,21 @@ fn session(found: &Found<'_>, honours: Honours) -> Result<Option<InSession>, Pro
     Ok(Some(InSession { session, request, lowest_pending: lowest_pending.unwrap_or(0) }))
 }
 
-/// What `If-Match` and `If-None-Match` expect.
+/// The preconditions of `If-Match` and `If-None-Match`.
 fn expected(found: &Found<'_>) -> Result<Option<Expected>, Problem> {
     match (found.if_match, found.if_none_match) {
         (None, None) => Ok(None),
         (Some(_), Some(_)) => {
-            Err(Problem::refused_member("If-None-Match", "If-Match and If-None-Match are never both the case"))
+            Err(Problem::refused_member("If-None-Match", "If-Match and If-None-Match cannot both hold"))
         }
         (None, Some("*")) => Ok(Some(Expected::Absent)),
-        (None, Some(_)) => Err(Problem::refused_member("If-None-Match", "If-None-Match is only known as *")),
+        (None, Some(_)) => Err(Problem::refused_member("If-None-Match", "If-None-Match can only be *")),
         (Some(text), None) => {
             let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
             let number = Some(bare).filter(|bare| bare.bytes().all(|byte| byte.is_ascii_digit()));
             let number = number.and_then(|bare| bare.parse().ok()).map(Expected::Version);
             let refused =
-                || Problem::refused_member("If-Match", "If-Match is not one of our ETags, a number in quotes");
+                || Problem::refused_member("If-Match", "If-Match must be an ETag of this server: a number in quotes");
             number.map(Some).ok_or_else(refused)
         }
     }
@@ -278,6 +279,6 @@ fn expected(found: &Found<'_>) -> Result<Option<Expected>, Problem> {
 /// `Prefer` has one meaning: `wait=10`, in seconds.
 fn prefer_wait(text: &str) -> Result<Duration, Problem> {
     let seconds = text.trim().strip_prefix("wait=").filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    let refused = || Problem::refused_member("Prefer", "Prefer is only known as wait=10, a number of seconds");
+    let refused = || Problem::refused_member("Prefer", "Prefer can only be wait=N, with N in seconds");
     seconds.and_then(|text| text.parse().ok()).map(Duration::from_secs).ok_or_else(refused)
 }

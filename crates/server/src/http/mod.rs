@@ -1,12 +1,12 @@
-//! Everything that is HTTP: which routes there are, how a request becomes a call, and how an answer becomes a response.
+//! The HTTP layer: the routes, decoding requests into calls, and encoding answers as responses.
 //!
-//! - [`table`]: every route in one table: what it honours, reads or writes, how it waits, and which call it is. The router, the
-//!   OpenAPI document, the labels of metrics, admission and the list in the documentation come from it.
-//! - [`entry`]: what a row of the table says. [`head`]: the headers and the query of a request, each honoured or refused.
+//! - [`table`]: every route in one table: what it honours, reads or writes, how it waits, and which call it makes. The
+//!   router, the OpenAPI document, the metric labels, admission and the list in the documentation are derived from it.
+//! - [`entry`]: a row of the table. [`head`]: the headers and the query of a request, each honoured or refused.
 //! - [`dispatch`]: decode, call, encode. [`encode`]: answers as responses.
 //!
-//! Keeps: a header or a parameter that a route does not honour is refused by name, never ignored, if it could change what the
-//! request means.
+//! Keeps: a header or a parameter that could change the meaning of a request, but that its route does not honour, is
+//! refused by name, never ignored.
 
 pub(crate) mod dispatch;
 pub(crate) mod encode;

@@ -30,11 +30,11 @@ pub(crate) fn entries() -> &'static [Entry] {
     &TABLE.entries
 }
 
-/// What a path and a method lead to.
+/// The result of looking up a path and a method.
 pub(crate) enum Found<'path> {
-    /// A route, and what the path names, with its escapes.
+    /// A route, and the name in the path, still escaped.
     Entry(&'static Entry, &'path str),
-    /// A path that other methods have.
+    /// The path exists with other methods.
     OtherMethod,
     /// No route.
     Nothing,
@@ -54,7 +54,7 @@ pub(crate) fn find<'path>(method: &Method, path: &'path str) -> Found<'path> {
     }
 }
 
-/// Where an entry's requests are counted.
+/// The metrics operation of an entry.
 pub(crate) fn operation(entry: &'static Entry) -> Operation {
     Operation::of_entry(entry.place)
 }
@@ -86,7 +86,7 @@ fn followed(follow: Option<Follow>) -> Asked {
     }
 }
 
-/// See the module.
+/// The entries of all contracts, not yet in the order of the routes.
 fn all() -> Vec<Entry> {
     let mut all = cells();
     all.extend(records());
@@ -329,6 +329,6 @@ mod tests {
                 honoured(entry)
             ));
         }
-        assert!(PAGE.contains(&list), "docs/contracts/http.md has to hold this list:\n\n{list}");
+        assert!(PAGE.contains(&list), "docs/contracts/http.md must contain this list:\n\n{list}");
     }
 }

@@ -1,6 +1,6 @@
-//! Names of types as labels: bounded, so that nobody's names make the metrics grow without end.
+//! Names of types as labels: limited, so that user names cannot make the metrics grow without end.
 //!
-//! Keeps: a name that was shown once is always shown; beyond the bound, names are counted together as `other`.
+//! Keeps: a name shown once is always shown; beyond the limit, names are counted together as `other`.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -10,17 +10,17 @@ use statehouse::counters::{OTHER_TYPES, TYPES_COUNTED_MAX};
 /// Values of the label `type`.
 pub const TYPE_VALUES_MAX: usize = TYPES_COUNTED_MAX;
 
-/// What is shown for a thing without a type.
+/// The label of a thing without a type.
 const NO_TYPE: &str = "none";
 
-/// See the module.
+/// The type names shown so far.
 #[derive(Debug, Default)]
 pub(crate) struct TypeLabels {
     known: Mutex<BTreeSet<String>>,
 }
 
 impl TypeLabels {
-    /// What a type is shown as.
+    /// The label of a type.
     pub(crate) fn shown(&self, name: &str) -> String {
         let name = if name.is_empty() { NO_TYPE } else { name };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +34,7 @@ impl TypeLabels {
         name.to_owned()
     }
 
-    /// How many are shown.
+    /// The number of names shown.
     pub(crate) fn count(&self) -> usize {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
     }

@@ -1,29 +1,29 @@
-//! Every metric that the server has: its name, kind, labels and what it says. `docs/metrics.md` and `monitoring/` name
-//! the same ones, and a test holds them together.
+//! Every metric of the server: its name, kind, labels and help text. A test keeps `docs/metrics.md` and `monitoring/`
+//! consistent with it.
 //!
-//! Never: a label whose values are names of cells, records, runs or sessions. Names of types are bounded, see `labels`.
+//! Never: uses names of cells, records, runs or sessions as labels. Names of types are limited, see `labels`.
 
 /// A metric.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name as Prometheus stores it; that of a counter ends with `_total`.
+    /// Its name as Prometheus stores it; a counter's ends with `_total`.
     pub name: &'static str,
-    /// What kind it is.
+    /// Its kind.
     pub kind: Kind,
     /// The names of its labels.
     pub labels: &'static [&'static str],
-    /// What it says.
+    /// Its help text.
     pub help: &'static str,
 }
 
-/// What kind of metric.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It only rises, and begins at 0 when the server starts.
+    /// Only rises, and starts at 0 when the server starts.
     Counter,
-    /// It says how much there is now.
+    /// A current amount.
     Gauge,
-    /// How long things took, in buckets.
+    /// Durations, in buckets.
     Histogram,
 }
 

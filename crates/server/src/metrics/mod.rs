@@ -1,10 +1,10 @@
-//! `/metrics`: what the server and its store do, as OpenMetrics text.
+//! `/metrics`: the activity of the server and its store, as OpenMetrics text.
 //!
-//! - `list`: every metric there is. `requests`: counts each request, by its entry in the table of routes.
-//! - `store`: what the store says of itself. `process`: what the system says. `watchers`: streams of changes.
-//! - `labels`: how many values a label that users name can have. `text`: the formats.
+//! - `list`: every metric. `requests`: counts each request, by its entry in the table of routes.
+//! - `store`: metrics of the store. `process`: metrics from the system. `watchers`: streams of changes.
+//! - `labels`: limits the values of labels that users choose. `text`: the formats.
 //!
-//! Keeps: everything but the requests is read when somebody scrapes; nothing is gathered by a thread of its own.
+//! Keeps: everything but the requests is read at scrape time; no thread gathers anything.
 
 mod labels;
 pub mod list;
@@ -34,14 +34,14 @@ use text::Scrape;
 pub(crate) use watchers::Watcher;
 use watchers::Watchers;
 
-/// What is counted of one server.
+/// The counters of one server.
 #[derive(Clone)]
 pub(crate) struct Metrics {
     requests: Arc<Requests>,
     types: Arc<TypeLabels>,
     pub(crate) watchers: Arc<Watchers>,
     started: SystemTime,
-    /// What the process may take, if it has a budget.
+    /// The memory budget of the process, if it has one.
     pub(crate) memory_budget: Option<u64>,
 }
 
@@ -53,12 +53,12 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts a request that was refused before it reached a route.
+    /// Counts a request refused before it reached a route.
     pub(crate) fn refused(&self, code: &'static str) {
         self.requests.refused(code);
     }
 
-    /// How long the server has been there.
+    /// The time since the server started.
     pub(crate) fn uptime(&self) -> Duration {
         wall_now().duration_since(self.started).unwrap_or_default()
     }
@@ -92,7 +92,7 @@ fn gather(server: &Server) -> Scrape {
     scrape
 }
 
-/// What is used of the server's limits.
+/// The use of the server's limits.
 fn limits(server: &Server, scrape: &mut Scrape) {
     let load = server.load();
     let gates = [
@@ -117,7 +117,7 @@ fn seconds(at_us: Option<u64>) -> f64 {
     Duration::from_micros(at_us.unwrap_or(0)).as_secs_f64()
 }
 
-/// When the server started is shown, and decides nothing.
+/// The start time is only shown, and decides nothing.
 #[allow(clippy::disallowed_methods)]
 fn wall_now() -> SystemTime {
     SystemTime::now()

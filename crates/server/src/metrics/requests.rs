@@ -1,11 +1,11 @@
-//! Counts every request: which operation of which contract, how it was answered, how long it took.
+//! Counts every request: its contract and operation, its answer, its duration.
 //!
-//! It stands in the way of every request, so it takes no lock and allocates nothing once an operation was seen: an operation is
-//! an entry of the table of routes, its counters are plain atomics.
+//! It runs for every request, so it takes no lock and allocates nothing after an operation was first seen: an operation
+//! is an entry of the table of routes, its counters are plain atomics.
 //!
-//! Keeps: labels come from the table and codes, never from what users name. A request whose client has gone is counted when
-//! its work is over, and as `cancelled` if it only waited; one that is refused before it reaches a route, by the code that it
-//! is refused with.
+//! Keeps: labels come from the table and codes, never from user names. A request whose client has disconnected is
+//! counted when its work is done, and as `cancelled` if it only waited; a request refused before it reaches a route, by
+//! its error code.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,17 +19,17 @@ use super::list::{REQUEST_DURATION, REQUESTS};
 use super::text::Scrape;
 use crate::http::table;
 
-/// The code of a problem, carried by its answer to whoever counts.
+/// The code of a problem, attached to its answer for the metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct ProblemCode(pub &'static str);
 
-/// The place of requests that have no route, and of those that were refused before one was looked for.
+/// The index for requests without a route, and for those refused before routing.
 const NONE: usize = 0;
 const REFUSED: usize = 1;
-/// What is counted before the entries of the table.
+/// The number of counters before the entries of the table.
 const BESIDE: usize = 2;
 
-/// What a request does: a route of the table, or none.
+/// The operation of a request: a route of the table, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation(usize);
 
@@ -37,12 +37,12 @@ impl Operation {
     /// No route.
     pub(crate) const NONE: Self = Self(NONE);
 
-    /// The route at this place of the table.
+    /// The route at this index of the table.
     pub(crate) fn of_entry(place: usize) -> Self {
         Self(place + BESIDE)
     }
 
-    /// What it is about, and what it does.
+    /// Its contract and operation.
     fn labels(self) -> (&'static str, &'static str) {
         match self.0 {
             NONE => ("other", "none"),
@@ -55,17 +55,17 @@ impl Operation {
     }
 }
 
-/// Codes that are counted apart; there are fewer.
+/// The number of codes counted separately; there are fewer.
 const CODES_MAX: usize = 64;
 const OK: &str = "ok";
-/// Of a request that waited for something and ended with its client.
+/// The code of a request that waited and ended with its client.
 const CANCELLED: &str = "cancelled";
 
-/// See the module.
+/// The counters of all requests.
 pub(crate) struct Requests {
-    /// One for each operation of each contract, made when it is first used.
+    /// One per operation and contract, created on first use.
     operations: Vec<OnceLock<Box<Counts>>>,
-    /// The codes that were seen, each at its place in [`Counts::codes`].
+    /// The codes seen, each at its index in [`Counts::codes`].
     codes: [OnceLock<&'static str>; CODES_MAX],
 }
 
@@ -96,13 +96,13 @@ impl Requests {
         operation.took.count(began.elapsed());
     }
 
-    /// Counts a request that was refused before it reached a route.
+    /// Counts a request refused before it reached a route.
     pub(crate) fn refused(&self, code: &'static str) {
         let operation = self.operations[REFUSED].get_or_init(Counts::new);
         operation.codes[self.code_place(code)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Where a code is counted. There are fewer codes than places; were there more, the last place would be of several.
+    /// The index of a code. There are fewer codes than indexes; otherwise the last index would be shared.
     fn code_place(&self, code: &'static str) -> usize {
         let at = self.codes.iter().position(|place| *place.get_or_init(|| code) == code);
         at.unwrap_or(CODES_MAX - 1)
@@ -127,17 +127,17 @@ impl Requests {
     }
 }
 
-/// A request that is under way. It is counted when it is answered, and as cancelled if it is dropped before.
+/// A request in progress. It is counted when answered, and as cancelled if dropped before.
 pub(crate) struct Counted {
     requests: Arc<Requests>,
     operation: Operation,
     began: Instant,
-    /// How it was answered.
+    /// The code of its answer.
     code: &'static str,
 }
 
 impl Counted {
-    /// Begins to count.
+    /// Starts counting.
     pub(crate) fn new(metrics: &Metrics, operation: Operation) -> Self {
         Self { requests: metrics.requests.clone(), operation, began: now(), code: CANCELLED }
     }
@@ -167,7 +167,7 @@ fn code_of(response: &Response) -> &'static str {
     }
 }
 
-/// How long a request took decides nothing, so this reads the machine's clock directly.
+/// The duration of a request decides nothing, so this reads the machine's clock directly.
 #[allow(clippy::disallowed_methods)]
 fn now() -> Instant {
     Instant::now()

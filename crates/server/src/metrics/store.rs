@@ -1,6 +1,6 @@
-//! What the store says of itself: how far it is, how large, what it holds, what was done.
+//! Metrics of the store: its progress, its size, its content, its activity.
 //!
-//! Once the store is closed, what needs a view is left out; the counters stay.
+//! Once the store is closed, metrics that need a view are left out; the counters stay.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -117,7 +117,7 @@ fn there_now(metrics: &Metrics, overview: &Overview, scrape: &mut Scrape) {
     let mut records: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for ((record_type, state), count) in &overview.records {
         let shown = metrics.types.shown(record_type);
-        // States are named by users too; those of types that are not shown by name are not either.
+        // Users also name states; states of types that are not shown by name are not shown either.
         let state = if shown == OTHER_TYPES { OTHER_TYPES } else { state };
         *records.entry((shown, state)).or_default() += count;
     }

@@ -1,6 +1,6 @@
-//! What a scrape gives, as OpenMetrics text, or as the older text format for those that do not ask for it.
+//! A scrape as OpenMetrics text, or in the older text format for clients that do not ask for it.
 //!
-//! Keeps: each metric of the list comes once, with all its samples together.
+//! Keeps: each metric of the list occurs once, with all its samples together.
 
 use std::fmt;
 
@@ -95,7 +95,7 @@ impl Scrape {
     }
 }
 
-/// The name of a metric in its description: that of a counter is without its suffix.
+/// The name of a metric in its description: a counter's is without its suffix.
 fn stem(metric: &Metric) -> &'static str {
     metric.name.strip_suffix("_total").unwrap_or(metric.name)
 }

@@ -1,13 +1,13 @@
-//! Streams that follow the change feed, each with how far its reader is.
+//! Streams that follow the change feed, each with the position of its reader.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The position of a stream whose reader has everything: behind whatever comes.
+/// The position of a stream whose reader has everything.
 const WAITS: u64 = u64::MAX;
 
-/// See the module.
+/// The positions of all streams.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
     positions: Mutex<Positions>,
@@ -19,7 +19,7 @@ struct Positions {
     next: u64,
 }
 
-/// A stream's place among them, given up when it is dropped.
+/// A stream's entry, removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     watchers: Arc<Watchers>,
@@ -32,7 +32,7 @@ impl Watchers {
         self.positions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stream begins.
+    /// Adds a stream.
     pub(crate) fn join(self: &Arc<Self>) -> Watcher {
         let position = Arc::new(AtomicU64::new(WAITS));
         let mut positions = self.lock();
@@ -42,7 +42,7 @@ impl Watchers {
         Watcher { watchers: self.clone(), number, position }
     }
 
-    /// How many there are, and how many commits the slowest is behind.
+    /// The number of streams, and how many commits the slowest is behind.
     pub(crate) fn lag(&self, newest: u64) -> (usize, u64) {
         let positions = self.lock();
         let behind = positions.by_number.values().map(|at| newest.saturating_sub(at.load(Ordering::Relaxed)));
@@ -56,7 +56,7 @@ impl Watcher {
         self.position.store(WAITS, Ordering::Relaxed);
     }
 
-    /// There is more, and its reader has what is up to this commit.
+    /// There is more, and its reader has everything up to this commit.
     pub(crate) fn has_upto(&self, commit: u64) {
         self.position.store(commit, Ordering::Relaxed);
     }

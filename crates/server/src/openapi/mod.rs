@@ -1,7 +1,7 @@
-//! What the server answers to, as OpenAPI 3.1: `/openapi.json`, and a page that shows it: `/docs`.
+//! The API as OpenAPI 3.1: `/openapi.json`, and a page that renders it: `/docs`.
 //!
-//! Keeps: everything in it comes from the table of routes and from the types that its calls decode and encode, so that nothing
-//! is documented which is not served, and the other way round.
+//! Keeps: everything in it comes from the table of routes and from the types that its calls decode and encode, so that
+//! exactly what is served is documented.
 
 use std::sync::LazyLock;
 
@@ -21,7 +21,7 @@ use crate::api::{Call, Refusal};
 use crate::http::entry::{Access, Entry, Honours};
 use crate::http::table;
 
-/// Made once: it is the same for every server of a release.
+/// Built once: it is the same for every server of a release.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
 
 const PAGE: &str = include_str!("page.html");
@@ -30,7 +30,7 @@ pub(crate) async fn json(_: Server, _: Call<NoQuery, NoBody>) -> Result<Response
     Ok((StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response())
 }
 
-/// What the page may do: run its own script and style, by their digests, and ask this server.
+/// The page's policy: it may run its own script and style, by their digests, and call this server.
 static PAGE_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     let digest = |tag: &str| {
         let inside = PAGE.split_once(&format!("<{tag}>")).and_then(|(_, rest)| rest.split_once(&format!("</{tag}>")));
@@ -78,7 +78,7 @@ fn document() -> JsonValue {
 fn head_of(described: &JsonValue, entry: &Entry) -> JsonValue {
     let mut head = described.clone();
     head["operationId"] = format!("{}.head", entry.route.name).into();
-    head["summary"] = format!("{}: only whether it is there, and its version", entry.summary).into();
+    head["summary"] = format!("{}: only whether it exists, and its version", entry.summary).into();
     for response in head["responses"].as_object_mut().into_iter().flat_map(|responses| responses.values_mut()) {
         if let Some(response) = response.as_object_mut() {
             response.remove("content");
@@ -148,7 +148,7 @@ fn described(entry: &Entry, schemas: &mut Schemas, problem: &JsonValue) -> JsonV
     described
 }
 
-/// What a call that writes its own response answers.
+/// The answer of a call that writes its own response.
 fn own_form(entry: &Entry, media: &str, schemas: &mut Schemas) -> JsonValue {
     match media {
         "application/json" if entry.route.name == SERVER_OPENAPI.name => OpenApiDocument::schema(schemas),
@@ -159,7 +159,7 @@ fn own_form(entry: &Entry, media: &str, schemas: &mut Schemas) -> JsonValue {
     }
 }
 
-/// A parameter is there or not; null is no text of its own.
+/// A parameter is present or absent; null is not a value of it.
 fn not_null(schema: JsonValue) -> JsonValue {
     let JsonValue::Object(mut object) = schema else {
         return schema;
@@ -176,13 +176,13 @@ fn not_null(schema: JsonValue) -> JsonValue {
 fn scope_parameters(honours: Honours) -> Vec<(&'static str, &'static str)> {
     let mut parameters = Vec::new();
     if honours.space {
-        parameters.push(("space", "The space; `default` if it is left out."));
+        parameters.push(("space", "The space; `default` by default."));
     }
     if honours.branch {
-        parameters.push(("branch", "The branch; `main` if it is left out."));
+        parameters.push(("branch", "The branch; `main` by default."));
     }
     if honours.group {
-        parameters.push(("group", "The group; left out, a thing is a group of its own name."));
+        parameters.push(("group", "The group; without it, a thing is in the group of its own name."));
     }
     parameters
 }
@@ -193,12 +193,12 @@ fn header_parameters(honours: Honours, schemas: &mut Schemas) -> Vec<(&'static s
     let mut headers = Vec::new();
     if honours.session {
         let session = wire::values::SessionId::schema(schemas);
-        headers.push(("Statehouse-Session", "The session that this is sent in.", session));
+        headers.push(("Statehouse-Session", "The session of this request.", session));
     }
     if honours.session || honours.request {
-        let says = "Its number in the session; sent again, it is answered again and not executed.";
+        let says = "Its number in the session; a repeated request gets the same answer and is not executed again.";
         headers.push(("Statehouse-Request", says, number()));
-        let says = "The lowest request whose answer is still waited for.";
+        let says = "The lowest request whose answer the client still waits for.";
         headers.push(("Statehouse-Lowest-Pending", says, number()));
     }
     if honours.if_match {
@@ -212,11 +212,11 @@ fn header_parameters(honours: Honours, schemas: &mut Schemas) -> Vec<(&'static s
         headers.push(("Idempotency-Key", "The event's idempotency key, if it has none itself.", text()));
     }
     if honours.wait {
-        let says = "`wait=10`: how many seconds to wait for something if there is nothing.";
+        let says = "`wait=10`: how many seconds to wait if there is nothing to return yet.";
         headers.push(("Prefer", says, json!({ "type": "string", "const": "wait=0" })));
     }
     if honours.stream {
-        headers.push(("Last-Event-ID", "Where a stream goes on.", text()));
+        headers.push(("Last-Event-ID", "Where a stream resumes.", text()));
     }
     headers
 }

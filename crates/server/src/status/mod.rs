@@ -1,9 +1,9 @@
-//! `/status`: how the server is doing, in one screen. JSON, or text for `Accept: text/plain`.
+//! `/status`: the state of the server on one screen. JSON, or text for `Accept: text/plain`.
 //!
-//! - `problems`: what is wrong, each with the object, the number, the threshold and one safe command.
+//! - `problems`: current problems, each with the object, the number, the threshold and one safe command.
 //! - `screen`: the same as text.
 //!
-//! Keeps: the fields that `docs/operations.md` lists; what is added is added beside them.
+//! Keeps: the fields that `docs/operations.md` lists; new fields are only added.
 
 mod problems;
 mod screen;
@@ -24,7 +24,7 @@ use crate::health::is_ready;
 use crate::http::encode::json_body;
 use problems::{Severity, Trouble};
 
-/// Everything that the page says.
+/// Everything on the page.
 struct Now {
     uptime: Duration,
     ready: bool,
@@ -33,11 +33,11 @@ struct Now {
     status: Option<statehouse::Status>,
     overview: Overview,
     disk: Option<DiskSpace>,
-    /// The limits that are used up, with how much of each.
+    /// The used-up limits, with their values.
     used_up: Vec<(&'static str, usize)>,
-    /// What is wrong.
+    /// Current problems.
     troubles: Vec<Trouble>,
-    /// What is worth a note.
+    /// Current notes.
     notes: Vec<Trouble>,
 }
 

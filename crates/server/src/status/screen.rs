@@ -1,7 +1,7 @@
-//! The status as text: the word, the problems with what to do, then what is there.
+//! The status as text: the overall word, the problems with what to do, then the figures.
 //!
-//! Keeps: at most 80 columns, broken between words; only a command is longer if it has to be, so that it can be copied whole.
-//! Nothing that somebody stored reaches a terminal as a control character.
+//! Keeps: at most 80 columns, wrapped between words; only a command may be longer, so that it can be copied whole.
+//! Stored data never reaches a terminal as control characters.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use contract::terminal::{COLUMNS, one_line, wrapped};
 use super::Now;
 use super::problems::{Severity, Trouble};
 
-/// Lines of types that are shown.
+/// The number of types shown.
 const TYPES_SHOWN_MAX: usize = 8;
 
-/// Behind the names of lines.
+/// The width of the labels.
 const INDENT: usize = 18;
 
 pub(super) fn write(now: &Now) -> String {
@@ -58,7 +58,7 @@ fn put(screen: &mut String, now: &Now) -> std::fmt::Result {
     line("messages", format!("{} for groups, {} to publish", overview.messages.due, overview.messages.publish))
 }
 
-/// A problem: what it is about, what was found, the numbers, and the command on a line of its own.
+/// A problem: the object, the finding, the numbers, and the command on its own line.
 fn say(screen: &mut String, trouble: &Trouble) -> std::fmt::Result {
     let mark = match trouble.severity {
         Severity::Critical => "x",

@@ -1,4 +1,4 @@
-//! What is read, and what is refused by which name.
+//! What is read, and which name a refusal gives.
 
 use contract::limits::JSON_DEPTH_MAX;
 
@@ -15,16 +15,16 @@ fn refused<'de, T: Deserialize<'de>>(text: &'de str) -> String {
 #[test]
 fn members_are_known_once_and_of_their_type() {
     for (text, says) in [
-        (r#"{"prefx":"jobs."}"#, r#""prefx" is not known here; did you mean "prefix"?"#),
-        (r#"{"prefix":"a.","prefix":"b."}"#, r#""prefix" is there twice"#),
-        (r#"{"prefix":1}"#, r#""prefix": it is integer `1`, and must be a string"#),
-        (r#"{"n":"1"}"#, r#""n": it is string "1", and must be u32"#),
-        (r#"{"n":-1}"#, r#""n": it is integer `-1`, and must be u32"#),
-        (r#"{"n":1.0}"#, r#""n": it is floating point `1.0`, and must be u32"#),
-        (r#"{"lease":true}"#, r#""lease": it is boolean `true`, and must be a duration: 500ms, 30s, 10m, 2h or 7d"#),
-        (r#"["jobs."]"#, "it is a list, and must be an object"),
-        (r#"{"prefix":"jobs."} x"#, "not JSON: something stands behind its end, at byte 19"),
-        (r#"{"prefix":"jobs.",}"#, "not JSON: nothing stands behind a comma, at byte 18"),
+        (r#"{"prefx":"jobs."}"#, r#""prefx" is unknown; did you mean "prefix"?"#),
+        (r#"{"prefix":"a.","prefix":"b."}"#, r#""prefix" is repeated"#),
+        (r#"{"prefix":1}"#, r#""prefix": it is integer `1`, but must be a string"#),
+        (r#"{"n":"1"}"#, r#""n": it is string "1", but must be u32"#),
+        (r#"{"n":-1}"#, r#""n": it is integer `-1`, but must be u32"#),
+        (r#"{"n":1.0}"#, r#""n": it is floating point `1.0`, but must be u32"#),
+        (r#"{"lease":true}"#, r#""lease": it is boolean `true`, but must be a duration: 500ms, 30s, 10m, 2h or 7d"#),
+        (r#"["jobs."]"#, "it is a list, but must be an object"),
+        (r#"{"prefix":"jobs."} x"#, "not JSON: there is text after its end, at byte 19"),
+        (r#"{"prefix":"jobs.",}"#, "not JSON: nothing follows a comma, at byte 18"),
         ("", "not JSON: it is empty"),
     ] {
         assert_eq!(refused::<Claim>(text), says, "{text}");
