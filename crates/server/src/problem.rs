@@ -287,8 +287,9 @@ impl Problem {
 
     /// A body is too large: `got` is its declared size, or what has arrived so far.
     pub(crate) fn body_too_large(max: usize, got: u64) -> Self {
-        let detail =
-            format!("the body has {got} bytes or more, which exceeds body_bytes_max = {max}; send it in several requests");
+        let detail = format!(
+            "the body has {got} bytes or more, which exceeds body_bytes_max = {max}; send it in several requests"
+        );
         Self::beyond(StatusCode::PAYLOAD_TOO_LARGE, "SH-1042", "body_bytes_max", max as u64, detail).got(got)
     }
 
@@ -301,8 +302,9 @@ impl Problem {
 
     /// A body is compressed.
     pub(crate) fn encoded(encoding: &str) -> Self {
-        let detail =
-            format!("the server does not decompress bodies, but this one has Content-Encoding: {encoding}; send it uncompressed");
+        let detail = format!(
+            "the server does not decompress bodies, but this one has Content-Encoding: {encoding}; send it uncompressed"
+        );
         let mut problem = Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "SH-1044", detail);
         problem.add("outcome", "not_applied");
         problem
@@ -327,7 +329,8 @@ impl Problem {
 
     /// All connections are in use.
     pub(crate) fn too_many_connections(max: usize) -> Self {
-        let detail = format!("all connections_max = {max} connections are in use; reuse one for many requests, or retry");
+        let detail =
+            format!("all connections_max = {max} connections are in use; reuse one for many requests, or retry");
         Self::beyond(StatusCode::SERVICE_UNAVAILABLE, "SH-2010", "connections_max", max as u64, detail)
     }
 
@@ -357,7 +360,9 @@ impl Problem {
     /// The memory for requests is used up, or this request alone needs more than all of it.
     pub(crate) fn memory_used_up(max: usize, got: usize) -> Self {
         let (status, code, advice) = match got > max {
-            true => (StatusCode::PAYLOAD_TOO_LARGE, "SH-1047", "send it in several requests, with fewer values in each"),
+            true => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "SH-1047", "send it in several requests, with fewer values in each")
+            }
             false => (StatusCode::TOO_MANY_REQUESTS, "SH-2014", "retry"),
         };
         let detail = format!(

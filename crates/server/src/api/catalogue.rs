@@ -49,9 +49,7 @@ pub(crate) async fn set_retention(server: Server, call: Call<NoQuery, SetRetenti
 /// A duration under its own name, or in ms under the name that answers use.
 fn time(shown: &'static str, said: Option<DurationText>, ms: Option<u64>) -> Result<Option<Duration>, Refusal> {
     match (said, ms) {
-        (Some(_), Some(_)) => {
-            Err(Refusal::invalid(shown, format!("{shown} repeats its other form: send one of them")))
-        }
+        (Some(_), Some(_)) => Err(Refusal::invalid(shown, format!("{shown} repeats its other form: send one of them"))),
         (said, ms) => Ok(said.map(|said| said.0).or(ms.map(Duration::from_millis))),
     }
 }

@@ -81,7 +81,10 @@ pub(crate) fn patched(mut commit: Commit, name: &str, patch: PatchRecord) -> Res
         patches.push((field, None));
     }
     if let Some(field) = counted.iter().find(|field| patches.iter().any(|(known, _)| known == *field)) {
-        return Err(Refusal::invalid("incr", format!("the field {field:?} is both incremented and written or removed")));
+        return Err(Refusal::invalid(
+            "incr",
+            format!("the field {field:?} is both incremented and written or removed"),
+        ));
     }
     if patches.is_empty() && counted.is_empty() && ttl.is_none() {
         let detail = "there is nothing to do: set, unset, incr and ttl are all missing".to_owned();

@@ -210,10 +210,7 @@ fn not_honoured(header: &str, entry: &Entry) -> Problem {
         "Idempotency-Key" => "; send this in a session, with Statehouse-Session and Statehouse-Request",
         _ => "",
     };
-    Problem::refused_member(
-        header,
-        format!("{name} does not support the header {header}{advice}"),
-    )
+    Problem::refused_member(header, format!("{name} does not support the header {header}{advice}"))
 }
 
 /// The numbered request of a session.

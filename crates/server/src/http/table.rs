@@ -135,12 +135,8 @@ fn records() -> Vec<Entry> {
         )
         .write()
         .prefer_wait(),
-        entry(
-            TRANSACTIONS_COMMIT,
-            "Commits operations of any contract, all or nothing",
-            api::transactions::commit,
-        )
-        .write(),
+        entry(TRANSACTIONS_COMMIT, "Commits operations of any contract, all or nothing", api::transactions::commit)
+            .write(),
     ]
 }
 
@@ -154,7 +150,8 @@ fn attempts() -> Vec<Entry> {
         entry(RECORDS_FAIL, "Ends the attempt as failed", fail).write(),
         entry(ATTEMPTS_STEP, "Writes fields, if the attempt of the token is still live", step_by_token).write(),
         entry(ATTEMPTS_EXTEND, "Extends the lease of the token's record", extend_by_token).write(),
-        entry(ATTEMPTS_RELEASE, "Releases the token's record so that it can be claimed again", release_by_token).write(),
+        entry(ATTEMPTS_RELEASE, "Releases the token's record so that it can be claimed again", release_by_token)
+            .write(),
         entry(ATTEMPTS_COMPLETE, "Completes the token's record", complete_by_token).write(),
         entry(ATTEMPTS_FAIL, "Ends the token's attempt as failed", fail_by_token).write(),
     ]
@@ -162,11 +159,7 @@ fn attempts() -> Vec<Entry> {
 
 fn runs() -> Vec<Entry> {
     vec![
-        entry(
-            RUNS_LIST,
-            "Lists runs by name, status, type and idle time, in one group or all groups",
-            api::runs::list,
-        ),
+        entry(RUNS_LIST, "Lists runs by name, status, type and idle time, in one group or all groups", api::runs::list),
         waiting(
             RUNS_EVENTS,
             "Reads the events after a sequence",
@@ -249,13 +242,17 @@ fn catalogue() -> Vec<Entry> {
 fn operations() -> Vec<Entry> {
     const PROBE: &[&str] = &["application/json", "text/plain; charset=utf-8"];
     vec![
-        entry(BACKUP_CREATE, "Streams a backup of the whole store as one file", backup::create).operate().media(&["application/octet-stream"]),
+        entry(BACKUP_CREATE, "Streams a backup of the whole store as one file", backup::create)
+            .operate()
+            .media(&["application/octet-stream"]),
         entry(BACKUP_VERIFIED, "Records that a backup was verified", backup::verified).operate(),
         entry(EXPORT_CREATE, "Exports the whole store, or one space, as lines of JSON", export::export)
             .operate()
             .media(&["application/jsonl"]),
         entry(ERRORS_LIST, "Lists every error code", errors::list).open(),
-        entry(ERRORS_PAGE, "Reads the page of an error code", errors::show).open().media(&["text/markdown; charset=utf-8"]),
+        entry(ERRORS_PAGE, "Reads the page of an error code", errors::show)
+            .open()
+            .media(&["text/markdown; charset=utf-8"]),
         entry(SERVER_LIVE, "Liveness: fails when a restart would help", health::alive)
             .open()
             .always()
@@ -279,15 +276,14 @@ fn operations() -> Vec<Entry> {
             "text/plain; version=0.0.4; charset=utf-8",
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
         ]),
-        entry(SERVER_VERSION, "Reads the release and the contract versions", health::version)
-            .open()
-            .always()
-            .head(),
+        entry(SERVER_VERSION, "Reads the release and the contract versions", health::version).open().always().head(),
         entry(SERVER_OPENAPI, "Returns the OpenAPI document", openapi::json).open().media(&["application/json"]),
         entry(SERVER_ROOT, "Shows where to find things", root::root)
             .open()
             .media(&["text/plain; charset=utf-8", "text/html; charset=utf-8"]),
-        entry(SERVER_DOCS, "Shows the OpenAPI document as a page", openapi::page).open().media(&["text/html; charset=utf-8"]),
+        entry(SERVER_DOCS, "Shows the OpenAPI document as a page", openapi::page)
+            .open()
+            .media(&["text/html; charset=utf-8"]),
     ]
 }
 

@@ -145,7 +145,9 @@ fn disk_low(disk: &DiskSpace) -> Trouble {
         problem: "disk_low",
         severity: Severity::Critical,
         object: "disk".into(),
-        text: format!("{free_bytes} bytes are free, and {reserve_bytes} are reserved: only what frees space is accepted"),
+        text: format!(
+            "{free_bytes} bytes are free, and {reserve_bytes} are reserved: only what frees space is accepted"
+        ),
         number: number(free_bytes),
         threshold: number(reserve_bytes),
         unit: "bytes",
