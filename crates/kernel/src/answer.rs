@@ -1,4 +1,4 @@
-//! What a command is answered, as bytes that can be stored and sent again; `docs/formats/entry.md`.
+//! Answers to commands, as bytes that can be stored and sent again; `docs/formats/entry.md`.
 
 mod rejection;
 
@@ -15,19 +15,19 @@ pub enum Answer {
     Done {
         /// The command's number.
         commit: u64,
-        /// What each operation did, in order; empty for commands of the shard.
+        /// The result of each operation, in order; empty for commands of the shard.
         outcomes: Vec<OpOutcome>,
     },
     /// It was refused and changed nothing.
     Rejected(Rejection),
 }
 
-/// What one operation did.
+/// The result of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpOutcome {
     /// The cell or record was written and has this version.
     Written(u64),
-    /// The cell was there already, at this version, and was left as it is.
+    /// The cell already existed, at this version, and was left unchanged.
     Existing(u64),
     /// There was nothing to delete.
     Nothing,
@@ -39,14 +39,14 @@ pub enum OpOutcome {
     Counted {
         /// The record's version.
         version: u64,
-        /// What the field holds now.
+        /// The new value of the field.
         value: i64,
     },
-    /// The attempt is over, the record will be ready again after a pause.
+    /// The attempt is over, and the record will be ready again after a pause.
     Retried {
         /// The record's version.
         version: u64,
-        /// How long, in µs.
+        /// The pause, in µs.
         pause_us: u64,
     },
     /// The attempt is over, and it was the last.
@@ -65,16 +65,16 @@ pub enum OpOutcome {
         /// Whether it was there already with another content.
         payload_mismatch: bool,
     },
-    /// What a user's machine answered.
+    /// The answer of a user's machine.
     Hosted(Vec<u8>),
 }
 
-/// A record that was claimed.
+/// A claimed record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedOutcome {
     /// Its name.
     pub name: String,
-    /// Its group, or none if that is its name.
+    /// Its group, or none if it has none.
     pub group: Option<String>,
     /// Its space.
     pub space: u32,

@@ -1,4 +1,4 @@
-//! What a shard has applied: the row that moves with every entry, in the same batch as its effects.
+//! The progress of a shard: the row that advances with every entry, in the same batch as its effects.
 //!
 //! Keeps: K1 (entries are applied once, in order) across restarts, and the running hash over all effects.
 
@@ -7,12 +7,12 @@ use session::{Halt, Stamp};
 
 const FORMAT: u8 = 1;
 
-/// See the module.
+/// The last applied entry and command, their time, and the running hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// The last entry.
     pub index: u64,
-    /// How many commands were applied; the number of the last one.
+    /// The number of applied commands, which is the number of the last one.
     pub commit: u64,
     /// The last entry's times.
     pub stamp: Stamp,

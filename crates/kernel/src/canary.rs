@@ -1,5 +1,5 @@
-//! Known bugs that can be switched on, so that a test can show that it would find them. Only with the `canary` feature,
-//! which nothing but the simulator turns on.
+//! Known bugs that can be switched on to show that a test finds them. Only with the `canary` feature, which only the
+//! simulator turns on.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ pub(crate) fn fences_are_skipped() -> bool {
 
 static PANIC_AT: OnceLock<String> = OnceLock::new();
 
-/// From now on an operation on a thing of this name panics while it is applied, and so does a claim by this prefix.
+/// From now on, applying an operation on a thing of this name panics, and so does a claim by this prefix.
 pub fn panic_at(name: &str) {
     PANIC_AT.get_or_init(|| name.to_owned());
 }

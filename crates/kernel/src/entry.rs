@@ -8,7 +8,7 @@ use crate::LEVEL;
 /// The number of this layout.
 const FORMAT: u8 = 1;
 
-/// What stands in front of an entry's commands.
+/// The header before an entry's commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryHeader {
     /// The level of behaviour that the proposer spoke.
@@ -35,7 +35,7 @@ impl EntryHeader {
         writer.finish()
     }
 
-    /// Reads an entry. One that a newer release made halts.
+    /// Reads an entry. An entry of a newer release halts the store.
     pub fn decode(payload: &[u8]) -> Result<(Self, Vec<&[u8]>), Halt> {
         let undecodable = |error| Halt::Undecodable { what: "an entry", error };
         let mut reader = Reader::new(payload);

@@ -1,6 +1,6 @@
-//! What the commands of an entry add to rows that are written once for the whole entry: the change feed and counts.
+//! Totals of an entry's commands for rows that are written once per entry: the change feed and counts.
 //!
-//! Keeps: K7 for them too. What a rejected command has noted is forgotten with its writes.
+//! Keeps: K7 for them too. Whatever a rejected command noted is dropped with its writes.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use session::{Halt, Stamp};
 use crate::changes::ChangeLog;
 use crate::keys::Keys;
 
-/// What is counted.
+/// What a count counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CountOf {
     Records,
-    /// Their kind stands in the place of the queue.
+    /// Runs; their kind takes the place of the queue.
     Runs,
 }
 
@@ -40,25 +40,25 @@ impl CountKey {
     }
 }
 
-/// Commands that follow each other mostly change the same few counts, whose keys are then among the last ones.
+/// Consecutive commands mostly change the same few counts, whose keys are then among the last ones.
 const KEYS_LOOKED_AT: usize = 8;
 
-/// See the module.
+/// The totals of the current entry.
 #[derive(Default)]
 pub(crate) struct Folded {
     pub(crate) changes: ChangeLog,
-    /// The counts that were noted, some perhaps twice, and some perhaps by commands that were rejected.
+    /// The keys of noted counts, possibly repeated, and possibly from rejected commands.
     count_keys: Vec<CountKey>,
     /// By how much, for the place of a count in `count_keys`.
     counts: Vec<(usize, i64)>,
     counts_at_savepoint: usize,
     messages: MessageCounts,
     messages_at_savepoint: MessageCounts,
-    /// Whether a message was put among those to publish; perhaps by a command that was rejected then.
+    /// Whether a message was added to those to publish; possibly by a command that was rejected later.
     pub(crate) publishes: bool,
 }
 
-/// How many messages wait: for their time or their group, and to be published.
+/// The number of waiting messages: for their time or their group, and to be published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessageCounts {
     /// For their time, or to be applied in a group.
@@ -68,14 +68,14 @@ pub struct MessageCounts {
 }
 
 impl Folded {
-    /// From here on, [`undo`](Self::undo) comes back to here.
+    /// Sets the point to which [`undo`](Self::undo) returns.
     pub(crate) fn savepoint(&mut self) {
         self.changes.savepoint();
         self.counts_at_savepoint = self.counts.len();
         self.messages_at_savepoint = self.messages;
     }
 
-    /// Forgets what was noted since the savepoint.
+    /// Drops everything noted since the savepoint.
     pub(crate) fn undo(&mut self) {
         self.changes.undo();
         self.counts.truncate(self.counts_at_savepoint);
@@ -94,19 +94,19 @@ impl Folded {
         self.counts.push((place, by));
     }
 
-    /// Notes that messages begin or cease to wait.
+    /// Notes that messages start or stop waiting.
     pub(crate) fn count_messages(&mut self, due: i64, publish: i64) {
         self.messages.due += due;
         self.messages.publish += publish;
         self.publishes |= publish > 0;
     }
 
-    /// The counts that were noted so far.
+    /// The counts noted so far.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &CountKey> {
         self.counts.iter().map(|(place, _)| &self.count_keys[*place])
     }
 
-    /// Writes what was noted, at the end of an entry.
+    /// Writes the totals at the end of an entry.
     pub(crate) fn write(
         &mut self,
         state: &mut Staging,

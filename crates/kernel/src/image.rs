@@ -1,7 +1,7 @@
 //! Images: a shard's whole state at an index, as a stream of checked blocks; `docs/formats/image.md`.
 //!
-//! Touches: everything of one generation. Keeps: an image of a restored image is the same bytes. Keys are written
-//! without their generation, which belongs to the node.
+//! Touches: everything of one generation. Keeps: an image of a restored image has the same bytes. Keys are written
+//! without their generation, which is local to the node.
 
 use std::io::{self, Read, Write};
 
@@ -43,7 +43,7 @@ impl From<DecodeError> for ImageError {
     }
 }
 
-/// Writes everything that `view` holds of a generation. Gives how many rows that were.
+/// Writes everything in a generation of `view`. Returns the number of rows.
 pub fn write(view: &dyn View, keys: &Keys, out: &mut dyn Write) -> Result<u64, ImageError> {
     out.write_all(&MAGIC)?;
     let mut total = Xxh3::new();
@@ -75,8 +75,8 @@ fn write_block(out: &mut dyn Write, total: &mut Xxh3, block: &[u8]) -> Result<()
     Ok(out.write_all(frame.as_slice())?)
 }
 
-/// Puts an image into a generation of a store that holds nothing of it, and makes it durable. What was applied is
-/// written last, so a restore that was cut short is not taken for a state. Gives the number of rows.
+/// Writes an image into an empty generation of a store, and makes it durable. The applied row is written last, so an
+/// interrupted restore is not mistaken for a complete state. Returns the number of rows.
 pub fn restore(input: &mut dyn Read, store: &dyn Store, keys: &Keys) -> Result<u64, ImageError> {
     let applied_key = keys.applied();
     let mut applied = None;
@@ -102,7 +102,7 @@ pub fn restore(input: &mut dyn Read, store: &dyn Store, keys: &Keys) -> Result<u
 /// One row of an image: its key without the generation, and its value.
 pub type ImageRow<'block> = (&'block [u8], &'block [u8]);
 
-/// Reads an image to its end and checks it. `take` gets the rows of each block. Gives the number of rows.
+/// Reads an image to its end and checks it. `take` gets the rows of each block. Returns the number of rows.
 pub fn read(
     input: &mut dyn Read,
     mut take: impl FnMut(Vec<ImageRow<'_>>) -> Result<(), ImageError>,

@@ -1,7 +1,7 @@
 //! Applies entries one after the other: state and entry in, effects and answers out.
 //!
-//! Keeps: K1 (entries are applied once, in order), K4 (stamps never go back). The effects of an entry, what was
-//! applied and the running hash are one batch.
+//! Keeps: K1 (entries are applied once, in order), K4 (stamps never go back). The effects of an entry, the applied row
+//! and the running hash are one batch.
 
 use std::sync::Arc;
 
@@ -20,17 +20,17 @@ use crate::records::schedule::ReadyQueue;
 use crate::sessions::hosted::{Hosted, check_brought};
 use crate::tally::Tally;
 
-/// See the module.
+/// Applies entries to the state of a shard.
 pub struct Kernel {
     applied: Applied,
     machine: SessionMachine<Contracts>,
 }
 
-/// What applying an entry did.
+/// The effects of applying an entry.
 pub struct Effects {
-    /// Everything that changed, what was applied included.
+    /// All changes, including the applied row.
     pub batch: Batch,
-    /// How many rows the commands wrote, without those that are written once for the whole entry.
+    /// The number of rows written by the commands, without those written once per entry.
     pub command_rows: usize,
     /// The reply to each command, in order.
     pub replies: Vec<Vec<u8>>,
@@ -40,9 +40,9 @@ pub struct Effects {
     pub readied: Vec<ReadyQueue>,
     /// Whether there may be something new to publish.
     pub publishes: bool,
-    /// What changed in sessions.
+    /// The sessions that changed.
     pub sessions: ChangedSessions,
-    /// What was done, as numbers.
+    /// Totals, for metrics.
     pub tally: Tally,
 }
 
@@ -72,7 +72,7 @@ impl Kernel {
         Ok(Some(Self { applied: Applied::decode(&applied)?, machine }))
     }
 
-    /// What was applied.
+    /// The applied row.
     pub fn applied(&self) -> &Applied {
         &self.applied
     }
@@ -92,7 +92,7 @@ impl Kernel {
         self.machine.machine().keys
     }
 
-    /// Applies the entry with this index to the state of `view`, which must be what the entry before it left.
+    /// Applies the entry with this index to the state of `view`, which must be the state after the previous entry.
     ///
     /// # Panics
     /// If the entry is not the next one.
@@ -106,7 +106,7 @@ impl Kernel {
         };
         let mut state = Staging::new(view);
         let mut replies = Vec::with_capacity(commands.len());
-        // Replies are put together here, so that each is allocated once, at its size.
+        // Replies are assembled here, so that each is allocated once, at its final size.
         let mut reply = Writer::new();
         let mut commit = before.commit;
         for command in commands {

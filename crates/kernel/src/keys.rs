@@ -1,7 +1,7 @@
 //! The only file that builds raw keys; `docs/formats/keys.md` is the specification.
 //!
-//! A key is `generation, bucket, kind, space, branch, group, name, ...`. Numbers are big-endian and names are
-//! escaped, so that bytes sort as the parts do. Rows of the shard itself stand behind all buckets.
+//! A key is `generation, bucket, kind, space, branch, group, name, ...`. Numbers are big-endian and names are escaped,
+//! so that bytes sort like the parts. Rows of the shard itself follow all buckets.
 //!
 //! Keeps: K5 (two different things never have the same key, and a prefix of names is a prefix of keys).
 //! Generations are local to a node: images and hashes see keys without them.
@@ -20,7 +20,7 @@ pub const GENERATION_BYTES: usize = 4;
 /// In place of a bucket: rows of the shard itself.
 const SHARD_ROWS: u16 = u16::MAX;
 
-/// What a row is.
+/// The kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -34,19 +34,19 @@ pub enum Kind {
     RecordField = 0x06,
     /// A record that can be claimed, in the order of claims.
     Ready = 0x07,
-    /// Something that is due at a wall time.
+    /// Work due at a wall time.
     DueWall = 0x08,
-    /// Something that is due at a cluster time.
+    /// Work due at a cluster time.
     DueCluster = 0x09,
     /// A record, by a declared field.
     FieldIndex = 0x0a,
     /// A message that waits to be published.
     Publish = 0x0b,
-    /// The counters from which records go on whose rows are gone.
+    /// The counters from which records without rows continue.
     RecordFloor = 0x0c,
     /// The state of a user's machine.
     Hosted = 0x0e,
-    /// What is kept of a run besides its events.
+    /// The head of a run.
     Run = 0x0f,
     /// An event of a run.
     RunEvent = 0x10,
@@ -60,7 +60,7 @@ pub enum Kind {
     RunStep = 0x14,
 }
 
-/// What a row of the shard itself is.
+/// The kind of a row of the shard itself.
 #[repr(u8)]
 enum ShardKind {
     Applied = 0x01,
@@ -86,7 +86,7 @@ pub struct ThingId<'name> {
     pub space: u32,
     /// Its branch.
     pub branch: u32,
-    /// Its group, or none if that is its own name.
+    /// Its group, or none if it has none.
     pub group: Option<&'name str>,
     /// Its name.
     pub name: &'name str,
@@ -100,7 +100,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Keys of the shard that begins with `first_bucket`, in a generation.
+    /// Keys of the shard that starts with `first_bucket`, in a generation.
     pub fn new(generation: u32, first_bucket: u16) -> Self {
         Self { generation, first_bucket }
     }
@@ -110,14 +110,14 @@ impl Keys {
         KeyRange::prefix(&self.generation.to_be_bytes())
     }
 
-    /// A key of this generation from its bytes behind the generation.
+    /// A key of this generation from the bytes after the generation.
     pub fn in_generation(&self, rest: &[u8]) -> Key {
         let mut key = Key::from(self.generation.to_be_bytes());
         key.extend_from_slice(rest);
         key
     }
 
-    /// The row that says what was applied.
+    /// The applied row.
     pub fn applied(&self) -> Key {
         self.shard_row(ShardKind::Applied)
     }
@@ -141,7 +141,7 @@ impl Keys {
         Some(u64::from_be_bytes(number.try_into().ok()?))
     }
 
-    /// The row that says from where on changes are kept. It stands in front of them.
+    /// The floor of the change feed, which precedes its rows.
     pub fn changes_floor(&self) -> Key {
         self.shard_row(ShardKind::Changes)
     }
@@ -154,7 +154,7 @@ impl Keys {
         key
     }
 
-    /// The counts of all queues whose names begin with `prefix`.
+    /// The counts of all queues whose names start with `prefix`.
     pub fn counts_with_prefix(&self, space: u32, branch: u32, prefix: &str) -> KeyRange {
         let mut key = self.counts_prefix(space, branch);
         push_escaped(&mut key, prefix.as_bytes());
@@ -168,7 +168,7 @@ impl Keys {
         key
     }
 
-    /// The row that says how many messages wait.
+    /// The row with the number of waiting messages.
     pub fn message_counts(&self) -> Key {
         self.shard_row(ShardKind::MessageCounts)
     }
@@ -195,14 +195,14 @@ impl Keys {
         key
     }
 
-    /// The things of a group whose names begin with `prefix`. `group` says which; without one, all names of its bucket.
+    /// The things of a group whose names start with `prefix`; without a group, all names of the bucket.
     pub fn things_with_prefix(&self, kind: Kind, group: &ThingId<'_>, prefix: &str) -> KeyRange {
         let mut key = self.group_prefix(kind, group);
         push_escaped(&mut key, prefix.as_bytes());
         KeyRange::prefix(&key)
     }
 
-    /// The newest versions of the cells of a group from the name `from` to before `to`, if that is given.
+    /// The newest versions of the cells of a group from the name `from` to before `to`, if given.
     pub fn cell_heads_between(&self, cell: &ThingId<'_>, from: &str, to: Option<&str>) -> KeyRange {
         let group = self.group_prefix(Kind::CellHead, cell);
         let mut start = group.clone();
@@ -259,7 +259,7 @@ pub struct CellKey {
     pub space: u32,
     /// The branch.
     pub branch: u32,
-    /// The group, or none if that is the name.
+    /// The group, or none if it has none.
     pub group: Option<String>,
     /// The name.
     pub name: String,
@@ -324,7 +324,7 @@ fn push_name(key: &mut Key, name: &[u8]) {
 
 fn push_group(key: &mut Key, group: Option<&str>) {
     match group {
-        // A thing that is its own group needs its name only once.
+        // A thing without a group needs its name only once.
         None => key.push(OWN_GROUP),
         Some(group) => {
             key.push(NAMED_GROUP);
@@ -352,7 +352,7 @@ fn take_name(bytes: &[u8]) -> Option<(String, &[u8])> {
     Some((String::from_utf8(name).ok()?, rest))
 }
 
-/// What comes behind a name, which is not read.
+/// Skips a name, and returns what follows it.
 fn skip_name(bytes: &[u8]) -> Option<&[u8]> {
     let mut rest = bytes;
     loop {

@@ -1,17 +1,17 @@
 //! The deterministic kernel: a function from state, stamp and command to answer and effects.
 //!
-//! - [`kernel`]: [`Kernel`], which applies entries one after the other.
-//! - [`entry`], [`command`], [`answer`]: what goes in and what comes out, as bytes.
+//! - [`kernel`]: [`Kernel`], which applies entries in order.
+//! - [`entry`], [`command`], [`answer`]: inputs and outputs, as bytes.
 //! - [`keys`]: the only file that builds raw keys. [`place`]: which slot and bucket a thing is in.
 //! - [`catalogue`]: spaces, branches, retention and limits, as state.
 //! - [`cells`]: the first contract, one file per operation.
 //! - [`records`]: the second contract. [`changes`]: the feed of what every command changed.
 //! - [`runs`]: the third contract.
 //! - [`names`]: listings by name, over all groups.
-//! - [`sessions`]: what ends with a session, and the machines that users bring.
-//! - [`tally`]: what was done, as numbers for whoever watches.
-//! - [`trim`]: the bounded walk over what retention has given up.
-//! - [`image`]: the whole state as a stream, and back. [`portable`]: the same as things with names.
+//! - [`sessions`]: things that end with a session, and users' machines.
+//! - [`tally`]: totals for metrics.
+//! - [`trim`]: the bounded walk over expired history.
+//! - [`image`]: the whole state as a stream, and back. [`portable`]: the same as named things.
 //!
 //! Keeps: K1 to K8 of `ARCHITECTURE.md`. Never: reads a clock, draws a random number, iterates in hash order, does
 //! I/O or waits. `clippy.toml` of this crate bans the types.

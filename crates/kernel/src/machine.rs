@@ -21,7 +21,7 @@ use crate::{transact, trim};
 /// This machine's number (1) and the version of its commands (1).
 pub const MACHINE: u32 = 0x0001_0001;
 
-/// What a command is applied with.
+/// The context in which a command is applied.
 pub(crate) struct Applying<'entry> {
     pub(crate) state: &'entry mut Staging,
     pub(crate) folded: &'entry mut Folded,
@@ -31,9 +31,9 @@ pub(crate) struct Applying<'entry> {
     pub(crate) call: &'entry Call<'entry>,
     /// The row of the fence's record, for the first operation on it.
     pub(crate) fenced_row: Option<(Key, Bytes)>,
-    /// Messages that the command has sent so far.
+    /// The number of messages the command has sent so far.
     pub(crate) messages: u32,
-    /// What the command sends to sessions.
+    /// The pushes of the command.
     pub(crate) pushes: &'entry mut Pushes,
     pub(crate) pushes_at_savepoint: usize,
     pub(crate) hosted: &'entry Hosted,
@@ -42,7 +42,7 @@ pub(crate) struct Applying<'entry> {
 }
 
 impl Applying<'_> {
-    /// Takes back what the command has done so far.
+    /// Undoes everything the command has done so far.
     pub(crate) fn undo(&mut self) {
         self.state.undo();
         self.folded.undo();
@@ -50,7 +50,7 @@ impl Applying<'_> {
         self.pushes.truncate(self.pushes_at_savepoint);
     }
 
-    /// What was done so far holds; from here on, [`undo`](Self::undo) comes back to here.
+    /// Commits what was done so far; [`undo`](Self::undo) returns to here.
     pub(crate) fn savepoint(&mut self) {
         self.state.savepoint();
         self.folded.savepoint();
@@ -71,7 +71,7 @@ impl Applying<'_> {
         StagedCells { state: self.state, keys: self.keys, folded: self.folded }
     }
 
-    /// What an operation on a cell of a space needs to know.
+    /// The context of an operation on a cell of a space.
     pub(crate) fn cell_context(&self, space: &Space) -> OpContext {
         OpContext {
             commit: self.call.commit,
@@ -91,7 +91,7 @@ pub struct NextDue {
     pub cluster_us: Option<u64>,
 }
 
-/// See the module.
+/// The machine of the contracts: cells, records, runs and users' machines.
 pub struct Contracts {
     pub(crate) catalogue: Catalogue,
     pub(crate) keys: Keys,
@@ -101,7 +101,7 @@ pub struct Contracts {
 }
 
 impl Contracts {
-    /// The machine with this catalogue, at the beginning of an entry.
+    /// The machine with this catalogue, at the start of an entry.
     pub(crate) fn new(catalogue: Catalogue, keys: Keys, hosted: Hosted) -> Self {
         Self { catalogue, keys, folded: Folded::default(), windows: Windows::default(), hosted }
     }
@@ -140,7 +140,7 @@ impl Contracts {
         Ok(NextDue { wall_us: next(DueClock::Wall)?, cluster_us: next(DueClock::Cluster)? })
     }
 
-    /// Writes what is written once for a whole entry. `commit` is the number of its last command.
+    /// Writes the rows that are written once per entry. `commit` is the number of its last command.
     pub(crate) fn finish_entry(&mut self, state: &mut Staging, stamp: Stamp, commit: u64) -> Result<(), Halt> {
         self.folded.write(state, &self.keys, &self.catalogue.limits, stamp, commit)
     }
@@ -242,7 +242,7 @@ impl Contracts {
             Body::Catalogue(_) | Body::Level(_) | Body::Trim(_) => unreachable!("they were dealt with above"),
         };
         let execution = match &answer {
-            // Its sender still waits, and sends it again with the same number when something is ready.
+            // Its sender still waits, and repeats it with the same number when something is ready.
             Answer::Done { outcomes, .. } if waits && outcomes.is_empty() => Execution::NotYet,
             _ => Execution::Decided { owned: applying.owned },
         };

@@ -1,7 +1,7 @@
-//! Rows of several ranges, merged by what stands behind the first bytes of their keys.
+//! Merges the rows of several ranges, ordered by what follows the first bytes of their keys.
 //!
-//! Index rows begin with their bucket. Whoever wants them in the order of what is indexed reads one range of each bucket
-//! and merges them. A heap holds the next row of each, so a row costs a few comparisons, however many buckets there are.
+//! Index rows start with their bucket. To read them in index order, one range per bucket is read and merged. A heap
+//! holds the next row of each, so a row costs a few comparisons, however many buckets there are.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -29,13 +29,13 @@ pub(crate) struct MergedRow {
 }
 
 impl MergedRow {
-    /// What the row is sorted by.
+    /// The part of the key that the row is sorted by.
     pub(crate) fn suffix(&self) -> &[u8] {
         &self.key[self.cut..]
     }
 }
 
-/// Rows of several ranges. Two rows that sort the same come in the order of their sources.
+/// Rows of several ranges. Equal rows come in the order of their sources.
 pub(crate) struct MergedRows<'view> {
     sources: Vec<(Source, Rows<'view>)>,
     heads: BinaryHeap<Reverse<MergedRow>>,

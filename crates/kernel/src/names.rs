@@ -1,9 +1,9 @@
-//! Listings by name: the cells, records or runs of all groups, of one group, or those that are their own, in the order of
-//! (name, group).
+//! Listings by name: the cells, records or runs of all groups, of one group, or without a group, ordered by (name,
+//! group).
 //!
-//! The things of a named group stand together in one bucket. Everything else is spread over all buckets: the things that
-//! are their own groups, and between them the index of names, one row for each thing of a named group that exists. So a
-//! listing of all groups merges one scan of each bucket, and reads one row more for each name that the index gave.
+//! The things of a named group are together in one bucket. Everything else is spread over all buckets: the things
+//! without a group, and between them the index of names, with one row for each existing thing of a named group. A
+//! listing of all groups therefore merges one scan per bucket, and reads one more row for each name from the index.
 //!
 //! Touches: the index of names. Keeps: K8 (the index of names holds exactly the things of named groups that exist).
 
@@ -22,14 +22,14 @@ use crate::merge::{MergedRow, MergedRows, Source};
 pub enum InGroup<'name> {
     /// All.
     Any,
-    /// Things that are their own group.
+    /// Things without a group.
     Own,
     /// This group, with the thing that has its name.
     Named(&'name str),
 }
 
 impl InGroup<'_> {
-    /// Whether a thing is in one of these groups. `group` is none if that is the thing's name.
+    /// Whether a thing is in one of these groups. `group` is none for a thing without a group.
     pub fn has(self, group: Option<&str>, name: &str) -> bool {
         match self {
             InGroup::Any => true,
@@ -39,7 +39,7 @@ impl InGroup<'_> {
     }
 }
 
-/// Puts a thing into the index of names, or takes it out. A thing that is its own group needs no row there.
+/// Adds a thing to the index of names, or removes it. A thing without a group needs no row there.
 pub(crate) fn set_listed(state: &mut Staging, keys: &Keys, kind: Kind, thing: &ThingId<'_>, listed: bool) {
     match keys.name_in_group(kind, thing) {
         None => {}
@@ -48,7 +48,7 @@ pub(crate) fn set_listed(state: &mut Staging, keys: &Keys, kind: Kind, thing: &T
     }
 }
 
-/// What is listed.
+/// A listing.
 #[derive(Clone, Copy, Debug)]
 pub struct Listing<'name> {
     /// Rows of cells, records or runs.
@@ -59,7 +59,7 @@ pub struct Listing<'name> {
     pub branch: u32,
     /// Of which groups.
     pub groups: InGroup<'name>,
-    /// What names begin with.
+    /// The prefix of names.
     pub prefix: &'name str,
     /// Only things after this [`position`](Keys::position).
     pub after: Option<&'name [u8]>,
@@ -83,14 +83,14 @@ pub(crate) struct Things<'view> {
 pub(crate) struct Thing {
     pub(crate) id: OwnedId,
     pub(crate) bucket: u16,
-    /// Its row; none if it is not of the groups that are listed.
+    /// Its row; none if it is not in the listed groups.
     pub(crate) row: Option<Bytes>,
-    /// Whether the index of names has it, so that it must exist.
+    /// Whether it came from the index of names, so that it must exist.
     pub(crate) indexed: bool,
 }
 
 impl Thing {
-    /// Where it stands in the listing.
+    /// Its position in the listing.
     pub(crate) fn position(&self) -> Vec<u8> {
         Keys::position(&self.id.name, self.id.group.as_deref()).to_vec()
     }
@@ -169,7 +169,7 @@ impl<'view> Things<'view> {
     }
 }
 
-/// The rows of a named group, and the one of the thing that has its name, which is stored under the name alone.
+/// The rows of a named group, plus the thing that has the group's name, which is stored under the name alone.
 fn of_group(keys: &Keys, catalogue: &Catalogue, listing: &Listing<'_>, group: &str) -> Vec<Source> {
     let Listing { kind, space, branch, prefix, after, .. } = *listing;
     let Ok(own) = catalogue.thing(space, branch, None, group) else {

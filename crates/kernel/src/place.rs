@@ -1,4 +1,4 @@
-//! Where a thing is: its slot by hash, its bucket by slot. Fixed for ever.
+//! Placement: the slot of a thing by hash, its bucket by slot. Fixed forever.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -8,11 +8,11 @@ pub const SLOTS: u16 = 16_384;
 /// Most buckets that a directory can have.
 pub const BUCKETS_MAX: u16 = 4_096;
 
-/// How many bits of a hash are dropped to get a slot: 64 - 14.
+/// The number of hash bits dropped to get a slot: 64 - 14.
 const SLOT_SHIFT: u32 = 50;
 
-/// The slot of a group: the top 14 bits of a hash over the lengths and bytes of the space's and the group's names.
-/// The branch is not part of it, so the branches of a thing stay together.
+/// The slot of a group: the top 14 bits of a hash over the lengths and bytes of the space's and the group's names. The
+/// branch is not part of it, so the branches of a thing stay together.
 pub fn slot(space: &[u8], group: &[u8]) -> u16 {
     let mut bytes = Vec::with_capacity(8 + space.len() + group.len());
     for part in [space, group] {
@@ -23,7 +23,7 @@ pub fn slot(space: &[u8], group: &[u8]) -> u16 {
     u16::try_from(xxh3_64(&bytes) >> SLOT_SHIFT).expect("14 bits fit")
 }
 
-/// How many buckets a directory has: a power of two, at most [`BUCKETS_MAX`].
+/// The number of buckets in a directory: a power of two, at most [`BUCKETS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buckets(u16);
 
@@ -33,7 +33,7 @@ impl Buckets {
         (count.is_power_of_two() && count <= BUCKETS_MAX).then_some(Self(count))
     }
 
-    /// How many.
+    /// The number.
     pub fn count(self) -> u16 {
         self.0
     }

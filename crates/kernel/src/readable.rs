@@ -1,8 +1,8 @@
-//! What can be read: a view, or a view with what is staged above it.
+//! Readable state: a view, or a view with staged writes above it.
 
 use kv::{Bytes, KeyRange, KvError, Order, Rows, Staging, View};
 
-/// See the module.
+/// State that can be read: a view, or staged writes above one.
 pub(crate) trait Readable {
     /// The value at a key.
     fn read(&self, key: &[u8]) -> Result<Option<Bytes>, KvError>;

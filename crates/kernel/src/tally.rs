@@ -1,6 +1,6 @@
-//! What the commands of an entry did, as numbers for whoever watches over the store.
+//! Totals of an entry's commands, for metrics.
 //!
-//! Keeps: K7 for them too: what a rejected command had counted is forgotten. Never: is stored, or decides anything.
+//! Keeps: K7 for them too: counts of a rejected command are dropped. Never: is stored, or decides anything.
 
 use contract::{Reason, Rejection, Subject};
 use session::Halt;
@@ -13,15 +13,15 @@ use crate::runs::append::read_head;
 /// Reasons are numbered from 1.
 const REASONS: usize = 13;
 
-/// See the module.
+/// The totals of one entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     counts: Counts,
     counts_at_savepoint: Counts,
-    /// The space and the type of every record that was claimed.
+    /// The space and type of every claimed record.
     pub claimed: Vec<(u32, u32)>,
     claimed_at_savepoint: usize,
-    /// Commands that were refused because something was not as they expected it.
+    /// Commands refused because something was not as they expected.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -32,7 +32,7 @@ struct Counts {
     repeated_appends: u32,
 }
 
-/// What a command expected to be otherwise.
+/// What a refused command expected to be different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConflictOn {
     /// A cell.
@@ -43,7 +43,7 @@ pub enum ConflictOn {
     Runs,
 }
 
-/// A command that was refused because something was not as it expected.
+/// A command refused because something was not as it expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// What.
@@ -53,12 +53,12 @@ pub struct Conflict {
 }
 
 impl Tally {
-    /// How many changes of records or messages had this reason.
+    /// The number of changes of records or messages with this reason.
     pub fn changes(&self, reason: Reason) -> u64 {
         self.counts.reasons[usize::from(reason.code())].into()
     }
 
-    /// Appends that were answered by an event that was there already.
+    /// The number of appends answered by an existing event.
     pub fn repeated_appends(&self) -> u64 {
         self.counts.repeated_appends.into()
     }
@@ -84,7 +84,7 @@ impl Tally {
     }
 }
 
-/// Notes that a command was refused, if that was a conflict. Whatever it did is undone already.
+/// Counts a refused command, if it was a conflict. Its effects are already undone.
 pub(crate) fn note_conflict(applying: &mut Applying<'_>, place: &Place<'_>, rejection: &Rejection) -> Result<(), Halt> {
     let (on, name) = match rejection {
         Rejection::Conflict { .. } => (ConflictOn::Cells, None),

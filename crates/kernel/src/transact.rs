@@ -1,6 +1,6 @@
 //! A transaction: guards first, then operations in order, all or nothing.
 //!
-//! Touches: what its operations touch, in one group. Keeps: K7 (a rejected transaction leaves nothing).
+//! Touches: whatever its operations touch, in one group. Keeps: K7 (a rejected transaction changes nothing).
 
 use contract::{RefusalReason, Rejection};
 use session::{Call, Halt};
@@ -112,7 +112,7 @@ fn group_of<'bytes>(transact: &Transact<'bytes>) -> Option<&'bytes str> {
     named.or_else(|| transact.guards.iter().find_map(Guard::name))
 }
 
-/// Without a group of its own, a transaction keeps to one name.
+/// Without a group, a transaction may touch one name only.
 fn check_one_group(transact: &Transact<'_>) -> Result<(), Rejection> {
     let Some(group) = group_of(transact) else {
         let what = "a transaction".to_owned();
@@ -138,7 +138,7 @@ fn check_fence(
     place: &Place<'_>,
     transact: &Transact<'_>,
 ) -> Result<Result<(), Rejection>, Halt> {
-    // What an earlier transaction of the same tick left here may have changed since.
+    // Left by an earlier transaction of the same tick, so it may be outdated.
     applying.fenced_row = None;
     let Some(fence) = transact.fence else {
         return Ok(Ok(()));

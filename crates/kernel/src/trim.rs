@@ -1,9 +1,10 @@
-//! The bounded walk: gives up history that is due, and removes what deleted branches left.
+//! The bounded walk: discards expired history, and removes the remains of deleted branches.
 //!
 //! The node looks for due cells in a view, at its own pace, and proposes steps that name them; nothing is journaled
-//! while nothing is due. Each step looks again when it is applied, so a step that has become pointless does nothing.
+//! while nothing is due. Each step checks again when it is applied, so an outdated step does nothing.
 //!
-//! Touches: cells and deleted branches. Keeps: K3, K8 (a name goes with its thing), and K6 (a branch is forgotten only when it has no row left).
+//! Touches: cells and deleted branches. Keeps: K3, K8 (a name is removed with its thing), and K6 (a branch is forgotten
+//! only when it has no rows left).
 
 use kv::{DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::{Call, Halt, Pushes};
@@ -32,7 +33,7 @@ const ERASED_RECORDS_MAX: usize = 64;
 /// One step of the walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrimStep {
-    /// Gives up what is due of a cell, or some of it if its branch was deleted.
+    /// Discards the due versions of a cell, or some of the cell if its branch was deleted.
     Cell(CellKey),
     /// Removes some records of a deleted branch from a bucket.
     Records {
@@ -161,7 +162,7 @@ fn erase_records(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u
     let rows = applying.state.scan(&range, Order::Ascending).take(ERASED_RECORDS_MAX);
     for row in rows.collect::<Result<Vec<_>, _>>()? {
         if is_name_in_group(&row.0) {
-            // Names stand in front of the records of groups. A step that left them would never get to those.
+            // Names precede the records of groups. A step that skipped them would never reach those.
             applying.state.delete(row.0);
             continue;
         }
@@ -179,7 +180,7 @@ fn erase_records(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u
     Ok(())
 }
 
-/// Everything that is kept of runs.
+/// All kinds of rows of runs.
 const RUN_KINDS: [Kind; 6] = [Kind::Run, Kind::RunEvent, Kind::RunKey, Kind::RunEventId, Kind::RunIndex, Kind::RunStep];
 
 /// The kinds of rows that one step removes together.
@@ -218,8 +219,8 @@ fn has_rows(state: &Staging, catalogue: &Catalogue, keys: &Keys, space: u32, bra
     Ok(false)
 }
 
-/// Looks at up to `heads_max` cells after the key `cursor` for what is due, without changing anything.
-/// Gives steps, and the key to go on after; none when every cell was looked at.
+/// Examines up to `heads_max` cells after the key `cursor` for due history, without changing anything. Returns steps,
+/// and the key to continue after; none when every cell was examined.
 pub fn find_due(
     view: &dyn View,
     catalogue: &Catalogue,

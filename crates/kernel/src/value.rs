@@ -77,7 +77,7 @@ impl<'bytes> ValueRef<'bytes> {
         self.len() == 0
     }
 
-    /// The value with bytes of its own.
+    /// The value with owned bytes.
     pub fn to_value(self) -> Value {
         match self {
             ValueRef::Null => Value::Null,

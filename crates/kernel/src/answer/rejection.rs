@@ -20,7 +20,7 @@ const LIMIT_NAMES: [&str; 11] = [
     "run_fork_events_max",
 ];
 
-/// What can exist already.
+/// The kinds of things that can already exist.
 const EXISTING_KINDS: [&str; 3] = ["space", "branch", "run"];
 
 pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {

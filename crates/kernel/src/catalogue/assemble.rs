@@ -1,6 +1,6 @@
-//! A catalogue that is put together from its parts, for a shard that is made of things with names.
+//! Assembles a catalogue from its parts, for a shard that is built from named things.
 //!
-//! Keeps: K6. Numbers are those that the parts have, and those to be given out next are above them.
+//! Keeps: K6. The parts keep their numbers, and the next numbers are above them.
 
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::{Limits, Retention};
@@ -10,20 +10,20 @@ use super::{Branch, BranchId, Catalogue, Declared, Space, SpaceId, Types};
 use crate::keys::Keys;
 use crate::place::Buckets;
 
-/// What a catalogue has besides spaces, branches, types and machines.
+/// The parts of a catalogue besides spaces, branches, types and machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// Counts the changes.
     pub revision: u64,
     /// The level of behaviour in force.
     pub level: u32,
-    /// How many buckets there are.
+    /// The number of buckets.
     pub buckets: Buckets,
     /// The number of the next space.
     pub next_space: SpaceId,
     /// The number of the next branch.
     pub next_branch: BranchId,
-    /// Bounds that decide what a command does.
+    /// Limits that change how a command is applied.
     pub limits: Limits,
 }
 
@@ -31,7 +31,7 @@ pub struct Numbers {
 pub type Unfit = &'static str;
 
 impl Catalogue {
-    /// What it has besides spaces, branches, types and machines.
+    /// Its parts besides spaces, branches, types and machines.
     pub fn numbers(&self) -> Numbers {
         let Self { revision, level, buckets, next_space, next_branch, limits, .. } = *self;
         Numbers { revision, level, buckets, next_space, next_branch, limits }

@@ -1,4 +1,4 @@
-//! Changes of the catalogue: checked first, then made, each raising the revision by one.
+//! Changes of the catalogue: checked first, then applied, each raising the revision by one.
 
 use contract::catalogue::MAIN_BRANCH;
 use contract::records::types::RecordType;
@@ -12,19 +12,19 @@ use crate::sessions::hosted::FIRST_NUMBER;
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogueChange {
-    /// Makes a space with the branch `main`.
+    /// Creates a space with the branch `main`.
     CreateSpace {
         /// Its name.
         name: String,
     },
-    /// Makes an empty branch.
+    /// Creates an empty branch.
     CreateBranch {
         /// In which space.
         space: SpaceId,
         /// Its name.
         name: String,
     },
-    /// Deletes a branch. Its rows are removed behind, in bounded steps.
+    /// Deletes a branch. Its rows are removed in the background, in bounded steps.
     DeleteBranch {
         /// In which space.
         space: SpaceId,
@@ -35,10 +35,10 @@ pub enum CatalogueChange {
     SetRetention {
         /// Which space.
         space: SpaceId,
-        /// How much.
+        /// The new retention.
         retention: Retention,
     },
-    /// Sets the bounds that decide what a command does.
+    /// Sets the limits that change how a command is applied.
     SetLimits(Limits),
     /// Declares a record type for a prefix of names.
     DeclareType {
@@ -59,7 +59,7 @@ pub enum CatalogueChange {
 }
 
 impl Catalogue {
-    /// Makes a change, here and in the rows. Gives the number that was assigned, if one was.
+    /// Applies a change, here and in the rows. Returns the assigned number, if there is one.
     pub(crate) fn change(
         &mut self,
         change: &CatalogueChange,
@@ -166,9 +166,9 @@ const SET_RETENTION: u8 = 4;
 const SET_LIMITS_V1: u8 = 5;
 const SET_LIMITS: u8 = 6;
 
-/// The layout of limits. The first one had no number of its own.
+/// The layout of limits. The first layout had no format number.
 const LIMITS_FORMAT: u8 = 3;
-/// Without the bounds of sessions.
+/// Without the limits of sessions.
 const LIMITS_FORMAT_V2: u8 = 2;
 const DECLARE_TYPE: u8 = 7;
 const REGISTER_MACHINE: u8 = 8;
@@ -263,7 +263,7 @@ pub(super) fn decode_limits(reader: &mut Reader<'_>) -> Result<Limits, DecodeErr
     Ok(limits)
 }
 
-/// What was not there yet is as it is by default.
+/// Limits that did not exist yet get their defaults.
 pub(super) fn decode_limits_v1(reader: &mut Reader<'_>) -> Result<Limits, DecodeError> {
     let mut limits = Limits::default();
     limits.value_bytes_max = reader.u32()?;

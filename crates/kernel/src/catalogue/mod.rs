@@ -1,7 +1,7 @@
 //! The catalogue: spaces, branches, retention and limits, as state of the shard.
 //!
-//! Touches: the catalogue rows. Keeps: K6 (numbers of spaces and branches are never given out twice) and that
-//! everything which decides what a command does is state, changed only by a [`CatalogueChange`] in the journal.
+//! Touches: the catalogue rows. Keeps: K6 (numbers of spaces and branches are never reused), and that everything which
+//! changes how a command is applied is state, changed only by a [`CatalogueChange`] in the journal.
 
 pub mod assemble;
 mod change;
@@ -27,16 +27,16 @@ pub type SpaceId = u32;
 /// The number of a branch; unique in the whole shard.
 pub type BranchId = u32;
 
-/// See the module. This is the decoded form; the rows are the truth.
+/// The decoded catalogue; the rows are the truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
     /// Counts the changes.
     pub revision: u64,
     /// The level of behaviour in force.
     pub level: u32,
-    /// How many buckets the directory has.
+    /// The number of buckets in the directory.
     pub buckets: Buckets,
-    /// Bounds that decide what a command does.
+    /// Limits that change how a command is applied.
     pub limits: Limits,
     next_space: SpaceId,
     next_branch: BranchId,
@@ -49,14 +49,14 @@ pub struct Catalogue {
 /// One tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// Its name, for ever.
+    /// Its name, which never changes.
     pub name: String,
     /// How much history its cells keep.
     pub retention: Retention,
     /// Its record types.
     pub types: Types,
     branches: BTreeMap<BranchId, Branch>,
-    /// Of the branches that were not deleted.
+    /// The branches that are not deleted.
     branch_names: BTreeMap<String, BranchId>,
 }
 
@@ -129,12 +129,12 @@ impl Catalogue {
         self.machines.get(&number).copied()
     }
 
-    /// All users' machines that are registered, with the versions in force.
+    /// All registered users' machines, with the versions in force.
     pub fn machines(&self) -> impl Iterator<Item = (u16, u16)> {
         self.machines.iter().map(|(number, version)| (*number, *version))
     }
 
-    /// The bounds of sessions.
+    /// The limits of sessions.
     pub fn session_limits(&self) -> SessionLimits {
         let limits = &self.limits;
         SessionLimits {
@@ -151,7 +151,7 @@ impl Catalogue {
         self.spaces.iter().map(|(id, space)| (*id, space))
     }
 
-    /// The thing with this name, for keys; `group` is none if that is the name itself.
+    /// The thing with this name, for keys; `group` is none for a thing without a group.
     pub fn thing<'name>(
         &self,
         space: SpaceId,
@@ -191,13 +191,13 @@ impl Space {
         self.branch_names.remove(&found.name);
     }
 
-    /// A branch that was not deleted, by number.
+    /// A branch by number, unless it was deleted.
     pub fn live_branch(&self, branch: BranchId) -> Result<&Branch, Rejection> {
         let live = self.branches.get(&branch).filter(|branch| !branch.deleted);
         live.ok_or_else(|| Rejection::NoSuchBranch { branch: format!("#{branch}") })
     }
 
-    /// The number of a branch that was not deleted, by name.
+    /// The number of a branch by name, unless it was deleted.
     pub fn branch_named(&self, name: &str) -> Result<BranchId, Rejection> {
         let found = self.branch_names.get(name).copied();
         found.ok_or_else(|| Rejection::NoSuchBranch { branch: name.to_owned() })

@@ -1,7 +1,7 @@
 //! Record types as catalogue state: which are declared in a space, for which prefixes, and their bytes.
 //!
-//! Keeps: K6 for types: a number is never given to another type, and the states and indexes of a type keep their
-//! numbers, because rows hold them.
+//! Keeps: K6 for types: a number is never reused for another type, and the states and indexes of a type keep their
+//! numbers, because rows contain them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State
 use contract::{RefusalReason, Rejection};
 use kv::{DecodeError, Reader, Writer};
 
-/// The number of a record type in its space. 0 is no type.
+/// The number of a record type in its space. 0 means no type.
 pub type TypeId = u32;
 
 /// The number of the built-in type in every space.
@@ -22,19 +22,19 @@ pub const TYPES_MAX: usize = 256;
 
 const FORMAT: u8 = 1;
 
-/// A declared type, with what is asked of it for every record.
+/// A declared type, with lookups needed for every record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// Its number.
     pub id: TypeId,
-    /// What was declared.
+    /// The declaration.
     pub definition: RecordType,
     /// For which prefixes of names.
     pub prefixes: Vec<String>,
 }
 
 impl Declared {
-    /// What a state means.
+    /// The kind of a state.
     pub fn kind(&self, state: u8) -> StateKind {
         self.definition.states.get(usize::from(state)).map_or(StateKind::Terminal, |state| state.kind)
     }
@@ -49,13 +49,13 @@ impl Declared {
         self.definition.state(name).and_then(|(number, _)| u8::try_from(number).ok())
     }
 
-    /// The state that the store moves records to that are claimed.
+    /// The state that claimed records move to.
     pub fn held(&self) -> u8 {
         let held = self.definition.states.iter().position(|state| state.kind == StateKind::Held);
         held.and_then(|number| u8::try_from(number).ok()).expect("a declared type has a held state")
     }
 
-    /// The state of records that were completed.
+    /// The state of completed records.
     pub fn completed(&self) -> u8 {
         self.state_number(&self.definition.completed).expect("a declared type has it")
     }
@@ -90,7 +90,7 @@ impl Types {
         self.by_id.values().find(|declared| declared.definition.name == name)
     }
 
-    /// The type that is declared for the longest prefix of a record's name.
+    /// The type declared for the longest prefix of a record's name.
     pub fn of_record(&self, name: &str) -> Option<&Declared> {
         let matching = self.by_id.values().filter_map(|declared| {
             let lengths = declared.prefixes.iter().filter(|prefix| name.starts_with(prefix.as_str()));
@@ -104,12 +104,12 @@ impl Types {
         self.by_id.values()
     }
 
-    /// Puts a type that was read from its row.
+    /// Inserts a type read from its row.
     pub(super) fn insert(&mut self, declared: Declared) {
         self.by_id.insert(declared.id, declared);
     }
 
-    /// Declares a type for a prefix, or changes what can be changed of one. Gives its number.
+    /// Declares a type for a prefix, or changes what can be changed of an existing one. Returns its number.
     pub(super) fn declare(&mut self, prefix: &str, definition: &RecordType) -> Result<TypeId, Rejection> {
         let invalid = |reason| Rejection::InvalidDeclaration { what: format!("type {:?}", definition.name), reason };
         if let Some(reason) = definition.fault() {

@@ -22,7 +22,7 @@ pub fn at(cells: &impl ReadCells, cell: &ThingId<'_>, moment: Moment) -> Result<
         Some(version) if version > head.version => Ok(AsOf::Absent),
         Some(version) if version == head.version => Ok(as_of(version, &head.write)),
         Some(version) if version >= head.oldest => Ok(as_of(version, &Old::decode(&old_row(cells, cell, version)?)?)),
-        // Before the oldest version that is kept: if that is the first of all, there was none yet.
+        // Before the oldest kept version: if that is version 1, the cell did not exist yet.
         None if head.oldest == 1 => Ok(AsOf::Absent),
         _ => Ok(AsOf::Unavailable { oldest: head.oldest }),
     }

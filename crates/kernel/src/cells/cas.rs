@@ -1,6 +1,6 @@
 //! Compare and swap: write a cell if it is at a version, or if it does not exist.
 //!
-//! Touches: the cell. Keeps: K2. On a mismatch nothing is written and the answer carries the version that is there.
+//! Touches: the cell. Keeps: K2. On a mismatch nothing is written, and the answer carries the current version.
 
 use contract::Rejection;
 use session::Halt;

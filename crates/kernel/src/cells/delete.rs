@@ -1,6 +1,6 @@
-//! Delete: write a version that says the cell does not exist.
+//! Delete: write a version that marks the cell as deleted.
 //!
-//! Touches: the cell. Keeps: K2. The row stays as long as the branch lives, so the version never restarts.
+//! Touches: the cell. Keeps: K2. The row is kept as long as the branch lives, so the version never restarts.
 
 use session::Halt;
 

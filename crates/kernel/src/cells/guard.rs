@@ -1,4 +1,4 @@
-//! Guards on cells: what must hold before a transaction is applied.
+//! Guards on cells: conditions checked before a transaction is applied.
 //!
 //! Touches: nothing. A range guard reads at most what the transaction's author read, and stops at the first change.
 
@@ -12,7 +12,7 @@ use crate::command::Guard;
 use crate::keys::names::is_name_in_group;
 use crate::keys::{CellKey, Keys, ThingId};
 
-/// Where a transaction takes place.
+/// The space, branch and group of a transaction.
 pub(crate) struct Place<'transact> {
     pub(crate) catalogue: &'transact Catalogue,
     pub(crate) keys: Keys,

@@ -1,4 +1,4 @@
-//! History: the versions that are kept, newest first, in pages.
+//! History: the kept versions, newest first, in pages.
 
 use contract::cells::PastVersion;
 use contract::limits::PAGE_BYTES_MAX;

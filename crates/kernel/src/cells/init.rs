@@ -1,6 +1,6 @@
 //! Init: create a cell if it does not exist.
 //!
-//! Touches: the cell. Keeps: K2. Idempotent: on a cell that exists it writes nothing and says which version is there.
+//! Touches: the cell. Keeps: K2. Idempotent: for an existing cell it writes nothing and returns the version.
 
 use session::Halt;
 

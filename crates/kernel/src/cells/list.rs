@@ -1,4 +1,4 @@
-//! List: the cells whose names begin with a prefix, in the order of (name, group).
+//! List: the cells whose names start with a prefix, ordered by (name, group).
 //!
 //! Touches: nothing. Keeps: K8 while it reads.
 
@@ -12,7 +12,7 @@ use crate::catalogue::Catalogue;
 use crate::keys::{Keys, Kind};
 use crate::names::{InGroup, Listing, Things};
 
-/// A page of the cells of a branch, of all groups, of one, or of those that are their own.
+/// A page of the cells of a branch: of all groups, of one group, or without a group.
 pub fn list(
     view: &dyn View,
     keys: &Keys,

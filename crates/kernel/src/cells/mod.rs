@@ -1,11 +1,11 @@
 //! Cells: named values, each with a version that counts its writes and never restarts.
 //!
-//! The newest version of a cell is one row (its *head*), older versions are rows of their own, written when they are
-//! displaced. So a cell that is written once is one row, and a get is one read.
+//! The newest version of a cell is one row (its *head*); an older version gets its own row when it is displaced. A cell
+//! that was written once is therefore one row, and a get is one read.
 //!
 //! Touches: the `CellHead` and `CellOld` rows. Keeps: K2 (versions rise by one with every write, across delete and
-//! re-create), K3 (old versions are contiguous: from the head's `oldest` to just below its version) and K8 (a cell of a
-//! named group is in the index of names as long as it exists).
+//! re-create), K3 (old versions are contiguous: from the head's `oldest` to just below its version) and K8 (an existing
+//! cell of a named group is in the index of names).
 
 pub mod at;
 pub mod cas;
@@ -50,14 +50,14 @@ pub trait WriteCells {
     /// Removes an older version.
     fn delete_old(&mut self, cell: &ThingId<'_>, version: u64);
 
-    /// Puts a cell of a named group into the index of names, or takes it out.
+    /// Adds a cell of a named group to the index of names, or removes it.
     fn set_listed(&mut self, cell: &ThingId<'_>, listed: bool);
 
     /// Notes in the change feed that the cell has a new version.
     fn note(&mut self, commit: u64, cell: &ThingId<'_>, version: u64, reason: Reason);
 }
 
-/// What an operation needs to know beside its cell.
+/// The context of an operation besides its cell.
 #[derive(Clone, Copy, Debug)]
 pub struct OpContext {
     /// The command's number.

@@ -1,6 +1,6 @@
-//! Which old versions are given up, at a write and by the walk.
+//! Decides which old versions to discard, at a write and by the retention walk.
 //!
-//! Keeps: K3. Versions are given up from the oldest on, a bounded number at a time.
+//! Keeps: K3. Versions are discarded from the oldest on, a bounded number at a time.
 
 use contract::Retention;
 use session::Halt;
@@ -18,7 +18,7 @@ pub(super) struct Span {
     pub(super) oldest_displaced_us: u64,
 }
 
-/// Gives up old versions, at most as many as a write may. `unwritten` is a version without a row yet.
+/// Discards old versions, at most as many as one write may. `unwritten` is a version without a row yet.
 pub(super) fn trim<S: ReadCells + WriteCells>(
     cells: &mut S,
     context: &OpContext,
@@ -26,7 +26,7 @@ pub(super) fn trim<S: ReadCells + WriteCells>(
     mut span: Span,
     unwritten: Option<u64>,
 ) -> Result<Span, Halt> {
-    // One more than the bound, so that a write that displaces one version can also give one up.
+    // One more than the limit, so that a write that displaces one version can also discard one.
     for _ in 0..=context.limits.write_trim_rows_max {
         if span.oldest == span.newest || !due(&mut span, cells, context, cell, unwritten)? {
             break;
@@ -39,7 +39,7 @@ pub(super) fn trim<S: ReadCells + WriteCells>(
     Ok(span)
 }
 
-/// Whether the oldest version is to be given up.
+/// Whether the oldest version is due to be discarded.
 fn due(
     span: &mut Span,
     cells: &impl ReadCells,
@@ -74,14 +74,14 @@ fn beyond_age(retention: Retention, displaced_us: u64, now_us: u64) -> bool {
     displaced_us.saturating_add(retention.age_us_max) < now_us
 }
 
-/// Whether the walk should look at a cell with this head: it may have versions to give up.
+/// Whether the walk should examine a cell with this head: it may have versions to discard.
 pub fn may_be_due(head: &Head<'_>, retention: Retention, now_us: u64) -> bool {
     head.oldest < head.version
         && (beyond_count(retention, head.oldest, head.version)
             || beyond_age(retention, head.oldest_displaced_us, now_us))
 }
 
-/// Gives up what is due of a cell that is not being written. Gives how many versions that were.
+/// Discards the due versions of a cell that is not being written. Returns how many.
 pub(crate) fn trim_cell<S: ReadCells + WriteCells>(
     cells: &mut S,
     context: &OpContext,

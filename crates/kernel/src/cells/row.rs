@@ -13,15 +13,15 @@ const FORMAT: u8 = 1;
 pub struct Head<'bytes> {
     /// Counts the cell's writes.
     pub version: u64,
-    /// The oldest version that is kept; equal to `version` if no older one is.
+    /// The oldest kept version; equal to `version` if there is no older one.
     pub oldest: u64,
-    /// When the oldest version that is kept was displaced, or earlier: it is brought up to date only when it matters.
+    /// When the oldest kept version was displaced, or earlier: updated only when it matters.
     pub oldest_displaced_us: u64,
-    /// What was written, by which command, and when.
+    /// The value, its command, and its time.
     pub write: Old<'bytes>,
 }
 
-/// One write of a cell: all there is to an older version.
+/// One write of a cell, which is the whole row of an older version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Old<'bytes> {
     /// The number of the command that wrote it.

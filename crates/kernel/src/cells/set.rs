@@ -1,4 +1,4 @@
-//! Set: write a cell, whatever is there.
+//! Set: write a cell unconditionally.
 //!
 //! Touches: the cell. Keeps: K2. Reads the cell only to know the next version.
 

@@ -9,7 +9,7 @@ use crate::changes::Reason;
 use crate::keys::ThingId;
 use crate::value::ValueRef;
 
-/// Writes the next version: a value, or a deletion. Gives the version.
+/// Writes the next version: a value, or a deletion. Returns the version.
 pub(super) fn write_version<S: ReadCells + WriteCells>(
     cells: &mut S,
     context: &OpContext,
@@ -34,7 +34,7 @@ pub(super) fn write_version<S: ReadCells + WriteCells>(
         newest: version,
         oldest_displaced_us: if displaced_first { context.wall_us } else { head.oldest_displaced_us },
     };
-    // The row of the version that is being displaced does not exist yet; it is written below, if it is kept.
+    // The displaced version has no row yet; it is written below, if it is kept.
     let kept = trim(cells, context, cell, span, Some(head.version))?;
     if kept.oldest <= head.version {
         cells.put_old(cell, head.version, &head.write);

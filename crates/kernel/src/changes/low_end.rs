@@ -1,11 +1,11 @@
-//! The low end of the feed: which rows retention has given up, and the row that says so, the *floor*.
+//! The start of the feed: the rows that retention has removed, and the row that records it, the *floor*.
 //!
-//! The floor is a commit number: changes up to it are not kept, all after it are. It moves in the same batch as the
-//! rows that are removed.
+//! The floor is a commit number: changes up to it are no longer kept, all later ones are. It moves in the same batch as
+//! the removed rows.
 //!
-//! Touches: the floor and the oldest rows of changes. Keeps: what is removed depends on the stored state alone, never on
-//! when this process began: the rows in memory are always the oldest ones of the state, exactly. Never: removes more
-//! than [`REMOVED_ROWS_MAX`] rows for one that is added.
+//! Touches: the floor and the oldest rows of changes. Keeps: what is removed depends on the stored state alone, never
+//! on when this process started: the rows in memory are exactly the oldest rows of the state. Never: removes more than
+//! [`REMOVED_ROWS_MAX`] rows for each added one.
 
 use std::collections::VecDeque;
 
@@ -22,20 +22,20 @@ const FORMAT: u8 = 1;
 /// Rows that one entry removes: more than the one it adds, so that a backlog shrinks.
 const REMOVED_ROWS_MAX: usize = 2;
 
-/// Rows that are read at once when none is known: a scan for every entry would cost more than applying it.
+/// Rows read at once when none is in memory: a scan per entry would cost more than applying it.
 pub(super) const KNOWN_ROWS_MAX: usize = 64;
 
-/// The feed of a new shard: all changes from the first command on are kept.
+/// The feed of a new shard: keeps all changes from the first command on.
 pub(crate) fn begin(state: &mut Staging, keys: &Keys) {
     put_floor(state, keys, 0);
 }
 
-/// The feed of a shard that begins after a commit, without what changed up to it.
+/// The feed of a shard that starts after a commit, without earlier changes.
 pub(crate) fn begin_after(state: &mut Staging, keys: &Keys, commit: u64) {
     put_floor(state, keys, commit);
 }
 
-/// Up to which commit changes are not kept. A shard from before there was a feed has none of what was applied.
+/// The commit up to which changes are not kept. A shard from before the feed existed has none of the earlier changes.
 pub(super) fn floor(view: &dyn View, keys: &Keys, applied: &Applied) -> Result<u64, Halt> {
     match view.get(&keys.changes_floor())? {
         Some(row) => decode_floor(&row),
@@ -59,20 +59,20 @@ fn decode_floor(row: &[u8]) -> Result<u64, Halt> {
     read().map_err(|error: DecodeError| Halt::Undecodable { what: "the floor of the changes", error })
 }
 
-/// A row that is kept.
+/// A kept row.
 struct Kept {
     commit: u64,
     wall_us: u64,
 }
 
-/// See the module.
+/// The oldest rows of the feed, and its floor.
 pub(super) struct LowEnd {
     floor: u64,
-    /// The floor as the state has it; none if it has no such row yet.
+    /// The stored floor; none if its row does not exist yet.
     stored_floor: Option<u64>,
     /// The oldest rows, in order.
     oldest: VecDeque<Kept>,
-    /// Whether `oldest` is all rows there are.
+    /// Whether `oldest` contains all rows.
     is_all: bool,
 }
 
@@ -102,7 +102,7 @@ impl LowEnd {
         Ok(())
     }
 
-    /// A row was added behind all others.
+    /// A row was added at the end.
     pub(super) fn row_added(&mut self, commit: u64, wall_us: u64) {
         self.is_all &= self.oldest.len() < KNOWN_ROWS_MAX;
         if self.is_all {
@@ -110,7 +110,7 @@ impl LowEnd {
         }
     }
 
-    /// Removes some of the rows that are beyond retention, now that the newest command has this number and time.
+    /// Removes some of the rows beyond retention, given the number and time of the newest command.
     pub(super) fn trim(
         &mut self,
         state: &mut Staging,

@@ -1,11 +1,11 @@
-//! The change feed: what every applied command changed, one row for each entry; `docs/formats/changes.md`.
+//! The change feed: the changes of every applied command, one row per entry; `docs/formats/changes.md`.
 //!
 //! - `row`: a row's bytes, written change by change and read the same way.
-//! - `low_end`: which rows retention has given up, and the row that says so.
+//! - `low_end`: the rows that retention has removed, and the row that records it.
 //! - [`read`]: a page of the feed after a cursor.
 //!
-//! Touches: the `Changes` rows of the shard. Keeps: F1 (a reader that follows the feed misses no change and sees none
-//! twice), and K7 for the feed: what a rejected command has noted is forgotten. Never: looks at what changed.
+//! Touches: the `Changes` rows of the shard. Keeps: F1 (a follower of the feed misses no change and sees none twice),
+//! and K7 for the feed: changes noted by a rejected command are dropped. Never: reads the changed things.
 
 mod low_end;
 pub mod read;
@@ -23,7 +23,7 @@ pub(crate) use low_end::{begin, begin_after};
 pub use read::{CHANGES_LOOKED_AT_MAX, Filter, changes_after};
 use row::RowWriter;
 
-/// What changed, borrowed.
+/// A change, borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Noted<'name> {
     pub(crate) subject: Subject,
@@ -36,24 +36,24 @@ pub(crate) struct Noted<'name> {
     pub(crate) version: u64,
 }
 
-/// The changes of the entry that is being applied, and what is known of the rows before it.
+/// The changes of the current entry, and the state of the feed before it.
 #[derive(Default)]
 pub(crate) struct ChangeLog {
     row: RowWriter,
-    /// None until the first row is written: whoever only reads never needs it.
+    /// None until the first row is written: readers never need it.
     low_end: Option<LowEnd>,
-    /// How much of what was changed, for whoever watches.
+    /// Totals of the changes, for metrics.
     pub(crate) tally: Tally,
 }
 
 impl ChangeLog {
-    /// From here on, [`undo`](Self::undo) comes back to here.
+    /// Sets the point to which [`undo`](Self::undo) returns.
     pub(crate) fn savepoint(&mut self) {
         self.row.savepoint();
         self.tally.savepoint();
     }
 
-    /// Forgets what was noted since the savepoint.
+    /// Drops everything noted since the savepoint.
     pub(crate) fn undo(&mut self) {
         self.row.undo();
         self.tally.undo();
@@ -65,8 +65,8 @@ impl ChangeLog {
         self.tally.changed(change.subject, change.reason);
     }
 
-    /// Writes the entry's row, if anything changed, and gives up some that are beyond retention. `commit` is the
-    /// number of the entry's last command.
+    /// Writes the entry's row, if anything changed, and removes some rows beyond retention. `commit` is the number of
+    /// the entry's last command.
     pub(crate) fn write(
         &mut self,
         state: &mut Staging,

@@ -1,7 +1,7 @@
 //! Reading the feed: a page of what changed after a cursor.
 //!
-//! Touches: nothing. Keeps: F1. A page ends between two commands, never inside one, so its cursor, a commit number, says
-//! exactly what was seen.
+//! Touches: nothing. Keeps: F1. A page ends between two commands, never inside one, so its cursor, a commit number,
+//! states exactly what was seen.
 
 use contract::{Change, ChangesPage, Followed};
 use kv::{Order, View};
@@ -28,7 +28,7 @@ pub struct Filter<'name> {
     pub subject: Option<Subject>,
     /// Of which groups.
     pub group: InGroup<'name>,
-    /// Of names that begin so.
+    /// Only names with this prefix.
     pub prefix: &'name str,
 }
 
@@ -41,8 +41,8 @@ impl Filter<'_> {
     }
 }
 
-/// What changed after the commit `cursor`, command by command until there are `limit` changes. All changes of a command
-/// are in the page or none.
+/// The changes after the commit `cursor`, command by command until there are `limit` changes. A page contains all
+/// changes of a command or none.
 pub fn changes_after(
     view: &dyn View,
     keys: &Keys,
@@ -66,7 +66,7 @@ pub fn changes_after(
         let mut changes = RowReader::open(&row, last)?;
         while let Some((commit, change)) = changes.next()? {
             if commit <= cursor {
-                continue; // The cursor stands inside this entry.
+                continue; // The cursor is inside this entry.
             }
             if commit < page.next || commit > last || last > applied.commit {
                 return Err(Halt::Inconsistent(format!("F1: a change of commit {commit} in the row {last}")));
@@ -82,7 +82,7 @@ pub fn changes_after(
             }
         }
     }
-    // Behind the last row there are only commands that changed nothing.
+    // After the last row there are only commands that changed nothing.
     page.next = applied.commit;
     Ok(Followed::Page(page))
 }

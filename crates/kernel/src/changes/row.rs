@@ -1,4 +1,4 @@
-//! A row of the feed: the changes of one entry. Each says only what differs from the one before it.
+//! A row of the feed: the changes of one entry. Each encodes only what differs from the previous one.
 
 use kv::{DecodeError, Reader, Writer};
 use session::Halt;
@@ -15,7 +15,7 @@ const GROUP_IS_NAME: u8 = 0x00;
 const GROUP_FOLLOWS: u8 = 0x40;
 const GROUP_AS_BEFORE: u8 = 0x80;
 
-/// What the next change may leave out. `Group` is where the group's name is.
+/// The values that the next change may omit. `Group` is where the group's name is.
 #[derive(Clone, Copy, Default)]
 struct Before<Group> {
     commit: u64,
@@ -81,7 +81,7 @@ impl RowWriter {
         self.before = Before { commit, place, group: group_at };
     }
 
-    /// Writes the row of the entry whose last command has this number, and begins anew.
+    /// Writes the row of the entry whose last command has this number, and starts over.
     pub(super) fn finish(&mut self, writer: &mut Writer, wall_us: u64, last_commit: u64) {
         writer.u8(FORMAT).u64(wall_us).varint(last_commit - self.first_commit).raw(self.encoded.as_slice());
         self.encoded.clear();

@@ -1,10 +1,10 @@
 //! The digest of a command of the contracts, in its frozen form; `docs/formats/sessions.md` is the specification.
 //!
 //! It covers what a command asks for and where: operations, space, branch, group, names, values and conditions. It does
-//! not cover who sent it, through which node, against which catalogue, or how long it was ready to wait: those may differ
-//! when a client sends a command again. A member at its default adds nothing.
+//! not cover who sent it, through which node, against which catalogue, or how long it was willing to wait: those may
+//! differ when a client repeats a command. A member at its default adds nothing.
 //!
-//! Every structure is taken apart without `..`, so a new member does not compile until it has its place here.
+//! Every structure is destructured without `..`, so a new member does not compile until it is handled here.
 
 use kv::{DecodeError, Writer};
 use session::{CommandDigest, Digester};
@@ -25,7 +25,7 @@ pub(crate) fn digest(body: &[u8]) -> Result<CommandDigest, DecodeError> {
             digester
         }
         Body::ClaimNext(claim) => claim_next(&claim),
-        // Sent by nobody in a session today. Their own encoding has a place for each of their members.
+        // No client sends these in a session today. Their own encoding covers each of their members.
         Body::Catalogue(_) | Body::Trim(_) | Body::Level(_) | Body::Tick | Body::Published(_) => {
             let mut digester = Digester::new("shard");
             digester.member("body", body);
@@ -45,7 +45,7 @@ pub(crate) fn digest_hosted(number: u16, command: &HostedCommand<'_>) -> Command
 }
 
 fn claim_next(claim: &ClaimNext<'_>) -> Digester {
-    // Whether it waits is how it was sent, not what it asks for.
+    // Whether it waits is part of how it was sent, not of what it asks for.
     let ClaimNext { space, branch, prefix, records_max, worker, lease_us, waits: _ } = claim;
     let mut digester = Digester::new("claim-next");
     digester.number("space", (*space).into()).number("branch", (*branch).into());
@@ -67,7 +67,7 @@ fn transactions(digester: &mut Digester, outermost: Transact<'_>) -> Result<(), 
                 digester.text("sent", "");
                 match Body::decode(body) {
                     Ok(Body::Transact(one)) => Some(one),
-                    // It will be refused; until then it is what its bytes are.
+                    // It will be refused; until then its bytes represent it.
                     _ => {
                         digester.member("body", body);
                         None
@@ -321,14 +321,14 @@ fn patch(digester: &mut Digester, (field, value): &FieldPatch<'_>) {
     }
 }
 
-/// A value counts as the bytes that are stored of it, JSON as the text that was sent.
+/// A value counts as its stored bytes, JSON as the text that was sent.
 fn written(digester: &mut Digester, name: &str, value: ValueRef<'_>) {
     let mut writer = Writer::new();
     value.encode(&mut writer);
     digester.member(name, writer.as_slice());
 }
 
-/// An empty text is one that was left out.
+/// An empty text counts as omitted.
 fn some(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }

@@ -1,11 +1,11 @@
-//! Guards, as they stand in a command; `docs/formats/entry.md`.
+//! Guards, as encoded in a command; `docs/formats/entry.md`.
 
 use kv::{DecodeError, Reader, Writer};
 
 use super::{count, decode_value, encode_value};
 use crate::value::ValueRef;
 
-/// A condition that is checked before any operation of its transaction.
+/// A condition checked before any operation of its transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard<'bytes> {
     /// The cell does not exist.
@@ -26,7 +26,7 @@ pub enum Guard<'bytes> {
     RecordExists(&'bytes str),
     /// The record exists at this version.
     RecordVersionIs(&'bytes str, u64),
-    /// The field of the record holds this, or does not exist if none is given.
+    /// The field of the record holds this value, or does not exist if none is given.
     RecordFieldIs(&'bytes str, &'bytes str, Option<ValueRef<'bytes>>),
     /// The record is in one of these states.
     RecordStateIn(&'bytes str, Vec<&'bytes str>),

@@ -17,26 +17,26 @@ use crate::catalogue::CatalogueChange;
 use crate::trim::TrimStep;
 use crate::value::ValueRef;
 
-/// What a command asks for.
+/// The body of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body<'bytes> {
     /// Operations in one group, all or nothing.
     Transact(Transact<'bytes>),
     /// A change of the catalogue.
     Catalogue(CatalogueChange),
-    /// Gives up history, and what deleted branches left.
+    /// Discards history, and the remains of deleted branches.
     Trim(Vec<TrimStep>),
     /// Raises the level of behaviour.
     Level(u32),
-    /// Does what is due, up to a bound.
+    /// Does due work, up to a limit.
     Tick,
-    /// Takes ready records for a worker, each in a step of its own.
+    /// Claims ready records for a worker, each in a separate step.
     ClaimNext(ClaimNext<'bytes>),
-    /// Forgets messages that were published, each by bucket, command and place.
+    /// Forgets published messages, each by bucket, command and position.
     Published(Vec<(u16, u64, u32)>),
 }
 
-/// Takes the first ready records of all queues whose names begin with a prefix.
+/// Claims the first ready records of all queues whose names start with a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClaimNext<'bytes> {
     /// The space.
@@ -45,11 +45,11 @@ pub struct ClaimNext<'bytes> {
     pub branch: u32,
     /// The prefix of the queues.
     pub prefix: &'bytes str,
-    /// How many at most.
+    /// Maximum number of records.
     pub records_max: u32,
     /// The worker's name; may be empty.
     pub worker: &'bytes str,
-    /// For how long, in µs, if not as their type says.
+    /// The lease in µs, if it differs from the type's.
     pub lease_us: Option<u64>,
     /// Whether its sender waits for a record. Then one that finds nothing is not answered for good: it is sent again.
     pub waits: bool,
@@ -71,24 +71,24 @@ pub struct Transact<'bytes> {
     pub space: u32,
     /// The branch.
     pub branch: u32,
-    /// The group, or none if it is the name of the one thing that is touched.
+    /// The group, or none if it is the name of the one thing touched.
     pub group: Option<&'bytes str>,
     /// The attempt that it belongs to, if it belongs to one.
     pub fence: Option<Fence<'bytes>>,
-    /// What must hold.
+    /// The guards.
     pub guards: Vec<Guard<'bytes>>,
-    /// What to do.
+    /// The operations.
     pub ops: Vec<Op<'bytes>>,
 }
 
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op<'bytes> {
-    /// Creates the cell, or leaves the one that is there.
+    /// Creates the cell, or leaves the existing one.
     CellInit(&'bytes str, ValueRef<'bytes>),
     /// Writes the cell.
     CellSet(&'bytes str, ValueRef<'bytes>),
-    /// Writes the cell if it is at a version, or does not exist if none is given.
+    /// Writes the cell if it is at a version, or if it does not exist when none is given.
     CellCas(&'bytes str, Option<u64>, ValueRef<'bytes>),
     /// Deletes the cell.
     CellDelete(&'bytes str),
@@ -142,7 +142,7 @@ impl<'bytes> Body<'bytes> {
         }
     }
 
-    /// Whether it makes the store larger. What makes room, takes jobs or finishes them does not.
+    /// Whether it makes the store larger. Freeing space, claiming jobs and finishing them does not.
     pub fn grows(&self) -> bool {
         match self {
             Body::Transact(transact) => transact.ops.iter().any(Op::grows),
@@ -244,7 +244,7 @@ const PUSH: u8 = 7;
 const RUN: u8 = 8;
 
 impl<'bytes> Op<'bytes> {
-    /// The name of what it touches; a message touches nothing.
+    /// The name of the thing it touches; a message touches nothing.
     pub fn name(&self) -> Option<&'bytes str> {
         match self {
             Op::CellInit(name, _)

@@ -1,4 +1,4 @@
-//! Operations on records, and messages, as they stand in a command; `docs/formats/entry.md`.
+//! Operations on records, and messages, as encoded in a command; `docs/formats/entry.md`.
 
 use kv::{DecodeError, Reader, Writer};
 
@@ -11,29 +11,29 @@ pub type FieldValue<'bytes> = (&'bytes str, ValueRef<'bytes>);
 /// A field with the value it gets, or none if it is removed.
 pub type FieldPatch<'bytes> = (&'bytes str, Option<ValueRef<'bytes>>);
 
-/// How long a record will exist.
+/// The time to live of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TtlArgument {
-    /// For ever, or as long as its type says.
+    /// Forever, or the type's default.
     Persist,
-    /// As long as it would have without this write.
+    /// Unchanged by this write.
     Keep,
-    /// So many µs from now.
+    /// This many µs from now.
     After(u64),
     /// As long as the session that writes it.
     WithSession,
 }
 
-/// What is done to a record.
+/// An operation on a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordAct<'bytes> {
     /// Replaces it.
     Put {
         /// Its type by name, or the one declared for its name.
         record_type: Option<&'bytes str>,
-        /// How long it will exist.
+        /// Its time to live.
         ttl: TtlArgument,
-        /// What it holds.
+        /// Its fields.
         fields: Vec<FieldValue<'bytes>>,
     },
     /// Writes and removes fields.
@@ -43,44 +43,44 @@ pub enum RecordAct<'bytes> {
         /// Which.
         fields: Vec<FieldPatch<'bytes>>,
     },
-    /// Writes a field if it is as expected; none stands for a field that does not exist.
+    /// Writes a field if it is as expected; none means that the field does not exist.
     Swap {
         /// Which.
         field: &'bytes str,
-        /// What it must hold.
+        /// The expected value.
         expected: Option<ValueRef<'bytes>>,
-        /// What it gets.
+        /// The new value.
         new: Option<ValueRef<'bytes>>,
     },
     /// Adds to an integer field; one that does not exist counts as 0.
     Increment {
         /// Which.
         field: &'bytes str,
-        /// How much.
+        /// The amount.
         by: i64,
     },
     /// Deletes it.
     Delete,
     /// Sets how long it will exist.
     Touch {
-        /// How long.
+        /// The new time to live.
         ttl: TtlArgument,
     },
     /// Takes it for a worker.
     Claim {
         /// The worker's name; may be empty.
         worker: &'bytes str,
-        /// For how long, in µs, if not as its type says.
+        /// The lease in µs, if it differs from the type's.
         lease_us: Option<u64>,
     },
     /// Holds it longer.
     Extend {
         /// Which attempt.
         attempt: u64,
-        /// For how long from now, in µs, if not as its type says.
+        /// The lease from now on in µs, if it differs from the type's.
         lease_us: Option<u64>,
     },
-    /// Gives it back.
+    /// Releases it.
     Release {
         /// Which attempt.
         attempt: u64,
@@ -89,14 +89,14 @@ pub enum RecordAct<'bytes> {
     Complete {
         /// Which attempt.
         attempt: u64,
-        /// What is written with it.
+        /// Fields written with it.
         fields: Vec<FieldPatch<'bytes>>,
     },
     /// Says that the attempt failed.
     Fail {
         /// Which attempt.
         attempt: u64,
-        /// What is written with it.
+        /// Fields written with it.
         fields: Vec<FieldPatch<'bytes>>,
     },
 }
@@ -259,7 +259,7 @@ fn decode_patches<'bytes>(reader: &mut Reader<'bytes>) -> Result<Vec<FieldPatch<
     Ok(fields)
 }
 
-/// Where a message goes.
+/// The destination of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'bytes> {
     /// To a group: a transaction there, as the bytes of its body.
@@ -268,7 +268,7 @@ pub enum Target<'bytes> {
     Topic {
         /// The queue's name.
         topic: &'bytes str,
-        /// What it gets.
+        /// Its content.
         payload: &'bytes [u8],
     },
 }
@@ -278,7 +278,7 @@ pub enum Target<'bytes> {
 pub struct Send<'bytes> {
     /// Where to.
     pub target: Target<'bytes>,
-    /// How long after the commit that sends it, in µs; none is at once.
+    /// The delay after the sending commit, in µs; none for no delay.
     pub after_us: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Operations on runs as they stand in a command; `docs/formats/entry.md`.
+//! Operations on runs, as encoded in a command; `docs/formats/entry.md`.
 
 use contract::Json;
 use contract::runs::NewEvent;
@@ -11,15 +11,15 @@ pub struct EventRef<'bytes> {
     pub event_type: &'bytes str,
     /// JSON.
     pub data: &'bytes str,
-    /// Tells appends of the same event from others.
+    /// Identifies repeated appends of the same event.
     pub idempotency_key: &'bytes str,
     /// A UUID, if it came with one.
     pub event_id: Option<&'bytes str>,
     /// The step.
     pub step_id: Option<&'bytes str>,
-    /// What the platform tried again.
+    /// Counts retries by the platform.
     pub engine_attempt_id: Option<&'bytes str>,
-    /// What was decided to be tried again.
+    /// Counts retries by decision.
     pub logical_attempt_id: Option<&'bytes str>,
     /// ISO 8601; none in a command that leaves it to the store.
     pub emitted_at: Option<&'bytes str>,
@@ -79,7 +79,7 @@ impl<'bytes> EventRef<'bytes> {
         })
     }
 
-    /// The event with texts of its own.
+    /// The event with owned texts.
     pub fn to_new_event(&self) -> NewEvent {
         let text = |text: Option<&str>| text.map(str::to_owned);
         let data = Json::from_checked(self.data.to_owned());
@@ -118,7 +118,7 @@ impl<'event> From<&'event NewEvent> for EventRef<'event> {
     }
 }
 
-/// What becomes of an append whose key or id is known. The numbers are stored.
+/// The fate of an append with a known key or id. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Duplicates {
@@ -126,33 +126,33 @@ pub enum Duplicates {
     Answer = 0,
     /// The same, but one with another content is refused.
     RefuseOthers = 1,
-    /// It is refused, and what is committed with it is not done a second time.
+    /// It is refused, so that the rest of its commit does not happen a second time.
     Refuse = 2,
 }
 
-/// An event that is appended.
+/// An event to append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Append<'bytes> {
     /// The run's last sequence must be this one.
     pub expected_last: Option<u64>,
-    /// What becomes of it if its key or id is known.
+    /// The fate of the append if its key or id is known.
     pub duplicates: Duplicates,
-    /// What kind of run it is, if this makes it.
+    /// The kind of the run, if this append creates it.
     pub run_type: &'bytes str,
     /// The event.
     pub event: EventRef<'bytes>,
 }
 
-/// What is done to a run.
+/// An operation on a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunAct<'bytes> {
-    /// Appends an event; makes the run if there is none.
+    /// Appends an event; creates the run if needed.
     Append(Box<Append<'bytes>>),
     /// Lets nothing more be appended.
     Close,
-    /// Deletes it. Only what answers late appends stays.
+    /// Deletes it. Only a tombstone remains, to answer late appends.
     Delete,
-    /// Makes it as a run that shares the events of another of its group, up to a sequence.
+    /// Creates it as a fork: it shares the events of another run of its group, up to a sequence.
     Fork {
         /// The other run.
         from: &'bytes str,

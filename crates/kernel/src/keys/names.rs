@@ -1,8 +1,8 @@
-//! Keys of the index of names: a row for each thing in a named group, beside the things that are their own groups.
+//! Keys of the index of names: a row for each thing in a named group, next to the things without a group.
 //!
-//! The row stands where the thing would stand if it had no group, with the group behind its name. So one range of a bucket
-//! holds every name of the bucket in the order of (name, group), and a listing of all groups scans nothing more than a
-//! listing of the things that are their own.
+//! The row is where the thing would be without a group, with the group after its name. One range of a bucket therefore
+//! contains every name of the bucket, ordered by (name, group), and listing all groups scans no more than listing the
+//! things without a group.
 
 use kv::Key;
 
@@ -21,7 +21,7 @@ impl Keys {
         key
     }
 
-    /// The row that names a thing of a named group; none for a thing that is its own.
+    /// The row that names a thing of a named group; none for a thing without a group.
     pub fn name_in_group(&self, kind: Kind, thing: &ThingId<'_>) -> Option<Key> {
         thing.group?;
         let mut key = self.names_prefix(kind, thing.bucket, thing.space, thing.branch);
@@ -29,14 +29,14 @@ impl Keys {
         Some(key)
     }
 
-    /// What stands in front of every [`position`](Self::position) in a bucket.
+    /// The prefix of every [`position`](Self::position) in a bucket.
     pub fn names_prefix(&self, kind: Kind, bucket: u16, space: u32, branch: u32) -> Key {
         let mut key = self.branch_prefix(kind, bucket, space, branch);
         key.push(OWN_GROUP);
         key
     }
 
-    /// Where a thing stands in the order of (name, group), as bytes that sort so.
+    /// The position of a thing in the order of (name, group), as bytes that sort the same way.
     pub fn position(name: &str, group: Option<&str>) -> Key {
         let mut position = Key::default();
         push_name(&mut position, name.as_bytes());

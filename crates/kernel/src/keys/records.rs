@@ -1,6 +1,6 @@
 //! Keys of records and of their indexes.
 //!
-//! Index keys begin with the bucket too, so that a range of buckets is a range of keys.
+//! Index keys start with the bucket too, so that a range of buckets is a range of keys.
 
 use kv::Key;
 
@@ -27,7 +27,7 @@ impl DueClock {
     }
 }
 
-/// What is due.
+/// Due work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Due {
     /// The end of a record's time, or of a deleted record's row.
@@ -45,18 +45,18 @@ pub enum Due {
     },
     /// The rows of a deleted run are to go.
     Run(OwnedId),
-    /// What a session that has ended still owns is to be given back.
+    /// An ended session's claims and records must be released.
     Session(u64),
 }
 
-/// A thing's name and place, with names of its own.
+/// The name and place of a thing, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedId {
     /// Its space.
     pub space: u32,
     /// Its branch.
     pub branch: u32,
-    /// Its group, or none if that is its name.
+    /// Its group, or none if it has none.
     pub group: Option<String>,
     /// Its name.
     pub name: String,
@@ -96,7 +96,7 @@ impl Keys {
         key
     }
 
-    /// The counters from which records of a bucket go on whose rows are gone.
+    /// The counters from which the records of a bucket without rows continue.
     pub fn record_floor(&self, bucket: u16) -> Key {
         self.bucket_prefix(Kind::RecordFloor, bucket)
     }
@@ -108,7 +108,7 @@ impl Keys {
         key
     }
 
-    /// What comes behind [`ready_prefix`](Self::ready_prefix): the order, the time, the record.
+    /// The key after [`ready_prefix`](Self::ready_prefix): the order, the time, the record.
     pub fn ready_suffix(order: i64, ready_us: u64, record: &ThingId<'_>) -> Key {
         let mut key = Key::from(sortable(order).to_be_bytes());
         key.extend_from_slice(&ready_us.to_be_bytes());
@@ -121,7 +121,7 @@ impl Keys {
         self.bucket_prefix(clock.kind(), bucket)
     }
 
-    /// What comes behind [`due_prefix`](Self::due_prefix) for something of a record.
+    /// The key after [`due_prefix`](Self::due_prefix) for work on a record.
     pub fn due_suffix(at_us: u64, due: DueOf, record: &ThingId<'_>) -> Key {
         let mut key = Key::from(at_us.to_be_bytes());
         key.push(match due {
@@ -136,7 +136,7 @@ impl Keys {
         key
     }
 
-    /// What comes behind [`due_prefix`](Self::due_prefix) for a message.
+    /// The key after [`due_prefix`](Self::due_prefix) for a message.
     pub fn due_send_suffix(at_us: u64, commit: u64, ordinal: u32) -> Key {
         let mut key = Key::from(at_us.to_be_bytes());
         key.push(SEND);
@@ -145,7 +145,7 @@ impl Keys {
         key
     }
 
-    /// The bytes as they stand inside a key: a prefix of them is a prefix of the key.
+    /// The bytes as encoded inside a key: a prefix of them is a prefix of the key.
     pub fn escaped(bytes: &[u8]) -> Key {
         let mut key = Key::default();
         push_escaped(&mut key, bytes);
@@ -182,7 +182,7 @@ impl Keys {
     }
 }
 
-/// What of a record is due.
+/// The due work on a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DueOf {
     /// The end of its time.
@@ -213,7 +213,7 @@ pub fn read_ready_suffix(suffix: &[u8], space: u32, branch: u32) -> Option<(u64,
     rest.is_empty().then_some((u64::from_be_bytes(*ready_us), OwnedId { space, branch, group, name }))
 }
 
-/// Reads what comes behind [`Keys::due_prefix`]: when, and what.
+/// Reads the key after [`Keys::due_prefix`]: the time and the work.
 pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
     let (at_us, rest) = suffix.split_first_chunk::<8>()?;
     let at_us = u64::from_be_bytes(*at_us);
@@ -242,7 +242,7 @@ pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
     rest.is_empty().then_some((at_us, due))
 }
 
-/// Reads the end of [`Keys::index_entry`], behind the index's prefix: the sortable value and the record.
+/// Reads the end of [`Keys::index_entry`], after the index's prefix: the sortable value and the record.
 pub fn read_index_suffix(suffix: &[u8], space: u32, branch: u32) -> Option<(Vec<u8>, OwnedId)> {
     let (value, rest) = take_bytes(suffix)?;
     let (group, name, rest) = take_group_and_name(rest)?;

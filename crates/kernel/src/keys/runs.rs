@@ -5,11 +5,11 @@ use kv::{Key, KeyRange};
 use super::records::OwnedId;
 use super::{Keys, Kind, ShardKind, ThingId, push_escaped, push_group, push_name, take_group_and_name, take_name};
 
-/// The rows of a run besides its head, which go when it is deleted.
+/// The rows of a run besides its head, which are removed when it is deleted.
 pub const RUN_ROWS: [Kind; 4] = [Kind::RunEvent, Kind::RunKey, Kind::RunEventId, Kind::RunStep];
 
 impl Keys {
-    /// What the store keeps of a run.
+    /// The head of a run.
     pub fn run(&self, run: &ThingId<'_>) -> Key {
         self.thing(Kind::Run, run)
     }
@@ -81,7 +81,7 @@ impl Keys {
         key
     }
 
-    /// How many runs of a type are in each status.
+    /// The number of runs of a type in each status.
     pub fn run_counts(&self, space: u32, branch: u32, run_type: &str) -> Key {
         let mut key = self.run_counts_prefix(space, branch);
         push_name(&mut key, run_type.as_bytes());
@@ -107,7 +107,7 @@ impl Keys {
     }
 }
 
-/// Reads what comes behind [`Keys::run_status_prefix`]: the type, when, and which run.
+/// Reads the key after [`Keys::run_status_prefix`]: the type, the time and the run.
 pub fn read_run_index(suffix: &[u8], space: u32, branch: u32) -> Option<(String, u64, OwnedId)> {
     let (run_type, rest) = take_name(suffix)?;
     let (at_us, rest) = rest.split_first_chunk::<8>()?;
@@ -116,12 +116,12 @@ pub fn read_run_index(suffix: &[u8], space: u32, branch: u32) -> Option<(String,
     rest.is_empty().then_some((run_type, u64::from_be_bytes(*at_us), id))
 }
 
-/// What stands behind the entries of a kind in a status, and before those of the next, behind
+/// The key after the entries of a kind in a status, and before those of the next, relative to
 /// [`Keys::run_status_prefix`].
 pub fn behind_kind(run_type: &str) -> Key {
     let mut key = Key::default();
     push_escaped(&mut key, run_type.as_bytes());
-    // The end of a name is 00 00, and a longer name goes on with at least 00 ff or 01.
+    // A name ends with 00 00, and a longer name continues with at least 00 ff or 01.
     key.extend_from_slice(&[0x00, 0x01]);
     key
 }

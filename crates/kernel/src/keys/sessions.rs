@@ -1,4 +1,4 @@
-//! Keys of sessions, of what they own, and of users' machines.
+//! Keys of sessions, of the things they own, and of users' machines.
 
 use kv::{Key, KeyRange};
 use session::SessionKeys;
@@ -10,7 +10,7 @@ const CLAIM: u8 = 1;
 const LIFE: u8 = 2;
 const MEMBER: u8 = 3;
 
-/// What of a record ends with a session.
+/// What ends with a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnedOf {
     /// The claim on it.
@@ -24,9 +24,9 @@ pub enum OwnedOf {
 pub enum Owned {
     /// Its claim on a record.
     Claim(OwnedId),
-    /// A record that lives as long as it does.
+    /// A record that lives as long as the session.
     Life(OwnedId),
-    /// That a user's machine has met it.
+    /// A user's machine has seen the session.
     Member {
         /// The space.
         space: u32,
@@ -56,7 +56,7 @@ impl Keys {
         SessionKeys::new(self.shard_row(ShardKind::Sessions))
     }
 
-    /// What a session owns: rows of the shard, as all of a session are, so that they lie together.
+    /// The things a session owns: rows of the shard, next to each other like all rows of sessions.
     pub fn owned_prefix(&self, session: u64) -> Key {
         let mut key = self.shard_row(ShardKind::Owned);
         key.extend_from_slice(&session.to_be_bytes());
@@ -84,7 +84,7 @@ impl Keys {
         key
     }
 
-    /// That a user's machine has met a session.
+    /// Marks that a user's machine has seen a session.
     pub fn member(&self, session: u64, hosted: &HostedId<'_>) -> Key {
         let mut key = self.owned_in_bucket(session, hosted.bucket, MEMBER);
         key.extend_from_slice(&hosted.space.to_be_bytes());
@@ -93,7 +93,7 @@ impl Keys {
         key
     }
 
-    /// What comes in front of the machine's own keys.
+    /// The prefix of the machine's own keys.
     pub fn hosted(&self, hosted: &HostedId<'_>) -> Key {
         let mut key = self.bucket_prefix(Kind::Hosted, hosted.bucket);
         key.extend_from_slice(&hosted.space.to_be_bytes());
@@ -102,7 +102,7 @@ impl Keys {
         key
     }
 
-    /// What comes in front of everything that any session owns.
+    /// The prefix of everything that any session owns.
     pub fn all_owned(&self) -> Key {
         self.shard_row(ShardKind::Owned)
     }
@@ -112,7 +112,7 @@ impl Keys {
         KeyRange::prefix(&self.bucket_prefix(Kind::Hosted, bucket))
     }
 
-    /// What comes behind the prefix of a due index for a session that has ended.
+    /// The key after the prefix of a due index for an ended session.
     pub fn due_session_suffix(at_us: u64, session: u64) -> Key {
         let mut key = Key::from(at_us.to_be_bytes());
         key.push(super::records::SESSION);
@@ -131,7 +131,7 @@ pub fn read_hosted_key(key: &[u8]) -> Option<(u32, u16, String, &[u8])> {
     Some((u32::from_be_bytes(*space), u16::from_be_bytes(*machine), group, own))
 }
 
-/// Reads what comes behind [`Keys::owned_prefix`]: the bucket, and what is owned there.
+/// Reads the key after [`Keys::owned_prefix`]: the bucket, and the thing owned there.
 pub fn read_owned_suffix(suffix: &[u8]) -> Option<(u16, Owned)> {
     let (bucket, rest) = suffix.split_first_chunk::<2>()?;
     let bucket = u16::from_be_bytes(*bucket);

@@ -1,7 +1,8 @@
-//! A new shard, made of things. Each is put once, with every row that follows from it.
+//! Builds a new shard from things. Each is put once, with every row derived from it.
 //!
-//! Touches: every kind of row but those of sessions and changes. Keeps: K3, K8, L1 and R5 of what it is given: a history or
-//! a log with a hole is refused. What was applied is written last, so a shard that was cut short is not taken for one.
+//! Touches: every kind of row except those of sessions and changes. Keeps: K3, K8, L1 and R5 of its input: a history or
+//! a log with a hole is refused. The applied row is written last, so an incomplete shard is not mistaken for a complete
+//! one.
 
 use std::collections::BTreeSet;
 
@@ -29,10 +30,10 @@ use crate::runs::row::{EventRow, RunHead, encode_step};
 use crate::sessions::hosted::{Hosted, hosted_id};
 use crate::sessions::owned;
 
-/// Rows that are staged before they are put into the store.
+/// Rows staged before they are written to the store.
 const STAGED_ROWS_MAX: usize = 16 << 10;
 
-/// Bytes of values that are staged before they are put into the store, about.
+/// Approximate bytes of values staged before they are written to the store.
 const STAGED_BYTES_MAX: usize = 16 << 20;
 
 /// Why a shard could not be built.
@@ -45,7 +46,7 @@ pub enum BuildError {
     /// Something contradicts what was put before.
     #[error("{0}")]
     Refused(String),
-    /// The rows could not be made.
+    /// The rows could not be built.
     #[error(transparent)]
     Halt(#[from] Halt),
 }
@@ -56,7 +57,7 @@ impl From<Rejection> for BuildError {
     }
 }
 
-/// See the module.
+/// Builds a shard in an empty store.
 pub struct Builder<'store> {
     store: &'store dyn Store,
     keys: Keys,
@@ -68,7 +69,7 @@ pub struct Builder<'store> {
     cell: Option<Versions>,
     /// The run whose events are being put.
     run: Option<Log>,
-    /// Sessions of the shard that this one is made of. None of them is known here: they have all ended.
+    /// Sessions of the original shard. None of them is known here: they have all ended.
     sessions: BTreeSet<u64>,
 }
 
@@ -156,8 +157,7 @@ impl<'store> Builder<'store> {
         Ok(())
     }
 
-    /// Puts what makes a shard of the rows, and makes everything durable. `hash` is what the hash over all effects begins
-    /// with.
+    /// Completes the shard, and makes everything durable. `hash` is the initial value of the hash over all effects.
     pub fn finish(mut self, hash: u64) -> Result<(), BuildError> {
         self.applied.hash = hash;
         self.end_of_cell()?;
@@ -186,7 +186,7 @@ impl<'store> Builder<'store> {
         Ok(())
     }
 
-    /// Where a thing is to stand.
+    /// The place of a thing.
     fn place<'name>(&self, id: &'name OwnedId) -> Result<ThingId<'name>, BuildError> {
         if id.name.is_empty() {
             return Err(BuildError::Refused("something has an empty name".into()));
@@ -201,7 +201,7 @@ impl<'store> Builder<'store> {
         Ok(hosted_id(&self.contracts.catalogue, space, machine, group)?)
     }
 
-    /// Does something as if a command did it, one that changes nothing which a reader of changes would be told of.
+    /// Does something as if a command did it, one that appears in no change feed.
     fn applying<T>(&mut self, work: impl FnOnce(&mut Applying<'_>) -> Result<T, Halt>) -> Result<T, BuildError> {
         let Applied { stamp, commit, .. } = self.applied;
         let call = Call { machine: MACHINE, session: None, catalogue_revision: 0, body: b"", stamp, commit };

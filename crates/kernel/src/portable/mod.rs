@@ -1,13 +1,14 @@
-//! What a shard holds as things with names, for files that other programs read; and a new shard made of such things.
+//! The content of a shard as named things, for files that other programs read; and building a new shard from such
+//! things.
 //!
 //! - [`Item`]: one thing: a cell's version, a record, a run, an event, a message.
 //! - [`walk`]: every thing that a view holds, in the order of keys.
-//! - [`Builder`]: puts things into an empty store, with every row that follows from them: indexes, what is due, counts.
+//! - [`Builder`]: puts things into an empty store, with every derived row: indexes, schedule, counts.
 //!
-//! Rows that follow from others are no items. Nor are sessions and the change feed: they are about the clients of one store.
-//! What a session holds names it, and is given back in the new shard as it is when a session ends.
+//! Derived rows are not items. Neither are sessions and the change feed: they concern the clients of one store. Things
+//! held by a session name it, and are released in the new shard, as when a session ends.
 //!
-//! Keeps: what is walked over in a shard that was built is what was put into it, in the same order.
+//! Keeps: walking a built shard returns what was put into it, in the same order.
 
 mod build;
 mod walk;
@@ -26,7 +27,7 @@ use crate::runs::row::{EventRow, RunHead};
 /// One thing. Those of a bucket follow its [`Bucket`](Item::Bucket).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item<'row> {
-    /// A bucket begins, with the counters from which records of it go on whose rows are gone.
+    /// The start of a bucket, with the counters from which its records without rows continue.
     Bucket {
         /// Its number.
         bucket: u16,
@@ -41,7 +42,7 @@ pub enum Item<'row> {
         cell: &'row OwnedId,
         /// Which version.
         version: u64,
-        /// What was written.
+        /// The write.
         write: Old<'row>,
     },
     /// The newest version of a cell.
@@ -50,10 +51,10 @@ pub enum Item<'row> {
         cell: &'row OwnedId,
         /// Which version.
         version: u64,
-        /// What was written.
+        /// The write.
         write: Old<'row>,
     },
-    /// A record, or what is kept of a deleted one. Large values are in their places.
+    /// A record, or the remains of a deleted one. Large values are inline.
     Record {
         /// Which record.
         record: &'row OwnedId,
@@ -64,7 +65,7 @@ pub enum Item<'row> {
     Run {
         /// Which run.
         run: &'row OwnedId,
-        /// What is kept of it.
+        /// Its head.
         head: RunHead,
     },
     /// An event of a run, one that it has itself.
@@ -94,7 +95,7 @@ pub enum Item<'row> {
     Message {
         /// When it is due; none if it waits to be published.
         due_us: Option<u64>,
-        /// The command that sent it, or that found its time had come.
+        /// The command that sent it, or that released it when it was due.
         commit: u64,
         /// Its place among that command's messages.
         ordinal: u32,
@@ -114,7 +115,7 @@ pub enum Item<'row> {
         /// The value.
         value: &'row [u8],
     },
-    /// A user's machine has met a session.
+    /// A user's machine has seen a session.
     MachineMember {
         /// The session.
         session: u64,

@@ -1,6 +1,6 @@
 //! Every thing that a view holds, bucket by bucket.
 //!
-//! Touches: nothing. Keeps: K3 while it reads: a version that is missing from a cell's history is an error, never left out.
+//! Touches: nothing. Keeps: K3 while it reads: a version missing from a cell's history is an error, never skipped.
 
 use contract::runs::StepSnapshot;
 use kv::{Bytes, KeyRange, Order, View};
@@ -18,7 +18,7 @@ use crate::records::send::Stored;
 use crate::records::write::decode_floor;
 use crate::runs::row::{EventRow, RunHead, decode_step};
 
-/// Gives every thing of a view to `take`, or those of one space. Branches that were deleted are left out.
+/// Passes every thing of a view, or of one space, to `take`. Deleted branches are left out.
 pub fn walk<E: From<Halt>>(
     view: &dyn View,
     keys: &Keys,
@@ -68,7 +68,7 @@ impl<E: From<Halt>> Walk<'_, E> {
         self.includes(id.space) && self.catalogue.space(id.space).is_ok_and(|it| it.live_branch(id.branch).is_ok())
     }
 
-    /// Gives the rows of a range to `take`.
+    /// Passes the rows of a range to `take`.
     fn rows(
         &mut self,
         range: &KeyRange,
@@ -81,7 +81,7 @@ impl<E: From<Halt>> Walk<'_, E> {
         Ok(())
     }
 
-    /// Gives the rows of things of a kind to `take`. Names in the index follow from them.
+    /// Passes the rows of things of a kind to `take`. The index of names is derived from them.
     fn things(
         &mut self,
         kind: Kind,
@@ -170,7 +170,7 @@ impl<E: From<Halt>> Walk<'_, E> {
         })
     }
 
-    /// What waits for its time, and is not said by a record.
+    /// Scheduled things that no record mentions.
     fn due(&mut self, bucket: u16) -> Result<(), E> {
         let prefix = self.keys.due_prefix(DueClock::Wall, bucket);
         self.rows(&KeyRange::prefix(&prefix), |walk, key, row| {

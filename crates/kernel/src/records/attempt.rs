@@ -1,7 +1,7 @@
 //! An attempt on a record: claim, extend, release, complete, fail, and rescue.
 //!
-//! Touches: the record and its place in the schedule. Keeps: R2 and R4: only a claim begins an attempt, and only the
-//! live attempt can end itself; from outside it ends by a rescue, when its lease is over.
+//! Touches: the record and its place in the schedule. Keeps: R2 and R4: only a claim starts an attempt, and only the
+//! live attempt can end itself; from outside, a rescue ends it when its lease has expired.
 
 use contract::records::types::StateKind;
 use contract::{RefusalReason, Rejection};
@@ -103,7 +103,7 @@ pub(crate) fn extend(
     })
 }
 
-/// Gives the record back: it can be claimed at once, and the attempt does not count as failed.
+/// Releases the record: it can be claimed at once, and the attempt does not count as failed.
 pub(crate) fn release(applying: &mut Applying<'_>, record: &ThingId<'_>, attempt: u64) -> Outcome {
     in_attempt(applying, record, attempt, None, |applying, before, mut after, _| {
         give_back(applying, &mut after, 0);
@@ -148,7 +148,7 @@ pub(crate) fn fail(
     })
 }
 
-/// Ends an attempt from outside: its lease is over, or its session.
+/// Ends an attempt from outside, because its lease or its session has ended.
 pub(crate) fn rescue(
     applying: &mut Applying<'_>,
     record: &ThingId<'_>,

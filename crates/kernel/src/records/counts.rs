@@ -1,4 +1,4 @@
-//! How many records of a queue are in each state: kept when they change, so that nobody has to count.
+//! The number of records of a queue in each state, maintained as they change, so that nothing has to be counted.
 //!
 //! Touches: the `Counts` rows of the shard, one for each queue and type: its number in each state.
 
@@ -61,7 +61,7 @@ fn encode(writer: &mut Writer, counts: &[u64]) {
     }
 }
 
-/// How many records of each type are in each state, of the queues whose names begin with a prefix.
+/// The number of records of each type and state, for the queues whose names start with a prefix.
 pub fn count_states(
     view: &dyn View,
     keys: &Keys,
@@ -88,7 +88,7 @@ pub fn count_states(
     Ok(counts)
 }
 
-/// The same for a group. Its records are counted, so a group of more than `rows_max` is refused.
+/// The same for a group. Its records are counted one by one, so a group of more than `rows_max` is refused.
 pub fn count_group(
     view: &dyn View,
     keys: &Keys,
@@ -124,7 +124,7 @@ pub fn count_group(
     Ok(Ok(counts))
 }
 
-/// Whether a record of the queues whose names begin with a prefix is ready to be claimed.
+/// Whether any record of the queues with a prefix is ready to be claimed.
 pub fn any_ready(
     view: &dyn View,
     keys: &Keys,

@@ -1,7 +1,7 @@
-//! What a record's fields hold, those included that the store itself keeps for records of a type.
+//! The values of a record's fields, including those that the store maintains for records of a type.
 //!
 //! A record of a type shows its state under the type's state field, and `created_at`, `updated_at`, `timeout_at` (ms
-//! since 1970 in UTC) and `worker`. They are not stored as fields, so keeping them costs nothing; a write to
+//! since 1970 in UTC) and `worker`. They are not stored as fields, so maintaining them costs nothing; a write to
 //! `created_at` or `updated_at` is ignored, one to `timeout_at` moves the lease.
 
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl ReadRow for dyn View + '_ {
     }
 }
 
-/// What it takes to say what a field holds.
+/// Reads the value of a field.
 pub(crate) struct FieldReader<'read, R: ReadRow + ?Sized> {
     pub(crate) rows: &'read R,
     pub(crate) keys: Keys,
@@ -44,7 +44,7 @@ pub(crate) struct FieldReader<'read, R: ReadRow + ?Sized> {
 }
 
 impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
-    /// What a field of a record holds.
+    /// The value of a field of a record.
     pub(crate) fn value(
         &self,
         record: &ThingId<'_>,
@@ -60,7 +60,7 @@ impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
         row.field(field).map(|found| self.content(record, found)).transpose()
     }
 
-    /// What the store keeps under a name; none if that is an ordinary field.
+    /// The maintained value under a name; none for an ordinary field.
     fn kept(&self, row: &Row<'_>, declared: &Declared, field: &str) -> Option<Option<Value>> {
         let ms = |us: u64| Value::Integer(i64::try_from(us / US_PER_MS).unwrap_or(i64::MAX));
         if field == declared.definition.state_field {
@@ -75,7 +75,7 @@ impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
         }
     }
 
-    /// When the lease ends if cluster time goes on as wall time does.
+    /// When the lease ends, if cluster time runs like wall time.
     fn lease_wall_us(&self, row: &Row<'_>) -> u64 {
         let left = i128::from(row.numbers.lease_us) - i128::from(self.stamp.cluster_us);
         u64::try_from(i128::from(self.stamp.wall_us) + left).unwrap_or(0)
@@ -152,13 +152,13 @@ impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
 }
 
 impl Applying<'_> {
-    /// Reads fields as they are with the writes of the entry so far.
+    /// Reads fields including the entry's writes so far.
     pub(crate) fn fields(&self) -> FieldReader<'_, Staging> {
         FieldReader { rows: self.state, keys: self.keys, stamp: self.call.stamp }
     }
 }
 
-/// A rejection: the field does not hold what is needed.
+/// A rejection: the field does not hold the required kind.
 pub(crate) fn wrong_kind(record: &ThingId<'_>, field: &str, wanted: WantedKind) -> Rejection {
     Rejection::WrongKind { record: record.name.to_owned(), field: field.to_owned(), wanted }
 }

@@ -30,8 +30,8 @@ impl<'view> ViewRecords<'view> {
         Ok(Self { view, keys, catalogue, stamp, now: stamp })
     }
 
-    /// The same, read at a time: TTLs and leases are what is left of them then. Which records exist is still decided
-    /// by the time of the view, so that none comes back.
+    /// The same, read at a time: TTLs and leases are the remaining ones at that time. The time of the view still
+    /// decides which records exist, so that none reappears.
     pub fn at(self, now: Stamp) -> Self {
         Self { now, ..self }
     }
@@ -46,7 +46,7 @@ impl<'view> ViewRecords<'view> {
         self.get_at(record, || self.now)
     }
 
-    /// The record, if it exists, read at a time that is asked for only if something of the record runs out.
+    /// The record, if it exists, read at a time that is computed only if something of the record expires.
     pub fn get_at(&self, record: &ThingId<'_>, now: impl FnOnce() -> Stamp) -> Result<Option<Record>, Halt> {
         let Some(bytes) = self.view.get(&self.keys.record(record))? else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Guards on records: what must hold before a transaction is applied. A record whose time is over does not exist.
+//! Guards on records: conditions checked before a transaction is applied. An expired record does not exist.
 //!
 //! Touches: nothing.
 
@@ -56,7 +56,7 @@ pub(crate) fn check(
         },
         Guard::RecordAttemptIs(_, attempt) => live.is_some_and(|row| row.numbers.attempt == *attempt),
         Guard::RecordUnchangedSince(_, commit) => {
-            // One whose time is over has changed since, though nobody has committed that yet.
+            // An expired record has changed since, even if the expiry is not committed yet.
             row.as_ref().is_none_or(|row| row.numbers.commit <= *commit && !row.numbers.expired_at(wall_us))
         }
         _ => unreachable!("guards on records are listed above"),

@@ -11,7 +11,7 @@ use crate::keys::ThingId;
 use crate::keys::records::sortable;
 use crate::machine::Applying;
 
-/// Text and bytes beyond this are not told apart by an index; the record itself decides.
+/// An index does not distinguish text and bytes beyond this length; the record itself decides.
 pub const INDEXED_BYTES_MAX: usize = 256;
 
 /// The bytes by which a value of an indexed field is sorted; none if the value is not of the index's kind.

@@ -1,10 +1,10 @@
 //! Records: named sets of fields that workers claim, move and finish.
 //!
-//! - [`row`]: a record as bytes. [`fields`]: what its fields hold. [`index`], [`counts`]: what is found without a scan.
+//! - [`row`]: a record as bytes. [`fields`]: the values of its fields. [`index`], [`counts`]: lookups without a scan.
 //! - `write`: the one place that writes a record, with everything that follows from it.
 //! - `state`: which moves between states are allowed. `patch`, `attempt`: the operations. `guard`: the conditions.
-//! - [`schedule`]: what can be claimed and what is due; `window`: the low end of such an index in memory.
-//! - `tick`: what time does. [`send`]: messages. [`get`], [`scan`], [`oldest`]: reading.
+//! - [`schedule`]: ready and due records; `window`: the low end of such an index in memory.
+//! - `tick`: work driven by time. [`send`]: messages. [`get`], [`scan`], [`oldest`]: reading.
 //!
 //! Keeps: R1 to R6 of `ARCHITECTURE.md`.
 
@@ -35,10 +35,10 @@ use crate::keys::ThingId;
 use crate::machine::Applying;
 use patch::no_such_record;
 
-/// What an operation did, or why it was refused; or that the machine cannot go on.
+/// The outcome of an operation, or its rejection; or that the machine must halt.
 type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;
 
-/// Does something to a record. `fenced` says that the transaction belongs to the live attempt of this record.
+/// Applies an operation to a record. `fenced` means that the transaction belongs to the live attempt of this record.
 pub(crate) fn act(applying: &mut Applying<'_>, record: &ThingId<'_>, act: &RecordAct<'_>, fenced: bool) -> Outcome {
     match act {
         RecordAct::Put { record_type, ttl, fields } => patch::put(applying, record, *record_type, *ttl, fields, fenced),
@@ -64,7 +64,7 @@ fn delete(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Outcome {
     Ok(Ok(OpOutcome::Written(write::remove(applying, record, &before, Reason::Deleted)?)))
 }
 
-/// Sets how long the record will exist. `Persist` here means for ever, whatever its type says.
+/// Sets the time to live of the record. `Persist` here means forever, whatever its type says.
 fn touch(applying: &mut Applying<'_>, record: &ThingId<'_>, ttl: TtlArgument) -> Outcome {
     let opened = write::open(applying, record)?;
     let before = opened.row()?;

@@ -1,7 +1,7 @@
-//! The record of each queue that has been ready longest: whether anybody takes what is there.
+//! The record of each queue that has been ready longest: shows whether anybody claims.
 //!
-//! Touches: nothing; it reads a view. A queue whose type orders by a field gives the one that is next, which may be
-//! younger than others. What is paused is not ready.
+//! Touches: nothing; it reads a view. A queue whose type orders by a field returns the record that is next, which may
+//! be younger than others. Paused records are not ready.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub struct OldestReady {
     pub queue: String,
     /// The record.
     pub record: String,
-    /// Its group, or none if that is its name.
+    /// Its group, or none if it has none.
     pub group: Option<String>,
     /// Its space.
     pub space: String,

@@ -1,6 +1,6 @@
 //! Writes to a record's fields: put, patch, swap, increment.
 //!
-//! Touches: the record. A field that the store keeps for records of a type is not stored as a field: a write to the
+//! Touches: the record. A field that the store maintains for records of a type is not stored as a field: a write to the
 //! state field is a move between states, one to `timeout_at` moves the lease.
 
 use contract::records::types::{CREATED_AT, StateKind, TIMEOUT_AT, UPDATED_AT, WORKER};
@@ -43,7 +43,7 @@ pub(crate) fn put(
     let same_type = !before.numbers.deleted && before.numbers.record_type == declared.map_or(0, |found| found.id);
     after.fields.clear();
     if !after.numbers.is_held() {
-        // A name that somebody wrote there is a field like others; that of a holder is the store's.
+        // A name written by a caller is an ordinary field; the holder's name belongs to the store.
         after.worker = None;
     }
     if !same_type {
@@ -60,7 +60,7 @@ pub(crate) fn put(
     Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, reason)?)))
 }
 
-/// A record that a worker holds, or that is finished, is not replaced from outside.
+/// Refuses to replace a record from outside while a worker holds it, or after it is finished.
 fn refuse_to_replace(
     applying: &Applying<'_>,
     record: &ThingId<'_>,
@@ -100,7 +100,7 @@ pub(crate) fn patch(
     Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, reason)?)))
 }
 
-/// Writes a field if it holds what is expected.
+/// Writes a field if it holds the expected value.
 pub(crate) fn swap(
     applying: &mut Applying<'_>,
     record: &ThingId<'_>,
@@ -151,7 +151,7 @@ pub(crate) fn increment(applying: &mut Applying<'_>, record: &ThingId<'_>, field
     Ok(Ok(OpOutcome::Counted { version, value: sum }))
 }
 
-/// What a field holds; one of a record that does not exist holds nothing.
+/// The value of a field; a record that does not exist has none.
 fn current(applying: &Applying<'_>, record: &ThingId<'_>, row: &Row<'_>, field: &str) -> Result<Option<Value>, Halt> {
     if row.numbers.deleted {
         return Ok(None);
@@ -192,7 +192,7 @@ fn type_for<'entry>(
     }
 }
 
-/// Makes the row one of a new record of a type, in its first state.
+/// Turns the row into a new record of a type, in its first state.
 fn assign_type(applying: &Applying<'_>, row: &mut Row<'_>, declared: Option<&Declared>) {
     row.numbers.record_type = declared.map_or(0, |declared| declared.id);
     row.numbers.lease_us = 0;
@@ -233,7 +233,7 @@ pub(crate) fn set_ttl(
     Ok(())
 }
 
-/// Writes fields into a row, those that the store keeps included.
+/// Writes fields into a row, including maintained ones.
 pub(crate) fn write_fields<'row>(
     applying: &Applying<'_>,
     record: &ThingId<'_>,
@@ -255,7 +255,7 @@ pub(crate) fn write_fields<'row>(
     Rejection::check_limit("record_bytes_max", limits.record_bytes_max as usize, bytes)
 }
 
-/// Writes a field that the store keeps; false if it is an ordinary one.
+/// Writes a maintained field; false if it is an ordinary one.
 fn write_kept<'row>(
     applying: &Applying<'_>,
     record: &ThingId<'_>,
@@ -299,7 +299,7 @@ fn move_lease(applying: &Applying<'_>, row: &mut Row<'_>, until_ms: i64) {
     row.numbers.lease_us = u64::try_from(until_us.max(1)).unwrap_or(u64::MAX);
 }
 
-/// What a write amounts to for those who follow changes.
+/// The reason of a write in the change feed.
 fn moved(declared: Option<&Declared>, before: &Row<'_>, after: &Row<'_>) -> Reason {
     let Some(declared) = declared else {
         return Reason::Written;

@@ -1,7 +1,7 @@
 //! The rows of a record, as bytes; `docs/formats/records.md` is the specification.
 //!
-//! A record is one packed row: its numbers, then its fields in name order. A field with a large value has a row of its
-//! own, so that moving a job does not write its parameters again.
+//! A record is one packed row: its numbers, then its fields in name order. A large value has a separate row, so that
+//! moving a job does not rewrite its parameters.
 
 use kv::{DecodeError, Reader, Writer};
 use session::Halt;
@@ -10,13 +10,13 @@ use crate::value::ValueRef;
 
 const FORMAT: u8 = 1;
 
-/// A value with more bytes than this has a row of its own.
+/// Larger values have a separate row.
 pub const INLINE_BYTES_MAX: usize = 1024;
 
 /// In place of a state's number: the record has no type.
 pub const NO_STATE: u8 = 0xff;
 
-/// What the store itself keeps of a record. Times are µs; 0 stands for none.
+/// The numbers that the store maintains for a record. Times are µs; 0 means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// Counts the writes.
@@ -35,17 +35,17 @@ pub struct Numbers {
     pub deleted: bool,
     /// Whether it is in a ready state, but not to be claimed before `ready_us`.
     pub waiting: bool,
-    /// How often it was claimed.
+    /// The number of claims.
     pub attempt: u64,
-    /// How many attempts have failed.
+    /// The number of failed attempts.
     pub failures: u32,
     /// When it will expire, wall time; of a deleted one, when its row may go.
     pub expires_us: u64,
-    /// Where its entry in the due index of wall times stands: at or before `expires_us`.
+    /// The time of its entry in the due index by wall time: at or before `expires_us`.
     pub expires_entry_us: u64,
     /// Until when it is held, cluster time.
     pub lease_us: u64,
-    /// Where its entry in the due index of cluster times stands: at or before `lease_us`.
+    /// The time of its entry in the due index by cluster time: at or before `lease_us`.
     pub lease_entry_us: u64,
     /// Since when, or from when on, it can be claimed, wall time.
     pub ready_us: u64,
@@ -56,7 +56,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// The numbers before the first write of a record that goes on from these counters.
+    /// The numbers before the first write of a record that continues from these counters.
     pub fn fresh(version: u64, attempt: u64) -> Self {
         Self {
             version,
@@ -84,7 +84,7 @@ impl Numbers {
         !self.deleted && !self.expired_at(wall_us)
     }
 
-    /// Whether its time is over at a wall time, and nobody has said so yet.
+    /// Whether it has expired at a wall time, without the expiry being committed.
     pub fn expired_at(&self, wall_us: u64) -> bool {
         !self.deleted && self.expires_us != 0 && self.expires_us <= wall_us
     }
@@ -95,20 +95,20 @@ impl Numbers {
     }
 }
 
-/// What a field holds.
+/// The content of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<'bytes> {
     /// The value.
     Inline(ValueRef<'bytes>),
-    /// A value in a row of its own, with so many bytes.
+    /// A value of this size in a separate row.
     Apart {
-        /// How many.
+        /// Its size in bytes.
         bytes: u32,
     },
 }
 
 impl Content<'_> {
-    /// How many bytes its value has.
+    /// The size of its value in bytes.
     pub fn len(&self) -> usize {
         match self {
             Content::Inline(value) => value.len(),
@@ -129,16 +129,16 @@ pub struct FieldRow<'bytes> {
     pub name: &'bytes str,
     /// The record's version that wrote it last.
     pub version: u64,
-    /// What it holds.
+    /// Its content.
     pub content: Content<'bytes>,
 }
 
 /// A record, borrowed from its row and from the command that changes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row<'bytes> {
-    /// What the store keeps of it.
+    /// The numbers maintained by the store.
     pub numbers: Numbers,
-    /// Who holds it, or held it last.
+    /// Its current or last holder.
     pub worker: Option<&'bytes str>,
     /// The fields, in name order.
     pub fields: Vec<FieldRow<'bytes>>,
@@ -152,7 +152,7 @@ const HELD_IN_SESSION: u8 = 4;
 const ENDS_WITH_SESSION: u8 = 8;
 
 impl<'bytes> Row<'bytes> {
-    /// A record that does not exist, whose counters go on from these.
+    /// A record that does not exist, whose counters continue from these.
     pub fn fresh(version: u64, attempt: u64) -> Self {
         Self { numbers: Numbers::fresh(version, attempt), worker: None, fields: Vec::new() }
     }
@@ -235,7 +235,7 @@ impl<'bytes> Row<'bytes> {
     }
 }
 
-/// Reads the numbers alone, which is all that a sweep needs.
+/// Reads the numbers alone, which is all a sweep needs.
 pub fn decode_numbers(bytes: &[u8]) -> Result<Numbers, Halt> {
     read_numbers(&mut Reader::new(bytes)).map_err(|error| Halt::Undecodable { what: "a row of a record", error })
 }

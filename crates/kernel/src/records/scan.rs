@@ -1,7 +1,7 @@
 //! Scans: the records with a prefix that match a filter, at one view, a page at a time.
 //!
-//! A page ends when it is full or when so many records were looked at; its cursor says where to go on. If the scan is
-//! for one type and tests a field that the type declares an index for, only what the index names is looked at.
+//! A page ends when it is full or when enough records were examined; its cursor says where to continue. If the scan is
+//! for one type and tests a field with a declared index, only records in the index are examined.
 
 use contract::limits::PAGE_BYTES_MAX;
 use contract::records::filter::{Filter, Test};
@@ -20,7 +20,7 @@ use crate::keys::{Keys, Kind};
 use crate::merge::{MergedRows, Source};
 use crate::names::{InGroup, Listing, Things};
 
-/// What is looked for, and how much at a time.
+/// The parameters of a scan.
 pub struct Scan<'scan> {
     /// The space.
     pub space: u32,
@@ -28,15 +28,15 @@ pub struct Scan<'scan> {
     pub branch: u32,
     /// Of which groups.
     pub groups: InGroup<'scan>,
-    /// What names begin with.
+    /// The prefix of names.
     pub prefix: &'scan str,
     /// Only records of this type, by name.
     pub record_type: Option<&'scan str>,
-    /// What must hold of them.
+    /// The filter.
     pub filter: &'scan Filter,
     /// Records in the page at most.
     pub limit: usize,
-    /// Records looked at, at most.
+    /// Maximum number of records to examine.
     pub rows_max: usize,
     /// Where the page before ended.
     pub cursor: Option<&'scan [u8]>,
@@ -131,7 +131,7 @@ impl ViewRecords<'_> {
     }
 }
 
-/// A page that is being filled.
+/// A page under construction.
 struct Page<'scan> {
     scan: &'scan Scan<'scan>,
     by: u8,

@@ -1,7 +1,7 @@
-//! The indexes over time: what can be claimed, and what is due, with the low end of each in memory.
+//! The indexes over time: ready records and due work, with the low end of each in memory.
 //!
-//! Touches: the `Ready`, `DueWall` and `DueCluster` rows, which nobody else writes. Keeps: R5 (a row of these indexes
-//! stands exactly where the record says).
+//! Touches: the `Ready`, `DueWall` and `DueCluster` rows, which nothing else writes. Keeps: R5 (a row of these indexes
+//! is exactly where the record says).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::machine::Applying;
 /// Queues whose low ends are kept in memory.
 const QUEUES_MAX: usize = 1_024;
 
-/// Prefixes of queues that are remembered.
+/// Remembered prefixes of queues.
 const PREFIXES_MAX: usize = 256;
 
 /// A queue of records that can be claimed: those that share a prefix of their names.
@@ -42,7 +42,7 @@ pub fn queue_of(name: &str) -> &str {
     name.rfind(SEPARATORS).map_or("", |last| &name[..=last])
 }
 
-/// What ends the name of a queue.
+/// The characters that end the name of a queue.
 pub const SEPARATORS: [char; 3] = ['.', ':', '/'];
 
 enum Index {
@@ -53,14 +53,13 @@ enum Index {
 /// Queues by a prefix of their names.
 type Prefixes = BTreeMap<String, Arc<BTreeSet<ReadyQueue>>>;
 
-/// The low ends of the indexes, and what the command at hand changes in them.
+/// The low ends of the indexes, and the changes of the current command to them.
 #[derive(Default)]
 pub(crate) struct Windows {
     ready: BTreeMap<ReadyQueue, Window>,
     wall: Window,
     cluster: Window,
-    /// For each branch and each prefix that was asked for, the queues that begin with it; perhaps some that are empty
-    /// now.
+    /// For each branch and each requested prefix, the queues that start with it; some may be empty by now.
     queues: BTreeMap<(u32, u32), Prefixes>,
     /// The queues of records that have become ready in the entry at hand, one for each record.
     pub(crate) readied: Vec<ReadyQueue>,
@@ -74,12 +73,12 @@ impl Windows {
         self.noted.clear();
     }
 
-    /// Forgets everything, because the store was changed behind its back.
+    /// Forgets everything, because the store was changed in another way.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// The command is done: what it noted holds.
+    /// The command is done: its changes hold.
     pub(crate) fn settle(&mut self) {
         for (index, entry, added) in self.noted.drain(..) {
             if let Index::Ready(queue) = &index

@@ -1,10 +1,10 @@
 //! Messages: to another group, or to a broker, sent with the commit that causes them.
 //!
-//! A message waits in the index of what is due by wall time, at its time or at the commit's. A transaction for a group
-//! is applied by the tick that finds it, in one step with the removal of its row: so exactly once, and in the order of
-//! (time, command, place) for each source. A message for a broker moves to the rows that wait to be published, a timed
-//! one when a tick finds its time over; the node publishes those in order and then has them removed, so a broker may
-//! see one again, with the same number.
+//! A message waits in the index of work due by wall time, at its time or at the commit's. A transaction for a group is
+//! applied by the tick that finds it, in one step with the removal of its row: exactly once, and in the order of (time,
+//! command, position) for each source. A message for a broker moves to the rows waiting to be published; a timed one
+//! when a tick finds it due. The node publishes those in order and then has them removed, so a broker may see one
+//! again, with the same number.
 //!
 //! Touches: `DueWall` and `Publish` rows. Keeps: R6 (a message is delivered once, in order).
 
@@ -26,7 +26,7 @@ use crate::transact;
 
 const FORMAT: u8 = 1;
 
-/// A message as it is stored.
+/// A message as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored<'bytes> {
     /// The space that sent it.
@@ -35,7 +35,7 @@ pub struct Stored<'bytes> {
     pub branch: u32,
     /// The group that sent it.
     pub source: &'bytes str,
-    /// What was sent.
+    /// Its content.
     pub send: Send<'bytes>,
 }
 
@@ -58,7 +58,7 @@ impl<'bytes> Stored<'bytes> {
     }
 }
 
-/// Puts a message on its way. `source` says in which group it is sent.
+/// Sends a message. `source` is the sending group.
 pub(crate) fn send(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Send<'_>) -> Result<(), Rejection> {
     if let Target::Transact(body) = send.target {
         match Body::decode(body) {
@@ -184,7 +184,7 @@ pub(crate) fn sweep(
     send(applying, record, &message).expect("a message for a broker is never refused");
 }
 
-/// Forgets messages that were published.
+/// Forgets published messages.
 pub(crate) fn published(applying: &mut Applying<'_>, messages: &[(u16, u64, u32)]) -> Result<(), Halt> {
     for (bucket, commit, ordinal) in messages {
         let key = applying.keys.publish(*bucket, *commit, *ordinal);
@@ -215,7 +215,7 @@ pub(crate) fn add_counts(state: &mut Staging, keys: &Keys, by: MessageCounts) ->
     Ok(())
 }
 
-/// How many messages wait in a view.
+/// The number of waiting messages in a view.
 pub fn waiting(view: &dyn View, keys: &Keys) -> Result<MessageCounts, Halt> {
     view.get(&keys.message_counts())?.map_or(Ok(MessageCounts::default()), |row| decode_counts(&row))
 }
@@ -239,14 +239,14 @@ pub struct WaitingMessage {
     pub topic: Option<String>,
     /// When it is due, wall µs; none if it waits to be published.
     pub due_us: Option<u64>,
-    /// The command that sent it, or that found its time had come.
+    /// The command that sent it, or that released it when it was due.
     pub commit: u64,
     /// Its place among that command's messages.
     pub ordinal: u32,
 }
 
-/// Messages that wait, those to publish first, of all spaces; at most `limit`. Looks at no more than `rows_max` rows of
-/// what is due.
+/// Waiting messages of all spaces, those to publish first; at most `limit`. Examines at most `rows_max` rows of the due
+/// index.
 pub fn list_waiting(
     view: &dyn View,
     keys: &Keys,

@@ -1,7 +1,7 @@
 //! Moves between states: which are allowed, and what each does to the record.
 //!
-//! Keeps: R3 (a terminal state is never left) and R4 (a record is held by one attempt at a time, which began with a
-//! claim).
+//! Keeps: R3 (a record never leaves a terminal state) and R4 (a record is held by one attempt at a time, which started
+//! with a claim).
 
 use contract::records::types::StateKind;
 use contract::{RefusalReason, Rejection};
@@ -12,10 +12,10 @@ use crate::catalogue::types::micros;
 use crate::keys::ThingId;
 use crate::machine::Applying;
 
-/// How a state is about to be changed.
+/// How a state is about to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
-    /// A claim, or a swap of the state that was told what to expect.
+    /// A claim, or a swap of the state with an expected value.
     Claim,
     /// Any other write.
     Write,
@@ -65,13 +65,13 @@ pub(crate) fn hold(applying: &Applying<'_>, row: &mut Row<'_>, declared: &Declar
     extend(applying, row, declared, lease_us);
 }
 
-/// Holds the record for so long from now.
+/// Restarts the lease from now.
 pub(crate) fn extend(applying: &Applying<'_>, row: &mut Row<'_>, declared: &Declared, lease_us: Option<u64>) {
     let lease_us = lease_us.unwrap_or_else(|| micros(declared.definition.lease)).max(1);
     row.numbers.lease_us = applying.call.stamp.cluster_us.saturating_add(lease_us);
 }
 
-/// Ends the attempt, or makes the record new: it can be claimed after a pause. The state is set by the caller.
+/// Ends the attempt, or initialises the record: it can be claimed after a pause. The caller sets the state.
 pub(crate) fn give_back(applying: &Applying<'_>, row: &mut Row<'_>, pause_us: u64) {
     row.numbers.lease_us = 0;
     row.numbers.holder_session = 0;

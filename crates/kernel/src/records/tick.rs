@@ -1,7 +1,7 @@
-//! What time does: the tick, proposed by the node when something is due, and claims of what is next.
+//! Work driven by time: the tick, proposed by the node when work is due, and claims of the next records.
 //!
-//! A tick does at most as many steps as the catalogue allows, so that a million things that are due at once neither
-//! stop writers nor make one enormous entry. Each step is atomic in its own group.
+//! A tick does at most as many steps as the catalogue allows, so that a million things due at once neither stop writers
+//! nor make one enormous entry. Each step is atomic in its own group.
 //!
 //! Touches: whatever is due. Keeps: R4 and R6.
 
@@ -23,10 +23,10 @@ use crate::machine::Applying;
 use crate::runs;
 use crate::sessions::owned;
 
-/// Does what is due.
+/// Does due work.
 pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
     let stamp = applying.call.stamp;
-    // At least one: ticks are proposed as long as something is due.
+    // At least one: ticks are proposed as long as work is due.
     let mut steps = applying.catalogue.limits.tick_steps_max.max(1);
     for (clock, now_us) in [(DueClock::Cluster, stamp.cluster_us), (DueClock::Wall, stamp.wall_us)] {
         while steps > 0 {
@@ -55,7 +55,7 @@ fn next_due(applying: &mut Applying<'_>, clock: DueClock) -> Result<Option<(u16,
     Ok(Some((entry.bucket, at_us, due)))
 }
 
-/// Does one thing that is due, or up to `steps_max` for a session that has ended. Gives how many steps that was.
+/// Does one piece of due work, or up to `steps_max` for an ended session. Returns the number of steps.
 fn step(
     applying: &mut Applying<'_>,
     clock: DueClock,
@@ -101,7 +101,7 @@ fn step_of_record(
     let row = Row::decode(&bytes)?;
     let stamp = applying.call.stamp;
     if !is_live(applying, id) {
-        // Its counts may be gone already, so this is nothing that is counted or told.
+        // Its counts may be gone already, so this is neither counted nor reported.
         return write::erase(applying, &record, &row);
     }
     match due {
@@ -127,7 +127,7 @@ pub(crate) fn is_live(applying: &Applying<'_>, id: &OwnedId) -> bool {
     space.is_ok_and(|space| space.live_branch(id.branch).is_ok())
 }
 
-/// Moves the entries of a lease or a time that was extended since to where they belong.
+/// Moves the entries of an extended lease or TTL to their current times.
 fn bring_up_to_date(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Result<(), Halt> {
     let mut moved = row.clone();
     let stamp = applying.call.stamp;
@@ -195,7 +195,7 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
                 }
                 outcomes.push(outcome);
             }
-            // It expired while it was ready: that is committed now, and it is not ready any more.
+            // It expired while it was ready: the expiry is committed now, and it is no longer ready.
             Err(contract::Rejection::NoSuchRecord { .. }) => {}
             Err(rejection) => {
                 return Err(Halt::Inconsistent(format!("R5: a ready record cannot be claimed: {rejection}")));
@@ -206,7 +206,7 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
     Ok(Answer::Done { commit: applying.call.commit, outcomes })
 }
 
-/// The queues with a prefix. The first time, the counts say which there are; after that, what becomes ready does.
+/// The queues with a prefix. Initially from the counts; after that, updated as records become ready.
 fn queues_of(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Arc<BTreeSet<ReadyQueue>>, Halt> {
     let (space, branch) = (claim.space, claim.branch);
     if let Some(queues) = applying.windows.queues((space, branch), claim.prefix) {

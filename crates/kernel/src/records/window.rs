@@ -1,27 +1,27 @@
-//! The low end of an index, kept in memory: what is next is known without walking over what is gone.
+//! The low end of an index, kept in memory: finds the next entry without walking over removed ones.
 //!
-//! An index begins with its bucket, so what is next stands in any of many buckets; and behind a queue that was worked
-//! off lie the tombstones of everything that was in it. A window holds the first entries of all buckets together. It is
-//! a memory only: what it answers is what the rows say, and it can be forgotten at any time.
+//! An index starts with its bucket, so the next entry may be in any of many buckets; and a processed queue leaves the
+//! tombstones of everything that was in it. A window holds the first entries of all buckets together. It is only a
+//! cache: it answers what the rows say, and can be dropped at any time.
 //!
-//! Keeps: what is known of a bucket is its entries up to some end, or all of them; exactly these are in `entries`.
+//! Keeps: a bucket is known up to some end, or completely; exactly its known entries are in `entries`.
 
 use std::collections::BTreeSet;
 
 use kv::{Key, KeyRange, Order, Staging};
 use session::Halt;
 
-/// Entries of a bucket that are read at a time, if there are not very many buckets.
+/// Entries of a bucket read at a time, unless there are very many buckets.
 const CHUNK_ENTRIES: usize = 64;
 
-/// With very many buckets, fewer entries of each are read at a time, so that these are all of them together.
+/// With very many buckets, fewer entries of each are read at a time; this is the total.
 const CHUNKS_ENTRIES: usize = 4_096;
 
 /// A window is cut when it holds more entries than this.
 const ENTRIES_MAX: usize = 8_192;
 
-/// An entry of an index: its key behind the index's prefix, and its bucket. Sorts as readers meet them. The key names a
-/// record or a message, so it stands in one bucket only.
+/// An entry of an index: its key after the index's prefix, and its bucket. Sorts in reading order. The key names a
+/// record or a message, so it is in one bucket only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub(crate) suffix: Key,
@@ -34,13 +34,13 @@ enum Known {
     All,
 }
 
-/// See the module.
+/// The first entries of an index, across all buckets.
 #[derive(Default)]
 pub(crate) struct Window {
     entries: BTreeSet<Entry>,
     /// By bucket; empty before the first question.
     known: Vec<Known>,
-    /// The ends up to which buckets are known that are not known to the last entry.
+    /// The ends of the buckets that are not known completely.
     ends: BTreeSet<Entry>,
 }
 
@@ -84,7 +84,7 @@ impl Window {
         }
     }
 
-    /// The first entry. `range` gives the index's keys in a bucket, of which the first `prefix_bytes` are its prefix.
+    /// The first entry. `range` returns the index's keys in a bucket; their first `prefix_bytes` are its prefix.
     pub(crate) fn first(
         &mut self,
         state: &Staging,
@@ -95,7 +95,7 @@ impl Window {
             self.known.extend((0..buckets).map(|_| Known::Through(Key::default())));
             self.ends.extend((0..buckets).map(|bucket| Entry { suffix: Key::default(), bucket }));
         }
-        // What is not known stands behind the lowest end. One bucket is read at a time, so that nobody waits long.
+        // Unknown entries are after the lowest end. One bucket is read at a time, so that nobody waits long.
         while let Some(end) = self.ends.first()
             && self.entries.first().is_none_or(|first| first > end)
         {
@@ -105,7 +105,7 @@ impl Window {
         Ok(self.entries.first())
     }
 
-    /// Reads what comes behind the end of what is known of a bucket.
+    /// Reads what follows the known part of a bucket.
     fn read_on(
         &mut self,
         state: &Staging,

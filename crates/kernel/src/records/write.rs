@@ -1,9 +1,8 @@
 //! The one place where a record's row is written, with every row that follows from it: its name in the index of names, its
 //! place in the schedule, its declared indexes, its large fields, counts and the change feed.
 //!
-//! Keeps: R1 (versions rise by one with every write), R2 (attempts rise by one), R3 (a terminal state is never left),
-//! R5 (every index says what the record says) and K8 (a record of a named group is in the index of names as long as it
-//! exists).
+//! Keeps: R1 (versions rise by one with every write), R2 (attempts rise by one), R3 (a record never leaves a terminal
+//! state), R5 (every index matches the record) and K8 (an existing record of a named group is in the index of names).
 
 use contract::records::types::{ReadyOrder, StateKind};
 use kv::{Bytes, Writer};
@@ -22,13 +21,13 @@ use crate::names;
 use crate::sessions::owned;
 use crate::value::ValueRef;
 
-/// A record that is about to be read or changed, as a command finds it.
+/// A record about to be read or changed by a command.
 pub(crate) struct Opened {
     bytes: Option<Bytes>,
     floor: Floor,
 }
 
-/// The counters from which records of a bucket go on whose rows are gone.
+/// The counters from which the records of a bucket without rows continue.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Floor {
     pub(crate) version: u64,
@@ -50,7 +49,7 @@ impl Opened {
     }
 }
 
-/// Finds a record. If its time is over, that is committed first.
+/// Finds a record. If it has expired, the expiry is committed first.
 pub(crate) fn open(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<Opened, Halt> {
     let key = applying.keys.record(record);
     // Nothing has written the record since its fence was checked: whatever does opens it first.
@@ -69,7 +68,7 @@ pub(crate) fn open(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<
     Ok(Opened { bytes: Some(bytes), floor: Floor::default() })
 }
 
-/// The row of a record as it is, its time over or not.
+/// The row of a record as it is, expired or not.
 pub(crate) fn peek(applying: &Applying<'_>, record: &ThingId<'_>) -> Result<Option<Bytes>, Halt> {
     Ok(applying.state.get(&applying.keys.record(record))?)
 }
@@ -77,7 +76,7 @@ pub(crate) fn peek(applying: &Applying<'_>, record: &ThingId<'_>) -> Result<Opti
 /// Fields that a write adds to a record, most of the time.
 const ADDED_FIELDS: usize = 4;
 
-/// The row that the next write of a record begins with.
+/// The row that the next write of a record starts with.
 pub(crate) fn successor<'row>(applying: &Applying<'_>, before: &Row<'row>) -> Row<'row> {
     // With room for the fields that a write usually adds.
     let mut fields = Vec::with_capacity(before.fields.len() + ADDED_FIELDS);
@@ -95,7 +94,7 @@ pub(crate) fn successor<'row>(applying: &Applying<'_>, before: &Row<'row>) -> Ro
     after
 }
 
-/// Writes the version after `before`, which [`successor`] has begun.
+/// Writes the version after `before`, which [`successor`] has started.
 pub(crate) fn store(
     applying: &mut Applying<'_>,
     record: &ThingId<'_>,
@@ -157,7 +156,7 @@ pub(crate) fn rewrite(
     Ok(())
 }
 
-/// Deletes a record, or says that its time was over: only its counters stay, until they may go too.
+/// Deletes or expires a record: only its counters are kept, until they may be removed too.
 pub(crate) fn remove(
     applying: &mut Applying<'_>,
     record: &ThingId<'_>,
@@ -187,7 +186,7 @@ pub(crate) fn forget(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Ro
     Ok(())
 }
 
-/// Removes a record of a deleted branch with every row that follows from it. Nobody can ask for it any more.
+/// Removes a record of a deleted branch with every derived row. Nobody can ask for it any more.
 pub(crate) fn erase(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Result<(), Halt> {
     let gone = Row::fresh(row.numbers.version, row.numbers.attempt);
     rewrite(applying, record, row, gone)?;
@@ -204,10 +203,10 @@ impl Floor {
     }
 }
 
-/// Puts a record that is whole, with everything that follows from its row. There is no such record yet.
+/// Puts a complete record, with everything derived from its row. The record must not exist yet.
 pub(crate) fn put_whole(applying: &mut Applying<'_>, record: &ThingId<'_>, row: Row<'_>) -> Result<(), Halt> {
     count(applying, record, &row, 1);
-    // Its entries among what is due are made where they belong, wherever they stood.
+    // Its entries in the schedule are created at their current times, wherever they were before.
     let mut row = row;
     (row.numbers.lease_entry_us, row.numbers.expires_entry_us) = (0, 0);
     rewrite(applying, record, &Row::fresh(0, 0), row)
@@ -231,7 +230,7 @@ pub(crate) fn decode_floor(row: &[u8]) -> Result<Floor, Halt> {
     read().map_err(|error| Halt::Undecodable { what: "the floor of a bucket's records", error })
 }
 
-/// An entry that stands too early is left there: the tick that finds it moves it. So extending costs no write.
+/// An entry that is too early stays: the tick that finds it moves it. Extending therefore costs no write.
 fn move_entry(
     applying: &mut Applying<'_>,
     record: &ThingId<'_>,
@@ -251,7 +250,7 @@ fn move_entry(
     due_us
 }
 
-/// Where a ready record stands among those that can be claimed, and whether it still waits.
+/// The position of a ready record in the ready index, and whether it still waits.
 fn ready_place(applying: &Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Option<(ReadyPlace, bool)> {
     let declared = applying.declared(record, row)?;
     if row.numbers.deleted || declared.kind(row.numbers.state) != StateKind::Ready {
@@ -297,7 +296,7 @@ fn count(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>, by: i
     applying.folded.count(counted, by);
 }
 
-/// Gives large values rows of their own, and removes such rows of fields that are gone or were written again.
+/// Writes large values to separate rows, and removes such rows of removed or rewritten fields.
 fn store_large_fields(applying: &mut Applying<'_>, record: &ThingId<'_>, before: &Row<'_>, after: &mut Row<'_>) {
     for old in &before.fields {
         let apart = matches!(old.content, Content::Apart { .. });

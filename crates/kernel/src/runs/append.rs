@@ -1,8 +1,8 @@
 //! Appending an event: the one place where a run grows.
 //!
 //! Touches: the run's head, the event, its key and id, its step, the index, counts and the change feed. Keeps: L1
-//! (sequences rise by one, and every event names the one before) and L2 (a key or an id stands for one event for the life
-//! of the run, and an append with one that is known changes nothing).
+//! (sequences rise by one, and every event names the one before) and L2 (a key or an id identifies one event for the
+//! life of the run, and an append with a known one changes nothing).
 
 use contract::Rejection;
 use contract::time::iso;
@@ -59,7 +59,7 @@ pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Ap
     after.last_seq = seq;
     after.last_event_us = stamp.wall_us;
     after.commit = applying.call.commit;
-    // Said here and not by whoever proposes it: sent again, the command is the same.
+    // Filled in here and not by the proposer: a repeated command is then the same command.
     let emitted_at = event.emitted_at.is_none().then(|| iso(stamp.wall_us));
     let event = EventRef { emitted_at: event.emitted_at.or(emitted_at.as_deref()), ..*event };
     let row = EventRow { persisted_us: stamp.wall_us, commit: applying.call.commit, prev_seq: last, event };
@@ -83,7 +83,7 @@ pub(crate) fn write_event(applying: &mut Applying<'_>, run: &ThingId<'_>, seq: u
     }
 }
 
-/// The head of a run, if there is or was such a run.
+/// The head of a run, if the run exists or existed.
 pub(crate) fn read_head(applying: &Applying<'_>, run: &ThingId<'_>) -> Result<Option<RunHead>, Halt> {
     applying.state.get(&applying.keys.run(run))?.map(|row| RunHead::decode(&row)).transpose()
 }
@@ -106,7 +106,7 @@ pub(crate) fn store_head(
     applying.folded.changes.note(applying.call.commit, &change);
 }
 
-/// The event with this key, or else with this id, in the run or in what it shares with others.
+/// The event with this key, or else with this id, in the run or in the events it shares.
 fn find(
     applying: &Applying<'_>,
     run: &ThingId<'_>,
@@ -114,7 +114,7 @@ fn find(
     event: &EventRef<'_>,
 ) -> Result<Option<Known>, Halt> {
     let keys = applying.keys;
-    // Everywhere by the key first: it is answered the same, whatever id comes with it.
+    // The key is looked up everywhere first: the answer is the same, whatever id comes with it.
     let by_key = find_by(applying, run, head, |run| keys.run_key(run, event.idempotency_key))?;
     match event.event_id {
         Some(event_id) if by_key.is_none() => find_by(applying, run, head, |run| keys.run_event_id(run, event_id)),
@@ -132,14 +132,14 @@ fn find_by(
     let mut found = None;
     walk(state, &applying.keys, run, head, head.last_seq, |run, upto| {
         let known = state.get(&row_key(run))?.map(|row| Known::decode(&row)).transpose()?;
-        // What another run got behind the fork is not shared.
+        // Events of another run after the fork are not shared.
         found = known.filter(|known| known.seq <= upto);
         Ok(found.is_none())
     })?;
     Ok(found)
 }
 
-/// Goes from a run to those whose events it shares, each with the last event that counts, while `look` says so.
+/// Walks from a run to those whose events it shares, each with the last shared event, while `look` returns true.
 pub(crate) fn walk(
     state: &(impl Readable + ?Sized),
     keys: &crate::keys::Keys,

@@ -1,11 +1,10 @@
-//! Runs by status, type and when they last got an event, and how many there are.
+//! Runs by status, type and time of their last event, and their number.
 //!
-//! An entry is moved when the status changes, and otherwise at most once a minute: so an append writes no row for it most
-//! of the time, and whoever looks for runs without progress looks at few that have some.
+//! An entry is moved when the status changes, and otherwise at most once a minute: most appends write no row for it,
+//! and a search for stalled runs examines few that are not.
 //!
-//! Touches: `RunIndex` rows, and the index of names. Keeps: L4 (every run that exists has one entry, which says its status
-//! and type and stands at or before its last event) and K8 (a run of a named group is in the index of names as long as it
-//! exists).
+//! Touches: `RunIndex` rows, and the index of names. Keeps: L4 (every existing run has one entry, with its status and
+//! type, at or before its last event) and K8 (an existing run of a named group is in the index of names).
 
 use super::row::RunHead;
 use crate::folded::{CountOf, Counted};
@@ -13,7 +12,7 @@ use crate::keys::{Kind, ThingId};
 use crate::machine::Applying;
 use crate::names;
 
-/// How far an entry may stand before its run's last event.
+/// How far an entry may be before its run's last event.
 pub const INDEX_LAG_US_MAX: u64 = 60 * 1_000_000;
 
 /// Brings the index and the counts up to date with a run's head.

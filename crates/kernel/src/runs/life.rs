@@ -1,7 +1,7 @@
 //! Closing, deleting and forking runs.
 //!
-//! Deleting a run leaves its head, which answers late appends for ever, and takes the rest away in bounded steps by ticks.
-//! The events of a run that others share stay until those are gone too.
+//! Deleting a run keeps its head, which answers late appends forever; ticks remove the rest in bounded steps. Events
+//! shared by other runs remain until those runs are gone too.
 //!
 //! Touches: heads, and the rows of deleted runs. Keeps: L2 (a name is never used for a second run).
 
@@ -19,7 +19,7 @@ use crate::keys::runs::RUN_ROWS;
 use crate::machine::Applying;
 use crate::readable::Readable;
 
-/// Events that are applied again to fork a run in its middle.
+/// The maximum number of events replayed to fork a run in its middle.
 pub const FORK_EVENTS_MAX: u64 = 10_000;
 /// Forks of forks.
 pub const FORK_DEPTH_MAX: u32 = 16;
@@ -65,7 +65,7 @@ pub(crate) fn delete(applying: &mut Applying<'_>, run: &ThingId<'_>) -> Outcome 
     Ok(Ok(OpOutcome::Written(seq)))
 }
 
-/// Removes some rows of a deleted run. When none is left, the run that it shared events with is looked at.
+/// Removes some rows of a deleted run. When none is left, continues with the run that it shared events with.
 pub(crate) fn remove_some(applying: &mut Applying<'_>, run: &ThingId<'_>, at_us: u64) -> Result<(), Halt> {
     let mut removed = Vec::new();
     for kind in RUN_ROWS {
@@ -97,7 +97,7 @@ pub(crate) fn remove_some(applying: &mut Applying<'_>, run: &ThingId<'_>, at_us:
     Ok(())
 }
 
-/// Makes a run that shares the events of another, up to one of them.
+/// Creates a run that shares the events of another, up to one of them.
 pub(crate) fn fork(applying: &mut Applying<'_>, run: &ThingId<'_>, from: &str, at: u64) -> Outcome {
     if let Some(head) = read_head(applying, run)? {
         let name = run.name.to_owned();

@@ -1,11 +1,11 @@
 //! Lists of runs: a page at a time, of all groups or of one, by name or by how long they have been quiet.
 //!
-//! A list of every status and kind is in the order of (name, group), which never changes: paging sees every run that exists
-//! all the while, once. Any other list is served by the index of status, kind and last event: by kind, then those first
-//! that have been quiet longest, to within the minute that an entry may be behind its run. An entry only moves towards the
-//! end of its kind, so paging misses no run that matches all the while; one that gets events meanwhile may come again.
+//! A list of every status and kind is ordered by (name, group), which never changes: paging sees every run that exists
+//! throughout, once. Any other list uses the index of status, kind and last event: by kind, then the longest idle
+//! first, to within the minute that an entry may lag. An entry only moves towards the end of its kind, so paging misses
+//! no run that matches throughout; a run that gets events meanwhile may appear again.
 //!
-//! A page ends when it is full or when so many runs were looked at; its cursor says where to go on.
+//! A page ends when it is full or when enough runs were examined; its cursor says where to continue.
 //!
 //! Touches: nothing. Keeps: K8 and L4 while it reads.
 
@@ -27,16 +27,16 @@ use crate::merge::{MergedRows, Source};
 use crate::names::{InGroup, Listing, Things};
 use crate::readable::Readable;
 
-/// What is listed of a run.
+/// A run in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedRun {
     /// Its name.
     pub name: String,
-    /// Its group, or none if that is its name.
+    /// Its group, or none if it has none.
     pub group: Option<String>,
     /// Its kind.
     pub run_type: String,
-    /// How it is doing.
+    /// Its status.
     pub status: RunStatus,
     /// The last event.
     pub last_seq: u64,
@@ -53,7 +53,7 @@ pub struct RunFilter<'filter> {
     pub branch: u32,
     /// Of which groups.
     pub groups: InGroup<'filter>,
-    /// What names begin with.
+    /// The prefix of names.
     pub prefix: &'filter str,
     /// With one of these statuses.
     pub statuses: &'filter [RunStatus],
@@ -63,12 +63,12 @@ pub struct RunFilter<'filter> {
     pub quiet_since_us: u64,
 }
 
-/// How much of a list, and from where.
+/// The size and start of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunPage<'cursor> {
     /// Runs in the page at most.
     pub limit: usize,
-    /// Runs looked at, at most.
+    /// Maximum number of runs to examine.
     pub rows_max: usize,
     /// Where the page before ended.
     pub cursor: Option<&'cursor [u8]>,
@@ -79,16 +79,16 @@ pub struct RunPage<'cursor> {
 pub struct ListedRuns {
     /// The runs.
     pub runs: Vec<ListedRun>,
-    /// Where to go on, if the list stopped at a bound. There may be nothing more.
+    /// Where to continue, if the list stopped at a limit. There may be nothing more.
     pub cursor: Option<Vec<u8>>,
-    /// How many runs were looked at, or places where there might have been some.
+    /// The number of runs, or possible positions of runs, examined.
     pub looked_at: usize,
 }
 
 const BY_NAME: u8 = 0;
 const BY_INDEX: u8 = 1;
 
-/// How many runs of a kind are in a status.
+/// The number of runs of a kind in a status.
 pub type RunCounts = BTreeMap<(String, RunStatus), u64>;
 
 /// Where runs are listed.
@@ -147,7 +147,7 @@ impl ViewRuns<'_> {
     fn by_index(&self, filter: &RunFilter<'_>, page: &RunPage<'_>, after: Option<&[u8]>) -> Result<ListedRuns, Halt> {
         let mut listed = ListedRuns::default();
         let mut after = after.map(<[u8]>::to_vec);
-        // Once more for each kind whose other runs are not quiet: what comes behind them is looked for directly.
+        // Once more for each kind whose other runs are not idle: what follows them is sought directly.
         loop {
             let sources = self.sources(filter, after.as_deref());
             let places = sources.len();
@@ -224,8 +224,7 @@ impl ViewRuns<'_> {
         head.map_err(|_| Halt::Inconsistent(format!("L4: run {:?} is listed and does not exist", id.name)))
     }
 
-    /// The run of a kind that is running and has been quiet longest, to within the minute that its place in the index may
-    /// be behind it.
+    /// The running run of a kind that has been idle longest, to within the minute that its index entry may lag.
     pub fn quietest(&self, (space, branch): (u32, u32), run_type: &str) -> Result<Option<ListedRun>, Halt> {
         let status = RunStatus::Running;
         let mut quietest: Option<ListedRun> = None;
@@ -246,7 +245,8 @@ impl ViewRuns<'_> {
         Ok(quietest)
     }
 
-    /// How many runs of a group are in each status, by kind. They are counted, so a group of more than `rows_max` is refused.
+    /// The number of runs of a group in each status, by kind. They are counted one by one, so a group of more than
+    /// `rows_max` is refused.
     pub fn counts_of_group(
         &self,
         (space, branch): (u32, u32),

@@ -1,7 +1,7 @@
 //! Runs: append-only logs of events, with a projection in the same commit.
 //!
-//! - [`row`]: what is stored of a run, of an event and of a step, as bytes.
-//! - `append`: the one place that adds an event. `project`: what it does to the projection.
+//! - [`row`]: runs, events and steps as bytes.
+//! - `append`: the one place that adds an event. `project`: its effect on the projection.
 //! - `life`: closing, deleting and forking. `index`: runs by status, type and age.
 //! - [`read`]: events and projections. [`list`]: lists.
 //!
@@ -23,7 +23,7 @@ use crate::command::RunAct;
 use crate::keys::ThingId;
 use crate::machine::Applying;
 
-/// What an operation did, or why it was refused; or that the machine cannot go on.
+/// The outcome of an operation, or its rejection; or that the machine must halt.
 type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;
 
 /// Does something to a run.

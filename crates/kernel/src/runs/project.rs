@@ -1,6 +1,6 @@
-//! The projection of a run, kept in its head and in a row for each step, in the commit of the event.
+//! The projection of a run, in its head and in a row per step, written in the commit of the event.
 //!
-//! Keeps: L3 (the projection is what replaying the events gives).
+//! Keeps: L3 (the projection equals a replay of the events).
 
 use contract::Json;
 use contract::limits::RUN_STEPS_MAX;
@@ -48,7 +48,7 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// The rule is the contract's; the head only keeps what it is about.
+/// The contract defines the rule; the head stores the result.
 fn apply_to_run(head: &mut RunHead, effect: RunEffect) {
     let mut run = RunSnapshot::empty("");
     run.status = head.status;

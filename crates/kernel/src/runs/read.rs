@@ -15,7 +15,7 @@ use crate::keys::records::{OwnedId, read_record_key};
 use crate::keys::{Keys, Kind, ThingId};
 use crate::readable::Readable;
 
-/// The head of a run, if there is such a run; the rejection says what is the case otherwise.
+/// The head of a run, if it exists; otherwise the rejection says why not.
 pub fn head(view: &dyn View, keys: &Keys, run: &ThingId<'_>) -> Result<Result<RunHead, Rejection>, Halt> {
     let name = || run.name.to_owned();
     Ok(match view.get(&keys.run(run))?.map(|row| RunHead::decode(&row)).transpose()? {
@@ -37,7 +37,7 @@ pub fn fetch(
     if after >= head.last_seq {
         return Ok(Fetched { events: Vec::new(), stable_seq: head.last_seq });
     }
-    // From the run back to those whose events it shares, until one has what comes next.
+    // From the run back to those whose events it shares, until one has the next event.
     let mut pieces: Vec<Vec<StoredEvent>> = Vec::new();
     walk(view, keys, run, head, head.last_seq, |of, upto| {
         let mut piece = Vec::new();
@@ -51,7 +51,7 @@ pub fn fetch(
             }
             first.get_or_insert(seq);
             if bytes >= PAGE_BYTES_MAX {
-                // What comes behind this piece would leave a gap.
+                // What follows this piece would leave a gap.
                 pieces.clear();
                 break;
             }
@@ -59,7 +59,7 @@ pub fn fetch(
             piece.push(stored(run.name, seq, &row)?);
         }
         pieces.push(piece);
-        // Whose first event comes right behind the cursor needs no other's.
+        // If the first event directly follows the cursor, no other run is needed.
         Ok(first.is_none_or(|first| first > after + 1))
     })?;
     let mut events: Vec<_> = pieces.into_iter().rev().flatten().collect();
@@ -72,7 +72,7 @@ fn stored(run: &str, seq: u64, row: &[u8]) -> Result<StoredEvent, Halt> {
     Ok(StoredEvent::new(run.to_owned(), seq, prev_seq, persisted_us, commit, event.to_new_event()))
 }
 
-/// The last event that was committed before a wall time, in µs; 0 if there is none.
+/// The last event committed before a wall time, in µs; 0 if there is none.
 pub fn seq_before(view: &dyn View, keys: &Keys, run: &ThingId<'_>, head: &RunHead, wall_us: u64) -> Result<u64, Halt> {
     // Stamps rise, so the events are sorted by time too.
     let (mut low, mut high) = (0, head.last_seq);
@@ -85,7 +85,7 @@ pub fn seq_before(view: &dyn View, keys: &Keys, run: &ThingId<'_>, head: &RunHea
     Ok(low)
 }
 
-/// The projection, as it is kept.
+/// The stored projection.
 pub fn snapshot(view: &dyn View, keys: &Keys, run: &ThingId<'_>, head: &RunHead) -> Result<RunSnapshot, Halt> {
     let prefix = keys.run_step(run, "").len();
     let mut steps = Vec::new();
@@ -109,7 +109,7 @@ pub fn snapshot(view: &dyn View, keys: &Keys, run: &ThingId<'_>, head: &RunHead)
     })
 }
 
-/// Runs after a key, in the order of keys, at most `limit` of them, with the key to go on after; none at the end.
+/// Runs after a key, in key order, at most `limit` of them, with the key to continue after; none at the end.
 pub fn all(
     view: &dyn View,
     keys: &Keys,
@@ -142,7 +142,7 @@ pub fn all(
     Ok((found, None))
 }
 
-/// How many runs of each kind are in each status.
+/// The number of runs of each kind and status.
 pub fn counts(view: &dyn View, keys: &Keys, space: u32, branch: u32) -> Result<Vec<(String, RunStatus, u64)>, Halt> {
     let mut found = Vec::new();
     for row in view.rows(&keys.all_run_counts(space, branch)) {

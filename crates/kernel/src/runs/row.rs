@@ -8,10 +8,10 @@ use session::Halt;
 use crate::command::EventRef;
 
 const FORMAT: u8 = 1;
-/// Format 1 had no members of its own, and always a time.
+/// Format 1 had no extra members, and always a time.
 const EVENT_FORMAT: u8 = 2;
 
-/// What the store keeps of a run besides its events: its numbers, and its projection without the steps.
+/// The head of a run: its numbers, and its projection without the steps.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct RunHead {
     /// Its kind, as its maker called it.
@@ -24,29 +24,29 @@ pub struct RunHead {
     pub last_seq: u64,
     /// The number of the command that wrote it last.
     pub commit: u64,
-    /// When it was made, wall time in µs.
+    /// When it was created, wall time in µs.
     pub created_us: u64,
     /// When it last got an event, wall time in µs.
     pub last_event_us: u64,
-    /// Where it stands among the runs of its status and type: then, or a little earlier.
+    /// Its time in the index of its status and type: the time of its last event, or a little earlier.
     pub index_us: u64,
     /// The run whose events it shares, and up to which.
     pub parent: Option<(String, u64)>,
-    /// How many forks lie between it and a run without a parent.
+    /// The number of forks between it and a run without a parent.
     pub depth: u32,
-    /// How many runs share events of it.
+    /// The number of runs that share its events.
     pub forks: u64,
-    /// How it is doing.
+    /// Its status.
     pub status: RunStatus,
     /// Steps that have rows.
     pub steps: u64,
-    /// Events of steps that have none, because there are too many.
+    /// The number of events of steps beyond the maximum.
     pub steps_left_out: u64,
-    /// When it started, as the event says.
+    /// When it started, according to its event.
     pub started_at: Option<String>,
-    /// When it ended, as the event says.
+    /// When it ended, according to its event.
     pub completed_at: Option<String>,
-    /// References to what it made as a whole.
+    /// Artifacts of the run as a whole.
     pub artifacts: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ fn decode_texts(reader: &mut Reader<'_>) -> Result<Vec<String>, DecodeError> {
     Ok(texts)
 }
 
-/// An event as it is stored.
+/// An event as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRow<'bytes> {
     /// When it was committed, wall time in µs.
@@ -147,7 +147,7 @@ impl<'bytes> EventRow<'bytes> {
     }
 }
 
-/// Where the event with a key or an id stands, and what it holds.
+/// The sequence and content digest of the event with a key or an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) seq: u64,
@@ -171,8 +171,8 @@ impl Known {
     }
 }
 
-/// Tells contents apart: the type, the step, its logical attempt, the data and what the contract does not name. Not when or
-/// by whom it was emitted: that differs when an event is emitted again.
+/// Distinguishes contents: the type, the step, its logical attempt, the data and the undefined members. Not when or by
+/// whom it was emitted: that differs when an event is emitted again.
 pub(crate) fn digest(event: &EventRef<'_>) -> u64 {
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
     let parts = [Some(event.event_type), event.step_id, event.logical_attempt_id, Some(event.data), event.extra];

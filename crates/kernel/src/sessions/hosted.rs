@@ -1,8 +1,8 @@
-//! Machines that users bring, beside the contracts on the same journal.
+//! Users' machines, beside the contracts on the same journal.
 //!
-//! A command names the machine, in its envelope, and the group whose state it is about. The state of a machine in a
-//! group stands in that group's bucket. The first command of a session in a group makes the two known to each other; when
-//! the session has ended, the machine is told in every group that has met it.
+//! A command names the machine, in its envelope, and the group of the state. The state of a machine in a group is in
+//! that group's bucket. The first command of a session in a group makes the machine aware of the session; after the
+//! session has ended, the machine is notified in every group that has seen it.
 //!
 //! Touches: `Hosted` rows through the machine, and `Owned` rows. Keeps: E3 (a machine's keys are its own).
 
@@ -32,7 +32,7 @@ pub struct HostedCommand<'bytes> {
     pub space: u32,
     /// The group whose state it is about.
     pub group: &'bytes str,
-    /// What to do, in the machine's own encoding.
+    /// The command, in the machine's own encoding.
     pub body: &'bytes [u8],
 }
 
@@ -48,7 +48,7 @@ impl<'bytes> HostedCommand<'bytes> {
     }
 }
 
-/// Where the state of a machine in a group stands.
+/// The place of a machine's state in a group.
 pub fn hosted_id<'name>(
     catalogue: &Catalogue,
     space: u32,
@@ -59,7 +59,7 @@ pub fn hosted_id<'name>(
     Ok(HostedId { bucket: catalogue.buckets.of_group(name, group.as_bytes()), space, machine, group })
 }
 
-/// Checks that every machine that is registered here was brought, in a version that knows what was done with it.
+/// Checks that every registered machine was supplied, in a version that understands its past commands.
 pub fn check_brought(catalogue: &Catalogue, hosted: &Hosted) -> Result<(), Halt> {
     for (number, version) in catalogue.machines() {
         let brought = hosted.get(&number).map(|machine| machine.version());
@@ -101,7 +101,7 @@ pub(crate) fn apply(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
             let row = row.ok_or_else(|| Halt::Inconsistent(format!("E1: session {session} has no row")))?;
             let new = NewSession { number: session, capabilities: &row.capabilities };
             machine.created(applying.state, &prefix, &user_call, &new, applying.pushes)?;
-            // They have met, whatever becomes of the command.
+            // The machine has seen the session, whatever the outcome of the command.
             applying.state.savepoint();
         }
     }
@@ -110,7 +110,7 @@ pub(crate) fn apply(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
     Ok(Answer::Done { commit: call.commit, outcomes: vec![OpOutcome::Hosted(answer.finish())] })
 }
 
-/// A session has ended that a machine has met in a group.
+/// Notifies a machine of the end of a session it has seen in a group.
 pub(crate) fn expired(
     applying: &mut Applying<'_>,
     bucket: u16,

@@ -1,6 +1,6 @@
-//! What sessions mean to the contracts, and the machines that users bring.
+//! Sessions as the contracts see them, and users' machines.
 //!
-//! - `owned`: what ends with a session, found by an index when it does.
+//! - `owned`: things that end with a session, found by an index.
 //! - [`hosted`]: users' machines beside the contracts, on the same journal.
 //!
 //! Keeps: E3 and E6 of `ARCHITECTURE.md`.

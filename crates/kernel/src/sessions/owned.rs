@@ -1,10 +1,11 @@
-//! What a session owns: its claims, the records that live as long as it does, and that machines have met it.
+//! Things that a session owns: its claims, the records that live as long as it does, and the machines that have seen
+//! it.
 //!
-//! When a session has ended, the ticks give back what it owned, a bounded number of things each, until the entry in the
-//! due index by which they know finds nothing. The rows of a session lie together, so that this is one scan.
+//! After a session has ended, ticks release what it owned, a bounded number of things each, until nothing is left for
+//! its entry in the due index. The rows of a session are adjacent, so this is one scan.
 //!
-//! Touches: `Owned` rows. Keeps: E6 (a row of this index stands exactly where a record says, and what a session owned
-//! is given back when it has ended, nothing else).
+//! Touches: `Owned` rows. Keeps: E6 (a row of this index is exactly where a record says; everything an ended session
+//! owned is released, and nothing else is).
 
 use kv::{KeyRange, Order};
 use session::{Halt, SessionEvent};
@@ -19,11 +20,11 @@ use crate::records::row::{Numbers, Row};
 use crate::records::tick::is_live;
 use crate::records::{attempt, write};
 
-/// Giving one thing back counts as so many steps of a tick: it reads and writes as much as that many other steps do, and
+/// Releasing one thing counts as this many steps of a tick: it reads and writes as much as that many other steps, and
 /// others wait meanwhile.
 const STEPS_FOR_ONE: u32 = 3;
 
-/// Brings the index up to date with a record that is written.
+/// Updates the index for a written record.
 pub(crate) fn update(applying: &mut Applying<'_>, record: &ThingId<'_>, before: &Numbers, after: &Numbers) {
     let claims = (OwnedOf::Claim, before.holder_session, after.holder_session);
     let lives = (OwnedOf::Life, before.life_session, after.life_session);
@@ -43,22 +44,22 @@ pub(crate) fn update(applying: &mut Applying<'_>, record: &ThingId<'_>, before: 
     }
 }
 
-/// A session has ended: what it owns is to be given back from now on.
+/// A session has ended: schedules the release of what it owns.
 pub(crate) fn begin_to_give_back(applying: &mut Applying<'_>, event: &SessionEvent<'_>) {
     if event.owned {
         put_ended(applying, event.stamp.cluster_us, event.session);
     }
 }
 
-/// The ticks are to give back what a session owns that has ended then.
+/// Schedules the release of what an ended session owns.
 pub(crate) fn put_ended(applying: &mut Applying<'_>, at_us: u64, session: u64) {
     applying.change_due(DueClock::Cluster, FIRST_BUCKET, Keys::due_session_suffix(at_us, session), b"", true);
 }
 
-/// Where the due entry stands: a session is in no bucket.
+/// The bucket of the due entry: a session is in no bucket.
 const FIRST_BUCKET: u16 = 0;
 
-/// Gives back some of what a session owned. Gives how many steps that was.
+/// Releases some of what a session owned. Returns the number of steps.
 pub(crate) fn give_back(applying: &mut Applying<'_>, at_us: u64, session: u64, steps_max: u32) -> Result<u32, Halt> {
     let limit = (steps_max / STEPS_FOR_ONE).max(1);
     let found = owned_by(applying, session, limit as usize)?;
