@@ -37,7 +37,7 @@ impl FileSystem for RealDisk {
     type Writer = <DefaultFileSystem as FileSystem>::Writer;
 
     fn create<P: AsRef<Path>>(&self, path: P) -> io::Result<Self::Handle> {
-        // For its owner alone, and not through a link; the engine below makes files that everybody can read.
+        // For its owner only, and not through a link; the engine below creates files that everybody can read.
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE).custom_flags(O_NOFOLLOW);
         options.open(&path)?.set_permissions(Permissions::from_mode(FILE_MODE))?;

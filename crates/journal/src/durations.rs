@@ -1,12 +1,12 @@
-//! How long things took: a histogram of plain atomics, cheap enough to stand in the way of every request.
+//! A histogram of durations in plain atomics, cheap enough for every request.
 //!
-//! Keeps: every duration is counted once. Never: locks, or allocates when something is counted. A snapshot that is taken
-//! while others count may have one of them in the sum and not yet in a bucket.
+//! Keeps: every duration is counted once. Never: locks, or allocates when counting. A snapshot taken while others count
+//! may include a duration in the sum but not yet in a bucket.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The upper bounds of the buckets, in ns; what is longer than the last is counted behind it.
+/// The upper bounds of the buckets, in ns; longer durations go to one more bucket.
 pub const BOUNDS_NS: [u64; 16] = [
     100_000,
     250_000,
@@ -28,19 +28,19 @@ pub const BOUNDS_NS: [u64; 16] = [
 
 const BUCKETS: usize = BOUNDS_NS.len() + 1;
 
-/// See the module.
+/// A histogram of durations.
 #[derive(Debug, Default)]
 pub struct Durations {
     buckets: [AtomicU64; BUCKETS],
     sum_ns: AtomicU64,
 }
 
-/// What a [`Durations`] held at a moment.
+/// A snapshot of [`Durations`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// How many were at most as long as each of [`BOUNDS_NS`] and longer than the one before; last, those beyond.
+    /// The number of durations up to each of [`BOUNDS_NS`] and above the previous one; last, those beyond.
     pub buckets: [u64; BUCKETS],
-    /// How long they took together.
+    /// Their sum.
     pub sum_ns: u64,
 }
 
@@ -54,7 +54,7 @@ impl Durations {
         self.sum_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// What was counted so far.
+    /// A snapshot.
     pub fn counted(&self) -> Counted {
         let buckets = std::array::from_fn(|bucket| self.buckets[bucket].load(Ordering::Relaxed));
         Counted { buckets, sum_ns: self.sum_ns.load(Ordering::Relaxed) }
@@ -62,7 +62,7 @@ impl Durations {
 }
 
 impl Counted {
-    /// How many.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }

@@ -1,10 +1,8 @@
 //! Entries on `raft-engine`: one file set for all shards of a node, one sync for each batch.
 //!
-//! Touches: `entries/` and the watermark files in the journal's directory.
-//! Keeps: J1 to J4. Every write comes through one lock, because a follower in `raft-engine`'s own
-//! group commit would be told "done" when its leader's sync failed.
-//! Never: lets `raft-engine` copy old entries together, or use a file again: raw entries in a file
-//! are this file's own.
+//! Touches: `entries/` and the watermark files in the journal's directory. Keeps: J1 to J4. Every write goes through
+//! one lock, because a follower in `raft-engine`'s own group commit would be told "done" when its leader's sync failed.
+//! Never: lets `raft-engine` compact old entries or reuse a file: all raw entries in a file were appended to that file.
 
 mod open;
 mod read;
@@ -75,7 +73,7 @@ struct State<D: Disk> {
     tails: BTreeMap<ShardId, Tail>,
     watermark: Watermark<D>,
     kept: Kept,
-    /// Bytes of the files when they were last counted, and what was appended since.
+    /// Bytes of the files when last counted, plus what was appended since.
     bytes_counted: u64,
     bytes_appended: u64,
     active_file: u64,
@@ -91,7 +89,7 @@ struct Tail {
 }
 
 impl EngineFiles<RealDisk> {
-    /// Makes an empty journal in `directory`, which must exist. `id` becomes part of every hash.
+    /// Creates an empty journal in `directory`, which must exist. `id` becomes part of every hash.
     pub fn create(directory: &Path, id: u64, options: &EngineOptions) -> Result<Self, JournalError> {
         Self::create_on(Arc::new(RealDisk), directory, id, options)
     }
@@ -119,8 +117,8 @@ impl<D: Disk> EngineFiles<D> {
         self.engine().file_span(LogQueue::Append).1
     }
 
-    /// Does something that can fail with a sync; the first failure is the last thing that is done.
-    /// A panic is the engine's way to report a failed sync.
+    /// Runs an operation that may sync; after the first failure nothing more is done. The engine reports a failed sync
+    /// by a panic.
     fn attempt<T>(
         &self,
         state: &mut State<D>,
@@ -154,11 +152,11 @@ impl<D: Disk> EngineFiles<D> {
     /// Deletes the files that no shard needs any more.
     fn delete_stale_files(&self, state: &mut State<D>) -> Result<(), JournalError> {
         self.attempt(state, "delete stale files", |state| {
-            // How many the engine deletes shows only afterwards, and no file may be missed till then.
+            // The number of deleted files is known only afterwards, and until then no file may be missed.
             state.watermark.write(Known { first_file: 0, marks: state.marks() })?;
             self.engine().purge_manager().must_purge_all_stale();
-            // After power loss a file that had been deleted may be back. If a younger one is not,
-            // the engine does not look at it, so nobody else would delete it.
+            // After a power failure, a deleted file may be back. If a younger one is not, the engine ignores it, so
+            // nobody else would delete it.
             let files = survey::files_in(&self.entries_directory);
             for file in files.map_err(|error| JournalError::io("list files", error))? {
                 if survey::append_file_number(&file).is_some_and(|file| file < self.first_file()) {
@@ -175,7 +173,7 @@ impl<D: Disk> EngineFiles<D> {
         Ok(())
     }
 
-    /// Writes the last entry of a shard again, so that the file that it was in can be deleted.
+    /// Writes the last entry of a shard again, so that its old file can be deleted.
     fn move_last(&self, state: &mut State<D>, shard: ShardId, index: u64) -> Result<(), JournalError> {
         let (entry, _) = on_own_thread(|| self.read_one(shard, index))?;
         let mut framed = BytesValue::new();
@@ -188,7 +186,7 @@ impl<D: Disk> EngineFiles<D> {
         Ok(())
     }
 
-    /// What the files take on disk.
+    /// The size of the files on disk.
     fn count_bytes(&self) -> u64 {
         let Ok(listed) = std::fs::read_dir(&self.entries_directory) else {
             return 0;
@@ -286,8 +284,7 @@ impl<D: Disk> EntryFiles for EngineFiles<D> {
         if self.engine().first_index(shard).is_some_and(|first| first >= first_kept) {
             return Ok(());
         }
-        // What is given up leaves no entry in the file that could vouch for those before it, so the
-        // watermark does.
+        // Discarding leaves no entry in the file that could vouch for the earlier ones, so the watermark does.
         self.write_watermark(&mut state)?;
         let mut batch = LogBatch::default();
         batch.add_command(shard, Command::Compact { index: first_kept });
@@ -317,7 +314,7 @@ impl<D: Disk> EntryFiles for EngineFiles<D> {
 }
 
 impl<D: Disk> Drop for EngineFiles<D> {
-    /// All that was acknowledged has been synced, so nobody is told anything by what happens here.
+    /// Everything acknowledged has been synced, so nothing here affects any caller.
     fn drop(&mut self) {
         self.guard.closing();
         let engine = self.engine.take();

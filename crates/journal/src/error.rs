@@ -1,25 +1,25 @@
 //! Why the journal stopped.
 
-/// A journal that cannot go on, or cannot be opened. None of these is ever retried in place.
+/// Why a journal cannot continue, or cannot be opened. None of these is ever retried in place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// Bytes that were known to be durable are damaged or gone. Nothing was changed on disk.
+    /// Bytes known to be durable are damaged or gone. Nothing was changed on disk.
     #[error(
         "the journal is damaged: {what} ({place}); nothing was changed, restore the file or the directory from a copy"
     )]
     Damaged {
         /// Which file, or which shard and index.
         place: String,
-        /// What is wrong there.
+        /// The damage.
         what: String,
     },
-    /// The disk failed. What was being written may or may not be there after a restart.
+    /// The disk failed. The data being written may or may not be there after a restart.
     #[error("the journal could not {action}: {reason}")]
     Io {
-        /// What was being done.
+        /// The failed operation.
         action: &'static str,
-        /// What the layer below said.
+        /// The reason given by the layer below.
         reason: String,
     },
     /// The journal stopped at an earlier failure.

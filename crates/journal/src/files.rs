@@ -1,4 +1,4 @@
-//! The seam between whoever orders entries (one process, or a group of replicas) and whoever keeps them on disk.
+//! The interface between what orders entries (one process, or a group of replicas) and what stores them on disk.
 
 use crate::error::JournalError;
 use crate::frame::{Entry, ShardId};
@@ -7,45 +7,44 @@ use crate::frame::{Entry, ShardId};
 ///
 /// # Duties
 /// - J1: when [`append`](EntryFiles::append) returns, all its entries survive power loss; one sync covers them.
-/// - J2: what [`read`](EntryFiles::read) gives is what was appended, or an error: never other bytes, never fewer
-///   entries.
+/// - J2: [`read`](EntryFiles::read) returns what was appended, or an error: never other bytes, never fewer entries.
 /// - J3: opening never shortens the journal below the watermark, or below an index that a later entry calls durable.
 /// - J4: after a failed append nothing more is appended.
 pub trait EntryFiles: Send + Sync {
-    /// Appends payloads after the last entry of `shard`, durably, and gives the index of the first.
+    /// Appends payloads after the last entry of `shard`, durably, and returns the index of the first.
     fn append(&self, shard: ShardId, term: u64, payloads: &[&[u8]]) -> Result<u64, JournalError>;
 
-    /// The entries of `shard` from `first` on: at least one if there is one, then as many as fit into `bytes_max`.
+    /// The entries of `shard` from `first` on: at least one if it exists, then as many as fit into `bytes_max`.
     fn read(&self, shard: ShardId, first: u64, bytes_max: usize) -> Result<Vec<Entry>, JournalError>;
 
-    /// The first entry that is kept.
+    /// The first kept entry.
     fn first_index(&self, shard: ShardId) -> Option<u64>;
 
     /// The last entry.
     fn last_index(&self, shard: ShardId) -> Option<u64>;
 
-    /// Sets where an empty shard starts: after an image, entries go on behind what it covers. Lasts
-    /// until the files are closed, or by the first entry that is appended.
+    /// Sets where an empty shard starts: after an image, entries continue after what it covers. Holds until the files
+    /// are closed, or until the first append.
     fn start_after(&self, shard: ShardId, index: u64) -> Result<(), JournalError>;
 
-    /// Gives up the entries of `shard` before `first_kept`. The last entry is always kept.
+    /// Discards the entries of `shard` before `first_kept`. The last entry is always kept.
     fn cut(&self, shard: ShardId, first_kept: u64) -> Result<(), JournalError>;
 
     /// The bytes of all files.
     fn bytes(&self) -> u64;
 
-    /// Makes durable, beside the entries, up to where they are known to be durable.
+    /// Makes durable, beside the entries, which of them are known to be durable.
     fn sync_watermark(&self) -> Result<(), JournalError>;
 
-    /// Reads every kept entry of every shard and checks it.
+    /// Reads and checks every kept entry of every shard.
     fn verify(&self) -> Result<Verified, JournalError>;
 }
 
-/// What [`EntryFiles::verify`] looked at.
+/// The result of [`EntryFiles::verify`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// How many entries were read.
+    /// The number of entries read.
     pub entries: u64,
-    /// How many bytes of payload they hold.
+    /// Their payload in bytes.
     pub payload_bytes: u64,
 }

@@ -28,18 +28,18 @@ pub struct Entry {
     pub index: u64,
     /// The shard that the entry belongs to.
     pub shard: ShardId,
-    /// Under whose leadership it was proposed; always 1 in a journal that is not replicated.
+    /// The term of the leader that proposed it; always 1 in an unreplicated journal.
     pub term: u64,
-    /// The newest entry of this shard that was durable when this one was written.
+    /// The newest durable entry of this shard when this one was written.
     pub durable: u64,
     /// The hash of the entry before, or 0.
     pub previous_hash: u64,
-    /// What was proposed.
+    /// The proposed payload.
     pub payload: Vec<u8>,
 }
 
 impl Entry {
-    /// The frame's bytes and its hash. `seed` is the journal's id, so that frames of another journal do not fit.
+    /// The frame's bytes and its hash. `seed` is the journal's id, so that frames of another journal do not match.
     pub fn encode(&self, seed: u64) -> (Vec<u8>, u64) {
         let place = Place {
             index: self.index,
@@ -51,7 +51,8 @@ impl Entry {
         place.encode(&self.payload, seed)
     }
 
-    /// Reads a frame from the start of `bytes`, which may go on behind it. Gives the entry, its hash and its length.
+    /// Reads a frame from the start of `bytes`, which may continue after it. Returns the entry, its hash and its
+    /// length.
     pub fn decode(bytes: &[u8], seed: u64) -> Result<(Self, u64, usize), DecodeError> {
         let mut reader = Reader::new(bytes);
         let index = reader.u64()?;

@@ -1,12 +1,11 @@
 //! A file system that asks before a recovery cuts a file, and that stops touching files after a failure.
 //!
-//! `raft-engine` drops the end of its last file at the first damage and only prints a warning. Here
-//! each such cut is judged first (`survey`), and one that would lose durable entries fails instead.
-//! A cut that is allowed is made when the file is next written or synced, so that an open that is
-//! refused later, for whatever reason, has changed nothing.
+//! `raft-engine` drops the end of its last file at the first damage and only prints a warning. Here, each such
+//! truncation is checked first (`survey`), and fails if it would lose durable entries. An allowed truncation is done
+//! when the file is next written or synced, so that an open that is refused later, for whatever reason, has changed
+//! nothing.
 //!
-//! Keeps: J3, J4. Never: stands in the way once the files are open; syncs a file again, or cuts it,
-//! after a sync has failed.
+//! Keeps: J3, J4. Never: interferes once the files are open; syncs or truncates a file after a sync has failed.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -23,20 +22,20 @@ pub(crate) struct Guard<D: Disk> {
     judge: Arc<Judge<D>>,
 }
 
-/// What the files are going through.
+/// The phase of the files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Cuts are judged and put off.
     Opening,
     /// Cuts are the engine's own business.
     Open,
-    /// Nobody waits for an answer any more; the engine would panic at an error, twice over.
+    /// Nobody waits for an answer any more; on an error the engine would panic, twice over.
     Closing,
-    /// A write or sync has failed: what the disk holds is unknown and stays as it is.
+    /// A write or sync has failed: the content of the disk is unknown and stays unchanged.
     Stopped,
 }
 
-/// What a cut is judged by while the files are being opened.
+/// What decides about a truncation while the files are being opened.
 struct Judge<D: Disk> {
     disk: Arc<D>,
     phase: Mutex<Phase>,
@@ -111,7 +110,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An open file that knows its path, and where it is to be cut before it is next written or synced.
+/// An open file with its path, and where it must be truncated before it is next written or synced.
 pub(crate) struct GuardedHandle<D: Disk> {
     inner: Arc<D::Handle>,
     path: PathBuf,
@@ -120,7 +119,7 @@ pub(crate) struct GuardedHandle<D: Disk> {
 }
 
 impl<D: Disk> GuardedHandle<D> {
-    /// Makes the cut that was put off.
+    /// Performs the postponed truncation.
     fn settle(&self) -> io::Result<()> {
         match locked(&self.cut_at).take() {
             Some(offset) => self.inner.truncate(offset),
@@ -152,7 +151,7 @@ impl<D: Disk> Handle for GuardedHandle<D> {
             // The engine has just cut the file, it thinks.
             return Ok(());
         }
-        // The engine may close a file and go on to the next without another write to it.
+        // The engine may close a file and continue with the next without another write to it.
         self.judge.unless_stopped(|| {
             self.settle()?;
             self.inner.sync()
@@ -160,7 +159,7 @@ impl<D: Disk> Handle for GuardedHandle<D> {
     }
 }
 
-/// Writes to a file, after the cut that was put off.
+/// Writes to a file, after the postponed truncation.
 pub(crate) struct GuardedWriter<D: Disk> {
     inner: D::Writer,
     handle: Arc<GuardedHandle<D>>,

@@ -1,16 +1,15 @@
-//! Which file each shard's oldest kept entry is in, to know when deleting files is worth it.
+//! Tracks which file holds each shard's oldest kept entry, to know when deleting files is worthwhile.
 //!
-//! Files are deleted whole and oldest first, and deleting begins new ones. So it is tried only when
-//! a whole file has become free, and a shard that holds up the others by one old entry is found.
-//! Never: decides what may be deleted. The engine below knows that; after a restart the places here
-//! are guesses, and a wrong guess costs one more file.
+//! Files are deleted whole and oldest first, and deleting starts new ones. It is therefore tried only when a whole file
+//! has become free, and a shard that holds up the others by one old entry is found. Never: decides what may be deleted;
+//! the engine below does. After a restart the positions here are guesses, and a wrong guess costs one more file.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 
 use crate::frame::ShardId;
 
-/// How many files a shard that rests on one entry may be behind before that entry is moved.
+/// How many files a shard with a single entry may lag before that entry is moved.
 const FILES_BEHIND_MAX: u64 = 2;
 
 #[derive(Default)]
@@ -20,7 +19,7 @@ pub(crate) struct Kept {
 
 struct Shard {
     last_index: u64,
-    /// Entries up to here were there when the files were opened, so their places are guesses.
+    /// Entries up to here existed when the files were opened, so their positions are guesses.
     guessed_to: u64,
     /// Each file with entries, and the first of them; oldest first.
     places: VecDeque<Place>,
@@ -60,7 +59,7 @@ impl Kept {
         }
     }
 
-    /// The entries before `first_kept` were given up.
+    /// The entries before `first_kept` were discarded.
     pub(crate) fn cut(&mut self, shard: ShardId, first_kept: u64) {
         let Some(shard) = self.shards.get_mut(&shard) else {
             return;
@@ -73,13 +72,13 @@ impl Kept {
         }
     }
 
-    /// Whether there is a file to delete, as far as is known.
+    /// Whether there probably is a file to delete.
     pub(crate) fn should_delete(&self, oldest_file: u64) -> bool {
         let needed = self.shards.values().filter_map(Shard::oldest_file).min();
         needed.is_some_and(|needed| needed > oldest_file)
     }
 
-    /// Deleting has left `oldest_file` as the first: a guess that said otherwise was wrong.
+    /// After deleting, `oldest_file` is the first: guesses that said otherwise were wrong.
     pub(crate) fn deleted(&mut self, oldest_file: u64) {
         for shard in self.shards.values_mut() {
             let guessed_to = shard.guessed_to;
@@ -91,7 +90,7 @@ impl Kept {
         }
     }
 
-    /// A shard that keeps files alive by its last entry alone, with the index of that entry.
+    /// A shard that keeps files alive only by its last entry, with the index of that entry.
     pub(crate) fn laggard(&self, active_file: u64) -> Option<(ShardId, u64)> {
         let rests = |shard: &Shard| shard.places.front().is_some_and(|oldest| oldest.first_index == shard.last_index);
         let busy = self.shards.values().filter(|shard| !rests(shard));

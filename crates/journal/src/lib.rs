@@ -1,13 +1,13 @@
 //! Durable order: commands in, one synced entry out.
 //!
 //! - [`frame`]: the bytes of an entry, `docs/formats/journal.md`.
-//! - [`files`]: the seam between whoever orders entries and whoever keeps them on disk.
+//! - [`files`]: the interface between what orders entries and what stores them on disk.
 //! - [`engine`]: that seam on `raft-engine`: one file set for all shards of a node.
 //! - [`durations`]: how long things took. `meter`: how the journal is doing.
 //! - [`local`]: the journal of one process: a bounded queue, a writer thread, one sync per batch.
 //!
-//! What is in a payload is not known here. Touches: one directory. Keeps: J1 to J5 of `ARCHITECTURE.md`.
-//! Never: retries a failed sync, or shortens what is known to be durable.
+//! Payloads are opaque here. Touches: one directory. Keeps: J1 to J5 of `ARCHITECTURE.md`. Never: retries a failed
+//! sync, or truncates what is known to be durable.
 
 pub mod disk;
 pub mod durations;

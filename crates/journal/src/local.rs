@@ -1,8 +1,8 @@
-//! The journal of one process: what a bounded queue holds becomes one entry and one sync.
+//! The journal of one process: all commands in a bounded queue become one entry and one sync.
 //!
-//! Callers that arrive while a sync is under way share the next one; there is no timer and no artificial wait.
-//! Keeps: J1 (nobody hears of a command before its entry is durable), J4 (the first failure is the last thing it does)
-//! and J5 (commands are entered, and handed on, in the order they were submitted).
+//! Callers that arrive during a sync share the next one; there is no timer and no artificial wait. Keeps: J1 (no
+//! command is acknowledged before its entry is durable), J4 (after the first failure nothing more is done) and J5
+//! (commands are entered, and handed on, in the order they were submitted).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -26,7 +26,7 @@ pub struct LocalOptions {
     pub entry_bytes_max: usize,
     /// Bytes of all files; commands are refused while the files are larger.
     pub files_bytes_max: u64,
-    /// How old the watermark on disk may get.
+    /// The maximum age of the watermark on disk.
     pub watermark_age_max: Duration,
 }
 
@@ -70,11 +70,11 @@ impl LocalOptions {
 
 /// A command on its way into the journal.
 pub trait Queued: Send + 'static {
-    /// How many bytes it will take in an entry.
+    /// Its size in an entry, in bytes.
     fn bytes(&self) -> usize;
 }
 
-/// Makes entries of commands, and hears what became of them. It runs on the writer thread.
+/// Builds entries from commands, and learns their fate. It runs on the writer thread.
 pub trait Consumer<C>: Send + 'static {
     /// The payload of an entry that holds `commands`.
     fn seal(&mut self, commands: &[C]) -> Vec<u8>;
@@ -94,19 +94,19 @@ pub enum QueueFull {
     /// Too many commands wait already.
     #[error("{commands_max} commands wait for the journal already (queue_commands_max); try again shortly")]
     Commands {
-        /// The bound.
+        /// The limit.
         commands_max: usize,
     },
     /// Too many bytes wait already.
     #[error("{bytes_max} bytes wait for the journal already (queue_bytes_max); try again shortly")]
     Bytes {
-        /// The bound.
+        /// The limit.
         bytes_max: usize,
     },
     /// The journal's files are as large as they may be, until the store has caught up.
     #[error("the journal has grown to {bytes} bytes (files_bytes_max); try again when the store has caught up")]
     JournalBytes {
-        /// How large the files are.
+        /// The size of the files.
         bytes: u64,
     },
     /// The journal was closed, or stopped at a failure.
@@ -114,7 +114,7 @@ pub enum QueueFull {
     Closed,
 }
 
-/// See the module.
+/// The journal of one process.
 pub struct LocalJournal<C: Queued> {
     queue: Arc<Queue<C>>,
     failure: Arc<Mutex<Option<JournalError>>>,
@@ -149,12 +149,12 @@ impl<C: Queued> LocalJournal<C> {
         Ok(Self { queue, failure, meter, writer: Mutex::new(Some(writer)) })
     }
 
-    /// Hands a command to the writer, or gives it back with the reason.
+    /// Hands a command to the writer, or returns it with the reason.
     pub fn submit(&self, command: C) -> Result<(), (C, QueueFull)> {
         self.queue.push(command)
     }
 
-    /// Lets the writer give up the entries before `first_kept`.
+    /// Lets the writer discard the entries before `first_kept`.
     pub fn cut(&self, first_kept: u64) {
         self.queue.cut(first_kept);
     }
@@ -164,13 +164,13 @@ impl<C: Queued> LocalJournal<C> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How it is doing.
+    /// Its current figures.
     pub fn meter(&self) -> JournalMeter {
         self.queue.measure(self.meter.read())
     }
 
-    /// Takes no more commands and gives back those that wait: none of them is written. An entry that is being written now
-    /// still becomes durable.
+    /// Accepts no more commands and returns the waiting ones: none of them is written. An entry being written now still
+    /// becomes durable.
     pub fn stop(&self) -> Vec<C> {
         let abandoned = self.queue.abandon();
         self.queue.close();
@@ -194,7 +194,7 @@ impl<C: Queued> Drop for LocalJournal<C> {
     }
 }
 
-/// The term of entries that were not replicated.
+/// The term of unreplicated entries.
 const LOCAL_TERM: u64 = 1;
 
 struct Writer<C: Queued, K> {
@@ -209,11 +209,11 @@ struct Writer<C: Queued, K> {
 
 impl<C: Queued, K: Consumer<C>> Writer<C, K> {
     fn run(mut self) {
-        // However this thread ends, by a panic of the consumer too, nobody is left waiting for it.
+        // However this thread ends, including by a panic of the consumer, nobody is left waiting for it.
         let _abandon = AbandonAtEnd(self.queue.clone());
         if let Err(error) = self.write_until_closed() {
             tracing::error!(%error, "the journal stopped");
-            // Set first: whoever is told that the journal is closed can ask why.
+            // Set first: a caller that learns that the journal is closed can ask why.
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
             let abandoned = self.queue.abandon();
             self.consumer.lost(abandoned, false, &error);

@@ -1,4 +1,4 @@
-//! What the writer thread did, for whoever watches: how long its syncs took, and how far it is.
+//! Figures of the writer thread, for metrics: the duration of its syncs, and its progress.
 //!
 //! Keeps: one thread writes it. Never: decides anything.
 
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::durations::{Counted, Durations};
 
-/// The slowest sync is remembered for at least so long, and at most for twice as long.
+/// The slowest sync is remembered for at least this long, and at most twice as long.
 const RECENT: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// The figures, updated by the writer thread.
 #[derive(Debug)]
 pub(crate) struct Meter {
     began: Instant,
@@ -22,21 +22,21 @@ pub(crate) struct Meter {
     slowest_before_ns: AtomicU64,
 }
 
-/// How a journal is doing.
+/// The figures of a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JournalMeter {
-    /// How long the appends of entries took, each with its sync.
+    /// The durations of appends, each including its sync.
     pub syncs: Counted,
     /// The slowest of the last ten to twenty seconds.
     pub slowest_recent_sync: Duration,
-    /// The last entry that is durable.
+    /// The last durable entry.
     pub durable_index: u64,
     /// Commands that wait to be written.
     pub queue_commands: usize,
     /// Their bytes.
     pub queue_bytes: usize,
-    /// How many bytes may wait.
+    /// The limit of the queue in bytes.
     pub queue_bytes_max: usize,
     /// Whether commands are refused because the files are as large as they may be.
     pub files_full: bool,
@@ -89,7 +89,8 @@ impl Meter {
     }
 }
 
-/// How long a sync took, or how old the watermark is, decides nothing that is stored, so this reads the machine's clock directly.
+/// The duration of a sync and the age of the watermark decide nothing that is stored, so this reads the machine's clock
+/// directly.
 #[allow(clippy::disallowed_methods)]
 pub(crate) fn now() -> Instant {
     Instant::now()

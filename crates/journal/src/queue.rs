@@ -1,6 +1,6 @@
 //! The bounded queue in front of the writer thread.
 //!
-//! Keeps: commands leave in the order they came. Never: holds more than its bounds say.
+//! Keeps: commands leave in the order they came. Never: exceeds its limits.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,14 +20,14 @@ pub(crate) struct Queue<C> {
 struct State<C> {
     commands: VecDeque<C>,
     bytes: usize,
-    /// Set while the journal's files are at their bound; says how large they are.
+    /// Set while the journal's files are at their limit; holds their size.
     files_full: Option<u64>,
     cut_before: Option<u64>,
     waiting: bool,
     closed: bool,
 }
 
-/// What the writer thread has to do next.
+/// The next task of the writer thread.
 pub(crate) enum Work<C> {
     Append(Vec<C>),
     Cut(u64),
@@ -58,7 +58,7 @@ impl<C: Queued> Queue<C> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a command, or gives it back with the bound that stands in its way.
+    /// Adds a command, or returns it with the limit that was reached.
     pub(crate) fn push(&self, command: C) -> Result<(), (C, QueueFull)> {
         let bytes = command.bytes();
         let mut state = self.lock();
@@ -119,7 +119,7 @@ impl<C: Queued> Queue<C> {
         let mut taken_bytes = 0;
         while let Some(command) = state.commands.front() {
             let bytes = command.bytes();
-            // One command always fits: its own bound is below an entry's.
+            // One command always fits: its own limit is below an entry's.
             if taken_bytes + bytes > self.entry_bytes_max && !taken.is_empty() {
                 break;
             }
@@ -159,7 +159,7 @@ impl<C: Queued> Queue<C> {
         self.changed.notify_one();
     }
 
-    /// Takes no more commands and gives back those that wait.
+    /// Accepts no more commands and returns the waiting ones.
     pub(crate) fn abandon(&self) -> Vec<C> {
         let mut state = self.lock();
         state.closed = true;

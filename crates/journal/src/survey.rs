@@ -1,8 +1,8 @@
 //! Looks into raw journal files, trusting nothing but an entry's own hash.
 //!
-//! Used when the layer below wants to drop the end of a file, to tell a torn tail from rot (J3): a
-//! torn tail is what was being written when power failed. Each batch is synced before the next is
-//! written, so nothing that stands behind damage in a whole batch of its own was part of a tail.
+//! Used when the layer below wants to drop the end of a file, to tell a torn tail from bit rot (J3): a torn tail is
+//! what was being written at a power failure. Each batch is synced before the next is written, so a complete batch
+//! after the damage proves that the damage is not a tail.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -14,16 +14,16 @@ use raft_engine::env::{FileSystem, Permission};
 use crate::frame::{Entry, MAGIC, MAGIC_OFFSET, ShardId};
 use crate::watermark::Marks;
 
-/// The files that hold entries: appended ones, and ones that were copied together.
+/// The files with entries: appended ones, and compacted ones.
 const FILE_ENDINGS: [&str; 2] = [".raftlog", ".rewrite"];
 
-/// How a file of the engine begins, before its version.
+/// The first bytes of the engine's files, before the version.
 const FILE_MAGIC: &[u8] = b"RAFT-LOG-FILE-HEADER-9986AB3E47F320B394C8E84916EB0ED5";
 
-/// Where the first batch of a file begins, at most: behind the magic bytes, version and alignment.
+/// Where the first batch of a file starts, at most: after the magic bytes, version and alignment.
 const FILE_HEADER_BYTES: usize = FILE_MAGIC.len() + 16;
 
-/// What stands before the first entry of a batch: the batch's header.
+/// The batch header before the first entry of a batch.
 const BATCH_HEADER_BYTES: usize = 16;
 
 /// An entry found in a file.
@@ -34,8 +34,8 @@ struct Found {
 }
 
 impl Found {
-    /// Where the batch begins that this entry is the first of. Only the first entry of a batch
-    /// follows the newest durable one, or none at all.
+    /// Where the batch starts, if this entry is its first. Only the first entry of a batch follows the newest durable
+    /// one, or none at all.
     fn batch_start(&self) -> Option<usize> {
         let Entry { index, durable, previous_hash, .. } = self.entry;
         let is_first = index == durable + 1 || previous_hash == 0;
@@ -68,7 +68,7 @@ pub(crate) fn reason_not_to_cut<F: FileSystem>(
             dropped.push(found);
         }
     }
-    // What must have been durable: by the watermark, and by what the dropped entries say of those before them.
+    // What must have been durable: by the watermark, and by what the dropped entries say about earlier ones.
     let mut claimed = marks.clone();
     for found in &dropped {
         let durable = claimed.entry(found.entry.shard).or_default();
@@ -83,7 +83,7 @@ pub(crate) fn reason_not_to_cut<F: FileSystem>(
         }
     }
 
-    // The header of the first file of all is synced with its first batch, so both may be torn.
+    // The header of the very first file is synced with its first batch, so both may be torn.
     let batch_torn = offset.max(FILE_HEADER_BYTES);
     for found in dropped {
         let Entry { index, shard, durable, .. } = found.entry;
@@ -122,8 +122,8 @@ pub(crate) fn holds_entries<F: FileSystem>(file_system: &F, directory: &Path) ->
     Ok(false)
 }
 
-/// The first file whose header asks for aligned batches, which this journal never writes. The engine
-/// would believe a damaged alignment, and reserve memory for as many bytes of padding as it says.
+/// The first file whose header asks for aligned batches, which this journal never writes. The engine would trust a
+/// damaged alignment, and reserve memory for that many bytes of padding.
 pub(crate) fn damaged_header<F: FileSystem>(file_system: &F, directory: &Path) -> io::Result<Option<PathBuf>> {
     const VERSION_2: [u8; 8] = 2_u64.to_be_bytes();
     for file in files_in(directory)? {
@@ -179,7 +179,7 @@ fn other_files(file: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether `other` continues the same queue of files behind `file`.
+/// Whether `other` follows `file` in the same queue of files.
 fn is_newer(other: &Path, file: &Path) -> bool {
     ending(other) == ending(file) && other.file_name() > file.file_name()
 }

@@ -1,9 +1,8 @@
-//! What is known to be durable, in two small files that are written in turn: the newest entry of each
-//! shard, and the oldest file.
+//! What is known to be durable, in two small files written in turn: the newest entry of each shard, and the oldest
+//! file.
 //!
-//! Keeps: J3. One of the two files is always whole: only the older one is ever overwritten.
-//! Never: is ahead of the entries. It is written after the sync of what it speaks of, about once a
-//! second.
+//! Keeps: J3. One of the two files is always intact: only the older one is ever overwritten. Never: is ahead of the
+//! entries. It is written after the sync of the entries it names, about once a second.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -21,10 +20,10 @@ use crate::frame::ShardId;
 /// The newest durable index of each shard.
 pub(crate) type Marks = BTreeMap<ShardId, u64>;
 
-/// What a watermark file says.
+/// The content of a watermark file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// The oldest file with entries that are kept; 0 while files are being deleted.
+    /// The oldest file with kept entries; 0 while files are being deleted.
     pub(crate) first_file: u64,
     pub(crate) marks: Marks,
 }
@@ -39,18 +38,18 @@ pub(crate) struct Watermark<D: Disk> {
     /// Counts the writes; the file to write next is the one with the lower number.
     number: u64,
     known: Known,
-    /// How many of the two files are whole.
+    /// How many of the two files are intact.
     whole: usize,
 }
 
 impl<D: Disk> Watermark<D> {
-    /// The watermark of a journal without entries, which is not on disk yet.
+    /// The watermark of a journal without entries, not yet on disk.
     pub(crate) fn new(disk: Arc<D>, directory: &Path, seed: u64) -> Self {
         let directory = directory.to_owned();
         Self { disk, directory, seed, number: 0, known: Known::default(), whole: 0 }
     }
 
-    /// Reads the newer of the files that are whole.
+    /// Reads the newer of the intact files.
     pub(crate) fn open(disk: Arc<D>, directory: &Path, seed: u64) -> Result<Self, JournalError> {
         let mut watermark = Self::new(disk, directory, seed);
         let mut newest = None;
@@ -71,8 +70,8 @@ impl<D: Disk> Watermark<D> {
             let what = format!("neither watermark file is readable: {}", complaints.join("; "));
             return Err(JournalError::damaged(directory.display(), what));
         };
-        // A process that was killed may have left it in memory only, and the next write goes over
-        // the other file, which would then be the only one on disk.
+        // A killed process may have left it in memory only, and the next write overwrites the other file, which would
+        // then be the only one on disk.
         newest.sync().map_err(|error| JournalError::io("sync the journal's watermark", error))?;
         Ok(watermark)
     }
@@ -81,7 +80,7 @@ impl<D: Disk> Watermark<D> {
         &self.known
     }
 
-    /// Makes `known` durable in place of what the older file says, unless it already is.
+    /// Makes `known` durable in place of the older file, unless it already is.
     pub(crate) fn write(&mut self, known: Known) -> Result<(), JournalError> {
         while self.known != known || self.whole < FILE_NAMES.len() {
             let number = self.number + 1;
@@ -134,7 +133,7 @@ fn encode(number: u64, known: &Known, seed: u64) -> Vec<u8> {
     writer.finish()
 }
 
-/// A file that once held more shards may be longer than what was written last.
+/// A file that once held more shards may be longer than its last content.
 fn decode(bytes: &[u8], seed: u64) -> Result<(u64, Known), DecodeError> {
     let mut reader = Reader::new(bytes);
     if reader.raw(MAGIC.len())? != MAGIC {

@@ -1,7 +1,7 @@
-//! How integers and byte strings are laid out in stored values: little-endian, lengths first.
+//! The encoding of integers and byte strings in stored values: little-endian, lengths first.
 //!
-//! Never: used for keys, whose order matters. A [`Reader`] checks every length against what is left before it
-//! allocates, so damaged or hostile bytes give a [`DecodeError`] and nothing else.
+//! Never: used for keys, whose order matters. A [`Reader`] checks every length against the remaining bytes before it
+//! allocates, so damaged or hostile bytes only cause a [`DecodeError`].
 
 /// Appends fixed-layout values to a byte vector.
 #[derive(Debug, Default)]
@@ -51,7 +51,8 @@ impl Writer {
         self.raw(&value.to_le_bytes())
     }
 
-    /// Appends a number in as many bytes as it needs: seven bits each, lowest first, the top bit set in all but the last.
+    /// Appends a number of variable length: seven bits per byte, lowest first, with the top bit set in all bytes but
+    /// the last.
     pub fn varint(&mut self, mut value: u64) -> &mut Self {
         while value >= 0x80 {
             self.u8((value & 0x7f) as u8 | 0x80);
@@ -91,7 +92,7 @@ impl Writer {
         self
     }
 
-    /// How many bytes were written so far.
+    /// The number of bytes written so far.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -106,7 +107,7 @@ impl Writer {
         self.bytes.truncate(length);
     }
 
-    /// Forgets what was written, and keeps the room for it.
+    /// Drops the content, and keeps the capacity.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
@@ -190,7 +191,7 @@ impl<'bytes> Reader<'bytes> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 
-    /// Takes a number of as many bytes as it needed.
+    /// Takes a number of variable length.
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -228,7 +229,7 @@ impl<'bytes> Reader<'bytes> {
         std::str::from_utf8(self.bytes()?).map_err(|_| DecodeError { what: "text that is not UTF-8" })
     }
 
-    /// What has not been taken yet.
+    /// The remaining bytes.
     pub fn rest(&self) -> &'bytes [u8] {
         self.rest
     }
@@ -239,7 +240,7 @@ impl<'bytes> Reader<'bytes> {
     }
 }
 
-/// Bytes that are not laid out as they should be.
+/// Malformed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot decode: {what}")]
 pub struct DecodeError {

@@ -1,4 +1,4 @@
-//! A store that fails on command, to see that what stands above it stops and says so.
+//! A store that fails on command, to test that the layers above stop and report it.
 //!
 //! Keeps: the poisoning duty of [`Store`]: after a failed commit every later one fails.
 //! Never: fails by itself. A test names the call that fails.
@@ -20,7 +20,7 @@ pub struct FaultPlan {
     pub persist: Option<u64>,
 }
 
-/// A [`Store`] above another that fails as its plan says.
+/// A [`Store`] above another, which fails according to a plan.
 pub struct FaultyStore<S> {
     inner: S,
     plan: Mutex<FaultPlan>,

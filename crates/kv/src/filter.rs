@@ -1,19 +1,19 @@
 //! A Bloom filter that one writer adds to while readers ask.
 //!
-//! Keeps: a key that was added before its batch was published is never denied to a reader of that batch: the bits are
-//! set before the batch is published, and publishing orders them.
+//! Keeps: a key added before its batch was published is never denied to a reader of that batch: the bits are set before
+//! the batch is published, and publishing orders them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bits for each expected key. With two probes, about one key in a hundred that is not there is searched for.
+/// Bits per expected key. With two probes, about one in a hundred absent keys is searched for.
 const BITS_PER_KEY: usize = 16;
 
-/// A filter is not made for more keys than this, whatever is expected: 2 MiB.
+/// The maximum size of a filter in keys, whatever is expected: 2 MiB.
 const KEYS_MAX: usize = 1 << 20;
 
-/// The hash of a key, made once and used on several filters.
+/// The hash of a key, computed once and used on several filters.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyHash(u64);
 
@@ -34,7 +34,7 @@ impl Filter {
         Self { words: (0..words).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// Both probes go to one word: one cache miss, and a filter that is only a little weaker.
+    /// Both probes use one word: one cache miss, and a filter that is only a little weaker.
     fn place(&self, hash: KeyHash) -> (usize, u64) {
         let mask = self.words.len() as u64 - 1;
         let word = usize::try_from(hash.0 & mask).expect("below the number of words");

@@ -1,7 +1,7 @@
-//! Keys: short byte strings, kept inline where they are compared.
+//! Keys: short byte strings, stored inline where they are compared.
 //!
-//! A sorted map compares keys all the time; a key that lies in the map's own node costs one cache miss less for each
-//! comparison than one behind a pointer (measured: half the time of an insert into a table of 200,000 rows).
+//! A sorted map compares keys all the time; an inline key costs one cache miss less per comparison than one behind a
+//! pointer (measured: half the time of an insert into a table of 200,000 rows).
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::ops::Deref;
 
 use smallvec::SmallVec;
 
-/// Bytes that a key holds without an allocation of its own: enough for a name of thirty bytes with all around it.
+/// Bytes of a key stored without an allocation: enough for a name of thirty bytes with everything around it.
 const INLINE_BYTES: usize = 48;
 
 /// A key, ordered by its bytes.
@@ -33,7 +33,7 @@ impl Key {
     }
 }
 
-/// As a slice is copied; the vector's own clone goes byte by byte.
+/// Copies the slice; the vector's own clone copies byte by byte.
 impl Clone for Key {
     fn clone(&self) -> Self {
         self.as_slice().into()

@@ -1,15 +1,15 @@
-//! What an ordered, atomic store must do for the kernel, and the layers that need no disk.
+//! The ordered, atomic store that the kernel needs, and the layers that need no disk.
 //!
 //! - [`store`]: the [`Store`] and [`View`] traits with their duties, [`Batch`] and [`KvError`].
-//! - [`key`]: what keys are made of.
+//! - [`key`]: keys.
 //! - [`range`]: half-open ranges of keys.
 //! - [`codec`]: how integers and byte strings are laid out in stored values.
 //! - [`memory`]: a store in memory, for tests and as a model.
 //! - [`faulty`]: a store that fails on command.
-//! - [`staging`]: writes that are being prepared, read together with what is below.
-//! - [`overlay`]: an in-memory ordered map above a durable store, flushed behind in bulk.
+//! - [`staging`]: writes in preparation, read together with the state below.
+//! - [`overlay`]: an in-memory ordered map above a durable store, flushed in bulk in the background.
 //!
-//! Never: knows what a key means. Keys are built in `kernel/src/keys.rs` alone.
+//! Never: interprets a key. Only `kernel/src/keys.rs` builds keys.
 //!
 //! ```
 //! use statehouse_kv::{Batch, MemoryStore, Store, View};

@@ -1,7 +1,7 @@
 //! A store in memory: every duty of the trait but durability.
 //!
-//! Keeps: what [`Store`] promises of views and batches. Never: survives the process; it calls a batch durable
-//! only when asked to [`persist`](Store::persist), so that what depends on durability can be tested above it.
+//! Keeps: the promises of [`Store`] about views and batches. Never: survives the process; a batch counts as durable
+//! only after [`persist`](Store::persist), so that code depending on durability can be tested above it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::range::KeyRange;
 use crate::store::{Batch, Bytes, Committed, KvError, Order, Rows, Sequence, Store, View};
 use crate::table::{Probe, Table};
 
-/// What a store in memory is expected to hold; it may hold more.
+/// The expected size of a store in memory; it may hold more.
 const MEMORY_STORE_BYTES: usize = 1 << 20;
 
 /// A [`Store`] in memory.

@@ -25,7 +25,7 @@ impl<'view> Merge<'view> {
         Self { tables, below: below.peekable(), order }
     }
 
-    /// The newest of the tables that stand at the next key of all tables.
+    /// The newest table among those positioned at the smallest next key.
     fn next_table(&mut self) -> Option<usize> {
         let order = self.order;
         let keys = self.tables.iter_mut().enumerate().filter_map(|(place, table)| Some((place, &table.peek()?.0)));

@@ -3,9 +3,9 @@
 /// The keys from `start` (included) to `end` (excluded; none means to the last key).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
-    /// The smallest key that is inside.
+    /// The smallest key in the range.
     pub start: Vec<u8>,
-    /// The smallest key that is past the range, if it ends.
+    /// The smallest key past the range, if it has an end.
     pub end: Option<Vec<u8>>,
 }
 
@@ -20,7 +20,7 @@ impl KeyRange {
         Self { start: start.into(), end: Some(end.into()) }
     }
 
-    /// Every key that begins with `prefix`.
+    /// Every key that starts with `prefix`.
     ///
     /// ```
     /// use statehouse_kv::KeyRange;
@@ -60,7 +60,7 @@ impl KeyRange {
     }
 }
 
-/// The smallest key that is greater than every key with this prefix.
+/// The smallest key greater than every key with this prefix.
 fn next_after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
     let mut end = prefix[..=last].to_vec();

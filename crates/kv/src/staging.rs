@@ -1,7 +1,7 @@
-//! Writes that are being prepared above a view, and read together with it.
+//! Writes in preparation above a view, read together with it.
 //!
-//! A machine applies the commands of one entry to a staging; what is left becomes one batch. A command that is
-//! rejected half-way leaves nothing: its writes are undone to the last savepoint.
+//! A machine applies the commands of one entry to a staging; the result becomes one batch. A command rejected half-way
+//! leaves nothing: its writes are undone to the last savepoint.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -13,7 +13,7 @@ use crate::merge::{Merge, Writes};
 use crate::range::KeyRange;
 use crate::store::{Batch, Bytes, KvError, Order, Rows, View, copied};
 
-/// See the module.
+/// Writes in preparation above a view.
 ///
 /// ```
 /// use statehouse_kv::{MemoryStore, Staging, Store};
@@ -31,9 +31,9 @@ use crate::store::{Batch, Bytes, KvError, Order, Rows, View, copied};
 pub struct Staging {
     below: Arc<dyn View>,
     writes: BTreeMap<Key, Option<Bytes>>,
-    /// What each key held in `writes` before it was written since the savepoint.
+    /// The previous content of each key in `writes` that was written since the savepoint.
     before: Vec<(Key, Option<Option<Bytes>>)>,
-    /// Values are put together here, so that each is allocated once, at its size.
+    /// Values are assembled here, so that each is allocated once, at its final size.
     scratch: Writer,
 }
 
@@ -90,7 +90,7 @@ impl Staging {
         self.before.push((key, before));
     }
 
-    /// From here on, [`undo`](Self::undo) comes back to here.
+    /// Sets the point to which [`undo`](Self::undo) returns.
     pub fn savepoint(&mut self) {
         self.before.clear();
     }

@@ -26,7 +26,7 @@ pub type Rows<'view> = Box<dyn Iterator<Item = Result<Row, KvError>> + Send + 'v
 /// Says "durable up to" in [`Store::durable`]; it is not stored.
 pub type Sequence = u64;
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Smallest key first.
@@ -41,7 +41,7 @@ pub enum Order {
 /// - A view never changes: batches committed later are invisible, whether or not they were flushed,
 ///   compacted or overwritten since.
 /// - A view sees all of a batch or none of it.
-/// - A scan yields every live key of the range once, in byte order (or its reverse), and nothing that was deleted.
+/// - A scan yields every live key of the range once, in byte order (or its reverse), and nothing deleted.
 pub trait View: Send + Sync {
     /// The value at `key`, or none.
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError>;
@@ -54,12 +54,12 @@ pub trait View: Send + Sync {
 ///
 /// # Duties
 /// - [`commit`](Store::commit) applies all of a batch or none of it, and a view taken after it returned sees it.
-/// - Batches become durable in the order they were committed: after power loss the store is exactly the result
-///   of its first `n` batches for some `n` at or above what [`durable`](Store::durable) said.
-///   (A store that flushes in bulk is exactly one of its flushes.)
+/// - Batches become durable in the order they were committed: after power loss the store is exactly the result of its
+///   first `n` batches, for some `n` at or above what [`durable`](Store::durable) returned. (A store that flushes in
+///   bulk is exactly one of its flushes.)
 /// - A condition is judged against the state that the batch would change, with nothing in between.
-/// - After an error that leaves the outcome of a batch in doubt, the store is poisoned: every later commit
-///   fails, reads may go on.
+/// - After an error that leaves the outcome of a batch in doubt, the store is poisoned: every later commit fails, reads
+///   may continue.
 pub trait Store: Send + Sync {
     /// A view of everything committed so far.
     fn view(&self) -> Result<Arc<dyn View>, KvError>;
@@ -70,11 +70,11 @@ pub trait Store: Send + Sync {
     /// The newest batch that survives power loss, with all before it.
     fn durable(&self) -> Sequence;
 
-    /// Makes everything committed so far durable and returns up to where that is.
+    /// Makes everything committed so far durable, and returns how far that is.
     fn persist(&self) -> Result<Sequence, KvError>;
 }
 
-/// What became of a batch.
+/// The result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Committed {
     /// The batch is in the store, as this one of its batches (an empty one may share the number before it).
@@ -86,9 +86,9 @@ pub enum Committed {
 /// A condition that a batch may carry: `key` holds exactly `expected` (none: is absent).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// The key that is looked at.
+    /// The key to check.
     pub key: Key,
-    /// What it must hold.
+    /// Its expected value.
     pub expected: Option<Bytes>,
 }
 
@@ -106,7 +106,7 @@ impl Batch {
         Self::default()
     }
 
-    /// A batch of writes that are sorted by key, each key once; none deletes.
+    /// A batch of writes sorted by key, each key once; none as a value deletes.
     ///
     /// # Panics
     /// If they are not.
@@ -149,7 +149,7 @@ impl Batch {
         self.writes.iter().map(|(key, value)| (key, value.as_ref()))
     }
 
-    /// The writes in key order, given away.
+    /// The writes in key order, by value.
     pub fn into_writes(self) -> impl ExactSizeIterator<Item = (Key, Option<Bytes>)> {
         self.writes.into_iter()
     }
@@ -175,12 +175,12 @@ pub enum KvError {
     /// The disk or the database below failed.
     #[error("the store failed to {action}: {reason}")]
     Io {
-        /// What was being done.
+        /// The failed operation.
         action: &'static str,
-        /// What the layer below said.
+        /// The reason given by the layer below.
         reason: String,
     },
-    /// Stored bytes are not what was written.
+    /// Stored bytes differ from what was written.
     #[error("the store holds damaged bytes ({place}): {reason}")]
     Corrupt {
         /// Which file, table or key.

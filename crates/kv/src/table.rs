@@ -17,10 +17,10 @@ use crate::key::Key;
 use crate::range::KeyRange;
 use crate::store::{Bytes, Order, Sequence};
 
-/// What a row of the map costs beside its key and value: its share of a node, counts, a shared header.
+/// The memory of a row besides its key and value: its share of a node, counts, a shared header.
 const ROW_BYTES: usize = 160;
 
-/// What a row takes on average, to size the filter; a table with smaller rows has a weaker filter.
+/// The average size of a row, to size the filter; a table with smaller rows has a weaker filter.
 const EXPECTED_ROW_BYTES: usize = 400;
 
 /// Rows that a scan copies first; every further chunk is twice as long, up to [`CHUNK_ROWS_MAX`].
@@ -29,7 +29,7 @@ const CHUNK_ROWS_FIRST: usize = 4;
 /// Rows that a scan copies at a time, so that a write never waits long for a scan.
 const CHUNK_ROWS_MAX: usize = 128;
 
-/// What a table knows of a key: a value, or that it was deleted.
+/// What a table knows about a key: a value, or that it was deleted.
 pub(crate) type Found = Option<Bytes>;
 
 /// The versions of one key, each with the batch that wrote it.
@@ -54,13 +54,13 @@ type Rows = BTreeMap<Key, Versions>;
 
 pub(crate) struct Table {
     rows: RwLock<Rows>,
-    /// Most keys that are looked up are not in a table; this says so without a search.
+    /// Most looked-up keys are not in a table; the filter rules them out without a search.
     filter: Filter,
     bytes: AtomicUsize,
 }
 
 impl Table {
-    /// An empty table that is expected to grow to about `bytes_max`.
+    /// An empty table, expected to grow to about `bytes_max`.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             rows: RwLock::new(Rows::new()),
@@ -73,7 +73,7 @@ impl Table {
         self.rows.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a write of the batch with this sequence, which is never below that of a write before.
+    /// Adds a write of the batch with this sequence, which is never below that of an earlier write.
     pub(crate) fn insert(&self, key: Key, value: Found, sequence: Sequence) {
         let bytes = key.len() + value.as_ref().map_or(0, |value| value.len()) + ROW_BYTES;
         self.filter.add(&key);
@@ -137,7 +137,7 @@ impl<'key> Probe<'key> {
 /// See [`Table::scan`].
 pub(crate) struct TableScan<'table> {
     table: &'table Table,
-    /// What was not copied yet, if there is any.
+    /// What was not copied yet, if anything.
     rest: Option<KeyRange>,
     order: Order,
     sequence: Sequence,
@@ -146,7 +146,7 @@ pub(crate) struct TableScan<'table> {
 }
 
 impl TableScan<'_> {
-    /// Copies the next rows out of the table. Rows that were written since the scan began are too new to be seen.
+    /// Copies the next rows out of the table. Rows written since the scan started are too new to be seen.
     fn copy_chunk(&mut self, range: KeyRange) {
         let rows = self.table.read();
         let start = Bound::Included(range.start.as_slice());

@@ -58,7 +58,7 @@ fn a_store_that_is_gone_is_neither_alive_nor_ready_and_says_so() {
     for probe in ["/livez", "/readyz"] {
         assert_eq!(served.get(probe).status, 503);
         let verbose = served.get(&format!("{probe}?verbose"));
-        assert!(verbose.status == 503 && verbose.body.contains("store: FAILED: it is closed\n"), "{}", verbose.body);
+        assert!(verbose.status == 503 && verbose.body.contains("store: FAILED: closed\n"), "{}", verbose.body);
     }
     let samples = served.scrape();
     assert_eq!(samples["statehouse_ready"], 0.0, "what needs no view is still there");

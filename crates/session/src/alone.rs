@@ -7,7 +7,7 @@ use crate::machine::{Call, CommandDigest, Execution, Halt, Machine, SessionEvent
 use crate::pushes::Pushes;
 use crate::user::{BytesMachine, NewSession, UserCall, UserMachine, machine_id};
 
-/// A [`UserMachine`] as the [`Machine`] of a [`SessionMachine`](crate::SessionMachine) of its own, without groups.
+/// A [`UserMachine`] as the [`Machine`] of its own [`SessionMachine`](crate::SessionMachine), without groups.
 pub struct Alone<M> {
     machine: M,
     prefix: Key,

@@ -1,5 +1,5 @@
-//! Known bugs that a test can bring in, to show that it would find them. Only with the `canary` feature, which nothing
-//! but the simulator turns on.
+//! Known bugs that a test can switch on, to show that it finds them. Only with the `canary` feature, which only the
+//! simulator turns on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use crate::machine::Halt;
 
 static REUSE_IS_MISSED: AtomicBool = AtomicBool::new(false);
 
-/// Answers any command with what is stored under its number, whatever command that was.
+/// Answers any command with the stored answer of its number, whatever command that was.
 pub fn miss_reuse(missed: bool) {
     REUSE_IS_MISSED.store(missed, Ordering::Relaxed);
 }

@@ -1,7 +1,7 @@
 //! The commands of sessions themselves, and their answers, as bytes; `docs/formats/sessions.md`.
 //!
-//! They carry no request number: doing one of them twice is harmless. A creation that is sent twice makes two
-//! sessions, of which the client uses one and the other expires.
+//! They carry no request number: repeating one of them is harmless. A repeated creation makes two sessions; the client
+//! uses one and the other expires.
 
 use kv::{DecodeError, Reader, Writer};
 
@@ -11,11 +11,11 @@ pub const SESSIONS: u32 = 0x0000_0001;
 /// A command of the session machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionCommand {
-    /// A session begins. Its number is the command's.
+    /// Creates a session. Its number is the command's.
     Create {
         /// For how long it lives without a sign of its client, in µs.
         timeout_us: u64,
-        /// What the client says of itself.
+        /// The client's description of itself.
         capabilities: Vec<(String, Vec<u8>)>,
     },
     /// The client has dealt with the pushes up to this one.
@@ -25,26 +25,26 @@ pub enum SessionCommand {
         /// The last push.
         upto: u64,
     },
-    /// These sessions end, with everything that is kept for them.
+    /// Ends these sessions, with everything stored for them.
     Expire {
         /// The sessions.
         sessions: Vec<u64>,
     },
-    /// Gives the pushes that were last sent before a time, and notes that they are sent now.
+    /// Takes the pushes last sent before a time, and marks them as sent now.
     RequestsForRetry {
         /// Wall time in µs.
         sent_before_us: u64,
-        /// How many at most.
+        /// Maximum number of pushes.
         limit: u32,
     },
 }
 
-/// What the session machine answers.
+/// The answer of the session machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionAnswer {
     /// The session with this number was created.
     Created(u64),
-    /// It was done; so many sessions or pushes were touched.
+    /// Done; the number of affected sessions or pushes.
     Done(u64),
     /// Pushes to be sent again.
     Retry(Vec<PendingPush>),
@@ -57,9 +57,9 @@ pub struct PendingPush {
     pub session: u64,
     /// Its number in the session, from 1.
     pub number: u64,
-    /// When it was last sent: at first, when it was made. Wall time in µs.
+    /// When it was last sent, initially when it was created. Wall time in µs.
     pub last_sent_us: u64,
-    /// What is pushed.
+    /// Its content.
     pub payload: Vec<u8>,
 }
 

@@ -1,13 +1,13 @@
 //! The digest of a command, put together from named members; `docs/formats/sessions.md` is the specification.
 //!
-//! Keeps: the form is frozen. A command that was sent under one release and is sent again under the next has the same
-//! digest: a member at its default is left out, so a member that a release adds changes nothing for those that do not use it.
+//! Keeps: the form is frozen. A command sent under one release and repeated under the next has the same digest: a
+//! member at its default is left out, so a new member changes nothing for commands that do not use it.
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::machine::CommandDigest;
 
-/// A digest that is being put together.
+/// A digest under construction.
 pub struct Digester {
     hasher: Xxh3,
 }
@@ -20,7 +20,7 @@ impl Digester {
         digester
     }
 
-    /// Adds a member. What follows a name and its length cannot be read as anything else.
+    /// Adds a member. Names and lengths make the encoding unambiguous.
     pub fn member(&mut self, name: &str, value: &[u8]) -> &mut Self {
         for bytes in [name.as_bytes(), value] {
             self.hasher.update(&(bytes.len() as u64).to_le_bytes());

@@ -15,14 +15,14 @@ pub struct Envelope<'command> {
     pub lowest_pending: u64,
     /// The catalogue revision that the command was checked against.
     pub catalogue_revision: u64,
-    /// Who sent it, for the audit.
+    /// The sender, for the audit.
     pub identity: &'command [u8],
-    /// What to do, in the machine's own encoding.
+    /// The command, in the machine's own encoding.
     pub body: &'command [u8],
 }
 
 impl<'command> Envelope<'command> {
-    /// A command without a session, of nobody in particular.
+    /// A command without a session or a sender.
     pub fn without_session(machine: u32, catalogue_revision: u64, body: &'command [u8]) -> Self {
         Self { machine, session: None, request: 0, lowest_pending: 0, catalogue_revision, identity: b"", body }
     }

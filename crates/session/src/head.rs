@@ -1,12 +1,12 @@
-//! The head of a session: what changes with its requests, in one row; `docs/formats/sessions.md`.
+//! The head of a session: the state that changes with its requests, in one row; `docs/formats/sessions.md`.
 //!
-//! The newest stored answers stand in the head itself, so that a request of a client that waits for each answer writes
-//! one row. When they become many bytes they move to a page, a row of its own, which stays as it is until the client
-//! waits for none of its requests.
+//! The newest stored answers are in the head itself, so that a request of a client that waits for each answer writes
+//! one row. When they grow large they move to a page, a separate row, which stays unchanged until the client waits for
+//! none of its requests.
 //!
-//! Beside each answer stands the digest of its command, so that another command with the same number is told apart.
+//! Each answer is stored with the digest of its command, so that another command with the same number is detected.
 //!
-//! Keeps: E4 (a request is known to be executed exactly as long as its answer is stored).
+//! Keeps: E4 (the store knows that a request was executed exactly as long as its answer is stored).
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const BROKEN: u8 = 2;
 /// Bytes of answers in a head above which they move to a page.
 const HEAD_ANSWER_BYTES_MAX: usize = 4 << 10;
 
-/// A request that was executed.
+/// An executed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) request: u64,
@@ -33,14 +33,14 @@ pub(crate) struct Stored {
     pub(crate) answer: Arc<[u8]>,
 }
 
-/// See the module.
+/// The head of one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     /// Requests below are not answered any more.
     pub(crate) floor: u64,
     /// Whether a command of the session has left something that ends with it.
     pub(crate) owned: bool,
-    /// Whether it did not take its pushes, and executes nothing any more.
+    /// Whether it did not acknowledge its pushes, and executes nothing any more.
     pub(crate) broken: bool,
     /// The last push that it got.
     pub(crate) last_push: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Head {
     pub(crate) acknowledged: u64,
     /// Bytes of the pushes between the two.
     pub(crate) push_bytes: u64,
-    /// Where it stands among the sessions with pushes, by when these were sent; 0 if it does not. Perhaps too early.
+    /// Its time in the index of sessions with pushes, by send time; 0 if it is not there. May be too early.
     pub(crate) sent_entry_us: u64,
     /// In the order of requests.
     answers: Vec<Stored>,
@@ -65,12 +65,12 @@ struct Page {
 }
 
 impl Head {
-    /// The head of a session that was just created: it answers requests from 1 on.
+    /// The head of a new session: it answers requests from 1 on.
     pub(crate) fn new() -> Self {
         Self { floor: 1, ..Self::default() }
     }
 
-    /// Drops what the client does not wait for any more.
+    /// Drops what the client no longer waits for.
     pub(crate) fn raise_floor(&mut self, state: &mut Staging, keys: &SessionKeys, session: u64, lowest_pending: u64) {
         if lowest_pending <= self.floor {
             return;
@@ -108,7 +108,7 @@ impl Head {
         found.map(Some).ok_or_else(lost)
     }
 
-    /// Which bound keeps the session from sending one more request.
+    /// The limit that keeps the session from sending another request.
     pub(crate) fn reached(&self, limits: &SessionLimits) -> Option<(Bound, u64)> {
         let count = self.answers.len() + self.pages.iter().map(|page| page.requests.len()).sum::<usize>();
         if count >= limits.session_answers_max as usize {
@@ -123,7 +123,7 @@ impl Head {
         self.answers.iter().map(|stored| stored.answer.len()).sum()
     }
 
-    /// Keeps the answer to a request that was executed now.
+    /// Stores the answer of a request that was executed now.
     pub(crate) fn store(&mut self, request: u64, digest: CommandDigest, answer: &[u8]) {
         let place = self.answers.partition_point(|stored| stored.request < request);
         self.answers.insert(place, Stored { request, digest, answer: answer.into() });

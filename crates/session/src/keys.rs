@@ -1,6 +1,6 @@
-//! The keys of sessions, below a prefix that the host gives; `docs/formats/sessions.md`.
+//! The keys of sessions, below a prefix chosen by the host; `docs/formats/sessions.md`.
 //!
-//! Keeps: E3 (nothing of a machine's own can have a key of these: the host gives machines other prefixes).
+//! Keeps: E3 (no key of a machine can equal one of these: the host gives machines other prefixes).
 
 use kv::{Key, KeyRange};
 
@@ -18,7 +18,7 @@ pub struct SessionKeys {
 }
 
 impl SessionKeys {
-    /// Keys that begin with `prefix`.
+    /// Keys that start with `prefix`.
     pub fn new(prefix: Key) -> Self {
         Self { prefix }
     }
@@ -41,7 +41,7 @@ impl SessionKeys {
         key
     }
 
-    /// What was said when the session was created.
+    /// The creation parameters of a session.
     pub(crate) fn session(&self, session: u64) -> Key {
         self.numbered(SESSION, session)
     }
@@ -55,7 +55,7 @@ impl SessionKeys {
         Some(u64::from_be_bytes(*key.last_chunk()?))
     }
 
-    /// What changes with the session's requests.
+    /// The head of a session.
     pub(crate) fn head(&self, session: u64) -> Key {
         self.numbered(HEAD, session)
     }
@@ -84,7 +84,7 @@ impl SessionKeys {
         KeyRange::prefix(&self.kind(SENT)).before(&self.numbered(SENT, before_us))
     }
 
-    /// How many sessions there are.
+    /// The number of sessions.
     pub(crate) fn count(&self) -> Key {
         self.kind(COUNT)
     }

@@ -1,16 +1,17 @@
 //! The session machine: any deterministic machine, with each request of a session executed exactly once.
 //!
 //! - [`sessions`]: [`SessionMachine`], which executes, stores answers, and refuses.
-//! - [`machine`]: what a deterministic machine is, in bytes. [`user`]: the typed one that somebody brings, and
-//!   [`alone`]: such a machine by itself on a store.
+//! - [`machine`]: a deterministic machine, in bytes. [`user`]: a typed machine supplied by a user, and [`alone`]: such
+//!   a machine by itself on a store.
 //! - [`envelope`]: the fields that every command carries around its body, sessions' included. [`command`]: the commands
 //!   of sessions themselves.
-//! - [`digest`]: what tells commands apart that are sent with one number.
-//! - [`reply`]: what comes back: the machine's answer, or a refusal of the session machine.
-//! - [`row`], `head`, [`pushes`]: what is stored of a session; [`status`]: how it is doing. [`keys`]: where. [`limits`]: how much.
+//! - [`digest`]: tells apart different commands sent with the same number.
+//! - [`reply`]: the machine's answer, or a refusal of the session machine.
+//! - [`row`], `head`, [`pushes`]: the stored state of a session; [`status`]: reading it. [`keys`]: its keys.
+//!   [`limits`]: its limits.
 //! - [`policy`]: when the next image is due.
 //!
-//! Touches: the state that it is given. Keeps: E1 to E5 of `ARCHITECTURE.md`. Never: does I/O or reads a clock.
+//! Touches: the state passed to it. Keeps: E1 to E5 of `ARCHITECTURE.md`. Never: does I/O or reads a clock.
 
 pub mod alone;
 #[cfg(feature = "canary")]

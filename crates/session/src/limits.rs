@@ -1,6 +1,6 @@
-//! Every bound of sessions by name. The host keeps them as state and hands them in, so that replicas agree.
+//! Every limit of sessions by name. The host keeps them as state and passes them in, so that replicas agree.
 
-/// See the module.
+/// The limits of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
     /// Sessions that exist at a time.
@@ -9,9 +9,9 @@ pub struct SessionLimits {
     pub session_answers_max: u32,
     /// Bytes of stored answers of a session after which it can send no new request.
     pub session_answer_bytes_max: u32,
-    /// Pushes of a session that are not acknowledged. A session with more is ended.
+    /// Unacknowledged pushes of a session. A session with more is ended.
     pub session_pushes_max: u32,
-    /// Bytes of such pushes. A session with more is ended.
+    /// Bytes of unacknowledged pushes. A session with more is ended.
     pub session_push_bytes_max: u32,
 }
 
@@ -27,7 +27,7 @@ impl Default for SessionLimits {
     }
 }
 
-/// Which bound a session has reached, so that its request was not executed.
+/// The limit that a session has reached, so that its request was not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// [`SessionLimits::sessions_max`].

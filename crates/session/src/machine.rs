@@ -1,4 +1,4 @@
-//! What a deterministic machine is: a function of state, time and command, told of sessions that begin and end.
+//! A deterministic machine: a function of state, time and command, notified when sessions start and end.
 
 use kv::{DecodeError, KvError, Staging, Writer};
 
@@ -9,31 +9,31 @@ use crate::pushes::Pushes;
 pub struct Stamp {
     /// UTC, strictly rising.
     pub wall_us: u64,
-    /// Stands still while nobody leads.
+    /// Stands still while there is no leader.
     pub cluster_us: u64,
 }
 
 /// One command as a machine sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'command> {
-    /// Which machine, and which version of it, the command was made for.
+    /// The machine, and its version, that the command was made for.
     pub machine: u32,
     /// The session that sent it, if one did. It exists: commands of sessions that do not are never executed.
     pub session: Option<u64>,
     /// The catalogue revision that the command was checked against.
     pub catalogue_revision: u64,
-    /// What to do, in the machine's own encoding.
+    /// The command, in the machine's own encoding.
     pub body: &'command [u8],
     /// When.
     pub stamp: Stamp,
-    /// The number of this command among all that were applied.
+    /// The number of this command among all applied ones.
     pub commit: u64,
 }
 
-/// Tells commands apart that are sent with one number: the same command has the same digest in every release.
+/// Tells apart different commands sent with the same number: the same command has the same digest in every release.
 pub type CommandDigest = [u8; 16];
 
-/// What became of a command.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
     /// It was decided: the same command in the same session gets the same answer from now on.
@@ -45,18 +45,18 @@ pub enum Execution {
     NotYet,
 }
 
-/// A session that begins or ends.
+/// The start or end of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionEvent<'event> {
     /// The session.
     pub session: u64,
-    /// What its client said of itself when it was created; empty at the end.
+    /// The client's description of itself at the start; empty at the end.
     pub capabilities: &'event [(String, Vec<u8>)],
     /// Whether a command of it has left something that ends with it.
     pub owned: bool,
     /// When.
     pub stamp: Stamp,
-    /// The number of the command that says so.
+    /// The number of the command that caused it.
     pub commit: u64,
 }
 
@@ -68,8 +68,8 @@ pub struct SessionEvent<'event> {
 /// - A rejected command leaves nothing staged.
 /// - A command that the machine does not know halts it. Skipping one would make replicas differ.
 pub trait Machine {
-    /// What identifies a command among all that a session could send with the same number: what it asks for and where,
-    /// and nothing that may differ when a client sends it again.
+    /// Identifies a command among all that a session could send with the same number: what it asks for and where, and
+    /// nothing that may differ when a client repeats it.
     fn digest(&self, call: &Call<'_>) -> Result<CommandDigest, Halt>;
 
     /// Applies a command and writes the bytes of its answer.
@@ -98,7 +98,7 @@ pub trait Machine {
     ) -> Result<(), Halt>;
 }
 
-/// The machine cannot go on: the state could not be read, or the command is from another release.
+/// Why the machine cannot continue: the state could not be read, or the command is from another release.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Halt {
@@ -108,7 +108,7 @@ pub enum Halt {
     /// A command, an entry or a stored row could not be decoded.
     #[error("{what} cannot be read: {error}")]
     Undecodable {
-        /// What was being read.
+        /// The thing being read.
         what: &'static str,
         /// What is wrong with it.
         error: DecodeError,
@@ -116,23 +116,23 @@ pub enum Halt {
     /// Made by a newer release.
     #[error("{what} {found} is newer than this release knows ({known}); run the newer release")]
     Newer {
-        /// What is newer.
+        /// The newer thing.
         what: &'static str,
         /// Its number.
         found: u32,
-        /// The highest number that is known here.
+        /// The highest number known here.
         known: u32,
     },
-    /// A user's machine that is registered here was not brought, or only an older version of it.
+    /// A registered user's machine was not supplied, or only in an older version.
     #[error(
         "machine {number} is registered here in version {version} and {}; open with it", missing(.brought)
     )]
     MachineMissing {
         /// Its number.
         number: u16,
-        /// The version that is registered.
+        /// The registered version.
         version: u16,
-        /// The version that was brought, if one was.
+        /// The supplied version, if any.
         brought: Option<u16>,
     },
     /// A user's machine panicked. The command is in the journal: it will panic again until the machine is repaired.
@@ -143,9 +143,9 @@ pub enum Halt {
     MachinePanicked {
         /// Its number.
         number: u16,
-        /// The version that was brought.
+        /// The supplied version.
         version: u16,
-        /// What it said.
+        /// The message of its panic.
         message: String,
     },
     /// Stored state contradicts itself.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// See the module. A bound that is none does not count.
+/// The policy of images. A limit of none does not apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImagePolicy {
     /// Entries since the last image.
@@ -19,7 +19,7 @@ impl Default for ImagePolicy {
     }
 }
 
-/// What has happened since the last image.
+/// Progress since the last image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SinceImage {
     /// Entries.

@@ -1,5 +1,5 @@
-//! Pushes: what a machine sends to sessions, kept until they are acknowledged. (Server requests, in the words of the
-//! contract's origin.)
+//! Pushes: messages of a machine to sessions, kept until they are acknowledged. (The contract's origin calls them
+//! server requests.)
 //!
 //! Keeps: E5 (a session's pushes are numbered from 1 without a gap, and each is kept until its session acknowledges it
 //! or ends).
@@ -14,7 +14,7 @@ use crate::machine::Halt;
 
 const FORMAT: u8 = 1;
 
-/// What a command sends to sessions. Each may be any session that the shard knows; what is sent to others is dropped.
+/// The pushes of a command, to any sessions of the shard; pushes to unknown sessions are dropped.
 #[derive(Debug, Default)]
 pub struct Pushes {
     sent: Vec<(u64, Vec<u8>)>,
@@ -26,7 +26,7 @@ impl Pushes {
         self.sent.push((session, payload.into()));
     }
 
-    /// How many were sent so far.
+    /// The number of pushes so far.
     pub fn count(&self) -> usize {
         self.sent.len()
     }
@@ -79,7 +79,7 @@ pub(crate) fn add(
     true
 }
 
-/// Removes the pushes up to one. Gives how many those were.
+/// Removes the pushes up to one. Returns how many.
 pub(crate) fn acknowledge(
     state: &mut Staging,
     keys: &SessionKeys,
@@ -106,7 +106,7 @@ pub(crate) fn acknowledge(
     Ok(removed)
 }
 
-/// Removes everything that is kept for the pushes of a session.
+/// Removes everything stored for the pushes of a session.
 pub(crate) fn remove_all(state: &mut Staging, keys: &SessionKeys, session: u64, head: &Head) {
     for number in head.acknowledged + 1..=head.last_push {
         state.delete(keys.push(session, number));
@@ -116,7 +116,7 @@ pub(crate) fn remove_all(state: &mut Staging, keys: &SessionKeys, session: u64, 
     }
 }
 
-/// The sessions that may have pushes that were last sent before a time, at most so many.
+/// The sessions that may have pushes last sent before a time, up to a limit.
 pub(crate) fn sessions_to_retry(
     state: &Staging,
     keys: &SessionKeys,
@@ -131,7 +131,7 @@ pub(crate) fn sessions_to_retry(
     Ok(sessions)
 }
 
-/// Takes those pushes of a session that were last sent before a time, and notes that they are sent now.
+/// Takes the pushes of a session last sent before a time, and marks them as sent now.
 pub(crate) fn retry(
     state: &mut Staging,
     keys: &SessionKeys,
@@ -164,7 +164,7 @@ pub(crate) fn retry(
     Ok(())
 }
 
-/// The pushes of a session after one, in order, at most so many.
+/// The pushes of a session after one, in order, up to a limit.
 pub fn pushes_after(
     view: &dyn View,
     keys: &SessionKeys,
@@ -176,7 +176,7 @@ pub fn pushes_after(
     rows.map(|row| row.map_err(Halt::from).and_then(|(key, row)| decode(session, &key, &row))).collect()
 }
 
-/// How many pushes wait to be acknowledged. Looks at every session that has one.
+/// The number of unacknowledged pushes. Reads every session that has one.
 pub fn waiting(view: &dyn View, keys: &SessionKeys) -> Result<u64, Halt> {
     let mut waiting = 0;
     for row in view.scan(&keys.sent_before(u64::MAX), Order::Ascending) {
@@ -190,12 +190,12 @@ pub fn waiting(view: &dyn View, keys: &SessionKeys) -> Result<u64, Halt> {
     Ok(waiting)
 }
 
-/// Whether any session has a push that is not acknowledged. A hint: it can be otherwise when something is done about it.
+/// Whether any session has an unacknowledged push. A hint: it may have changed by the time it is used.
 pub fn has_pending(view: &dyn View, keys: &SessionKeys) -> Result<bool, Halt> {
     has_overdue(view, keys, u64::MAX)
 }
 
-/// Whether any session may have a push that was last sent before a time. A hint, as [`has_pending`] is; the command
+/// Whether any session may have a push last sent before a time. A hint, like [`has_pending`]; the command
 /// [`RequestsForRetry`](crate::SessionCommand::RequestsForRetry) decides.
 pub fn has_overdue(view: &dyn View, keys: &SessionKeys, sent_before_us: u64) -> Result<bool, Halt> {
     Ok(view.scan(&keys.sent_before(sent_before_us), Order::Ascending).next().transpose()?.is_some())

@@ -1,4 +1,4 @@
-//! What comes back for a command: the machine's answer, or a refusal of the session machine; `docs/formats/entry.md`.
+//! The reply to a command: the machine's answer, or a refusal of the session machine; `docs/formats/entry.md`.
 
 use kv::{DecodeError, Reader, Writer};
 
@@ -17,23 +17,23 @@ const REUSED: u8 = 5;
 pub enum Reply<'bytes> {
     /// The machine's answer, in its own encoding.
     Answer(&'bytes [u8]),
-    /// The answer that the same request got before. It was not executed again.
+    /// The stored answer of the same request. It was not executed again.
     Stored(&'bytes [u8]),
-    /// The session is not known. The command was not executed.
+    /// The session is unknown. The command was not executed.
     SessionExpired,
-    /// The client said that it does not wait for this request any more. The command was not executed now; whether it was
-    /// before, nobody knows any more.
+    /// The client no longer waits for this request. The command was not executed now; whether it was executed before is
+    /// no longer known.
     Evicted {
         /// The lowest request that is still answered.
         floor: u64,
     },
     /// Another command was executed under this number. This one was not executed.
     Reused,
-    /// The session has reached a bound. The command was not executed; it may be sent again.
+    /// The session has reached a limit. The command was not executed; it may be repeated.
     Busy {
         /// Which.
         bound: Bound,
-        /// How much it is.
+        /// The value of the limit.
         max: u64,
     },
 }
@@ -59,7 +59,7 @@ impl<'bytes> Reply<'bytes> {
         };
     }
 
-    /// Whether the bytes of a reply are the answer that the same request got before.
+    /// Whether the bytes of a reply are the stored answer of the same request.
     pub fn is_stored(bytes: &[u8]) -> bool {
         bytes.first() == Some(&STORED)
     }

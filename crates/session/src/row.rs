@@ -8,16 +8,16 @@ use crate::machine::Halt;
 
 const FORMAT: u8 = 1;
 
-/// What is known of a session from its creation on.
+/// The creation parameters of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRow {
     /// For how long it lives without a sign of its client, in µs.
     pub timeout_us: u64,
     /// When it was created, wall time in µs.
     pub created_us: u64,
-    /// Whether it did not take its pushes and is to be ended.
+    /// Whether it did not acknowledge its pushes and must be ended.
     pub broken: bool,
-    /// What the client said of itself.
+    /// The client's description of itself.
     pub capabilities: Vec<(String, Vec<u8>)>,
 }
 
@@ -40,7 +40,7 @@ impl SessionRow {
     }
 }
 
-/// A session by its number, with what is staged.
+/// A session by number, including staged writes.
 pub fn staged_session(state: &Staging, keys: &SessionKeys, session: u64) -> Result<Option<SessionRow>, Halt> {
     state.get(&keys.session(session))?.map(|row| SessionRow::decode(&row)).transpose()
 }

@@ -1,8 +1,8 @@
-//! The session machine: every request of a session is executed at most once, and answered the same each time.
+//! The session machine: every request of a session is executed at most once, and always gets the same answer.
 //!
-//! Keeps: E1 (a command of a session that is not known is never executed), E2 (a request is executed once: sent again it
-//! gets the stored answer, or `Evicted` when its client has said that it waits no more; another command with its number
-//! gets `Reused`), E4 and E5.
+//! Keeps: E1 (a command of an unknown session is never executed), E2 (a request is executed once: repeated, it gets the
+//! stored answer, or `Evicted` once its client no longer waits; another command with its number gets `Reused`), E4 and
+//! E5.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -19,13 +19,13 @@ use crate::pushes::{self, Pushes};
 use crate::reply::Reply;
 use crate::row::{SessionRow, staged_session};
 
-/// Heads that are kept in memory between entries.
+/// Heads kept in memory between entries.
 const HEADS_KEPT_MAX: usize = 2_048;
 
-/// Pushes that one command gives to be sent again, whatever it asks for.
+/// Pushes that one command takes to be sent again, whatever it asks for.
 const RETRY_PUSHES_MAX: usize = 1_024;
 
-/// Sessions that such a command looks at. Some may have nothing to send again: they stand too early among those that have.
+/// Sessions that such a command examines. Some may have nothing to send again: their index entry is too early.
 const RETRY_SESSIONS_MAX: usize = 1_024;
 
 /// Applies commands to a machine, those of sessions at most once.
@@ -33,15 +33,15 @@ pub struct SessionMachine<M> {
     machine: M,
     keys: SessionKeys,
     heads: Heads,
-    /// How many sessions there are, once somebody had to know.
+    /// The number of sessions, once it was needed.
     count: Option<u64>,
     count_changed: bool,
     pushes: Pushes,
     changed: ChangedSessions,
 }
 
-/// Heads as they are after the commands so far. A head stays where it is from entry to entry: a session that sends one
-/// request after the other is looked up once for each, and nothing is moved.
+/// Heads after the commands so far. A head stays in place from entry to entry: a session that sends one request after
+/// another is looked up once for each, and nothing is moved.
 #[derive(Default)]
 struct Heads {
     /// Those of the entry at hand, and some that earlier entries touched, as they are stored.
@@ -54,27 +54,27 @@ struct Kept {
     head: Head,
     /// Whether the entry at hand has touched it.
     touched: bool,
-    /// Whether it is to be written.
+    /// Whether it must be written.
     changed: bool,
 }
 
-/// What an entry changed in sessions, for whoever watches over them.
+/// The changes of an entry to sessions, for the liveness check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedSessions {
-    /// Sessions that were created, with how long each lives without a sign of its client, in µs.
+    /// Created sessions, each with its timeout in µs.
     pub created: Vec<(u64, u64)>,
     /// Sessions that have ended.
     pub expired: Vec<u64>,
     /// Sessions that got a push.
     pub pushed: Vec<u64>,
-    /// Sessions that did not take their pushes and are to be ended.
+    /// Sessions that did not acknowledge their pushes and must be ended.
     pub broken: Vec<u64>,
-    /// How many pushes more wait to be acknowledged, or how many fewer.
+    /// The change in the number of unacknowledged pushes.
     pub pushes: i64,
 }
 
 impl<M: Machine> SessionMachine<M> {
-    /// Sessions around `machine`, with keys of their own.
+    /// Sessions around `machine`, with their own keys.
     pub fn new(machine: M, keys: SessionKeys) -> Self {
         Self {
             machine,
@@ -92,7 +92,7 @@ impl<M: Machine> SessionMachine<M> {
         &self.machine
     }
 
-    /// The machine inside, for what it does between commands.
+    /// The machine inside, for its work between commands.
     pub fn machine_mut(&mut self) -> &mut M {
         &mut self.machine
     }
@@ -165,7 +165,7 @@ impl<M: Machine> SessionMachine<M> {
             Reply::Busy { bound, max }.encode(reply);
             return Ok(());
         }
-        // What the floor has freed stays so, whatever the machine does with its command.
+        // What the floor has freed stays freed, whatever the machine does with its command.
         state.savepoint();
         Reply::begin_answer(reply);
         let answer_start = reply.len();
@@ -245,7 +245,7 @@ impl<M: Machine> SessionMachine<M> {
         Ok(SessionAnswer::Created(session))
     }
 
-    /// Ends a session; false if there is none.
+    /// Ends a session; false if it does not exist.
     fn expire(
         &mut self,
         state: &mut Staging,
@@ -266,7 +266,7 @@ impl<M: Machine> SessionMachine<M> {
         state.delete(self.keys.session(session));
         self.add_to_count(state, -1)?;
         self.changed.expired.push(session);
-        // Behind the removal: what the machine sends to the session that ends is dropped, the rest arrives.
+        // After the removal: pushes of the machine to the ending session are dropped, the rest arrives.
         self.deliver(state, limits, stamp)?;
         Ok(true)
     }
@@ -292,7 +292,7 @@ impl<M: Machine> SessionMachine<M> {
         Ok(found)
     }
 
-    /// Hands what the machine has sent to the sessions.
+    /// Delivers the machine's pushes to the sessions.
     fn deliver(&mut self, state: &mut Staging, limits: &SessionLimits, stamp: Stamp) -> Result<(), Halt> {
         let Self { keys, heads, pushes, changed, .. } = self;
         for (session, payload) in pushes.drain() {
@@ -334,7 +334,7 @@ impl<M: Machine> SessionMachine<M> {
         Ok(())
     }
 
-    /// Writes what is written once for a whole entry, and says what it changed in sessions.
+    /// Writes the rows that are written once per entry, and returns the changes to sessions.
     pub fn finish_entry(&mut self, state: &mut Staging) -> ChangedSessions {
         self.heads.write(state, &self.keys);
         if std::mem::take(&mut self.count_changed) {
@@ -347,7 +347,7 @@ impl<M: Machine> SessionMachine<M> {
     }
 }
 
-/// Whether a test has brought in the bug that a number is not bound to its command.
+/// Whether a test has planted the bug that a number is not bound to its command.
 fn reuse_is_missed() -> bool {
     #[cfg(feature = "canary")]
     return crate::canary::reuse_is_missed();
@@ -356,7 +356,7 @@ fn reuse_is_missed() -> bool {
 }
 
 impl Heads {
-    /// The head of a session, if there is such a session.
+    /// The head of a session, if it exists.
     fn find(&mut self, state: &Staging, keys: &SessionKeys, session: u64) -> Result<Option<&mut Kept>, Halt> {
         let Self { kept, touched } = self;
         let kept = match kept.entry(session) {
@@ -373,7 +373,7 @@ impl Heads {
         Ok(Some(kept))
     }
 
-    /// The head of a session that is new.
+    /// Adds the head of a new session.
     fn add(&mut self, session: u64) {
         self.kept.insert(session, Kept { head: Head::new(), touched: true, changed: true });
         self.touched.push(session);

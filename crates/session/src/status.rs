@@ -1,4 +1,4 @@
-//! How a session is doing, read from one view.
+//! The state of a session, read from one view.
 
 use kv::View;
 
@@ -7,16 +7,16 @@ use crate::keys::SessionKeys;
 use crate::machine::Halt;
 use crate::row::{self, SessionRow};
 
-/// What a session is, has stored and waits for.
+/// The state of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionStatus {
-    /// What is known of it from its creation on.
+    /// Its creation parameters.
     pub row: SessionRow,
     /// The lowest request that is still answered.
     pub floor: u64,
     /// The highest request whose answer is stored; none if none is.
     pub last_request: Option<u64>,
-    /// How many answers are stored.
+    /// The number of stored answers.
     pub answers: usize,
     /// The last push that it got; 0 if it got none.
     pub last_push: u64,
@@ -24,7 +24,7 @@ pub struct SessionStatus {
     pub acknowledged: u64,
 }
 
-/// How a session is doing; none if there is no such session.
+/// The state of a session; none if it does not exist.
 pub fn status(view: &dyn View, keys: &SessionKeys, session: u64) -> Result<Option<SessionStatus>, Halt> {
     let Some(row) = row::session(view, keys, session)? else {
         return Ok(None);
@@ -42,8 +42,8 @@ pub fn status(view: &dyn View, keys: &SessionKeys, session: u64) -> Result<Optio
     }))
 }
 
-/// Whether a request would not be executed if it came now: it was executed already, its client waits for it no more, or
-/// there is no such session.
+/// Whether a request would not be executed if it arrived now: it was executed already, its client no longer waits for
+/// it, or its session does not exist.
 pub fn is_settled(view: &dyn View, keys: &SessionKeys, session: u64, request: u64) -> Result<bool, Halt> {
     let Some(head) = view.get(&keys.head(session))? else {
         return Ok(true);

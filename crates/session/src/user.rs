@@ -1,4 +1,4 @@
-//! A machine that somebody brings: typed commands, state of its own, and nothing to know of sessions, images or bytes
+//! A machine supplied by a user: typed commands and its own state, without any knowledge of sessions, images or bytes
 //! on disk.
 
 use std::any::Any;
@@ -9,9 +9,9 @@ use kv::{Bytes, DecodeError, Key, KeyRange, KvError, Order, Reader, Rows, Stagin
 use crate::machine::{Call, Halt, SessionEvent};
 use crate::pushes::Pushes;
 
-/// A command of a machine. It says what it is answered with, and how both go into bytes.
+/// A command of a machine, with its response type and the encoding of both.
 pub trait Command: Sized {
-    /// What it is answered with. What goes wrong is part of it: a machine has no other way to say no.
+    /// The response. Errors are part of it: a machine has no other way to refuse.
     type Response;
 
     /// Appends the command's bytes.
@@ -30,19 +30,19 @@ pub trait Command: Sized {
 /// A deterministic machine that somebody brings: each of its commands is executed once, whatever is lost on the way.
 ///
 /// # Duties
-/// - What a method answers, writes and pushes depends on its state and its arguments alone: no clock (the time is in
-///   [`UserCall`]), no randomness, no hash order, no memory of its own.
+/// - The response, writes and pushes of a method depend only on its state and its arguments: no clock (the time is in
+///   [`UserCall`]), no randomness, no hash order, no other state.
 /// - The only error is one that the state gave.
 pub trait UserMachine: Send + Sync + 'static {
     /// The machine's number, above 255; chosen once, never changed.
     const NUMBER: u16;
-    /// The version of its commands and of what it does with them. A newer one must know the older ones' commands.
+    /// The version of its commands and its behaviour. A newer one must understand the commands of older ones.
     const VERSION: u16;
 
-    /// What it is asked.
+    /// Its commands.
     type Command: Command;
 
-    /// Does what a command asks and gives the response.
+    /// Applies a command and returns the response.
     fn apply(
         &self,
         state: &mut UserState<'_>,
@@ -60,7 +60,7 @@ pub trait UserMachine: Send + Sync + 'static {
         pushes: &mut Pushes,
     ) -> Result<(), KvError>;
 
-    /// A session that this state has met has ended. Pushes to it are dropped, those to others arrive.
+    /// A session that this state has seen has ended. Pushes to it are dropped, those to others arrive.
     fn on_session_expired(
         &self,
         state: &mut UserState<'_>,
@@ -70,12 +70,12 @@ pub trait UserMachine: Send + Sync + 'static {
     ) -> Result<(), KvError>;
 }
 
-/// A session that a machine has not met before.
+/// A session that a machine has not seen before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewSession<'row> {
     /// Its number.
     pub number: u64,
-    /// What its client said of itself: names and values.
+    /// The client's description of itself: names and values.
     pub capabilities: &'row [(String, Vec<u8>)],
 }
 
@@ -86,7 +86,7 @@ pub struct UserCall {
     pub session: Option<u64>,
     /// The time, UTC in µs, the same on every replica.
     pub wall_us: u64,
-    /// The number of the command among all that were applied.
+    /// The number of the command among all applied ones.
     pub commit: u64,
     /// The version of the machine that the command was made for.
     pub version: u16,
@@ -99,7 +99,7 @@ impl UserCall {
         Self { session: call.session, wall_us: call.stamp.wall_us, commit: call.commit, version }
     }
 
-    /// The circumstances of a session that begins or ends.
+    /// The circumstances of the start or end of a session.
     pub fn of_event(event: &SessionEvent<'_>, version: u16) -> Self {
         Self { session: Some(event.session), wall_us: event.stamp.wall_us, commit: event.commit, version }
     }
@@ -120,19 +120,19 @@ pub const USER_VALUE_BYTES_MAX: usize = 1 << 20;
 pub enum Refused {
     /// The machine cannot read it.
     Undecodable,
-    /// The machine wanted to write a key that is too long.
+    /// The machine tried to write a key that is too long.
     KeyTooLong {
         /// Its bytes.
         got: u64,
     },
-    /// The machine wanted to write a value that is too long.
+    /// The machine tried to write a value that is too long.
     ValueTooLong {
         /// Its bytes.
         got: u64,
     },
 }
 
-/// Where the keys of a user's machine stand.
+/// The keys of a user's machine.
 struct Own {
     prefix: Key,
 }
@@ -155,7 +155,7 @@ impl Own {
     }
 }
 
-/// The state of a user's machine: rows by keys of its own choice, in a place where nothing else is.
+/// The state of a user's machine: rows by keys of its choice, separate from everything else.
 pub struct UserState<'state> {
     state: &'state mut Staging,
     own: Own,
@@ -174,7 +174,7 @@ impl<'state> UserState<'state> {
     }
 
     /// Writes a value. If it or its key is too long, the whole command is refused and changes nothing; when a session
-    /// begins or ends, where nobody could be told, the value is left out.
+    /// starts or ends, where nobody could be told, the value is left out.
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
         if key.len() > USER_KEY_BYTES_MAX {
             self.refused.get_or_insert(Refused::KeyTooLong { got: key.len() as u64 });
@@ -190,8 +190,8 @@ impl<'state> UserState<'state> {
         self.state.delete(self.own.key(key));
     }
 
-    /// The rows whose keys begin with `prefix`, in the order of keys. They are read now, so that the state can be written
-    /// while one goes through them.
+    /// The rows whose keys start with `prefix`, in key order. They are read at once, so that the state can be written
+    /// during iteration.
     pub fn scan(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Bytes)>, KvError> {
         self.own.rows(self.state.scan(&self.own.range(prefix), Order::Ascending)).collect()
     }
@@ -204,7 +204,7 @@ pub struct UserView<V> {
 }
 
 impl<V: std::ops::Deref<Target = dyn View>> UserView<V> {
-    /// What the view has below a prefix.
+    /// The rows of a view below a prefix.
     pub fn new(view: V, prefix: Key) -> Self {
         Self { view, own: Own { prefix } }
     }
@@ -214,13 +214,13 @@ impl<V: std::ops::Deref<Target = dyn View>> UserView<V> {
         self.view.get(&self.own.key(key))
     }
 
-    /// The rows whose keys begin with `prefix`, in the order of keys.
+    /// The rows whose keys start with `prefix`, in key order.
     pub fn scan(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(Vec<u8>, Bytes), KvError>> + '_ {
         self.own.rows(self.view.scan(&self.own.range(prefix), Order::Ascending))
     }
 }
 
-/// A [`UserMachine`] in bytes, so that machines of different types can be kept together.
+/// A [`UserMachine`] in bytes, so that machines of different types can be stored together.
 pub trait BytesMachine: Send + Sync {
     /// The machine's number.
     fn number(&self) -> u16;
@@ -249,7 +249,7 @@ pub trait BytesMachine: Send + Sync {
         pushes: &mut Pushes,
     ) -> Result<(), Halt>;
 
-    /// A session that the state below `prefix` has met has ended.
+    /// A session that the state below `prefix` has seen has ended.
     fn expired(&self, state: &mut Staging, prefix: &Key, call: &UserCall, pushes: &mut Pushes) -> Result<(), Halt>;
 }
 
@@ -310,10 +310,10 @@ impl<M: UserMachine> BytesMachine for M {
     }
 }
 
-/// Calls a user's machine. Its panic halts the store as any other would, but names the machine: whoever is woken by it must
-/// not look for the fault in the store.
+/// Calls a user's machine. Its panic halts the store like any other, but names the machine: whoever is on call must not
+/// look for the fault in the store.
 fn named_if_it_panics<M: UserMachine, T>(call: impl FnOnce() -> Result<T, KvError>) -> Result<T, Halt> {
-    // What the call has left half done is never used: a halt is the last thing that is applied.
+    // The half-finished work of the call is never used: nothing is applied after a halt.
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(done) => Ok(done?),
         Err(panic) => {
@@ -322,7 +322,7 @@ fn named_if_it_panics<M: UserMachine, T>(call: impl FnOnce() -> Result<T, KvErro
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
@@ -334,7 +334,7 @@ const REFUSED_UNDECODABLE: u8 = 1;
 const REFUSED_KEY: u8 = 2;
 const REFUSED_VALUE: u8 = 3;
 
-/// What a command of a user's machine is answered, as bytes; `docs/formats/sessions.md`.
+/// The answer to a command of a user's machine, as bytes; `docs/formats/sessions.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserAnswer<'bytes> {
     /// The machine's response, in its own encoding.

@@ -1,7 +1,7 @@
 //! The thread that merges runs, and the waiting of writers for it.
 //!
-//! Keeps: S2 (a merge never changes what a view reads; views pin their tables, so every older version of a key may
-//! be dropped). Never: runs beside a failed batch; a failed merge poisons the store.
+//! Keeps: S2 (a merge never changes what a view reads; views pin their tables, so every older version of a key may be
+//! dropped). Never: runs after a failed batch; a failed merge poisons the store.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ struct Signal {
 
 #[derive(Default)]
 struct State {
-    /// Something was added since the thread last looked.
+    /// Something was added since the last merge.
     due: bool,
     working: bool,
     closing: bool,
@@ -134,7 +134,7 @@ fn run(signal: &Signal, shared: &Shared, strategy: Leveled) {
                 break;
             }
             {
-                // No run can be added while the lock is held, so the newest version holds what `content` does.
+                // No run can be added while the lock is held, so the newest version has the same content as `content`.
                 let writer = shared.lock();
                 writer.content.move_to(Pinned::newest(&shared.tree));
             }

@@ -1,10 +1,10 @@
 //! The `kv` trait on disk.
 //!
 //! - [`tree`]: [`TreeStore`], a store on an `lsm-tree`; each batch is one sorted run, synced before it is visible.
-//! - [`Options`]: every bound by name.
+//! - [`Options`]: every limit by name.
 //!
-//! Above it stands `kv::Overlay`, so that a batch here is a whole flush and not a command.
-//! Never: sees the kernel, or knows what a key means.
+//! `kv::Overlay` is above it, so that a batch here is a whole flush and not a command. Never: depends on the kernel, or
+//! interprets a key.
 
 mod compactor;
 mod pinned;

@@ -1,4 +1,4 @@
-//! Views of the tree that hold the version they read, so that no read takes a lock of the tree.
+//! Views of the tree that pin the version they read, so that no read takes a lock of the tree.
 //!
 //! The tree's own reads share a lock with installing a version, which is held across several syncs. A pinned version
 //! is a shared list of tables; a table's file lives as long as anyone holds it. Compaction changes which
@@ -26,7 +26,7 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// The newest version. The caller keeps runs from being added meanwhile.
+    /// The newest version. The caller must keep runs from being added meanwhile.
     pub(crate) fn newest(tree: &AnyTree) -> Self {
         let tree = standard_tree(tree);
         let version = tree.current_version();
@@ -57,7 +57,7 @@ impl Pinned {
     }
 }
 
-/// What the store holds after one of its batches; every view of that moment shares it.
+/// The content of the store after one of its batches, shared by every view of that moment.
 pub(crate) struct Content {
     pinned: ArcSwap<Pinned>,
 }
@@ -67,7 +67,7 @@ impl Content {
         Self { pinned: ArcSwap::from_pointee(pinned) }
     }
 
-    /// Reads from other tables from now on, that hold the same.
+    /// Switches to other tables with the same content.
     pub(crate) fn move_to(&self, pinned: Pinned) {
         self.pinned.store(Arc::new(pinned));
     }

@@ -1,10 +1,9 @@
-//! A store on an `lsm-tree`, without a log of its own: each batch is one sorted run.
+//! A store on an `lsm-tree`, without a separate log: each batch is one sorted run.
 //!
-//! Touches: one directory, which nobody else may open (the directory lock is taken above).
-//! Keeps: S1 (a batch is one version of the tree: its tables are synced before the manifest that names them) and
-//! S2 (a view holds the version of the tree it was taken at; see `pinned`).
-//! Never: goes on after a failed batch or compaction. The tree could then overwrite the manifest that the disk
-//! names as current, so the store is poisoned and has to be reopened.
+//! Touches: one directory, which nobody else may open (the directory lock is taken above). Keeps: S1 (a batch is one
+//! version of the tree: its tables are synced before the manifest that names them) and S2 (a view holds the version of
+//! the tree it was taken at; see `pinned`). Never: continues after a failed batch or compaction. The tree could then
+//! overwrite the manifest that the disk names as current, so the store is poisoned and must be reopened.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +17,7 @@ use crate::Options;
 use crate::compactor::Compactor;
 use crate::pinned::{Content, Pinned};
 
-/// The file by which `lsm-tree` finds its manifest. Without it the tree would start anew, silently.
+/// The file by which `lsm-tree` finds its manifest. Without it the tree would silently start empty.
 const CURRENT_FILE: &str = "current";
 
 /// A [`Store`] in one directory; durable when [`commit`](Store::commit) returns.
@@ -41,7 +40,7 @@ pub struct TreeStore {
     options: Options,
 }
 
-/// What the committing thread and the compacting one share.
+/// State shared by the committing thread and the compacting one.
 pub(crate) struct Shared {
     pub(crate) tree: AnyTree,
     path: PathBuf,
@@ -51,13 +50,13 @@ pub(crate) struct Shared {
 }
 
 pub(crate) struct Writer {
-    /// What the newest views read.
+    /// The content that the newest views read.
     pub(crate) content: Arc<Content>,
     pub(crate) failure: Option<String>,
 }
 
 impl TreeStore {
-    /// Makes an empty store at `path`, whose parent must exist. The caller makes the parent's new entry durable.
+    /// Creates an empty store at `path`, whose parent must exist. The caller makes the parent's new entry durable.
     pub fn create(path: &Path, options: &Options) -> Result<Self, KvError> {
         let store = Self::open_tree(path, options)?;
         if store.shared.tree.table_count() > 0 {
@@ -78,8 +77,8 @@ impl TreeStore {
                 reason: "the file that names the store's manifest is missing".into(),
             });
         }
-        // A process that was killed may have left the newest manifest's name in memory only. The tree deletes what that
-        // manifest does not need; after power loss the name before it could be back, and nothing it stands for.
+        // A killed process may have left the newest manifest's name in memory only. The tree deletes what that manifest
+        // does not need; after a power failure the previous name could be back, without the files it needs.
         let synced = std::fs::File::open(path).and_then(|directory| directory.sync_all());
         synced.map_err(|error| KvError::Io { action: "sync the store's directory", reason: error.to_string() })?;
         Self::open_tree(path, options)
@@ -91,7 +90,7 @@ impl TreeStore {
         let tree = Config::new(path, next.clone(), visible.clone())
             .use_cache(Arc::new(Cache::with_capacity_bytes(options.cache_bytes_max)))
             .use_descriptor_table(Some(Arc::new(DescriptorTable::new(options.open_files_max))))
-            // Filters and indexes live in the cache in parts, so memory does not grow with the number of keys.
+            // Filters and indexes are cached in parts, so memory does not grow with the number of keys.
             .index_block_partitioning_policy(PinningPolicy::new([false, false, false, true]))
             .filter_block_partitioning_policy(PinningPolicy::new([false, false, false, true]))
             .index_block_pinning_policy(PinningPolicy::disabled())
@@ -132,7 +131,7 @@ impl Store for TreeStore {
     }
 
     fn commit(&self, batch: Batch) -> Result<Committed, KvError> {
-        // One batch adds one run. The tree counts runs in a byte, so this bound is also a safety.
+        // One batch adds one run. The tree counts runs in a byte, so this limit is also a safety measure.
         self.compactor.wait_below(self.options.unmerged_runs_stall);
         let mut writer = self.shared.lock();
         writer.refuse_if_failed()?;

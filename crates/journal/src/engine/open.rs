@@ -1,7 +1,7 @@
-//! Creating and opening a journal: what is found is checked against the watermark and made durable.
+//! Creating and opening a journal: checks what it finds against the watermark and makes it durable.
 //!
-//! Keeps: J3. An open that is refused has changed no file that holds an entry.
-//! Never: believes an entry before it is durable, or a directory before its entries are.
+//! Keeps: J3. A refused open has changed no file that holds an entry. Never: trusts an entry before it is durable, or a
+//! directory before its entries are.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -23,8 +23,8 @@ use super::{EngineFiles, EngineOptions, State, Tail};
 impl<D: Disk> EngineFiles<D> {
     /// [`create`](EngineFiles::create) on a given file system.
     pub fn create_on(disk: Arc<D>, directory: &Path, id: u64, options: &EngineOptions) -> Result<Self, JournalError> {
-        // Looked for before anything is written: the watermark of a journal with entries guards them.
-        // What a creation that was cut short has left behind holds none.
+        // Checked before anything is written: the watermark of a journal with entries guards them. The remains of an
+        // interrupted creation hold none.
         let guards_entries =
             Watermark::open(disk.clone(), directory, id).is_ok_and(|watermark| !watermark.known().marks.is_empty());
         let holds_entries = survey::holds_entries(&*disk, &directory.join("entries"))
@@ -97,13 +97,13 @@ impl<D: Disk> EngineFiles<D> {
         let files = Self { engine: Some(engine), guard, disk, entries_directory, seed: id, state: Mutex::new(state) };
         let recovered = files.recover(directory);
         if recovered.is_err() {
-            // Closing must not touch what an open that is refused has found.
+            // Closing must not touch what a refused open has found.
             files.guard.stop();
         }
         recovered.map(|()| files)
     }
 
-    /// Finds each shard's end, compares it with the watermark, and makes durable what was found.
+    /// Finds each shard's end, compares it with the watermark, and makes everything found durable.
     fn recover(&self, directory: &Path) -> Result<(), JournalError> {
         let mut state = self.lock();
         let (file_first, file_last) = self.engine().file_span(LogQueue::Append);
@@ -133,14 +133,14 @@ impl<D: Disk> EngineFiles<D> {
                 return Err(JournalError::damaged(format!("shard {shard}"), what));
             }
         }
-        // What a killed process wrote may be in memory only, and it is about to be believed. Only the
-        // last file can hold such bytes. They are synced before anything is written behind them: the
-        // engine checks the entries of the last batch alone, so a torn one must not stand before it.
+        // Bytes written by a killed process may be in memory only, and are about to be trusted. Only the last file can
+        // hold such bytes. They are synced before anything is written after them: the engine checks only the entries of
+        // the last batch, so no torn one may precede it.
         let last_file = survey::append_file(&self.entries_directory, file_last);
         let synced = self.disk.open(last_file, Permission::ReadOnly).and_then(|file| file.sync());
         synced.map_err(|error| JournalError::io("sync what was recovered", error))?;
-        // The engine syncs neither the entry of its directory nor those of its first files, and a
-        // killed process may not have come to sync those of a later one.
+        // The engine syncs neither the entry of its directory nor those of its first files, and a killed process may
+        // not have synced those of a later one.
         self.sync_directory(&self.entries_directory)?;
         self.write_watermark(&mut state)?;
         self.sync_directory(directory)?;

@@ -12,13 +12,13 @@ use crate::frame::{Entry, HASH_BYTES, HEADER_BYTES, ShardId};
 
 use super::{EngineFiles, Framed, panic_text};
 
-/// How much is read at a time when everything is read.
+/// Bytes read at a time by a full read.
 const VERIFY_BYTES: usize = 8 << 20;
 
 /// The engine adds up the bytes of one read in 32 bits.
 const READ_BYTES_MAX: usize = 1 << 30;
 
-/// Runs something that reads on a thread of its own.
+/// Runs a read on its own thread.
 pub(super) fn on_own_thread<T: Send>(read: impl FnOnce() -> T + Send) -> T {
     let result = std::thread::scope(|scope| scope.spawn(read).join());
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -40,8 +40,8 @@ impl<D: Disk> EngineFiles<D> {
         end: u64,
         bytes_max: usize,
     ) -> Result<Vec<(Entry, u64)>, JournalError> {
-        // The engine reserves room for every entry up to the end, so the end is no farther than
-        // the smallest entries would take it.
+        // The engine reserves space for every entry up to the end, so the end is no farther than the smallest entries
+        // would reach.
         let bytes_max = bytes_max.min(READ_BYTES_MAX);
         let count_max = bytes_max / (HEADER_BYTES + HASH_BYTES) + 1;
         let end = end.min(first.saturating_add(count_max as u64));
@@ -75,7 +75,7 @@ impl<D: Disk> EngineFiles<D> {
         Ok(entries)
     }
 
-    /// Reads every kept entry of every shard and checks it.
+    /// Reads and checks every kept entry of every shard.
     pub(super) fn verify_all(&self) -> Result<Verified, JournalError> {
         let mut verified = Verified::default();
         on_own_thread(|| {
@@ -95,7 +95,7 @@ impl<D: Disk> EngineFiles<D> {
             let read = match self.read_framed(shard, next, last + 1, VERIFY_BYTES) {
                 Ok(read) => read,
                 Err(error) => {
-                    // They may have been given up in the meantime, or moved to another file.
+                    // They may have been discarded in the meantime, or moved to another file.
                     let first = self.first_index(shard).unwrap_or(next);
                     if first > next {
                         (next, previous_hash) = (first, None);

@@ -1,8 +1,8 @@
 //! The thread that writes frozen tables to the store below, oldest first, one batch each.
 //!
-//! Keeps: S1. A flush takes the newest version of every key of one whole table, and nothing else.
-//! Never: retries. After a failed flush nobody knows what the store below holds, so the overlay refuses further
-//! commits and its owner has to reopen.
+//! Keeps: S1. A flush takes the newest version of every key of one whole table, and nothing else. Never: retries. After
+//! a failed flush nobody knows what the store below holds, so the overlay refuses further commits and its owner must
+//! reopen it.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,8 +23,8 @@ pub(super) fn spawn(shared: Arc<Shared>) -> Result<JoinHandle<()>, KvError> {
 }
 
 fn run(shared: &Shared) {
-    // Freeing a large table takes long. Readers that still hold a flushed one must not be the ones who free it,
-    // so flushed tables wait here until nobody else has them.
+    // Freeing a large table takes long. Readers that still hold a flushed one must not be the ones to free it, so
+    // flushed tables wait here until nobody else holds them.
     let mut retired: VecDeque<Arc<Table>> = VecDeque::new();
     while let Some((table, upto)) = next_frozen(shared) {
         let flushed = catch_unwind(AssertUnwindSafe(|| flush(shared, &table)))
@@ -82,7 +82,7 @@ fn publish(shared: &Shared, table: &Arc<Table>, upto: Sequence) {
             let mut frozen = view.frozen.clone();
             let flushed = frozen.remove(0);
             assert!(Arc::ptr_eq(&flushed, table), "S1: tables are flushed oldest first");
-            // First, so that whoever sees no flush under way also sees what the last one made durable.
+            // First, so that a caller who sees no flush in progress also sees what the last one made durable.
             shared.durable.store(upto, Ordering::Release);
             shared.published.store(Arc::new(OverlayView { frozen, below, ..(*view).clone() }));
             state.frozen_upto.remove(0);

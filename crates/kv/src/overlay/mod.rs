@@ -1,12 +1,12 @@
 //! The overlay: every batch is visible at once from memory, and reaches the store below later, in bulk.
 //!
-//! A batch goes into the *active* table. When that has grown to [`OverlayOptions::table_bytes_max`] it is frozen, a
-//! new one takes its place, and a thread writes the frozen one below as one batch (one *flush*). A view is one
-//! published picture: active table, frozen tables, a view of the store below, and the newest sequence it may see.
+//! A batch goes into the *active* table. When that has grown to [`OverlayOptions::table_bytes_max`] it is frozen, a new
+//! one takes its place, and a thread writes the frozen one to the store below as one batch (one *flush*). A view is one
+//! published snapshot: active table, frozen tables, a view of the store below, and the newest sequence it may see.
 //!
-//! Touches: the store below, which it owns alone. Keeps: S1 (after power loss the store is exactly one of the
+//! Touches: the store below, which it owns exclusively. Keeps: S1 (after power loss the store is exactly one of the
 //! flushes: tables are frozen between batches, flushed oldest first, one batch each) and S2 (a view never changes).
-//! Never: logs ahead. What is not flushed is lost with the process; the journal above replays it.
+//! Never: logs ahead. Unflushed data is lost with the process; the journal above replays it.
 
 mod flusher;
 
@@ -66,7 +66,7 @@ pub struct Overlay {
     flusher: Option<JoinHandle<()>>,
 }
 
-/// What the committing thread, the flushing thread and the readers share.
+/// State shared by the committing thread, the flushing thread and the readers.
 struct Shared {
     below: Arc<dyn Store>,
     /// The picture that new views take. Replaced under `state`'s lock.
@@ -120,7 +120,7 @@ impl State {
 }
 
 impl Overlay {
-    /// An overlay above `below`, whose every write must from now on come through the overlay.
+    /// An overlay above `below`; from now on, every write must go through the overlay.
     pub fn new(below: Arc<dyn Store>, options: OverlayOptions) -> Result<Self, KvError> {
         let view = OverlayView {
             active: Arc::new(Table::new(options.table_bytes_max)),
@@ -140,17 +140,17 @@ impl Overlay {
         Ok(Self { shared, options, flusher: Some(flusher) })
     }
 
-    /// Starts a flush of what is committed so far, without waiting for it.
+    /// Starts a flush of everything committed so far, without waiting for it.
     pub fn start_flush(&self) {
         self.shared.freeze(&mut self.shared.lock());
     }
 
-    /// Whether a flush is under way, so that [`durable`](Store::durable) is about to rise.
+    /// Whether a flush is in progress, so that [`durable`](Store::durable) is about to rise.
     pub fn is_flushing(&self) -> bool {
         !self.shared.published.load().frozen.is_empty()
     }
 
-    /// How many bytes wait in memory: the active table and the frozen ones.
+    /// The number of bytes in memory: the active table and the frozen ones.
     pub fn bytes_in_memory(&self) -> usize {
         let view = self.shared.published.load();
         view.active.bytes() + view.frozen.iter().map(|table| table.bytes()).sum::<usize>()
@@ -207,7 +207,7 @@ impl Store for Overlay {
 }
 
 impl Drop for Overlay {
-    /// Ends the flushing thread after the flush it is in; what is still in memory is left to the journal.
+    /// Ends the flushing thread after its current flush; the journal still has what is in memory.
     fn drop(&mut self) {
         self.shared.lock().closing = true;
         self.shared.changed.notify_all();
