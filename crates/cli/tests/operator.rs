@@ -81,7 +81,7 @@ fn what_cannot_be_opened_says_why_and_what_helps() {
     let (code, said) = serve(&inside("house"));
     assert_eq!(code, Some(5));
     assert!(
-        said.contains(&format!("is open already, in process {}", server.id())) && said.contains("SH-2020"),
+        said.contains(&format!("is already open, in process {}", server.id())) && said.contains("SH-2020"),
         "{said}"
     );
     let backup = inside("b");
@@ -91,7 +91,7 @@ fn what_cannot_be_opened_says_why_and_what_helps() {
     assert!(taken.status.success() && said.is_empty(), "silent without a terminal: {said}");
     let (code, said) = refused(&["backup", "restore", text(&backup), text(&inside("theirs"))]);
     assert_eq!(code, Some(5));
-    assert!(said.contains("exists already and holds 1 entry") && !said.contains("talk to"), "{said}");
+    assert!(said.contains("already exists and holds 1 entry") && !said.contains("talk to"), "{said}");
     drop(server);
     // The superuser may do everything.
     if !rustix_is_root() {

@@ -125,7 +125,7 @@ fn a_queue_that_nobody_claims_is_noted_within_ten_seconds_and_a_problem_after_fi
     assert_eq!(note["command"], command);
     let text = note["text"].as_str().expect("text");
     assert!(
-        text.starts_with("jobs.mail.7 has been ready for 10 s and nobody claims it; no task was claimed"),
+        text.starts_with("jobs.mail.7 has been ready for 10 s and nobody claims it; no task has been claimed"),
         "{text}"
     );
     let screen = served.send("GET", "/status", &[("accept", "text/plain")], "");

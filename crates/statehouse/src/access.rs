@@ -1,4 +1,4 @@
-//! What it takes to read an open shard and to propose commands to it.
+//! Access to an open shard: reading it and proposing commands to it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,8 +19,8 @@ use crate::proposer::Submission;
 use crate::runs::verifier::Findings;
 use crate::shared::Shared;
 
-/// What it takes to read and to propose. The walk has one of its own: if it held the shard, dropping the last handle
-/// in the middle of a walk would return before the directory is let go.
+/// Reads and proposes. The retention walk has its own: if it held the shard, dropping the last handle during a walk
+/// would return before the directory is released.
 #[derive(Clone)]
 pub(crate) struct Access {
     pub(crate) shared: Arc<Shared>,
@@ -32,7 +32,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// A view of everything that was answered, with the catalogue.
+    /// A view of everything acknowledged so far, with the catalogue.
     pub(crate) fn view(&self) -> Result<(Arc<dyn View>, Arc<Catalogue>), Error> {
         Ok((self.store.view().map_err(|error| from_kv(&error))?, self.shared.catalogue()))
     }
@@ -45,12 +45,12 @@ impl Access {
         &self.time
     }
 
-    /// Bytes of the entries that were applied since the store was opened.
+    /// Bytes of the entries applied since the store was opened.
     pub(crate) fn entry_bytes(&self) -> u64 {
         self.shared.entry_bytes.load(Ordering::Relaxed)
     }
 
-    /// What the verifier of runs has found.
+    /// The findings of the verifier of runs.
     pub(crate) fn findings(&self) -> Arc<Findings> {
         self.shared.findings.clone()
     }

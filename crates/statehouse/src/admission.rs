@@ -1,7 +1,7 @@
 //! Checks a command before it is proposed, and puts it into bytes.
 //!
-//! Names are resolved and limits checked against the catalogue that is published now; the command carries that
-//! catalogue's revision. The kernel checks limits again, by the catalogue that is in force when it applies.
+//! Names are resolved and limits checked against the currently published catalogue; the command carries that
+//! catalogue's revision. The kernel checks limits again, with the catalogue in force when it applies the command.
 
 use std::sync::Arc;
 
@@ -32,18 +32,18 @@ pub(crate) struct ScopeIds {
     pub(crate) branch: BranchId,
 }
 
-/// What a read begins with: a view, the catalogue that is published with it, and the numbers that it has for the scope.
+/// The inputs of a read: a view, the catalogue published with it, and the scope's numbers in it.
 type ScopeView = (Arc<dyn View>, Arc<Catalogue>, ScopeIds);
 
 impl Scope {
-    /// The catalogue that is published now, and the numbers that it has for this.
+    /// The currently published catalogue, and the scope's numbers in it.
     pub(crate) fn current(&self) -> Result<(Arc<Catalogue>, ScopeIds), Error> {
         let catalogue = self.shard.shared.catalogue();
         let ids = self.resolve(&catalogue)?;
         Ok((catalogue, ids))
     }
 
-    /// A view of everything that was answered, with the catalogue and the numbers that it has for this.
+    /// A view of everything acknowledged so far, with the catalogue and the scope's numbers in it.
     pub(crate) fn view(&self) -> Result<ScopeView, Error> {
         let (view, catalogue) = self.shard.view()?;
         let ids = self.resolve(&catalogue)?;
@@ -60,13 +60,13 @@ impl Scope {
         self.propose_read_by(catalogue, body, Decode::Contracts(decode))
     }
 
-    /// [`propose`](Self::propose), for an answer that is read in another way.
+    /// [`propose`](Self::propose), with a custom decoder for the answer.
     pub(crate) fn propose_read_by<T>(&self, catalogue: &Catalogue, body: &Body<'_>, decode: Decode<T>) -> Pending<T> {
         let (envelope, request) = self.begin(MACHINE, catalogue.revision);
         self.shard.access.propose_in(envelope, catalogue, body, decode).of_request(request)
     }
 
-    /// Reads an answer with the catalogue that is published then.
+    /// Decodes an answer with the catalogue published at that time.
     pub(crate) fn with_catalogue<T>(&self, decode: fn(Answer, &Catalogue) -> Result<T, Error>) -> Decode<T> {
         Decode::WithCatalogue(self.shard.shared.clone(), decode)
     }
@@ -101,7 +101,7 @@ pub(crate) fn encode(envelope: &Envelope<'_>, catalogue: &Catalogue, body: &Body
         Rejection::check_limit("transaction_ops_max", limits.transaction_ops_max as usize, transact.ops.len())?;
     }
     let mut writer = Writer::with_capacity(bytes);
-    // The body goes in behind the envelope's other fields, without a buffer of its own.
+    // The body is written directly after the envelope's other fields, without a separate buffer.
     envelope.encode(&mut writer);
     let body_start = writer.len();
     body.encode(&mut writer);
@@ -115,5 +115,5 @@ pub(crate) fn encode(envelope: &Envelope<'_>, catalogue: &Catalogue, body: &Body
     Ok(writer.finish())
 }
 
-/// About what an envelope takes around its operations, and an operation around its name and value.
+/// The approximate size of an envelope around its operations, and of an operation around its name and value.
 const ENVELOPE_BYTES: usize = 48;

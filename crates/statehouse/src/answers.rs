@@ -1,10 +1,10 @@
-//! Gives answers to whoever waits for them, off the apply loop where that is worth a thread's wake.
+//! Delivers answers to waiting callers, off the apply loop where that is worth waking a thread.
 //!
-//! Waking a thread costs the apply loop as much as a third of a command (measured at 256 callers). The answers of a
-//! large entry are therefore given by a thread of their own while the loop goes on; those of a small one are given at
-//! once, because handing them over would cost their callers a wake more.
+//! Waking a thread costs the apply loop as much as a third of a command (measured at 256 callers). A separate thread
+//! therefore delivers the answers of a large entry while the loop continues; the loop itself delivers those of a small
+//! one, because a handover would cost their callers one more wake-up.
 //!
-//! Keeps: J5, answers are given in the order of the entries.
+//! Keeps: J5, answers are delivered in the order of the entries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,13 +16,13 @@ use contract::Error;
 use crate::error::cannot_open;
 use crate::pending::Responder;
 
-/// Answers that the apply loop gives itself, if none wait.
+/// Answers that the apply loop delivers itself, if none wait.
 const ANSWERS_AT_ONCE_MAX: usize = 8;
 
 /// Entries whose answers may wait.
 const ENTRIES_MAX: usize = 4;
 
-/// The answers to the commands of one entry, with who waits for each.
+/// The answers to the commands of one entry, with their waiting callers.
 struct EntryAnswers {
     replies: Vec<Vec<u8>>,
     responders: Vec<Responder>,
@@ -37,11 +37,11 @@ impl EntryAnswers {
     }
 }
 
-/// See the module.
+/// Delivers the answers of entries, in order.
 pub(crate) struct Answers {
     /// Gone when the thread is to end.
     queue: Option<SyncSender<EntryAnswers>>,
-    /// Entries that were handed over and are not answered yet.
+    /// Entries handed over and not answered yet.
     waiting: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
@@ -73,18 +73,18 @@ impl Answers {
             answers.give();
         } else if let Some(queue) = &self.queue {
             self.waiting.fetch_add(1, Ordering::Relaxed);
-            // If the thread is gone, so are the answers, and each says that its outcome is unknown.
+            // If the thread is gone, so are the answers, and each reports that its outcome is unknown.
             let _ = queue.send(answers);
         }
     }
 }
 
 impl Drop for Answers {
-    /// Gives what still waits.
+    /// Delivers what still waits.
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // A waker of a caller may panic; the answers behind it say that their outcome is unknown.
+            // A caller's waker may panic; the answers after it report that their outcome is unknown.
             let _ = thread.join();
         }
     }

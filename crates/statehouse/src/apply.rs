@@ -1,7 +1,7 @@
 //! The apply loop: takes durable entries in order, applies them, makes them visible, answers.
 //!
-//! Keeps: K1, and J1 (an answer is given after its effects are visible). A failure here is fatal: the loop ends, every
-//! later command is refused, and reopening replays from the journal.
+//! Keeps: K1, and J1 (an answer is delivered after its effects are visible). A failure here is fatal: the loop ends,
+//! every later command is refused, and reopening replays from the journal.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::sessions::keeper::Keeper;
 use crate::shared::Shared;
 use crate::timer::Agenda;
 
-/// How long the loop waits for an entry before it looks whether a flush has ended, while one is under way.
+/// How long the loop waits for an entry before it checks whether the flush in progress has ended.
 const FLUSH_POLL: Duration = Duration::from_millis(50);
 
 pub(crate) struct ApplyLoop {
@@ -37,7 +37,7 @@ pub(crate) struct ApplyLoop {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) waiters: SharedWaiters,
     pub(crate) keeper: Arc<Keeper>,
-    /// What the store had applied when it was opened: its batches count from there.
+    /// The applied index when the store was opened: its batches count from there.
     pub(crate) applied_at_open: u64,
     pub(crate) replay_bytes_max: u64,
     pub(crate) bytes_since_flush: u64,
@@ -54,7 +54,7 @@ impl ApplyLoop {
     ) {
         let _stop = StopsAtEnd(self.shared.clone());
         loop {
-            // Asked before the cut: a flush that ends in between is cut behind at the next turn.
+            // Asked before the truncation: a flush that ends in between is handled at the next turn.
             let flushing = self.store.is_flushing();
             self.cut_journal(&cut);
             let entry = if flushing {
@@ -74,8 +74,8 @@ impl ApplyLoop {
                     self.answers.give(replies, responders);
                 }
                 Err(error) => {
-                    tracing::error!(%error, index, "an entry cannot be applied, the store stops");
-                    // First, so that whoever finds the journal closed can ask why.
+                    tracing::error!(%error, index, "cannot apply an entry; the store has stopped");
+                    // First, so that a caller who finds the journal closed can ask why.
                     self.shared.fail(error.clone());
                     stop_journal(&error);
                     return;
@@ -84,10 +84,10 @@ impl ApplyLoop {
         }
     }
 
-    /// Applies one entry and makes it visible; gives the replies and what was done. Also used to replay. What fails here,
-    /// by a panic too, fails for good: the loop must not be used again.
+    /// Applies one entry and makes it visible; returns the replies and totals. Also used for replay. A failure here,
+    /// including a panic, is final: the loop must not be used again.
     pub(crate) fn apply_or_fail(&mut self, index: u64, payload: &[u8]) -> Result<(Vec<Vec<u8>>, Tally), Error> {
-        // What a panic has left half done is never looked at: nothing is applied after it.
+        // The half-finished work of a panic is never used: nothing is applied after it.
         match catch_unwind(AssertUnwindSafe(|| self.apply(index, payload))) {
             Ok(applied) => applied.map_err(|halt| from_halted_entry(index, &halt)),
             Err(panic) => Err(from_panic(index, &panic_message(&*panic))),
@@ -123,7 +123,7 @@ impl ApplyLoop {
         Ok((effects.replies, effects.tally))
     }
 
-    /// Gives up the entries that the store has made durable.
+    /// Truncates the journal up to what the store has made durable.
     fn cut_journal(&mut self, cut: &impl Fn(u64)) {
         let durable = self.applied_at_open + self.store.durable();
         if durable > self.cut_upto {

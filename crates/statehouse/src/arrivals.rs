@@ -1,7 +1,7 @@
-//! Wakes those who wait for changes. The apply loop says how far it is; while nobody waits that takes no lock.
+//! Wakes those who wait for changes. The apply loop publishes its progress; while nobody waits, that takes no lock.
 //!
-//! Keeps: nobody sleeps through an entry. Whoever waits says so before looking how far the loop is, and the loop says how
-//! far it is before looking who waits, so one of the two sees the other.
+//! Keeps: nobody sleeps through an entry. A waiter registers before it checks the loop's progress, and the loop
+//! publishes its progress before it checks for waiters, so one of the two sees the other.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// See the module.
+/// The progress of the apply loop, and those who wait for it.
 pub(crate) struct Arrivals {
     newest: AtomicU64,
     stopped: AtomicBool,
@@ -26,7 +26,7 @@ pub(crate) enum Waited {
     Arrived,
     /// Nothing came in time.
     TimeOver,
-    /// Nothing will come any more.
+    /// Nothing more will come.
     Stopped,
 }
 
@@ -53,7 +53,7 @@ impl Arrivals {
         self.newest.load(Ordering::SeqCst)
     }
 
-    /// Nothing will come any more.
+    /// Nothing more will come.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.wake();
@@ -63,7 +63,7 @@ impl Arrivals {
         if self.waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
-        // With the lock taken once, whoever has looked and found nothing is asleep and hears this.
+        // Taking the lock once ensures that a waiter who checked and found nothing is asleep and is woken by this.
         let tasks = std::mem::take(&mut *self.lock.lock().unwrap_or_else(PoisonError::into_inner));
         self.arrived.notify_all();
         self.waiting.fetch_sub(tasks.len(), Ordering::SeqCst);
@@ -72,8 +72,8 @@ impl Arrivals {
         }
     }
 
-    /// Whether something newer than `commit` is visible, or nothing will come any more; if neither, the task is woken
-    /// when there is something to look at.
+    /// Whether something newer than `commit` is visible, or nothing more will come; otherwise the task is woken when
+    /// there is something to check.
     pub(crate) fn poll_beyond(&self, commit: u64, waker: &Waker) -> Option<Waited> {
         let look = || match (self.newest.load(Ordering::SeqCst) > commit, self.stopped.load(Ordering::SeqCst)) {
             (true, _) => Some(Waited::Arrived),
@@ -85,11 +85,11 @@ impl Arrivals {
             tasks.push(waker.clone());
             self.waiting.fetch_add(1, Ordering::SeqCst);
         }
-        // It says that it waits before it looks; what comes now wakes it.
+        // The waiter is registered before it checks; anything that arrives now wakes it.
         look()
     }
 
-    /// Waits, in a task, until something newer than `commit` is visible or nothing will come any more.
+    /// Waits, in a task, until something newer than `commit` is visible or nothing more will come.
     pub(crate) async fn beyond(&self, commit: u64) -> Waited {
         poll_fn(|context| match self.poll_beyond(commit, context.waker()) {
             Some(waited) => Poll::Ready(waited),
@@ -117,7 +117,7 @@ impl Arrivals {
     }
 }
 
-/// Says that nothing will come any more when it is dropped: at the end of the apply loop, however that ends.
+/// Announces on drop that nothing more will come: at the end of the apply loop, however it ends.
 pub(crate) struct StopsAtEnd(pub(crate) std::sync::Arc<crate::shared::Shared>);
 
 impl Drop for StopsAtEnd {
@@ -132,7 +132,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::mpsc::{Receiver, channel};
 
-    /// Longer than any test: who is not woken is not heard of in time.
+    /// Longer than any test: a waiter that is not woken misses the test's deadline.
     const LONG: Duration = Duration::from_secs(3_600);
     const SOON: Duration = Duration::from_secs(20);
 

@@ -1,4 +1,4 @@
-//! The threads that work behind an open shard: they read views, propose commands, and end before the journal does.
+//! The background threads of an open shard: they read views, propose commands, and end before the journal does.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Background {
         })
     }
 
-    /// Looks for history to give up now.
+    /// Looks for history to discard now.
     pub(crate) fn wake_walker(&self) {
         self.walker.wake();
     }

@@ -1,4 +1,4 @@
-//! Branches of a space: made empty, listed, deleted.
+//! Branches of a space: creating, listing, deleting.
 
 use contract::{Error, names};
 use kernel::CatalogueChange;
@@ -6,7 +6,7 @@ use kernel::CatalogueChange;
 use crate::house::{Space, change};
 
 impl Space {
-    /// Makes an empty branch.
+    /// Creates an empty branch.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -35,7 +35,7 @@ impl Space {
         Ok(space.branches().filter(|(_, branch)| !branch.deleted).map(|(_, branch)| branch.name.clone()).collect())
     }
 
-    /// Deletes a branch other than `main`. What it held is gone at once and removed from disk behind.
+    /// Deletes a branch other than `main`. Its content disappears at once and is removed from disk in the background.
     pub fn delete_branch(&self, name: &str) -> Result<(), Error> {
         let (_, catalogue) = self.scope.shard.view()?;
         let space = catalogue.space_named(&self.scope.space)?;

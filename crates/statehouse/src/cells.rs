@@ -43,7 +43,7 @@ impl Cells {
         Self { scope, group }
     }
 
-    /// Creates the cell if it does not exist; otherwise changes nothing and gives the version that is there.
+    /// Creates the cell if it does not exist; otherwise changes nothing and returns the existing version.
     pub fn init(&self, cell: &str, value: impl Into<Value>) -> Result<Initialised, Error> {
         self.init_later(cell, value).wait()
     }
@@ -68,7 +68,7 @@ impl Cells {
         self.read(cell, |cells, id| get::get_versioned(cells, id))
     }
 
-    /// Writes the value, whatever is there.
+    /// Writes the value unconditionally.
     pub fn set(&self, cell: &str, value: impl Into<Value>) -> Result<Written, Error> {
         self.set_later(cell, value).wait()
     }
@@ -97,7 +97,7 @@ impl Cells {
         })
     }
 
-    /// Deletes the cell, if it exists. Its version goes on if it is written again.
+    /// Deletes the cell, if it exists. Its version continues if it is written again.
     pub fn delete(&self, cell: &str) -> Result<Deleted, Error> {
         self.delete_later(cell).wait()
     }
@@ -111,7 +111,7 @@ impl Cells {
         })
     }
 
-    /// The versions that are kept, newest first.
+    /// The kept versions, newest first.
     pub fn history(&self, cell: &str, page: HistoryPage) -> Result<History, Error> {
         check_page(page.limit)?;
         self.read(cell, |cells, id| history::history(cells, id, page))
@@ -122,8 +122,8 @@ impl Cells {
         self.read(cell, |cells, id| at::at(cells, id, moment))
     }
 
-    /// The cells whose names begin with `prefix`, in the order of (name, group): those of all groups of the branch, or those
-    /// of this group. Each comes with its group, which a read of it needs.
+    /// The cells whose names start with `prefix`, ordered by (name, group): those of all groups of the branch, or those
+    /// of this group. Each comes with its group, which is needed to read it.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -144,7 +144,7 @@ impl Cells {
         list_cells(&*view, &catalogue, ids, groups, prefix, &page)
     }
 
-    /// Begins a transaction. Without a group it keeps to the first cell that it touches.
+    /// Starts a transaction. Without a group it is limited to the first cell that it touches.
     pub fn begin(&self) -> Result<Transaction, Error> {
         Transaction::begin(self.scope.clone(), self.group.as_deref().map(str::to_owned), Isolation::Serialisable)
     }
@@ -187,7 +187,7 @@ pub(crate) fn check_page(limit: usize) -> Result<(), Rejection> {
     Rejection::check_limit("page_rows_max", PAGE_ROWS_MAX, limit)
 }
 
-/// What a handle lists: its group, or all.
+/// The groups that a handle lists: its own, or all.
 pub(crate) fn listed_groups(group: Option<&str>) -> Result<InGroup<'_>, Rejection> {
     match group {
         None => Ok(InGroup::Any),

@@ -1,7 +1,7 @@
 //! The change feed: the handle that reads it by a cursor and waits for more.
 //!
-//! Keeps: F1 (a reader that follows the feed misses no change and sees none twice): each read is of one view, and the
-//! cursor that it gives is exactly what of that view was seen.
+//! Keeps: F1 (a follower of the feed misses no change and sees none twice): each read uses one view, and its cursor
+//! states exactly what was seen of that view.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::house::{Space, Statehouse};
 use crate::records::Records;
 use crate::shard::keys;
 
-/// What changes in a branch, as a feed in commit order.
+/// The changes of a branch, as a feed in commit order.
 ///
-/// A cursor is a commit number: everything up to it was seen. Begin with 0, with [`newest`](Self::newest), or with the
-/// cursor of a [`Watch`](crate::Watch), and go on with the one of each page; a cursor that was written down is good after a
-/// restart too. The feed is kept by `changes_commits_max` and `changes_age_us_max` of [`Limits`](crate::Limits); a cursor
-/// that it cannot be followed from gets [`Followed::Gap`].
+/// A cursor is a commit number: everything up to it was seen. Start with 0, with [`newest`](Self::newest), or with the
+/// cursor of a [`Watch`](crate::Watch), and continue with the cursor of each page; a stored cursor stays valid across a
+/// restart. `changes_commits_max` and `changes_age_us_max` of [`Limits`](crate::Limits) limit the feed; a cursor that
+/// can no longer be followed gets [`Followed::Gap`].
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -56,7 +56,7 @@ impl Changes {
         Self { group: Some(group.into()), ..self }
     }
 
-    /// Only of things whose names begin with `prefix`.
+    /// Only things whose names start with `prefix`.
     pub fn with_prefix(self, prefix: &str) -> Self {
         Self { prefix: prefix.into(), ..self }
     }
@@ -66,14 +66,14 @@ impl Changes {
         Self { subject: Some(subject), ..self }
     }
 
-    /// The cursor of now: what follows it has not happened yet.
+    /// The current cursor: everything after it has not happened yet.
     pub fn newest(&self) -> Result<u64, Error> {
         let (view, _) = self.scope.shard.view()?;
         Ok(crate::image::applied(&*view)?.commit)
     }
 
-    /// A page of what changed after the cursor, without waiting. It ends with the command that brings it to `limit`
-    /// changes. A page is also bounded in what it looks at, so it can be empty and say that there is more.
+    /// A page of changes after the cursor, without waiting. It ends with the command that brings it to `limit` changes.
+    /// A page also examines a limited number of rows, so it can be empty although there is more.
     pub fn read(&self, cursor: u64, limit: usize) -> Result<Followed, Error> {
         check_page(limit)?;
         let (view, _, ids) = self.scope.view()?;
@@ -87,8 +87,8 @@ impl Changes {
         changes_after(&*view, &keys(), cursor, &filter, limit).map_err(|halt| from_halt(&halt))
     }
 
-    /// The same, but if nothing has changed yet it waits until something does, or until `timeout` is over. Then the page
-    /// is empty, and its cursor may have moved nevertheless. If the store is closed or fails meanwhile, it says so.
+    /// The same, but waits until something changes, or until `timeout`. The page may then be empty, and its cursor may
+    /// have advanced nevertheless. If the store is closed or fails meanwhile, returns an error.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -131,7 +131,7 @@ impl Changes {
 }
 
 impl Changes {
-    /// The next page that has changes, or a gap, as soon as there is one; for any runtime.
+    /// The next page with changes, or a gap, as soon as there is one; for any runtime.
     pub async fn follow_async(&self, cursor: u64, limit: usize) -> Result<Followed, Error> {
         let shard = &self.scope.shard;
         let mut cursor = cursor;
@@ -153,35 +153,35 @@ impl Changes {
 }
 
 impl Statehouse {
-    /// What changes in the space `default`, branch `main`.
+    /// The changes in the space `default`, branch `main`.
     pub fn changes(&self) -> Changes {
         self.default_space().changes()
     }
 }
 
 impl Space {
-    /// What changes in this branch, in all groups.
+    /// The changes in this branch, in all groups.
     pub fn changes(&self) -> Changes {
         Changes::new(self.scope.clone(), None)
     }
 }
 
 impl Group {
-    /// What changes in this group.
+    /// The changes in this group.
     pub fn changes(&self) -> Changes {
         Changes::new(self.scope.clone(), Some(self.name.clone()))
     }
 }
 
 impl Cells {
-    /// What changes in these cells: those of all groups of the branch, or those of this group.
+    /// The changes of these cells: those of all groups of the branch, or those of this group.
     pub fn changes(&self) -> Changes {
         Changes::new(self.scope.clone(), self.group.clone()).of(Subject::Cell)
     }
 }
 
 impl Records {
-    /// What changes in these records: those of all groups of the branch, or those of this group.
+    /// The changes of these records: those of all groups of the branch, or those of this group.
     pub fn changes(&self) -> Changes {
         Changes::new(self.scope.clone(), self.group.clone()).of(Subject::Record)
     }

@@ -1,14 +1,14 @@
 //! Time, through one seam, and the stamps that entries get from it.
 //!
-//! Keeps: K4 (stamps rise strictly). The machine's clock is believed when the store is opened; from then on wall time
-//! is that start plus the time that passed, drawn towards the machine's clock by at most one part in twenty. So a
-//! clock that is set back or forward while the store is open moves stamps slowly and never back.
+//! Keeps: K4 (stamps rise strictly). The machine's clock is trusted when the store is opened; from then on wall time is
+//! that start plus the elapsed time, adjusted towards the machine's clock by at most one part in twenty. A clock that
+//! is set back or forward while the store is open therefore moves stamps slowly and never back.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use session::Stamp;
 
-/// Where time comes from.
+/// The source of time.
 pub trait Clock: Send + Sync + 'static {
     /// µs since 1970 in UTC, as the machine believes.
     fn wall_us(&self) -> u64;
@@ -52,7 +52,7 @@ impl Clock for SystemClock {
 /// One part in this many is how far wall time is drawn towards the machine's clock.
 const SLEW_DIVISOR: u64 = 20;
 
-/// Makes the stamps of one leadership: in a library, of one opening.
+/// Generates the stamps of one leadership: in a library, of one opening.
 #[derive(Clone)]
 pub(crate) struct Stamper {
     wall_us: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Stamper {
 }
 
 impl Stamper {
-    /// Goes on from the last stamp that was applied.
+    /// Continues from the last applied stamp.
     pub(crate) fn new(clock: &dyn Clock, last: Stamp) -> Self {
         Self {
             wall_us: clock.wall_us().max(last.wall_us),
@@ -83,14 +83,14 @@ impl Stamper {
     }
 }
 
-/// The time of stamps, for the thread that makes them and for those that wait for something to be due.
+/// The time of stamps, for the thread that generates them and for those that wait for due work.
 pub(crate) struct Time {
     clock: Arc<dyn Clock>,
     stamper: Mutex<Stamper>,
 }
 
 impl Time {
-    /// Goes on from the last stamp that was applied.
+    /// Continues from the last applied stamp.
     pub(crate) fn new(clock: Arc<dyn Clock>, last: Stamp) -> Self {
         let stamper = Mutex::new(Stamper::new(&*clock, last));
         Self { clock, stamper }
@@ -101,7 +101,7 @@ impl Time {
         self.stamper.lock().unwrap_or_else(PoisonError::into_inner).stamp(&*self.clock)
     }
 
-    /// What a stamp would be now, without making one.
+    /// The current stamp, without consuming one.
     pub(crate) fn now(&self) -> Stamp {
         self.stamper.lock().unwrap_or_else(PoisonError::into_inner).clone().stamp(&*self.clock)
     }

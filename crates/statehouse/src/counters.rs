@@ -1,9 +1,9 @@
-//! What an open directory has done and holds, as numbers for whoever watches over it.
+//! The activity and content of an open directory, as numbers for metrics.
 //!
-//! - [`Counters`]: what was done since it was opened. Only rises.
-//! - [`Overview`]: what is there now: records and runs by type, sessions, messages, who waits.
+//! - [`Counters`]: activity since it was opened. Only rises.
+//! - [`Overview`]: current content: records and runs by type, sessions, messages, waiting workers.
 //!
-//! Keeps: the apply loop is the one writer of what it counts; what was replayed is not counted. Never: decides anything.
+//! Keeps: the apply loop is the only writer of its counters; replayed entries are not counted. Never: decides anything.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,74 +25,74 @@ use crate::house::Statehouse;
 use crate::sessions::census::{EndedSessions, LivingSessions};
 use crate::shard::keys;
 
-/// Types that claims and conflicts are counted for by name; what comes after is counted for [`OTHER_TYPES`].
+/// The number of types whose claims and conflicts are counted by name; further ones are counted as [`OTHER_TYPES`].
 pub const TYPES_COUNTED_MAX: usize = 200;
 
 /// The name under which the types beyond [`TYPES_COUNTED_MAX`] are counted together.
 pub const OTHER_TYPES: &str = "other";
 
-/// Queues whose oldest record is looked for, and kinds of runs whose quietest is. Each costs as many reads as there are
-/// buckets.
+/// The number of queues examined for their oldest record, and of kinds of runs for their longest idle one. Each costs
+/// as many reads as there are buckets.
 pub const LOOKED_AT_MAX: usize = 128;
 
-/// What was done since the directory was opened.
+/// Activity since the directory was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Entries that were replayed when it was opened.
+    /// Entries replayed when it was opened.
     pub replayed_entries: u64,
-    /// How long that took.
+    /// The duration of the replay.
     pub replay_took: Duration,
-    /// Entries that were applied since.
+    /// Entries applied since.
     pub entries_applied: u64,
-    /// The last entry that was applied.
+    /// The last applied entry.
     pub applied_index: u64,
     /// Their commands.
     pub commands_applied: u64,
-    /// Records that were claimed, by type.
+    /// Claimed records, by type.
     pub claims: BTreeMap<String, Claims>,
-    /// Commands that were refused because something was not as they expected, by what and by type.
+    /// Commands refused because something was not as they expected, by contract and type.
     pub conflicts: BTreeMap<(ConflictOn, String), u64>,
     /// Records that their workers gave back, or failed and may try again.
     pub records_released: u64,
-    /// Records whose attempts failed, and that are tried again.
+    /// Records whose attempts failed, and that are retried.
     pub records_failed: u64,
     /// Records that reached a terminal state.
     pub records_finished: u64,
-    /// Records whose workers did not come back in time.
+    /// Records whose leases ended before their workers finished.
     pub records_rescued: u64,
     /// Records whose attempts are used up.
     pub records_exhausted: u64,
-    /// Records whose time was over.
+    /// Expired records.
     pub records_expired: u64,
-    /// Records that were given back, or removed, because their session had ended.
+    /// Records released or removed because their session ended.
     pub records_session_ended: u64,
-    /// Messages that were applied in their groups.
+    /// Messages applied in their groups.
     pub messages_delivered: u64,
     /// Messages that their groups refused.
     pub messages_refused: u64,
-    /// Appends that were answered by an event that was there already.
+    /// Appends answered by an existing event.
     pub repeated_appends: u64,
     /// Requests of sessions that got the answer that they had got before.
     pub session_replays: u64,
-    /// How sessions have ended.
+    /// Ended sessions, by reason.
     pub sessions_ended: EndedSessions,
-    /// How the journal is doing.
+    /// The figures of the journal.
     pub journal: JournalMeter,
 }
 
-/// What was claimed of one type.
+/// Claims of one type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claims {
-    /// How many records.
+    /// The number of records.
     pub count: u64,
-    /// How long ago the last one was.
+    /// The time since the last claim.
     pub last_ago: Duration,
     last_us: u64,
 }
 
-/// What is there now.
+/// The current content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overview {
@@ -102,20 +102,20 @@ pub struct Overview {
     pub runs: BTreeMap<(String, RunStatus), u64>,
     /// The record of each queue that has been ready longest, with how long.
     pub oldest_ready: Vec<(OldestReady, Duration)>,
-    /// The run of each kind that is running and has been quiet longest, with how long.
+    /// The running run of each kind that has been idle longest, and for how long.
     pub quietest_runs: Vec<(ListedRun, Duration)>,
-    /// Queues and kinds that were not looked at for these, because there are more than [`LOOKED_AT_MAX`].
+    /// Queues and kinds not examined for these, because there are more than [`LOOKED_AT_MAX`].
     pub left_out: usize,
-    /// How many messages wait.
+    /// The number of waiting messages.
     pub messages: MessageCounts,
-    /// How sessions are doing.
+    /// The number of sessions by state.
     pub sessions: LivingSessions,
     /// Workers that wait for something to claim.
     pub claimers_waiting: usize,
 }
 
 impl Statehouse {
-    /// What was done since the directory was opened. Takes a few short locks, and reads nothing.
+    /// Activity since the directory was opened. Takes a few short locks, and reads nothing.
     pub fn counters(&self) -> Counters {
         let mut counters = self.shard.shared.meters.read();
         let now_us = self.shard.now().wall_us;
@@ -127,7 +127,7 @@ impl Statehouse {
         counters
     }
 
-    /// What is there now. Reads a row for each queue and type, and some for each queue with something to claim.
+    /// The current content. Reads a row for each queue and type, and some for each queue with something to claim.
     pub fn overview(&self) -> Result<Overview, Error> {
         let (view, catalogue) = self.shard.view()?;
         let now_us = self.shard.now().wall_us;
@@ -179,13 +179,13 @@ impl Statehouse {
         Ok(overview)
     }
 
-    /// What made the store stop, if something did: it takes no more writes then, and has to be opened again.
+    /// Why the store has stopped, if it has: it accepts no more writes then, and must be reopened.
     pub fn failure(&self) -> Option<Error> {
         self.shard.failure()
     }
 }
 
-/// What the apply loop counts.
+/// The counters of the apply loop.
 #[derive(Default)]
 pub(crate) struct Meters {
     replayed_entries: AtomicU64,
@@ -257,7 +257,7 @@ impl Meters {
             return;
         }
         let mut by_type = self.by_type();
-        // Records that are claimed together are mostly of one type.
+        // Records claimed together are mostly of one type.
         for same in tally.claimed.chunk_by(|one, other| one == other) {
             let (space, number) = same[0];
             let name = catalogue.record_type(space, number).map_or("", |declared| declared.definition.name.as_str());

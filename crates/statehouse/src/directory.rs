@@ -1,10 +1,10 @@
-//! The directory: who has it open, what it is, and how a new one comes to be; `docs/formats/directory.md`.
+//! The directory: its lock, its identity, and how a new one is created; `docs/formats/directory.md`.
 //!
-//! Keeps: H1 (one opener at a time) and H2 (a directory is either whole or still being made: the identity file gets
-//! its name last, so nothing is ever acknowledged in a directory without one).
-//! Only the owner can read a directory, whatever the umask is; one that others could read is closed to them when it is opened. A link inside
-//! is refused by name, and a new directory is never made through one, or among files that are not ours.
-//! Never: removes anything from a directory that has, or ever had, an identity.
+//! Keeps: H1 (one opener at a time) and H2 (a directory is either complete or still being created: the identity file
+//! gets its name last, so nothing is ever acknowledged in a directory without one). Only the owner can read a
+//! directory, whatever the umask; opening one removes access for others. A link inside is refused by name, and a new
+//! directory is never created through one, or among foreign files. Never: removes anything from a directory that has,
+//! or ever had, an identity.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -20,10 +20,11 @@ use crate::error::{cannot_open, stopped};
 use crate::owner_only;
 
 const IDENTITY_FILE: &str = "IDENTITY";
-/// Present without the file above while a directory is being made.
+/// Exists instead of the file above while a directory is being created.
 const UNFINISHED_FILE: &str = "IDENTITY.new";
 const LOCK_FILE: &str = "LOCK";
-/// What may be in a folder that becomes a directory: what making one has left, and what a new file system has.
+/// What may be in a folder that becomes a directory: the remains of an earlier creation, and what a new file system
+/// contains.
 const OURS: &[&str] = &[UNFINISHED_FILE, LOCK_FILE, "store", "journal", "lost+found"];
 const FORMAT: u32 = 1;
 const ENGINE: &str = "lsm-tree-3";
@@ -36,7 +37,7 @@ pub(crate) struct Directory {
     _lock: File,
 }
 
-/// What a directory is, for ever.
+/// The permanent identity of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// Drawn at random; part of every hash in the journal.
@@ -44,7 +45,7 @@ pub(crate) struct Identity {
     pub(crate) buckets: Buckets,
 }
 
-/// What [`Directory::open`] found.
+/// The result of [`Directory::open`].
 pub(crate) enum Found {
     /// A directory with an identity.
     Whole(Directory),
@@ -52,7 +53,7 @@ pub(crate) enum Found {
     New(Unfinished),
 }
 
-/// A directory that is being made.
+/// A directory being created.
 pub(crate) struct Unfinished(Directory);
 
 impl Directory {
@@ -60,7 +61,7 @@ impl Directory {
         &self.path
     }
 
-    /// Opens the directory at `path`, or begins a new one with the given number of buckets.
+    /// Opens the directory at `path`, or starts a new one with the given number of buckets.
     pub(crate) fn open(path: &Path, buckets: Buckets) -> Result<Found, Error> {
         let (identity_file, unfinished_file) = (path.join(IDENTITY_FILE), path.join(UNFINISHED_FILE));
         if !identity_file.exists() {
@@ -72,9 +73,9 @@ impl Directory {
             let repaired = owner_only::repair(path).map_err(|error| cannot_use(path, "look through", &error))?;
             if repaired.open_to_others > 0 {
                 let (path, count) = (path.display(), repaired.open_to_others);
-                tracing::warn!(%path, count, "other users could read the directory; it is closed to them now");
+                tracing::warn!(%path, count, "other users could read the directory; their access was removed");
             }
-            // A process that was killed may have left its name in memory only. It is about to be believed.
+            // A killed process may have left its name in memory only, and it is about to be trusted.
             sync_directory(path).map_err(|error| cannot_use(path, "sync", &error))?;
             let identity = read_identity(&identity_file)?;
             return Ok(Found::Whole(Self { path: path.to_owned(), identity, _lock: lock }));
@@ -89,7 +90,7 @@ impl Directory {
             }
         } else if let Some(leftover) = leftovers.iter().find(|leftover| is_there(leftover)) {
             return Err(cannot_open(format!(
-                "{} has a {} but no {IDENTITY_FILE} file; bring that file back, or move the rest away to start anew",
+                "{} has a {} but no {IDENTITY_FILE} file; restore that file, or move the rest away to start over",
                 path.display(),
                 leftover.file_name().unwrap_or_default().to_string_lossy()
             )));
@@ -130,11 +131,11 @@ impl Unfinished {
         write_synced(&path, self.0.identity.encode().as_bytes()).map_err(|error| cannot_use(&path, "write", &error))
     }
 
-    /// Makes the directory whole.
+    /// Completes the directory.
     pub(crate) fn finish(self) -> Result<Directory, Error> {
         let path = &self.0.path;
         let finish = || {
-            // After power loss the last name may be there and what was made before it not, unless that is synced.
+            // After a power failure the last name may exist without what was created before it, unless that is synced.
             sync_directory(path)?;
             std::fs::rename(path.join(UNFINISHED_FILE), path.join(IDENTITY_FILE))?;
             sync_directory(path)
@@ -164,19 +165,20 @@ impl Identity {
             found.ok_or_else(|| format!("it has no line {name:?}"))
         };
         if line("format")? != FORMAT.to_string() {
-            return Err(format!("its format is {}, this release knows {FORMAT}", line("format")?));
+            return Err(format!("its format is {}, this release reads {FORMAT}", line("format")?));
         }
         if line("store")? != ENGINE {
-            return Err(format!("its store is {:?}, this build knows {ENGINE:?}", line("store")?));
+            return Err(format!("its store is {:?}, this build supports {ENGINE:?}", line("store")?));
         }
         let id = u64::from_str_radix(line("id")?, 16).map_err(|error| error.to_string())?;
-        let buckets = line("buckets")?.parse().ok().and_then(Buckets::new).ok_or("its buckets are impossible")?;
+        let buckets =
+            line("buckets")?.parse().ok().and_then(Buckets::new).ok_or("its number of buckets is impossible")?;
         Ok(Self { id, buckets })
     }
 }
 
-/// Refuses a path where a new directory cannot be made because something is there. An empty folder is free, and so is one
-/// in which making a directory was cut short.
+/// Refuses a path where a new directory cannot be created because something exists. An empty folder is free, and so is
+/// one with an interrupted creation.
 pub(crate) fn check_free(path: &Path) -> Result<(), Error> {
     if path.join(UNFINISHED_FILE).exists() && !path.join(IDENTITY_FILE).exists() {
         return Ok(());
@@ -189,15 +191,15 @@ pub(crate) fn check_free(path: &Path) -> Result<(), Error> {
     match entries.count() {
         0 => Ok(()),
         count => Err(cannot_open(format!(
-            "{} exists already and holds {count} entr{}; name a folder that does not exist, nothing is ever replaced",
+            "{} already exists and holds {count} entr{}; name a folder that does not exist, nothing is ever replaced",
             path.display(),
             if count == 1 { "y" } else { "ies" },
         ))),
     }
 }
 
-/// Removes what is left of a directory that did not become whole, and with `folder` the folder itself. One with an
-/// identity is left alone.
+/// Removes the remains of an incomplete directory, and with `folder` the folder itself. One with an identity is left
+/// alone.
 pub(crate) fn clear_unfinished(path: &Path, folder: bool) -> Result<(), Error> {
     if path.join(IDENTITY_FILE).exists() || !path.join(UNFINISHED_FILE).exists() {
         return Ok(());
@@ -218,7 +220,7 @@ fn read_identity(path: &Path) -> Result<Identity, Error> {
     let read = owner_only::open(path).and_then(|mut file| file.read_to_string(&mut text));
     read.map_err(|error| cannot_use(path, "read", &error))?;
     Identity::decode(&text).map_err(|reason| {
-        cannot_open(format!("{} is damaged or of another release: {reason}; restore it from a copy", path.display()))
+        cannot_open(format!("{} is damaged or from another release: {reason}; restore it from a copy", path.display()))
     })
 }
 
@@ -230,18 +232,18 @@ fn lock(path: &Path) -> Result<File, Error> {
         Err(TryLockError::WouldBlock) => return Err(in_use(path, &mut file)),
         Err(TryLockError::Error(error)) => return Err(cannot_use(&lock_file, "lock", &error)),
     }
-    // For whoever finds it locked. That it could not be said is no reason not to open.
+    // For anyone who finds it locked. Failing to write it is no reason not to open.
     let say = || {
         file.set_len(0)?;
         file.write_all(format!("{}\n", std::process::id()).as_bytes())
     };
     if let Err(error) = { say }() {
-        tracing::debug!(%error, "the lock does not say who holds it");
+        tracing::debug!(%error, "the lock does not name its holder");
     }
     Ok(file)
 }
 
-/// Who has the directory open, as the lock says.
+/// The process that has the directory open, according to the lock.
 fn in_use(path: &Path, lock: &mut File) -> Error {
     let mut said = String::new();
     let read = lock.rewind().and_then(|()| lock.take(32).read_to_string(&mut said));
@@ -250,7 +252,7 @@ fn in_use(path: &Path, lock: &mut File) -> Error {
         (Ok(_), Ok(process)) => format!("in process {process}"),
         _ => "in this or another process".to_owned(),
     };
-    let message = format!("{} is open already, {holder}; close it there first", path.display());
+    let message = format!("{} is already open, {holder}; close it there first", path.display());
     Failure::not_applied(FailureKind::InUse, message).into()
 }
 
@@ -259,14 +261,14 @@ fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-/// Refuses to make a directory through a link, in place of a file, or among files that are not ours.
+/// Refuses to create a directory through a link, in place of a file, or among foreign files.
 fn refuse_foreign(path: &Path) -> Result<(), Error> {
     let Ok(found) = std::fs::symlink_metadata(path) else {
         return Ok(());
     };
     if found.is_symlink() {
         let message = format!(
-            "{} is a link, and a new directory is not made through one; name the folder itself",
+            "{} is a link, and a new directory is not created through a link; name the folder itself",
             path.display()
         );
         return Err(cannot_open(message));
@@ -281,22 +283,22 @@ fn refuse_foreign(path: &Path) -> Result<(), Error> {
     match foreign.first() {
         None => Ok(()),
         Some(first) => Err(cannot_open(format!(
-            "{} is no statehouse directory and is not empty: it holds {first:?}{}; name an empty folder, or one that does not exist",
+            "{} is not a statehouse directory and is not empty: it holds {first:?}{}; name an empty folder, or one that does not exist",
             path.display(),
             if foreign.len() == 1 { String::new() } else { format!(" and {} more", foreign.len() - 1) },
         ))),
     }
 }
 
-/// Makes a directory with its parents, and the entry of each durable.
+/// Creates a directory with its parents, and makes the entry of each durable.
 fn create_directory(path: &Path) -> io::Result<()> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     if path.is_dir() {
-        // If a process that was killed has made it, its entry may be in memory only. Who may not even read the parent
-        // has hardly made it.
+        // If a killed process created it, its entry may be in memory only. A user who may not even read the parent has
+        // hardly created it.
         return match sync_directory(parent) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
             synced => synced,
@@ -322,10 +324,10 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 
 fn cannot_use(path: &Path, action: &str, error: &io::Error) -> Error {
     let advice = match error.kind() {
-        io::ErrorKind::PermissionDenied => "; this user may not: run as the owner, or choose another folder",
+        io::ErrorKind::PermissionDenied => "; this user may not access it: run as the owner, or choose another folder",
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "; a part of the path is a file",
         io::ErrorKind::StorageFull => return stopped(error.to_string()),
-        io::ErrorKind::ReadOnlyFilesystem => "; choose a folder on a disk that can be written",
+        io::ErrorKind::ReadOnlyFilesystem => "; choose a folder on a writable disk",
         _ => "",
     };
     cannot_open(format!("could not {action} {}: {error}{advice}", path.display()))
@@ -379,7 +381,7 @@ mod tests {
         let Ok(Found::New(unfinished)) = open(&path) else { panic!("new") };
         let made = unfinished.finish().expect("finish");
         let message = open(&path).err().expect("refused").to_string();
-        assert!(message.contains("open already, in this process"), "{message}");
+        assert!(message.contains("already open, in this process"), "{message}");
         drop(made);
         std::fs::remove_file(path.join(IDENTITY_FILE)).expect("remove");
         let message = open(&path).err().expect("refused").to_string();

@@ -1,8 +1,8 @@
-//! Free space of the disk: below a reserve, whatever makes the store larger is refused, until space is free again.
+//! Free disk space: below a reserve, everything that makes the store larger is refused, until space is free again.
 //!
-//! Keeps: what makes room always passes (deletes, completions, TTL, retention), and so do claims and reads: a store that refuses
-//! these when it is full can only be helped from outside. Never: has a thread; it is looked at most once a second, by
-//! whoever writes or asks.
+//! Keeps: operations that free space always pass (deletes, completions, TTL, retention), and so do claims and reads: a
+//! store that refuses these when it is full can only be helped from outside. Never: has a thread; writers and readers
+//! of the figure check at most once a second.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,11 +12,11 @@ use contract::{Error, Failure, FailureKind};
 
 use crate::clock::Clock;
 
-/// How old what is known of the disk may be.
+/// The maximum age of the disk figures.
 const LOOK_EVERY_US: u64 = 1_000_000;
 
-/// How much of a disk is kept free: a part of it, but not more than so many bytes. A tenth of a large disk would be far more than
-/// is ever needed to make room.
+/// How much of a disk is kept free: a share of it, but no more than a number of bytes. A tenth of a large disk would be
+/// far more than is ever needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskReserve {
     /// This part of it, in percent,
@@ -25,20 +25,20 @@ pub struct DiskReserve {
     pub bytes: u64,
 }
 
-/// How a disk is doing.
+/// The state of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiskSpace {
-    /// Bytes that are free.
+    /// Free bytes.
     pub free_bytes: u64,
     /// Bytes of the whole disk.
     pub total_bytes: u64,
-    /// Bytes that are to be kept free; zero without a reserve.
+    /// Bytes kept free; zero without a reserve.
     pub reserve_bytes: u64,
 }
 
 impl DiskSpace {
-    /// Whether what makes the store larger is refused.
+    /// Whether operations that make the store larger are refused.
     pub fn is_low(&self) -> bool {
         self.free_bytes < self.reserve_bytes
     }
@@ -48,7 +48,7 @@ impl DiskSpace {
 pub(crate) struct Disk {
     folder: PathBuf,
     known: Mutex<Known>,
-    /// When it was looked last, plus one; zero for never. Outside of the lock, since every write asks.
+    /// The time of the last check, plus one; zero for never. Outside of the lock, because every write reads it.
     looked_us: AtomicU64,
     low: std::sync::atomic::AtomicBool,
 }
@@ -69,7 +69,7 @@ impl Disk {
         self.looked_us.store(0, Ordering::Release);
     }
 
-    /// Refuses what makes the store larger while the disk is low.
+    /// Refuses operations that make the store larger while disk space is low.
     pub(crate) fn check(&self, clock: &dyn Clock) -> Result<(), Error> {
         self.look(clock);
         if !self.low.load(Ordering::Acquire) {
@@ -89,7 +89,7 @@ impl Disk {
         Err(Failure::not_applied(FailureKind::DiskLow, message).into())
     }
 
-    /// What is known of the disk; nothing if the system does not say.
+    /// The state of the disk; none if the system does not tell.
     pub(crate) fn space(&self, clock: &dyn Clock) -> Option<DiskSpace> {
         self.look(clock);
         self.known.lock().unwrap_or_else(PoisonError::into_inner).space

@@ -1,4 +1,4 @@
-//! Turns what the layers below say into the one error that users see.
+//! Turns errors of the layers below into the one error that users see.
 
 use std::fmt::Debug;
 
@@ -32,13 +32,14 @@ pub(crate) fn from_journal(error: &JournalError) -> Error {
     }
 }
 
-/// What a disk did. The layers below say it in their own words; one that is full is said in ours, since it is the one that people can help.
+/// A disk failure, in the words of the layer below; a full disk is reported in our own words, because people can fix
+/// it.
 pub(crate) fn stopped(reason: String) -> Error {
     let full = ["nospace", "No space left on device", "os error 28", "StorageFull"];
     match full.iter().any(|said| reason.contains(said)) {
         true => Failure::not_applied(
             FailureKind::DiskFull,
-            "the disk is full: the store has stopped, and nothing that was acknowledged is lost; make room, then open it again",
+            "the disk is full: the store has stopped, and nothing acknowledged is lost; free space, then open it again",
         )
         .into(),
         false => Failure::not_applied(FailureKind::Stopped, reason).into(),
@@ -50,7 +51,7 @@ pub(crate) fn from_full_queue(full: QueueFull) -> Error {
     Failure::not_applied(kind, full.to_string()).into()
 }
 
-/// An entry could not be applied. What was proposed with it is in the journal, and will be looked at again.
+/// An entry could not be applied. Commands proposed with it are in the journal, and will be tried again.
 pub(crate) fn from_halted_entry(index: u64, halt: &Halt) -> Error {
     match from_halt(halt) {
         Error::Failed(failure) => {
@@ -65,15 +66,15 @@ pub(crate) fn from_halted_entry(index: u64, halt: &Halt) -> Error {
 pub(crate) fn from_panic(index: u64, message: &str) -> Error {
     let message = format!(
         "entry {index} of the journal cannot be applied: the store panicked: {message}. Nothing after it was applied, and \
-         nothing more is written. It is a defect of this release: keep a copy of the directory and report it; then open the \
-         directory with a release that repairs it, or restore a backup"
+         nothing more is written. This is a bug in this release: copy the directory and report it; then open the \
+         directory with a release that fixes it, or restore a backup"
     );
     Failure::not_applied(FailureKind::Halted, message).into()
 }
 
-/// A command was answered with something that no such command gives. It may have been executed.
+/// A command got an answer that it never produces. It may have been executed.
 pub(crate) fn unexpected_answer(command: &str, answer: &impl Debug) -> Error {
-    let message = format!("{command} was answered with {answer:?}; that is a defect: report it");
+    let message = format!("{command} was answered with {answer:?}; this is a bug: report it");
     Failure::unknown(FailureKind::Bug, message).into()
 }
 

@@ -11,12 +11,12 @@ use crate::commit::Commit;
 use crate::records::Records;
 use crate::transaction::{Isolation, Transaction};
 
-/// How often a transaction is tried by [`Group::transact`].
+/// The maximum number of tries of [`Group::transact`].
 const ATTEMPTS_MAX: usize = 32;
 const BACKOFF_MIN: Duration = Duration::from_micros(200);
 const BACKOFF_MAX: Duration = Duration::from_millis(50);
 
-/// See the module.
+/// A group: things that are stored, ordered and committed together.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -75,8 +75,8 @@ impl Group {
         Transaction::begin(self.scope.clone(), Some(self.name.to_string()), isolation)
     }
 
-    /// Does `work` in a transaction and commits it; does it again, after a pause that grows, if it was in conflict.
-    /// `work` may run several times, so it should have no other effects. Its own error ends it.
+    /// Runs `work` in a transaction and commits it; on a conflict, runs it again after a growing pause. `work` may run
+    /// several times, so it should have no other effects. An error of `work` ends it.
     pub fn transact<T>(&self, mut work: impl FnMut(&mut Transaction) -> Result<T, Error>) -> Result<T, Error> {
         let mut pauses = ExponentialBuilder::new()
             .with_min_delay(BACKOFF_MIN)

@@ -38,17 +38,17 @@ pub struct Statehouse {
     pub(crate) shard: Arc<Shard>,
 }
 
-/// How an open directory is doing.
+/// The state of an open directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// The number of the last command that was applied.
+    /// The number of the last applied command.
     pub commit: u64,
-    /// The journal's last entry that was applied.
+    /// The last applied entry of the journal.
     pub applied_index: u64,
-    /// A hash over everything that was ever applied.
+    /// A hash over everything ever applied.
     pub effects_hash: u64,
-    /// Rows that commands wrote since the directory was opened, without those that are written once for an entry.
+    /// Rows written by commands since the directory was opened, without those written once per entry.
     pub command_rows: u64,
     /// Bytes of the journal's files.
     pub journal_bytes: u64,
@@ -58,22 +58,22 @@ pub struct Status {
     pub memory_bytes: usize,
     /// Runs whose projections were compared with their events since the directory was opened.
     pub runs_verified: u64,
-    /// Those that differed. Any number but 0 is a defect: keep the directory, and report it.
+    /// Those that differed. Any number but 0 is a bug: keep the directory, and report it.
     pub run_differences: u64,
 }
 
 impl Statehouse {
-    /// Opens the directory at `path`, or makes it.
+    /// Opens the directory at `path`, or creates it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Options::default().open(path)
     }
 
-    /// Cells of the space `default`, branch `main`, each a group of its own.
+    /// Cells of the space `default`, branch `main`, each in its own group.
     pub fn cells(&self) -> Cells {
         self.default_space().cells()
     }
 
-    /// Records of the space `default`, branch `main`, each a group of its own.
+    /// Records of the space `default`, branch `main`, each in its own group.
     pub fn records(&self) -> Records {
         self.default_space().records()
     }
@@ -86,13 +86,13 @@ impl Statehouse {
         found.map_err(|halt| from_halt(&halt))
     }
 
-    /// How many messages wait: for their time or to be applied in a group, and to be published.
+    /// The number of waiting messages: for their time or to be applied in a group, and to be published.
     pub fn messages_waiting(&self) -> Result<MessageCounts, Error> {
         let (view, _) = self.shard.view()?;
         kernel::records::send::waiting(&*view, &keys()).map_err(|halt| from_halt(&halt))
     }
 
-    /// A group of the space `default`, branch `main`: what is in it can change in one transaction.
+    /// A group of the space `default`, branch `main`: everything in it can change in one transaction.
     pub fn group(&self, name: impl Into<String>) -> Group {
         self.default_space().group(name)
     }
@@ -107,7 +107,7 @@ impl Statehouse {
         Space { scope }
     }
 
-    /// Makes a space with the branch `main`.
+    /// Creates a space with the branch `main`.
     pub fn create_space(&self, name: &str) -> Result<Space, Error> {
         names::check_space(name)?;
         change(&self.shard, CatalogueChange::CreateSpace { name: name.to_owned() })?;
@@ -120,18 +120,18 @@ impl Statehouse {
         Ok(catalogue.spaces().map(|(_, space)| space.name.clone()).collect())
     }
 
-    /// The bounds that decide what a command does.
+    /// The limits that change how a command is applied.
     pub fn limits(&self) -> Result<Limits, Error> {
         Ok(self.shard.view()?.1.limits)
     }
 
-    /// Sets those bounds.
+    /// Sets those limits.
     pub fn set_limits(&self, limits: Limits) -> Result<(), Error> {
         change(&self.shard, CatalogueChange::SetLimits(limits))
     }
 
-    /// The identity of the directory, drawn at random when it was made. One that was restored or imported has its own: a
-    /// cursor or a commit number of one store means nothing in another.
+    /// The identity of the directory, drawn at random when it was created. A restored or imported directory has its
+    /// own: a cursor or a commit number of one store means nothing in another.
     pub fn id(&self) -> u64 {
         self.shard.id()
     }
@@ -151,7 +151,7 @@ impl Statehouse {
         self.shard.backups.note(|times| times.verified_us = Some(at_us));
     }
 
-    /// How it is doing.
+    /// Its current state.
     pub fn status(&self) -> Result<Status, Error> {
         let (view, _) = self.shard.view()?;
         let applied = crate::image::applied(&*view)?;
@@ -168,7 +168,7 @@ impl Statehouse {
         })
     }
 
-    /// How much of the disk is free, and how much is to be; nothing if the system does not say.
+    /// How much of the disk is free, and how much is kept free; none if the system does not tell.
     pub fn disk(&self) -> Option<DiskSpace> {
         self.shard.access.disk.space(self.shard.clock())
     }
@@ -178,8 +178,8 @@ impl Statehouse {
         self.shard.access.disk.set_reserve(reserve);
     }
 
-    /// Makes everything so far durable in the store, so that nothing is left to replay. Answers are durable without
-    /// it: they are in the journal.
+    /// Makes everything so far durable in the store, so that nothing is left to replay. Answers are durable without it:
+    /// they are in the journal.
     pub fn flush(&self) -> Result<(), Error> {
         self.shard.flush()
     }
@@ -189,35 +189,35 @@ impl Statehouse {
         self.shard.settle()
     }
 
-    /// Looks for history to give up now, instead of at the next turn.
+    /// Looks for history to discard now, instead of at the next turn.
     pub fn walk_retention(&self) {
         self.shard.wake_walker();
     }
 
-    /// Reads the whole journal and checks every entry. Gives how many there are.
+    /// Reads the whole journal and checks every entry. Returns the number of entries.
     pub fn verify_journal(&self) -> Result<u64, Error> {
         Ok(self.shard.verify_journal()?.entries)
     }
 
-    /// Writes everything that is committed now as one image. Gives how many rows that were.
+    /// Writes everything committed so far as one image. Returns the number of rows.
     pub fn write_image(&self, out: &mut dyn std::io::Write) -> Result<u64, Error> {
         crate::image::write(&self.shard, out)
     }
 
-    /// Makes a new directory at `path` that holds what an image does.
+    /// Creates a new directory at `path` from an image.
     pub fn restore_image(path: impl AsRef<Path>, input: &mut dyn std::io::Read) -> Result<(), Error> {
         crate::image::restore(path.as_ref(), &Options::default(), input)
     }
 
-    /// Answers what was submitted, stops and flushes. Other handles get `Closed` from then on; the directory is free for
-    /// another opener when the last handle of any kind is dropped.
+    /// Answers submitted commands, stops and flushes. Other handles get `Closed` from then on; another opener can open
+    /// the directory when the last handle of any kind is dropped.
     pub fn close(&self) -> Result<(), Error> {
         self.shard.close()
     }
 }
 
 impl Options {
-    /// Opens the directory at `path`, or makes it.
+    /// Opens the directory at `path`, or creates it.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Statehouse, Error> {
         Ok(Statehouse { shard: Shard::open(path.as_ref(), self)? })
     }
@@ -235,25 +235,25 @@ impl Space {
         Space { scope: Scope { branch: name.into(), ..self.scope.clone() } }
     }
 
-    /// Whether a request of a session was answered here with what an earlier sending had stored. Known once its answer is
-    /// there, of a space by [`Sessions::request_in`](crate::Sessions::request_in) or [`Session::request`](crate::Session::request).
+    /// Whether a request of a session got a stored answer. Known once its answer is there, for a space from
+    /// [`Sessions::request_in`](crate::Sessions::request_in) or [`Session::request`](crate::Session::request).
     pub fn was_replayed(&self) -> bool {
         let numbers = self.scope.session.as_ref().map(|session| &session.numbers);
         matches!(numbers, Some(Numbers::Exactly { replayed, .. }) if replayed.load(Ordering::Relaxed))
     }
 
-    /// Cells of this branch, each a group of its own.
+    /// Cells of this branch, each in its own group.
     pub fn cells(&self) -> Cells {
         Cells::new(self.scope.clone(), None)
     }
 
-    /// Records of this branch, each a group of its own.
+    /// Records of this branch, each in its own group.
     pub fn records(&self) -> Records {
         Records::new(self.scope.clone(), None)
     }
 
-    /// Declares a type for the records whose names begin with `prefix`, or changes what can be changed of one: states
-    /// can be added, indexes and the state field stay. Records that exist keep the type that they have.
+    /// Declares a type for the records whose names start with `prefix`, or changes an existing one as far as possible:
+    /// states can be added, indexes and the state field are fixed. Existing records keep their type.
     pub fn declare_type(&self, prefix: &str, record_type: RecordType) -> Result<(), Error> {
         let (_, catalogue) = self.scope.shard.view()?;
         let space = catalogue.space_named(&self.scope.space)?;
@@ -268,7 +268,7 @@ impl Space {
         Ok(space.types.iter().map(|declared| (declared.prefixes.clone(), declared.definition.clone())).collect())
     }
 
-    /// A group of this branch: what is in it can change in one transaction.
+    /// A group of this branch: everything in it can change in one transaction.
     pub fn group(&self, name: impl Into<String>) -> Group {
         Group::new(self.scope.clone(), name.into())
     }

@@ -1,4 +1,4 @@
-//! Images of an open store, and new directories made of them; `docs/formats/image.md`.
+//! Images of an open store, and new directories built from them; `docs/formats/image.md`.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::error::{from_halt, from_kv};
 use crate::options::Options;
 use crate::shard::{Shard, keys};
 
-/// What a view says was applied.
+/// The applied row of a view.
 pub(crate) fn applied(view: &dyn View) -> Result<Applied, Error> {
     let row = view.get(&keys().applied()).map_err(|error| from_kv(&error))?;
     let row = row.ok_or_else(|| from_halt(&Halt::Inconsistent("the store holds no state".into())))?;
@@ -25,7 +25,7 @@ pub(crate) fn write(shard: &Shard, out: &mut dyn Write) -> Result<u64, Error> {
     write_view(&*view, out)
 }
 
-/// Writes what a view has.
+/// Writes the content of a view.
 pub(crate) fn write_view(view: &dyn View, out: &mut dyn Write) -> Result<u64, Error> {
     image::write(view, &keys(), out).map_err(|error| from_image(&error))
 }

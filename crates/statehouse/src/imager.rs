@@ -1,6 +1,6 @@
 //! Writes an image of the whole store into a folder whenever one is due, and keeps the newest few.
 //!
-//! An image is written under another name, synced, and then renamed, so a file with an image's name is whole.
+//! An image is written under a temporary name, synced, and then renamed, so a file with an image's name is complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -15,10 +15,10 @@ use crate::error::cannot_open;
 use crate::owner_only;
 use crate::repeating::Repeating;
 
-/// How often it is looked whether an image is due.
+/// How often to check whether an image is due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// What images are called: this, the index of the last entry in twenty digits, and [`IMAGE_END`].
+/// The name of an image: this, the index of the last entry in twenty digits, and [`IMAGE_END`].
 const IMAGE_BEGINNING: &str = "image-";
 const IMAGE_END: &str = ".shimage";
 const UNFINISHED_END: &str = ".unfinished";
@@ -26,22 +26,22 @@ const UNFINISHED_END: &str = ".unfinished";
 /// Where and when images are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImagePlan {
-    /// The folder; it is made if it does not exist.
+    /// The folder; created if it does not exist.
     pub folder: PathBuf,
     /// When one is due.
     pub policy: ImagePolicy,
-    /// How many are kept; at least one.
+    /// The number of images to keep; at least one.
     pub kept: usize,
 }
 
 /// Starts the thread.
 pub(crate) fn start(access: Access, plan: ImagePlan) -> Result<Repeating, Error> {
     owner_only::create_folders(&plan.folder)
-        .map_err(|error| cannot_open(format!("could not make the folder {}: {error}", plan.folder.display())))?;
+        .map_err(|error| cannot_open(format!("could not create the folder {}: {error}", plan.folder.display())))?;
     let mut last = Last { index: newest(&plan.folder), bytes: access.entry_bytes(), at_us: now_us(&access) };
     Repeating::start("image", LOOK_EVERY, move |_| match look(&access, &plan, last) {
         Ok(now) => last = now,
-        Err(error) => tracing::warn!(%error, folder = %plan.folder.display(), "an image could not be written"),
+        Err(error) => tracing::warn!(%error, folder = %plan.folder.display(), "could not write an image"),
     })
 }
 
@@ -72,7 +72,7 @@ fn look(access: &Access, plan: &ImagePlan, last: Last) -> Result<Last, Error> {
     let unwritten = |error: io::Error| Failure::not_applied(FailureKind::Stopped, format!("an image: {error}"));
     let name = format!("{IMAGE_BEGINNING}{index:020}{IMAGE_END}");
     let unfinished = plan.folder.join(format!("{name}{UNFINISHED_END}"));
-    // What a process that was killed has left, or a link that somebody planted: either goes, and is not written through.
+    // The remains of a killed process, or a planted link: either is removed, and not written through.
     match fs::remove_file(&unfinished) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritten(error).into()),
         _ => {}
@@ -110,7 +110,7 @@ fn index_of(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.strip_prefix(IMAGE_BEGINNING)?.strip_suffix(IMAGE_END)?.parse().ok()
 }
 
-/// The index up to which the newest image goes; 0 if there is none.
+/// The last entry of the newest image; 0 if there is none.
 fn newest(folder: &Path) -> u64 {
     images(folder).ok().and_then(|found| index_of(found.last()?)).unwrap_or(0)
 }

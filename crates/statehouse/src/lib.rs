@@ -21,16 +21,16 @@
 //! - [`Runs`]: append-only logs of events, with projections in the same commit.
 //! - [`publish`]: where messages for brokers go.
 //! - [`sessions`]: clients whose requests are executed exactly once, with pushes; and machines that you bring.
-//! - [`Group`]: what is stored and committed together; [`Transaction`] on it.
-//! - [`Changes`]: what every command changed, followed by a cursor; [`Watch`]: a list of cells, then what changes.
-//! - [`Pending`]: an answer to come; wait for it or await it, no runtime is needed.
-//! - [`backup`]: everything as one file, checked, and made a store again.
-//! - [`export`], [`import`]: everything as lines of JSON, and a new store made of them.
-//! - [`owner_only`]: files that only their owner can read, never made through a link.
-//! - [`counters`]: what was done and what is there, as numbers.
+//! - [`Group`]: things stored and committed together; [`Transaction`] on it.
+//! - [`Changes`]: the changes of every command, followed with a cursor; [`Watch`]: a list of cells, then its changes.
+//! - [`Pending`]: a future answer; block on it or await it, without a runtime.
+//! - [`backup`]: everything as one file, verified, and restored.
+//! - [`export`], [`import`]: everything as lines of JSON, and a new store built from them.
+//! - [`owner_only`]: files that only their owner can read, never created through a link.
+//! - [`counters`]: activity and content, as numbers.
 //! - [`seed`]: the state primitive's commands and outputs.
 //!
-//! Every call says no by [`Error`]: a rejection is an answer, a failure is the environment.
+//! Every call fails with [`Error`]: a rejection is an answer, a failure comes from the environment.
 
 mod access;
 mod admission;

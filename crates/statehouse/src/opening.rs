@@ -1,8 +1,9 @@
-//! How far opening a directory is: for whoever waits for a long replay.
+//! The progress of opening a directory, for callers that wait for a long replay.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far opening a directory is. Give it to [`Options::opening`](crate::Options::opening), and read it from another thread.
+/// The progress of opening a directory. Pass it to [`Options::opening`](crate::Options::opening), and read it from
+/// another thread.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -20,12 +21,12 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Entries of the journal that were replayed.
+    /// The number of replayed entries of the journal.
     pub fn replayed(&self) -> u64 {
         self.replayed.load(Ordering::Relaxed)
     }
 
-    /// Of so many; 0 until that is known, or if there is nothing to replay.
+    /// The number of entries to replay; 0 until it is known, or if there is nothing to replay.
     pub fn to_replay(&self) -> u64 {
         self.to_replay.load(Ordering::Relaxed)
     }

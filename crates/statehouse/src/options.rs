@@ -1,4 +1,4 @@
-//! What can be chosen when a directory is opened. Every bound has a name here or in the layer that keeps it.
+//! Options for opening a directory. Every limit has a name here or in its own layer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::imager::ImagePlan;
 use crate::opening::Opening;
 use crate::publish::Publish;
 
-/// How a directory is opened.
+/// Options for opening a directory.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -25,7 +25,7 @@ use crate::publish::Publish;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// How many buckets a new directory gets; a power of two, at most 4,096. An existing one keeps its number.
+    /// The number of buckets of a new directory; a power of two, at most 4,096. An existing one keeps its number.
     pub buckets: u16,
     /// Bounds of the store's files and cache.
     pub storage: storage::Options,
@@ -35,23 +35,23 @@ pub struct Options {
     pub journal_files: journal::EngineOptions,
     /// Bounds of the journal's queue and of all its files.
     pub journal: journal::LocalOptions,
-    /// Bytes of journal after which the store is flushed, which bounds how much is replayed after a crash.
+    /// Bytes of journal after which the store is flushed, which limits the replay after a crash.
     pub replay_bytes_max: u64,
-    /// How often cells are looked through for history to give up.
+    /// How often cells are searched for history to discard.
     pub retention_walk_every: Duration,
-    /// Where time comes from.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// Where messages for brokers go; without one they wait.
     pub broker: Option<Arc<dyn Publish>>,
-    /// How often it is looked whether a session's time is over.
+    /// How often to look for expired sessions.
     pub session_check_every: Duration,
-    /// How long after one verification of all runs the next begins; none are verified without it.
+    /// The pause between two verifications of all runs; none for no verification.
     pub verify_runs_every: Option<Duration>,
     /// Where and when images are written; none are without it.
     pub images: Option<ImagePlan>,
-    /// How much of the disk is kept free; nothing is without it.
+    /// How much of the disk is kept free; none for no reserve.
     pub disk_reserve: Option<DiskReserve>,
-    /// Who is told how far opening is.
+    /// Receives the progress of opening.
     pub opening: Option<Arc<Opening>>,
     machines: Hosted,
 }
@@ -109,33 +109,33 @@ impl Options {
         self
     }
 
-    /// Compares the projections of all runs with their events, again and again with such a pause in between; what differs is
+    /// Compares the projections of all runs with their events, repeatedly, with a pause in between; differences are
     /// logged, and counted in [`Status`](crate::Status).
     pub fn verify_runs_every(mut self, every: Duration) -> Self {
         self.verify_runs_every = Some(every);
         self
     }
 
-    /// Writes images into a folder whenever the policy says so, and keeps the newest `kept`.
+    /// Writes images into a folder according to the policy, and keeps the newest `kept`.
     pub fn images(mut self, folder: impl Into<PathBuf>, policy: ImagePolicy, kept: usize) -> Self {
         self.images = Some(ImagePlan { folder: folder.into(), policy, kept });
         self
     }
 
-    /// Keeps some of the disk free: while less is, whatever makes the store larger is refused with
+    /// Keeps some of the disk free: below the reserve, operations that make the store larger are refused with
     /// [`DiskLow`](crate::FailureKind::DiskLow).
     pub fn disk_reserve(mut self, reserve: DiskReserve) -> Self {
         self.disk_reserve = Some(reserve);
         self
     }
 
-    /// Tells how far opening is, to whoever reads it meanwhile.
+    /// Reports the progress of opening.
     pub fn opening(mut self, opening: Arc<Opening>) -> Self {
         self.opening = Some(opening);
         self
     }
 
-    /// Sets where time comes from.
+    /// Sets the source of time.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self

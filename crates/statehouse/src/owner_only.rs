@@ -1,8 +1,8 @@
-//! Files and folders that only their owner can read, whatever the umask is, and that are never made through a link.
+//! Files and folders that only their owner can read, whatever the umask, and that are never created through a link.
 //!
-//! Keeps: a new file is `0600` and a new folder `0700`; a link that somebody planted at a path where something is made is refused by name or
-//! replaced, never followed. A file that is to have a name gets it when it is whole and durable. Never: changes what it did not make, but for
-//! `repair`.
+//! Keeps: a new file is `0600` and a new folder `0700`; a link planted at a path to be created is refused by name or
+//! replaced, never followed. A file gets its final name when it is complete and durable. Never: changes what it did not
+//! create, except by `repair`.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
-/// What others may do.
+/// The permissions of others.
 const OTHERS: u32 = 0o077;
 
 fn options() -> OpenOptions {
@@ -24,15 +24,15 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Makes a new file. One that is there already, or a link, is an error.
+/// Creates a new file. An existing file or a link is an error.
 pub fn create_new(path: &Path) -> io::Result<File> {
     let file = options().read(true).write(true).create_new(true).open(path).map_err(|error| named(path, error))?;
-    // The umask takes bits away, and may have taken the owner's.
+    // The umask removes permissions, and may have removed the owner's.
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     Ok(file)
 }
 
-/// Opens a file to read and write, or makes it; nothing is taken out of it. A link is an error.
+/// Opens a file to read and write, or creates it; its content stays. A link is an error.
 pub fn open_or_create(path: &Path) -> io::Result<File> {
     options().read(true).write(true).create(true).truncate(false).open(path).map_err(|error| named(path, error))
 }
@@ -42,13 +42,13 @@ pub fn open(path: &Path) -> io::Result<File> {
     options().read(true).open(path).map_err(|error| named(path, error))
 }
 
-/// Makes one folder. Whatever is there already is an error.
+/// Creates one folder. Anything that already exists is an error.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(FOLDER_MODE).create(path)?;
     std::fs::set_permissions(path, Permissions::from_mode(FOLDER_MODE))
 }
 
-/// Makes a folder and those above it that are missing.
+/// Creates a folder and its missing parents.
 pub fn create_folders(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -72,7 +72,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write().inspect_err(|_| drop(std::fs::remove_file(&fresh)))
 }
 
-/// A name beside `path` that nobody can guess.
+/// An unguessable name beside `path`.
 pub fn fresh_name(path: &Path, end: &str) -> PathBuf {
     use std::hash::{BuildHasher, RandomState};
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -82,11 +82,11 @@ pub fn fresh_name(path: &Path, end: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Gives a file its name, unless something has it.
+/// Renames a file, unless the name is taken.
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
-        // Some file systems do not know how; a second name for the file is refused by all of them if there is one.
+        // Some file systems do not support this; all of them refuse a hard link to a name that is taken.
         Err(error) if [rustix::io::Errno::INVAL, rustix::io::Errno::NOSYS].contains(&error) => {
             std::fs::hard_link(from, to)?;
             std::fs::remove_file(from)
@@ -101,20 +101,20 @@ pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// What is the matter with what was made before, or by others.
+/// The findings of a repair.
 #[derive(Debug, Default)]
 pub(crate) struct Repaired {
     /// Files and folders that others could read or write.
     pub(crate) open_to_others: usize,
 }
 
-/// Looks through a folder: a link in it is an error, and what is open to others is closed to them.
+/// Examines a folder: a link in it is an error, and access for others is removed.
 pub(crate) fn repair(folder: &Path) -> io::Result<Repaired> {
     let mut repaired = Repaired::default();
     let mut left = vec![folder.to_owned()];
     while let Some(path) = left.pop() {
         let metadata = match std::fs::symlink_metadata(&path) {
-            // The tree below deletes what it does not need any more.
+            // The tree below deletes files it no longer needs.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             found => found?,
         };

@@ -1,6 +1,6 @@
-//! An answer to come: a thread can wait for it, a task can await it.
+//! A future answer: a thread can block on it, a task can await it.
 //!
-//! Keeps: an answer is given once, and only after it is durable and visible to reads (J1).
+//! Keeps: an answer is delivered once, and only after it is durable and visible to reads (J1).
 
 use std::cell::Cell;
 use std::future::Future;
@@ -20,10 +20,10 @@ use crate::error::{from_halt, unexpected_answer};
 use crate::sessions::requests::Request;
 use crate::shared::Shared;
 
-/// What the apply loop hands back: the bytes of a reply, read by whoever waits, or why there is none.
+/// The output of the apply loop: the bytes of a reply, decoded by the waiter, or why there is none.
 pub(crate) type Reply = Result<Vec<u8>, Error>;
 
-/// An answer that is on its way. Dropping it does not take the command back.
+/// A future answer. Dropping it does not cancel the command.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -46,11 +46,11 @@ enum State<T> {
     Refused(Option<Error>),
 }
 
-/// How an answer is read.
+/// How to decode an answer.
 pub(crate) enum Decode<T> {
     /// As one of the contracts.
     Contracts(fn(Answer) -> Result<T, Error>),
-    /// As one of the contracts, with the catalogue that is published when it is read.
+    /// An answer of the contracts, with the catalogue published when it is decoded.
     WithCatalogue(Arc<Shared>, fn(Answer, &Catalogue) -> Result<T, Error>),
     /// As one of the commands of sessions.
     Sessions(fn(SessionAnswer) -> Result<T, Error>),
@@ -61,7 +61,7 @@ impl<T> Pending<T> {
         Self { state: State::Waiting { slot, decode, request: None }, result: PhantomData }
     }
 
-    /// The same answer; if it is that of a request of a session, the session waits for it as long as this is there.
+    /// The same answer; for a request of a session, the session waits for it as long as this exists.
     pub(crate) fn of_request(mut self, of: Option<Request>) -> Self {
         if let State::Waiting { request, .. } = &mut self.state {
             *request = of;
@@ -73,7 +73,7 @@ impl<T> Pending<T> {
         Self { state: State::Refused(Some(error.into())), result: PhantomData }
     }
 
-    /// Blocks until the answer is there.
+    /// Blocks until the answer arrives.
     pub fn wait(self) -> Result<T, Error> {
         match self.state {
             State::Refused(error) => Err(error.expect("a refusal is taken once")),
@@ -131,8 +131,8 @@ impl<T> Decode<T> {
     }
 }
 
-/// Waits on this thread for something that a runtime would await. When its time is over, by `left` or because the thread
-/// has slept as long as that said, `time_over` says so, and what is under way is still waited for.
+/// Runs a future on this thread. When the time is up, according to `left` or after sleeping for that long, it sets
+/// `time_over`, and still waits for the future to finish.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>, left: impl Fn() -> Duration, time_over: &Cell<bool>) -> T {
     let mut future = std::pin::pin!(future);
     let wakes = Arc::new(WakesThread { thread: std::thread::current(), woken: AtomicBool::new(false) });
@@ -146,7 +146,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>, left: impl Fn() -> Du
             Duration::ZERO => time_over.set(true),
             left => {
                 std::thread::park_timeout(left);
-                // A clock that a test holds does not say that time has passed.
+                // A clock controlled by a test does not show that time has passed.
                 time_over.set(!wakes.woken.load(Ordering::Acquire));
             }
         }
@@ -187,7 +187,7 @@ impl Slot {
         self.reply.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the answer and wakes whoever waits for it.
+    /// Delivers the answer and wakes its waiter.
     pub(crate) fn give(&self, reply: Reply) {
         let before = std::mem::replace(&mut *self.lock(), SlotState::Given(reply));
         match before {
@@ -224,7 +224,7 @@ impl Slot {
     }
 }
 
-/// Gives the answer of one command; if it is dropped without one, it says that the outcome is unknown.
+/// Delivers the answer of one command; dropped without one, it reports that the outcome is unknown.
 pub(crate) struct Responder(Option<Arc<Slot>>);
 
 impl Responder {

@@ -1,4 +1,4 @@
-//! Turns what waits for the journal into entries, and hands entries that are durable to the apply loop.
+//! Turns commands that wait for the journal into entries, and hands durable entries to the apply loop.
 //!
 //! Runs on the journal's writer thread. Keeps: J5, by sending entries on in the order they were written.
 
@@ -24,7 +24,7 @@ impl Queued for Submission {
     }
 }
 
-/// An entry that is durable, with who waits for the answers to its commands.
+/// A durable entry, with those who wait for the answers to its commands.
 pub(crate) struct DurableEntry {
     pub(crate) index: u64,
     pub(crate) payload: Vec<u8>,
@@ -44,7 +44,7 @@ impl Consumer<Submission> for Proposer {
 
     fn committed(&mut self, index: u64, payload: Vec<u8>, commands: Vec<Submission>) {
         let responders = commands.into_iter().map(|command| command.responder).collect();
-        // If the apply loop has stopped, the responders are dropped and say that the outcome is unknown: the entry
+        // If the apply loop has stopped, the responders are dropped and report that the outcome is unknown: the entry
         // is durable and will be applied when the directory is next opened.
         let _ = self.apply.send(DurableEntry { index, payload, responders });
     }

@@ -8,18 +8,18 @@ use contract::Error;
 
 use crate::error::cannot_open;
 
-/// See the module. Dropping it waits for what it is at.
+/// A thread that repeats a task. Dropping it waits for the current run.
 pub(crate) struct Repeating {
     /// Gone when the thread is to end.
     open: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// How the thread hears that it is to end.
+/// Tells the thread to end.
 pub(crate) struct Pauses(Receiver<()>);
 
 impl Pauses {
-    /// Waits for so long; false if the thread is to end.
+    /// Pauses; false if the thread must end.
     pub(crate) fn pause(&self, time: Duration) -> bool {
         self.0.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
     }
@@ -50,7 +50,7 @@ impl Drop for Repeating {
     fn drop(&mut self) {
         self.open = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread ends what it does behind; it changes nothing that was answered.
+            // A panic of the thread ends its background work; it affects nothing that was acknowledged.
             let _ = thread.join();
         }
     }

@@ -1,8 +1,8 @@
 //! The state primitive over cells: its commands and outputs exactly, and its routing.
 //!
 //! With an open transaction, commands go to it; otherwise each is executed by itself. All cells of the façade are in
-//! one group, so that any of them can be in one transaction. Only "it does not match" becomes `None`; everything
-//! else that goes wrong stays an error.
+//! one group, so that any of them can be in one transaction. Only a mismatch becomes `None`; every other failure stays
+//! an error.
 //!
 //! ```
 //! use statehouse::seed::{Command, Output, Session};
@@ -47,18 +47,18 @@ impl Session {
     /// Opens a transaction on a branch.
     pub fn begin(&mut self, branch: &str) -> Result<(), Error> {
         if self.transaction.is_some() {
-            return Err(Rejection::TransactionState { reason: "a transaction is open already" }.into());
+            return Err(Rejection::TransactionState { reason: "a transaction is already open" }.into());
         }
         self.transaction = Some((branch.to_owned(), self.group(branch).begin()?));
         Ok(())
     }
 
-    /// Commits the open transaction. Gives its commit number.
+    /// Commits the open transaction. Returns its commit number.
     pub fn commit(&mut self) -> Result<u64, Error> {
         Ok(self.take()?.commit()?.commit)
     }
 
-    /// Gives the open transaction up.
+    /// Rolls the open transaction back.
     pub fn rollback(&mut self) -> Result<(), Error> {
         self.take()?.rollback();
         Ok(())
@@ -73,7 +73,7 @@ impl Session {
             }
             Some((branch, transaction)) => {
                 if branch_of(&command) != branch {
-                    let reason = "a transaction keeps to the branch that it was begun on";
+                    let reason = "a transaction stays on the branch it was started on";
                     return Err(Rejection::TransactionState { reason }.into());
                 }
                 execute_in(transaction, command)
@@ -132,7 +132,7 @@ fn execute_in(transaction: &mut Transaction, command: Command) -> Result<Output,
         Command::StateInit { cell, value, .. } => Output::Version(transaction.init(&cell, value)?.version),
         Command::StateGet { cell, .. } => Output::Maybe(transaction.get(&cell)?),
         Command::StateGetv { .. } => {
-            let reason = "history is read outside of transactions";
+            let reason = "history cannot be read inside a transaction";
             return Err(Rejection::TransactionState { reason }.into());
         }
         Command::StateCas { cell, expected_counter, value, .. } => {
@@ -142,7 +142,7 @@ fn execute_in(transaction: &mut Transaction, command: Command) -> Result<Output,
     })
 }
 
-/// Every kept version of a cell, newest first, deletions left out; none if it never existed.
+/// Every kept version of a cell, newest first, without deletions; none if it never existed.
 fn versions(cells: &Cells, cell: &str) -> Result<Option<Vec<State>>, Error> {
     let mut states = Vec::new();
     let mut page = HistoryPage { before: None, limit: PAGE_ROWS_MAX };

@@ -45,7 +45,7 @@ const FIRST_BUCKET: u16 = 0;
 /// would only make more and smaller entries (measured at 256 callers: 14 commands an entry with 16 here).
 const APPLY_QUEUE_ENTRIES: usize = 1;
 
-/// Bytes of journal that are read at a time when it is replayed.
+/// Bytes of journal read at a time during replay.
 const REPLAY_CHUNK_BYTES: usize = 8 << 20;
 
 pub(crate) fn keys() -> Keys {
@@ -64,14 +64,14 @@ pub(crate) struct Shard {
     pub(crate) keeper: Arc<Keeper>,
     closed: AtomicBool,
     pub(crate) backups: BackupLog,
-    /// Last, so that the lock is let go after everything else.
+    /// Last, so that the lock is released after everything else.
     directory: Directory,
 }
 
-/// The store of a directory that nobody uses.
+/// The store of a directory that is not in use.
 pub(crate) struct StoreAtRest {
     tree: TreeStore,
-    /// Last, so that the lock is let go after the store.
+    /// Last, so that the lock is released after the store.
     _directory: Directory,
 }
 
@@ -86,7 +86,7 @@ impl std::ops::Deref for StoreAtRest {
 impl Shard {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Arc<Self>, Error> {
         let buckets = Buckets::new(options.buckets).ok_or_else(|| {
-            cannot_open(format!("{} buckets are impossible: a power of two, at most 4,096", options.buckets))
+            cannot_open(format!("{} buckets are impossible: use a power of two, at most 4,096", options.buckets))
         })?;
         let (directory, tree, files) = match Directory::open(path, buckets)? {
             Found::Whole(directory) => {
@@ -111,14 +111,14 @@ impl Shard {
         Self::start(directory, tree, files, options)
     }
 
-    /// Makes a new directory whose first state is put there by `fill_store`.
+    /// Creates a new directory with an initial state written by `fill_store`.
     pub(crate) fn create(
         path: &Path,
         options: &Options,
         fill_store: impl FnOnce(&dyn Store) -> Result<Buckets, Error>,
     ) -> Result<(), Error> {
         match Directory::open(path, Buckets::default())? {
-            Found::Whole(_) => Err(cannot_open(format!("{} exists already", path.display()))),
+            Found::Whole(_) => Err(cannot_open(format!("{} already exists", path.display()))),
             Found::New(mut unfinished) => {
                 let mut buckets = Buckets::default();
                 let fill_store = |store: &dyn Store| {
@@ -225,7 +225,7 @@ impl Shard {
         Ok(shard)
     }
 
-    /// A view of everything that was answered, with the catalogue.
+    /// A view of everything acknowledged so far, with the catalogue.
     pub(crate) fn view(&self) -> Result<(Arc<dyn View>, Arc<Catalogue>), Error> {
         if self.closed.load(Ordering::Acquire) {
             return Err(closed());
@@ -242,7 +242,7 @@ impl Shard {
         self.access.clock()
     }
 
-    /// What the stamp of an entry would be now.
+    /// The stamp that an entry would get now.
     pub(crate) fn now(&self) -> session::Stamp {
         self.access.time().now()
     }
@@ -252,7 +252,7 @@ impl Shard {
         self.failure().unwrap_or_else(closed)
     }
 
-    /// What made the store stop, if something did.
+    /// Why the store has stopped, if it has.
     pub(crate) fn failure(&self) -> Option<Error> {
         let failure = self.shared.failure();
         failure.or_else(|| Some(from_journal(&self.access.journal.failure()?)))
@@ -286,14 +286,14 @@ impl Shard {
         self.tree.settle().map_err(|error| from_kv(&error))
     }
 
-    /// Looks for history to give up now.
+    /// Looks for history to discard now.
     pub(crate) fn wake_walker(&self) {
         if let Some(background) = &*self.background.lock().unwrap_or_else(PoisonError::into_inner) {
             background.wake_walker();
         }
     }
 
-    /// Answers what was submitted, then stops everything and flushes. Closing twice does nothing.
+    /// Answers submitted commands, then stops everything and flushes. Closing twice does nothing.
     pub(crate) fn close(&self) -> Result<(), Error> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -320,7 +320,7 @@ impl Shard {
 impl Drop for Shard {
     fn drop(&mut self) {
         if let Err(error) = self.close() {
-            tracing::error!(%error, "closing failed; the journal will be replayed at the next opening");
+            tracing::error!(%error, "closing failed; the next opening replays the journal");
         }
     }
 }
@@ -338,7 +338,7 @@ fn fill(
     Ok((tree, files))
 }
 
-/// Applies the entries that the store does not have yet. Gives how many.
+/// Applies the entries that the store does not have yet. Returns how many.
 fn replay(files: &dyn EntryFiles, apply_loop: &mut ApplyLoop, opening: &Opening) -> Result<u64, Error> {
     let applied = apply_loop.kernel.applied().index;
     let Some(last) = files.last_index(SHARD) else {

@@ -1,4 +1,4 @@
-//! What the apply loop tells everybody else: the catalogue in force, how far it is, and why it stopped.
+//! State published by the apply loop: the catalogue in force, its progress, and why it stopped.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,21 +11,21 @@ use crate::arrivals::Arrivals;
 use crate::counters::Meters;
 use crate::runs::verifier::Findings;
 
-/// What the apply loop tells everybody else.
+/// State published by the apply loop.
 pub(crate) struct Shared {
     catalogue: ArcSwap<Catalogue>,
-    /// How far it is.
+    /// Its progress.
     pub(crate) arrivals: Arrivals,
     failure: Mutex<Option<Error>>,
     /// Set with the failure, so that the usual case takes no lock.
     failed: AtomicBool,
     /// Rows that commands wrote since the store was opened.
     pub(crate) command_rows: AtomicU64,
-    /// Bytes of the entries that were applied since the store was opened.
+    /// Bytes of the entries applied since the store was opened.
     pub(crate) entry_bytes: AtomicU64,
-    /// What was done since the store was opened.
+    /// Activity since the store was opened.
     pub(crate) meters: Meters,
-    /// What the verifier of runs has found.
+    /// The findings of the verifier of runs.
     pub(crate) findings: Arc<Findings>,
 }
 

@@ -1,8 +1,8 @@
 //! The timer: proposes a tick when something is due.
 //!
-//! The kernel says after every entry when the next thing is due. The timer waits until then by the time of stamps, or
-//! until something is due earlier, and proposes one tick after the other while there is more. A tick does a bounded
-//! number of things, and commands of others go in between.
+//! After every entry, the kernel reports when the next work is due. The timer waits until then, in the time of stamps,
+//! or until something is due earlier, and proposes ticks one after another while there is more. A tick does a bounded
+//! amount of work, and other commands go in between.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -16,13 +16,13 @@ use crate::clock::Time;
 use crate::error::cannot_open;
 use crate::pending::Pending;
 
-/// The timer looks at the clock at least so often, because stamps follow a clock that may be drawn faster.
+/// The timer checks the clock at least this often, because stamps follow a clock that may run faster.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// How long the timer waits after a tick that was refused.
+/// The pause after a refused tick.
 const REFUSED_PAUSE: Duration = Duration::from_millis(20);
 
-/// When the next thing is due, as the apply loop says it.
+/// When the next work is due, as reported by the apply loop.
 #[derive(Default)]
 pub(crate) struct Agenda {
     state: Mutex<AgendaState>,
@@ -87,7 +87,7 @@ impl Agenda {
     }
 }
 
-/// How long until the next thing is due, if there is one.
+/// The time until the next work is due, if there is any.
 fn until_due_us(next: NextDue, time: &Time) -> Option<u64> {
     let now = time.now();
     let until = |due_us: Option<u64>, now_us: u64| due_us.map(|due_us| due_us.saturating_sub(now_us));
@@ -117,14 +117,14 @@ impl Drop for Timer {
     fn drop(&mut self) {
         self.agenda.close();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread ends the ticks; it changes nothing that was answered.
+            // A panic of the thread ends the ticks; it affects nothing that was acknowledged.
             let _ = thread.join();
         }
     }
 }
 
-/// Proposes ticks while something is due. As long as one tick does not do all of it, the next is on its way while it is
-/// applied; the commands of others go in between all the same.
+/// Proposes ticks while work is due. As long as one tick does not finish it, the next is submitted while it is applied;
+/// other commands still go in between.
 fn run(access: &Access, agenda: &Agenda) {
     let mut under_way: Option<Pending<()>> = None;
     let mut behind = false;
@@ -142,9 +142,9 @@ fn run(access: &Access, agenda: &Agenda) {
             }
             None => tick,
         };
-        // The apply loop has set the agenda anew before it answers.
+        // The apply loop has updated the agenda before it answers.
         if let Err(error) = awaited.wait() {
-            tracing::warn!(%error, "a tick was refused; what is due waits");
+            tracing::warn!(%error, "a tick was refused; due work waits");
             if !agenda.pause() {
                 return;
             }

@@ -1,4 +1,5 @@
-//! Interactive transactions: read from a view, buffer writes, commit as one command whose guards are what was read.
+//! Interactive transactions: read from a view, buffer writes, commit as one command guarded by everything that was
+//! read.
 //!
 //! Keeps: T1 (serialisable: whatever a transaction read, by name or in a range, is unchanged when it commits, or it
 //! changes nothing and the cell that differs is named). One attempt; `Group::transact` tries again.
@@ -28,13 +29,13 @@ use own::{OwnOp, OwnWrites};
 use range::{after_prefix, merge_own};
 use reads::Reads;
 
-/// What a transaction may miss of what others do meanwhile.
+/// What a transaction may miss of concurrent changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Isolation {
     /// Nothing: it is as if it had run alone. Everything that it read is guarded.
     #[default]
     Serialisable,
-    /// It reads one moment and its writes do not overwrite others', but what it only read may have changed.
+    /// It reads one moment and does not overwrite others' writes, but what it only read may have changed.
     Snapshot,
 }
 
@@ -46,7 +47,7 @@ pub struct Committed {
     pub commit: u64,
 }
 
-/// An open transaction on the cells of one group. Dropping it gives it up.
+/// An open transaction on the cells of one group. Dropping it rolls it back.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -115,14 +116,14 @@ impl Transaction {
         Ok(self.see(cell)?.versioned)
     }
 
-    /// The cells of the group whose names begin with `prefix`, with this transaction's own writes.
+    /// The cells of the group whose names start with `prefix`, including this transaction's own writes.
     pub fn list(&mut self, prefix: &str, page: ListPage) -> Result<Listed, Error> {
         self.check_age()?;
         check_page(page.limit)?;
         let group = self.group.clone().ok_or(Rejection::TransactionState {
-            reason: "a transaction without a group cannot list; begin it with house.group(name)",
+            reason: "a transaction without a group cannot list; start it with house.group(name)",
         })?;
-        // Own deletions may take cells away from the page, so that many more are read.
+        // Own deletions may remove cells from the page, so that many more are read.
         let wider = ListPage { after: page.after.clone(), limit: page.limit + self.own.cells() };
         let groups = InGroup::Named(&group);
         let stored = list_cells(&*self.view, &self.catalogue, self.ids, groups, prefix, &wider)?;
@@ -133,7 +134,7 @@ impl Transaction {
         };
         let start = match &page.after {
             None => prefix.to_owned(),
-            // Of another group, the cell may come before the one of this group that has the same name.
+            // In another group, the cell may precede the one of this group with the same name.
             Some(after) if *after < named(after.name.clone()) => after.name.clone(),
             Some(after) => format!("{}\0", after.name),
         };
@@ -169,13 +170,13 @@ impl Transaction {
         }
     }
 
-    /// Writes the value, whatever is there. This alone does not guard the cell.
+    /// Writes the value unconditionally. This alone does not guard the cell.
     pub fn set(&mut self, cell: &str, value: impl Into<Value>) -> Result<(), Error> {
         self.touch(cell)?;
         self.write(cell, OwnOp::Set(value.into()))
     }
 
-    /// Writes the value, whatever is there, and gives the version it will have. To know that, it reads the cell.
+    /// Writes the value unconditionally, and returns the version it will have. To know that, it reads the cell.
     pub fn set_versioned(&mut self, cell: &str, value: impl Into<Value>) -> Result<u64, Error> {
         self.touch(cell)?;
         let counter = self.see(cell)?.counter;
@@ -210,7 +211,7 @@ impl Transaction {
         Ok(Deleted { version: Some(seen.counter + 1) })
     }
 
-    /// Commits everything, or changes nothing and says what was in conflict.
+    /// Commits everything, or changes nothing and names the conflict.
     pub fn commit(self) -> Result<Committed, Error> {
         self.check_age()?;
         if self.own.is_empty() {
@@ -236,7 +237,7 @@ impl Transaction {
         self.scope.propose(&self.catalogue, &Body::Transact(transact), done).wait()
     }
 
-    /// Gives the transaction up. Dropping it does the same.
+    /// Rolls the transaction back. Dropping it does the same.
     pub fn rollback(self) {}
 
     /// Checks a name, and that it is in this transaction's group.
@@ -286,7 +287,7 @@ impl Transaction {
     fn check_age(&self) -> Result<(), Rejection> {
         let age_us = self.scope.shard.clock().monotonic_us().saturating_sub(self.started_us);
         if u128::from(age_us) > TRANSACTION_AGE_MAX.as_micros() {
-            return Err(Rejection::TransactionLost { reason: "it was open longer than transaction_age_max" });
+            return Err(Rejection::TransactionLost { reason: "it was open for longer than transaction_age_max" });
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What backups and exports have in common: how they fail, how far they are, and bytes that are hashed on their way.
+//! Common parts of backups and exports: errors, progress, and hashing of bytes in transit.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{from_halt, from_kv, stopped};
 
-/// Why a backup, an export or an import did not come to its end.
+/// Why a backup, an export or an import failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
@@ -20,7 +20,7 @@ pub enum TransferError {
     /// The file or the stream failed.
     #[error("the file could not be transferred: {0}")]
     Io(#[from] io::Error),
-    /// The bytes are not what they say they are: damaged, cut short, or of a format that this release does not know.
+    /// The data is damaged, incomplete, or in a format that this release does not read.
     #[error("{0}")]
     Damaged(String),
 }
@@ -33,7 +33,7 @@ impl TransferError {
     /// An error of reading: a file that ends early is damaged, everything else is the environment.
     pub(crate) fn reading(what: &str, error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::UnexpectedEof => Self::damaged(format!("{what} ends before its end: it was cut short")),
+            io::ErrorKind::UnexpectedEof => Self::damaged(format!("{what} is incomplete: it was cut short")),
             _ => TransferError::Io(error),
         }
     }
@@ -47,7 +47,7 @@ impl TransferError {
         }
     }
 
-    /// As the error of the whole library, for whoever has to answer with one.
+    /// As the library's error, for callers that need one.
     pub fn into_error(self) -> Error {
         match self {
             TransferError::Store(error) => error,
@@ -63,16 +63,16 @@ impl From<Halt> for TransferError {
     }
 }
 
-/// How far something is. `total` is none while nobody knows.
+/// The progress of a transfer. `total` is none while it is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What is done: bytes, or whatever the call says.
+    /// The amount done: bytes, unless the call says otherwise.
     pub done: u64,
-    /// Of so many.
+    /// The total amount.
     pub total: Option<u64>,
 }
 
-/// Whoever wants to know how far something is.
+/// A receiver of progress.
 pub type OnProgress<'caller> = &'caller mut dyn FnMut(Progress);
 
 /// SHA-256 in hexadecimal.
@@ -80,7 +80,7 @@ pub fn hex(hash: &[u8; 32]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Hashes and counts what is written through it.
+/// Hashes and counts everything written through it.
 pub(crate) struct HashingWriter<'out> {
     out: &'out mut dyn Write,
     hash: Sha256,
@@ -111,7 +111,7 @@ impl Write for HashingWriter<'_> {
     }
 }
 
-/// Hashes and counts what is read through it.
+/// Hashes and counts everything read through it.
 pub(crate) struct HashingReader<'input> {
     input: &'input mut dyn Read,
     hash: Sha256,
@@ -138,9 +138,9 @@ impl Read for HashingReader<'_> {
     }
 }
 
-/// Runs what makes a directory at `path`; if it fails, nothing of it stays.
+/// Runs the creation of a directory at `path`; on failure nothing is left behind.
 ///
-/// A directory that was there before stays, and a whole one is never touched: only what was being made is removed.
+/// An existing directory stays, and a complete one is never touched: only what was being created is removed.
 pub(crate) fn make_or_leave_nothing<T>(
     path: &Path,
     make: impl FnOnce() -> Result<T, TransferError>,

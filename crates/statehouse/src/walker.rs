@@ -1,7 +1,7 @@
-//! The walk over cells for history that retention has given up, and over what deleted branches left.
+//! The walk over cells for expired history, and over the remains of deleted branches.
 //!
-//! It reads views, a bounded number of cells at a time, and proposes a command only for what is due. So an idle store
-//! is never written to.
+//! It reads views, a bounded number of cells at a time, and proposes a command only if something is due. An idle store
+//! is therefore never written to.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
@@ -15,10 +15,10 @@ use crate::access::Access;
 use crate::error::{cannot_open, from_halt};
 use crate::shard::keys;
 
-/// Cells that are looked at before others get a turn.
+/// Cells examined before others get a turn.
 const HEADS_PER_STEP: usize = 2_000;
 
-/// Times that one step is proposed again while it still finds something, before the walk goes on.
+/// How often one step is repeated while it still finds something, before the walk continues.
 const PASSES_MAX: usize = 64;
 
 pub(crate) struct Walker {
@@ -48,7 +48,7 @@ impl Drop for Walker {
     fn drop(&mut self) {
         drop(self.wake.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread ends the walks; it changes nothing that was answered.
+            // A panic of the thread ends the walks; it affects nothing that was acknowledged.
             let _ = thread.join();
         }
     }
@@ -57,7 +57,7 @@ impl Drop for Walker {
 fn run(access: &Access, every: Duration, mut signals: Signals) {
     while signals.wait(every) {
         if let Err(error) = walk(access, &mut signals) {
-            tracing::warn!(%error, "the retention walk was cut short");
+            tracing::warn!(%error, "the retention walk was interrupted");
         }
     }
 }
@@ -87,20 +87,20 @@ fn walk(access: &Access, signals: &mut Signals) -> Result<(), Error> {
 
 fn look(access: &Access, cursor: Option<&[u8]>) -> Result<(Vec<TrimStep>, Option<Vec<u8>>), Error> {
     let (view, catalogue) = access.view()?;
-    // The time of stamps, not the machine's clock, which may jump: a step that is found early would trim nothing.
+    // The time of stamps, not the machine's clock, which may jump: a step found too early would trim nothing.
     let now_us = access.time().now().wall_us;
     find_due(&*view, &catalogue, &keys(), now_us, cursor, HEADS_PER_STEP).map_err(|halt| from_halt(&halt))
 }
 
-/// What the walk is told from outside.
+/// Signals to the walk.
 struct Signals {
     woken: Receiver<()>,
-    /// Woken while walking: what was asked for may lie behind where the walk is.
+    /// Woken while walking: the requested part may be behind the walk's position.
     again: bool,
 }
 
 impl Signals {
-    /// Waits for the next walk; false when there is to be none.
+    /// Waits for the next walk; false if there is none.
     fn wait(&mut self, every: Duration) -> bool {
         let again = std::mem::take(&mut self.again);
         again || !matches!(self.woken.recv_timeout(every), Err(RecvTimeoutError::Disconnected))

@@ -1,4 +1,4 @@
-//! View, then tail: what cells or records held at one moment, and everything that changed after it.
+//! View, then tail: the content of cells or records at one moment, and everything that changed after it.
 //!
 //! Keeps: F1 across the seam: the list and the cursor are of one view.
 
@@ -48,12 +48,12 @@ pub struct Watch<T> {
     listing: Option<Listing<T>>,
 }
 
-/// Gives the next things of the watched view, and whether there are more.
+/// Returns the next things of the watched view, and whether there are more.
 type Listing<T> = Box<dyn FnMut(usize) -> Result<(Vec<(NameInGroup, T)>, bool), Error> + Send>;
 
 impl Cells {
-    /// Watches the cells whose names begin with `prefix`, of all groups or of this one: a list of them as they are now, and
-    /// a cursor at exactly that moment.
+    /// Watches the cells whose names start with `prefix`, of all groups or of this one: a list of them as they are now,
+    /// and a cursor at exactly that moment.
     pub fn watch(&self, prefix: &str) -> Result<Watch<Versioned>, Error> {
         listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;
@@ -72,8 +72,8 @@ impl Cells {
 }
 
 impl Records {
-    /// Watches the records whose names begin with `prefix`, of all groups or of this one: a list of them as they are now,
-    /// and a cursor at exactly that moment.
+    /// Watches the records whose names start with `prefix`, of all groups or of this one: a list of them as they are
+    /// now, and a cursor at exactly that moment.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -117,8 +117,8 @@ impl Records {
 }
 
 impl<T> Watch<T> {
-    /// The next things of the list, at least one and at most `limit`; none when all were given. What the store has
-    /// replaced since then stays on disk until the list is at its end or the watch is dropped.
+    /// The next things of the list, at least one and at most `limit`; none at the end. Data replaced since then stays
+    /// on disk until the list is at its end or the watch is dropped.
     pub fn list(&mut self, limit: usize) -> Result<Vec<(NameInGroup, T)>, Error> {
         check_page(limit)?;
         while let Some(listing) = &mut self.listing {
@@ -133,8 +133,8 @@ impl<T> Watch<T> {
         Ok(Vec::new())
     }
 
-    /// What changed after the list, or after what was followed before; [`Changes::follow`] says how. After a gap the
-    /// watch stays where it is: what the list said is too old, so watch again.
+    /// The changes after the list, or after what was followed before; see [`Changes::follow`]. After a gap the watch
+    /// stays where it is: the list is too old, so watch again.
     pub fn follow(&mut self, limit: usize, timeout: Duration) -> Result<Followed, Error> {
         let followed = self.changes.follow(self.cursor, limit, timeout)?;
         if let Followed::Page(page) = &followed {
@@ -143,7 +143,7 @@ impl<T> Watch<T> {
         Ok(followed)
     }
 
-    /// The cursor: first that of the list, then that of the last page. [`Cells::changes`] can go on from it.
+    /// The cursor: first that of the list, then that of the last page. [`Cells::changes`] can continue from it.
     pub fn cursor(&self) -> u64 {
         self.cursor
     }

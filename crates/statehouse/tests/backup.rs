@@ -119,7 +119,7 @@ fn a_restore_never_touches_what_is_there() {
     drop(Statehouse::open(&path).expect("a store"));
     let before = std::fs::read(path.join("IDENTITY")).expect("an identity");
     let refused = restore(&path).expect_err("something is there").to_string();
-    assert!(refused.contains("exists already"), "{refused}");
+    assert!(refused.contains("already exists"), "{refused}");
     assert_eq!(std::fs::read(path.join("IDENTITY")).expect("an identity"), before);
     let deep = backup::verify_deep(&mut &*GOLDEN, &path, &mut |_| {});
     assert!(deep.is_err() && path.join("IDENTITY").exists(), "nor does a check");

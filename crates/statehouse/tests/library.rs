@@ -66,7 +66,7 @@ fn a_second_opener_is_refused_by_name_and_a_closed_handle_says_so() {
     let house = Statehouse::open(&path).expect("open");
     let cells = house.cells();
     let refused = Statehouse::open(&path).err().expect("refused").to_string();
-    assert!(refused.contains("house is open already") && refused.contains("SH-2020"), "{refused}");
+    assert!(refused.contains("house is already open") && refused.contains("SH-2020"), "{refused}");
     house.close().expect("close");
     house.close().expect("closing again does nothing");
     for error in [cells.get("a").err(), cells.set("a", 1).err()] {

@@ -1,8 +1,8 @@
-//! A file that gets its name when it is whole and durable: until then it is called `NAME.….partial`, with a number in it that nobody can
-//! guess, so that nobody can put a link there.
+//! A file that gets its final name when it is complete and durable: until then it is named `NAME.….partial`, with an
+//! unguessable number, so that nobody can place a link there.
 //!
-//! Keeps: a file with the name that was asked for is complete, also after power loss, and only its owner can read it. Never: replaces a file,
-//! or follows a link.
+//! Keeps: a file with its final name is complete, even after a power failure, and only its owner can read it. Never:
+//! replaces a file, or follows a link.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::owner_only;
 
-/// A file that is being written.
+/// A file being written.
 pub struct WholeFile {
     path: PathBuf,
     partial: PathBuf,
@@ -20,14 +20,14 @@ pub struct WholeFile {
 const BUFFER_BYTES: usize = 1 << 20;
 
 impl WholeFile {
-    /// Begins a file. Whatever is there already, a link too, is refused.
+    /// Starts a file. Anything that already exists, including a link, is refused.
     pub fn begin(path: &Path) -> io::Result<Self> {
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
             Ok(found) => {
-                let what = if found.is_symlink() { "is a link" } else { "exists already" };
-                let message = format!("{} {what}; choose another name, or move it away", path.display());
+                let what = if found.is_symlink() { "is a link" } else { "already exists" };
+                let message = format!("{} {what}; choose another name, or move it", path.display());
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
             }
         }
@@ -36,7 +36,7 @@ impl WholeFile {
         Ok(Self { path: path.to_owned(), partial, out: Some(out) })
     }
 
-    /// Makes durable what was written so far, and says under which name it can be read until the file has its own.
+    /// Makes everything written so far durable, and returns the name to read it by until the file has its final one.
     pub fn sync(&mut self) -> io::Result<&Path> {
         let out = self.out.as_mut().expect("a file that is not finished");
         out.flush()?;
@@ -44,7 +44,7 @@ impl WholeFile {
         Ok(&self.partial)
     }
 
-    /// Makes it durable and gives it its name.
+    /// Makes it durable and gives it its final name.
     pub fn finish(mut self) -> io::Result<()> {
         self.sync()?;
         owner_only::rename_new(&self.partial, &self.path)?;
@@ -66,7 +66,7 @@ impl Write for WholeFile {
 impl Drop for WholeFile {
     fn drop(&mut self) {
         if self.out.take().is_some() {
-            // It was given up half-way. What is left of it is of no use, and its name says so if this fails too.
+            // It was abandoned half-way. The remains are useless, and their name says so if removing them fails too.
             let _ = fs::remove_file(&self.partial);
         }
     }

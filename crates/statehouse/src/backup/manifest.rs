@@ -1,4 +1,4 @@
-//! What a backup says of itself, in front of the image; `docs/formats/backup.md` is the specification.
+//! The manifest of a backup, before the image; `docs/formats/backup.md` is the specification.
 
 use std::io::{Read, Write};
 
@@ -16,7 +16,7 @@ const MANIFEST_BYTES_MAX: usize = 4096;
 /// Bytes of the two hashes at the end.
 const TRAILER_BYTES: u64 = 64;
 
-/// What a backup says of itself.
+/// The manifest of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Manifest {
@@ -26,17 +26,17 @@ pub struct Manifest {
     pub commit: u64,
     /// The journal's last entry in it.
     pub applied_index: u64,
-    /// The hash over everything that was ever applied.
+    /// The hash over everything ever applied.
     pub effects_hash: u64,
     /// Wall time of the last entry in it, µs.
     pub state_us: u64,
-    /// When it was made, by the clock of the machine, µs.
+    /// When it was created, by the clock of the machine, µs.
     pub made_us: u64,
     /// Rows of the image.
     pub rows: u64,
     /// Bytes of the image.
     pub image_bytes: u64,
-    /// The release that made it.
+    /// The release that created it.
     pub release: String,
 }
 
@@ -65,17 +65,17 @@ impl Manifest {
         reader.end().map(|()| manifest)
     }
 
-    /// How many bytes the whole file has.
+    /// The size of the whole file in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.header().len() as u64 + self.image_bytes + TRAILER_BYTES
     }
 
-    /// The manifest in the first bytes of a backup, while the rest is still to come; none if they are too few or damaged.
+    /// The manifest in the first bytes of a backup, before the rest has arrived; none if they are too few or damaged.
     pub fn peek(mut first: &[u8]) -> Option<Self> {
         Self::read(&mut first).ok()
     }
 
-    /// The beginning of a backup: what it is, its format, the manifest, and a hash over these.
+    /// The start of a backup: its magic bytes, its format, the manifest, and a hash over these.
     pub(super) fn header(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.raw(&MAGIC).u32(FORMAT).bytes(&self.encode());
@@ -95,14 +95,15 @@ impl Manifest {
         let mut start = || Ok((reader.raw(MAGIC.len())? == MAGIC, reader.u32()?, reader.u32()? as usize));
         let (is_backup, format, length) = start().map_err(|error: DecodeError| damaged(error.what))?;
         if !is_backup {
-            return Err(damaged("it does not begin as a backup does"));
+            return Err(damaged("it does not start like a backup"));
         }
         if format != FORMAT {
-            let message = format!("its format is {format}, this release knows {FORMAT}; use the release that made it");
-            return Err(TransferError::damaged(format!("this is no backup that can be read: {message}")));
+            let message =
+                format!("its format is {format}, this release reads {FORMAT}; use the release that created it");
+            return Err(TransferError::damaged(format!("this is not a readable backup: {message}")));
         }
         if length > MANIFEST_BYTES_MAX {
-            return Err(damaged("its manifest is longer than any can be"));
+            return Err(damaged("its manifest is impossibly long"));
         }
         let mut manifest = vec![0; length];
         take(input, &mut manifest)?;

@@ -1,13 +1,13 @@
-//! Backups: everything that a store holds at one commit, as one file that can be checked and made a store again;
+//! Backups: the whole state of a store at one commit, as one file that can be verified and restored;
 //! `docs/formats/backup.md`.
 //!
-//! - [`create`]: writes one of a store that is in use. [`Prepared`]: the same in two steps.
+//! - [`create`]: writes a backup of a running store. [`Prepared`]: the same in two steps.
 //! - [`verify`]: reads one and checks every hash. [`verify_deep`]: restores it beside, and compares.
-//! - [`restore`]: makes a new directory of one.
+//! - [`restore`]: builds a new directory from one.
 //! - [`file`](mod@file): a file that gets its name when it is whole and durable. [`BackupTimes`]: when the last ones were.
 //!
-//! Keeps: a backup is the state after one command, of one view, whatever is written meanwhile. What is restored is equal
-//! by hash. Never: changes the store that it is taken of, or a directory that is there already.
+//! Keeps: a backup is the state after one command, from one view, whatever is written meanwhile. A restored store is
+//! equal by hash. Never: changes the store it is taken from, or an existing directory.
 
 pub mod file;
 mod manifest;
@@ -31,11 +31,11 @@ use crate::options::Options;
 use crate::shard::{Shard, keys};
 use crate::transfer::{HashingReader, HashingWriter, OnProgress, Progress, TransferError, make_or_leave_nothing};
 
-/// What was written or read.
+/// A backup that was written or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backup {
-    /// What it says of itself.
+    /// Its manifest.
     pub manifest: Manifest,
     /// Bytes of the whole file.
     pub bytes: u64,
@@ -45,7 +45,8 @@ pub struct Backup {
     pub sha256: [u8; 32],
 }
 
-/// Writes a backup of an open store. Commands go on meanwhile; the backup is what was committed when it began.
+/// Writes a backup of an open store. Commands continue meanwhile; the backup contains what was committed when it
+/// started.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -66,7 +67,7 @@ pub fn create(house: &Statehouse, out: &mut dyn Write, on_progress: OnProgress<'
     Prepared::new(house)?.write(out, on_progress)
 }
 
-/// A backup that is about to be written: its state is chosen.
+/// A backup about to be written, with its state chosen.
 pub struct Prepared {
     view: Arc<dyn View>,
     applied: Applied,
@@ -75,7 +76,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Chooses what is committed now.
+    /// Chooses everything committed so far.
     pub fn new(house: &Statehouse) -> Result<Self, TransferError> {
         let (view, _) = house.shard.view()?;
         let applied = crate::image::applied(&*view)?;
@@ -127,7 +128,7 @@ impl Prepared {
     }
 }
 
-/// How many bytes were written to it, and nothing else.
+/// Counts the bytes written to it, and does nothing else.
 struct Counted(u64);
 
 impl Write for Counted {
@@ -141,23 +142,23 @@ impl Write for Counted {
     }
 }
 
-/// Reads a backup to its end and checks every hash and every number that it says of itself. Progress is in bytes.
+/// Reads a backup to its end and checks every hash and every number in its manifest. Progress is in bytes.
 pub fn verify(input: &mut dyn Read, on_progress: OnProgress<'_>) -> Result<Backup, TransferError> {
     read(input, on_progress, |image| image::read(image, |_| Ok(())).map_err(TransferError::from_image))
 }
 
-/// The same, and restores it to a new directory at `beside`, which is removed again: reads every row there, and compares
-/// the image of what was restored.
+/// Also restores it to a new directory at `beside`, which is removed afterwards: reads every row there, and compares
+/// the image of the restored store.
 pub fn verify_deep(input: &mut dyn Read, beside: &Path, on_progress: OnProgress<'_>) -> Result<Backup, TransferError> {
     let backup = restore(beside, input, on_progress)?;
-    // From here on the directory is ours: it was made by this call.
+    // From here on the directory is ours: this call created it.
     let checked = check_restored(beside, &backup);
     std::fs::remove_dir_all(beside)?;
     checked.map(|()| backup)
 }
 
-/// Makes a new directory at `path` of a backup. It is refused if there is something already; if it fails, nothing of it
-/// stays. Progress is in bytes.
+/// Builds a new directory at `path` from a backup. An existing path is refused; on failure nothing is left behind.
+/// Progress is in bytes.
 pub fn restore(path: &Path, input: &mut dyn Read, on_progress: OnProgress<'_>) -> Result<Backup, TransferError> {
     make_or_leave_nothing(path, || {
         let mut outcome = None;
@@ -165,7 +166,7 @@ pub fn restore(path: &Path, input: &mut dyn Read, on_progress: OnProgress<'_>) -
             let restored = read(input, on_progress, |image| {
                 image::restore(image, store, &keys()).map_err(TransferError::from_image)
             });
-            // The directory is made whole only after this, so a backup that is damaged at its end never becomes one.
+            // The directory becomes complete only after this, so a backup damaged at its end never becomes one.
             let buckets = match &restored {
                 Ok(backup) => check_state(store, &backup.manifest),
                 Err(_) => Err(Error::from(contract::Failure::not_applied(contract::FailureKind::Corrupt, "a backup"))),
@@ -188,25 +189,25 @@ fn check_state(store: &dyn Store, manifest: &Manifest) -> Result<kernel::Buckets
     let applied = crate::image::applied(&*view)?;
     if (applied.commit, applied.index, applied.hash) != (manifest.commit, manifest.applied_index, manifest.effects_hash)
     {
-        let message = format!("the backup says commit {}, its image {}", manifest.commit, applied.commit);
+        let message = format!("the backup has commit {}, but its image has {}", manifest.commit, applied.commit);
         return Err(contract::Failure::not_applied(contract::FailureKind::Corrupt, message).into());
     }
     let catalogue = Catalogue::load(&*view, &keys()).map_err(|halt| from_halt(&halt))?;
     Ok(catalogue.buckets)
 }
 
-/// That a directory holds what a backup does, row by row and by hash.
+/// Checks that a directory equals a backup, row by row and by hash.
 fn check_restored(path: &Path, backup: &Backup) -> Result<(), TransferError> {
     let found = image_of_directory(path)?;
     if found != backup.image_sha256 {
-        return Err(TransferError::damaged("what was restored is not equal to the backup: its image differs"));
+        return Err(TransferError::damaged("the restored store differs from the backup: its image is different"));
     }
-    // An export reads every thing there is, so what cannot be read is found now and not when it is needed.
+    // An export reads everything, so unreadable data is found now and not when it is needed.
     export::write_directory(path, &mut io::sink(), &mut |_| {}).map(|_| ())
 }
 
-/// SHA-256 over the image of a directory that nobody has open, as it is: nothing is replayed and nothing expires. Only
-/// of a directory that was restored or imported, and never opened since, is that everything it holds.
+/// SHA-256 over the image of a directory that is not open: nothing is replayed and nothing expires. It is the complete
+/// state only for a directory that was restored or imported and never opened since.
 pub fn image_of_directory(path: &Path) -> Result<[u8; 32], TransferError> {
     let store = Shard::store_at_rest(path, &Options::default())?;
     let view = store.view().map_err(|error| from_kv(&error))?;
@@ -224,13 +225,13 @@ fn read(
     let mut input = ReportingReader { input, done: 0, total: None, on_progress };
     let mut all = HashingReader::new(&mut input);
     let manifest = Manifest::read(&mut all)?;
-    // The image is read through its own end mark; if it reaches further than the manifest says, something is damaged.
+    // The image is read up to its own end mark; if that is beyond the manifest's size, something is damaged.
     let mut limited = Read::take(&mut all, manifest.image_bytes);
     let mut image = HashingReader::new(&mut limited);
     let rows = take_image(&mut image)?;
     let (image_bytes, computed) = (image.bytes, image.so_far());
     if (rows, image_bytes) != (manifest.rows, manifest.image_bytes) {
-        let message = format!("it says {} rows, its image holds {rows}", manifest.rows);
+        let message = format!("its manifest says {} rows, but its image has {rows}", manifest.rows);
         return Err(TransferError::damaged(format!("the backup is damaged: {message}")));
     }
     let take = |all: &mut HashingReader<'_>| {
@@ -245,7 +246,7 @@ fn read(
         return Err(TransferError::damaged("the backup is damaged: its hash does not match its bytes"));
     }
     if all.read(&mut [0])? != 0 {
-        return Err(TransferError::damaged("the backup is damaged: there are bytes behind its end"));
+        return Err(TransferError::damaged("the backup is damaged: there are bytes after its end"));
     }
     let bytes = all.bytes;
     Ok(Backup { manifest, bytes, image_sha256, sha256 })

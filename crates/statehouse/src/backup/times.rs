@@ -1,7 +1,7 @@
 //! When a store was last backed up, in a small file beside it: a restart must not make an old backup look fresh, or a missing one look young.
 //!
-//! Touches: `BACKUPS` in the directory; `docs/formats/directory.md`. Never: is needed to open a directory. A file that is damaged or cannot be written
-//! means that nobody knows, which is said as never.
+//! Touches: `BACKUPS` in the directory; `docs/formats/directory.md`. Never: is needed to open a directory. A file that
+//! is damaged or cannot be written counts as never.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +18,7 @@ const FILE: &str = "BACKUPS";
 pub struct BackupTimes {
     /// When the last backup was taken whole, µs since 1970 in UTC; none if none ever was.
     pub taken_us: Option<u64>,
-    /// When somebody last said that a backup of this store was verified.
+    /// When a backup of this store was last reported as verified.
     pub verified_us: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ impl BackupTimes {
     }
 }
 
-/// The file, and what it says.
+/// The file, and its content.
 pub(crate) struct BackupLog {
     path: PathBuf,
     times: Mutex<BackupTimes>,
@@ -51,7 +51,7 @@ impl BackupLog {
         let path = directory.join(FILE);
         let times = match std::fs::read_to_string(&path) {
             Ok(text) => BackupTimes::decode(&text).unwrap_or_else(|| {
-                tracing::warn!(path = %path.display(), "it is damaged: when the last backup was taken is not known");
+                tracing::warn!(path = %path.display(), "it is damaged: the time of the last backup is unknown");
                 BackupTimes::default()
             }),
             Err(_) => BackupTimes::default(),
@@ -67,7 +67,7 @@ impl BackupLog {
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut times);
         if let Err(error) = owner_only::replace(&self.path, times.encode().as_bytes()) {
-            tracing::warn!(%error, path = %self.path.display(), "when the backup was taken could not be written");
+            tracing::warn!(%error, path = %self.path.display(), "could not record the time of the backup");
         }
     }
 }

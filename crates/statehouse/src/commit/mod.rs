@@ -1,6 +1,6 @@
 //! One commit of several operations of any contract in a group, put together before it is sent.
 //!
-//! [`parts`]: what it is put together from. [`results`]: what each of its operations did.
+//! [`parts`]: its guards and operations. [`results`]: the result of each operation.
 
 mod parts;
 mod results;
@@ -22,7 +22,7 @@ use crate::records::{Records, Ttl, owned, owned_patches};
 use crate::runs::{AppendOptions, NewEvent};
 use crate::transaction::Committed;
 
-/// Operations of one commit in one group, all or nothing; made by [`Group::commit`](crate::Group::commit).
+/// Operations of one commit in one group, all or nothing; created by [`Group::commit`](crate::Group::commit).
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -45,7 +45,7 @@ use crate::transaction::Committed;
 #[must_use = "nothing is done before `run`"]
 pub struct Commit {
     scope: Scope,
-    /// None if it is about one thing that is a group of its own.
+    /// None if it concerns one thing without a group.
     group: Option<String>,
     fence: Option<(String, u64)>,
     guards: Vec<OwnGuard>,
@@ -82,7 +82,7 @@ impl Commit {
         self
     }
 
-    /// Only if the field of the record holds this; none stands for a field that does not exist.
+    /// Only if the field of the record holds this value; none expects that the field does not exist.
     pub fn if_field(mut self, record: &str, field: &str, value: Option<Value>) -> Self {
         self.guards.push(OwnGuard::RecordFieldIs(record.to_owned(), field.to_owned(), value));
         self
@@ -106,7 +106,7 @@ impl Commit {
         self
     }
 
-    /// Writes a cell if it does not exist; one that does stays as it is.
+    /// Creates a cell if it does not exist; an existing one stays unchanged.
     pub fn init_cell(mut self, cell: &str, value: impl Into<Value>) -> Self {
         self.ops.push(OwnOp::InitCell(cell.to_owned(), value.into()));
         self
@@ -129,7 +129,7 @@ impl Commit {
         self
     }
 
-    /// Writes and removes fields of a record; creates it if there is none.
+    /// Writes and removes fields of a record; creates it if needed.
     pub fn set_fields<N: AsRef<str>>(
         mut self,
         record: &str,
@@ -145,7 +145,7 @@ impl Commit {
         self
     }
 
-    /// Finishes a record that is claimed.
+    /// Completes a claimed record.
     pub fn complete<N: AsRef<str>, V: Into<Value>>(
         mut self,
         claimed: &Claimed,
@@ -156,7 +156,7 @@ impl Commit {
         self
     }
 
-    /// Gives a record that is claimed back: it can be claimed at once, and the attempt does not count as failed.
+    /// Releases a claimed record: it can be claimed at once, and the attempt does not count as failed.
     pub fn release(mut self, claimed: &Claimed) -> Self {
         self.ops.push(OwnOp::Release(claimed.name.clone(), claimed.attempt));
         self
@@ -200,34 +200,34 @@ impl Commit {
         self
     }
 
-    /// Sends a message to a queue of a broker when so much time has passed since this commit.
+    /// Sends a message to a queue of a broker, after a delay that counts from this commit.
     pub fn publish_after(mut self, after: Duration, topic: &str, payload: impl Into<Vec<u8>>) -> Self {
         self.ops.push(OwnOp::Publish { topic: topic.to_owned(), payload: payload.into(), after: Some(after) });
         self
     }
 
-    /// Sends what another commit does to its group, this one's or another: it is done soon after this commit, once.
-    /// If it is refused then, it is gone, and the change feed says so.
+    /// Sends another commit to its group, this one's or another: it is applied once, shortly after this commit. If it
+    /// is refused then, it is dropped, and the change feed says so.
     pub fn send(mut self, commit: Commit) -> Self {
         self.ops.push(OwnOp::Send { commit: Box::new(commit), after: None });
         self
     }
 
-    /// [`send`](Self::send), done when so much time has passed since this commit: a timer.
+    /// [`send`](Self::send) with a delay that counts from this commit: a timer.
     pub fn send_after(mut self, after: Duration, commit: Commit) -> Self {
         self.ops.push(OwnOp::Send { commit: Box::new(commit), after: Some(after) });
         self
     }
 
-    /// Appends an event to a run of this group; with [`AppendOptions::expecting`], only if the run is at that sequence. So a
-    /// read model that is written beside it is never behind, and never ahead. If the event is there already, the whole
-    /// commit is refused as `KeyReused`: it was done before, and is not done a second time.
+    /// Appends an event to a run of this group; with [`AppendOptions::expecting`], only if the run is at that sequence.
+    /// A read model written in the same commit is therefore never behind, and never ahead. If the event is already
+    /// there, the whole commit is refused as `KeyReused`: it was done before, and is not done a second time.
     pub fn append(mut self, run: &str, event: &NewEvent, options: AppendOptions) -> Self {
         self.ops.push(OwnOp::Append { run: run.to_owned(), event: Box::new(event.clone()), options });
         self
     }
 
-    /// Pushes bytes to a session with this commit. If there is no such session any more, nobody gets them.
+    /// Pushes bytes to a session with this commit. If the session no longer exists, they are dropped.
     pub fn push(mut self, session: u64, payload: impl Into<Vec<u8>>) -> Self {
         self.ops.push(OwnOp::Push(session, payload.into()));
         self
@@ -243,7 +243,7 @@ impl Commit {
         self.propose(results::committed)
     }
 
-    /// [`run_later`](Self::run_later), which also says what each operation did.
+    /// [`run_later`](Self::run_later), which also returns the result of each operation.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -314,16 +314,16 @@ impl Commit {
 }
 
 impl Records {
-    /// Begins a commit in the group of these records. Those that are their own groups have one each, so it is about one
-    /// of them only.
+    /// Starts a commit in the group of these records. Records without a group form one each, so the commit can concern
+    /// only one of them.
     pub fn commit(&self) -> Commit {
         Commit::new(self.scope.clone(), self.group.as_deref().map(str::to_owned))
     }
 }
 
 impl Cells {
-    /// Begins a commit in the group of these cells. Those that are their own groups have one each, so it is about one of
-    /// them only.
+    /// Starts a commit in the group of these cells. Cells without a group form one each, so the commit can concern only
+    /// one of them.
     pub fn commit(&self) -> Commit {
         Commit::new(self.scope.clone(), self.group.as_deref().map(str::to_owned))
     }

@@ -1,4 +1,4 @@
-//! What a commit is put together from: guards and operations that own their names and values.
+//! The parts of a commit: guards and operations that own their names and values.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the operations of a commit did.
+//! The results of a commit's operations.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use kernel::{Answer, OpOutcome};
 use crate::error::unexpected_answer;
 use crate::transaction::Committed;
 
-/// What one operation did.
+/// The result of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Done {
@@ -18,7 +18,7 @@ pub enum Done {
         /// The version.
         version: u64,
     },
-    /// The cell was there already, at this version, and was left as it is.
+    /// The cell already existed, at this version, and was left unchanged.
     Existing {
         /// The version.
         version: u64,
@@ -29,7 +29,7 @@ pub enum Done {
     Counted {
         /// The record's version.
         version: u64,
-        /// What the field holds now.
+        /// The new value of the field.
         value: i64,
     },
     /// The attempt failed, and the record will be tried again.

@@ -1,17 +1,17 @@
-//! One line of an export: a JSON object whose members stand in the order they were added.
+//! One line of an export: a JSON object whose members keep the order in which they were added.
 //!
-//! Keeps: the same things give the same bytes, on every machine and in every build; a hash is taken over them.
+//! Keeps: the same things give the same bytes, on every machine and in every build; a hash is computed over them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use contract::Value;
 
-/// A value that is bytes: `{"$b64": "..."}`.
+/// A value of bytes: `{"$b64": "..."}`.
 pub(crate) const BYTES: &str = "$b64";
-/// A value that is JSON, as the text that was given: `{"$json": "..."}`.
+/// A value of JSON, as its original text: `{"$json": "..."}`.
 pub(crate) const JSON: &str = "$json";
 
-/// A JSON object that is being written.
+/// A JSON object under construction.
 pub(super) struct Line {
     bytes: Vec<u8>,
 }
@@ -108,7 +108,7 @@ impl Line {
         self
     }
 
-    /// A value, with its kind told apart by how it looks.
+    /// A value, in a form that shows its kind.
     pub(super) fn value(mut self, name: &str, value: &Value) -> Self {
         match value {
             Value::Null => {

@@ -1,4 +1,4 @@
-//! Which line says which thing; `docs/formats/export.md` is the specification.
+//! The line of each thing; `docs/formats/export.md` is the specification.
 
 use contract::records::types::{IndexKind, ReadyOrder, StateKind};
 use contract::{Json, Limits};
@@ -178,11 +178,11 @@ pub(super) fn item(catalogue: &Catalogue, item: &Item<'_>) -> Result<(&'static s
 fn space_name(catalogue: &Catalogue, space: u32) -> Result<&str, Halt> {
     match catalogue.space(space) {
         Ok(space) => Ok(&space.name),
-        Err(_) => Err(Halt::Inconsistent(format!("something is in the space #{space}, and there is none"))),
+        Err(_) => Err(Halt::Inconsistent(format!("something is in space #{space}, which does not exist"))),
     }
 }
 
-/// A line with where a thing is; its name stands under `name`.
+/// A line with the place of a thing; its name is in `name`.
 fn placed(catalogue: &Catalogue, kind: &str, id: &OwnedId, name: &str) -> Result<Line, Halt> {
     let space = catalogue.space(id.space).ok();
     let branch = space.and_then(|space| space.live_branch(id.branch).ok());

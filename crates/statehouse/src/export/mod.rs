@@ -1,10 +1,11 @@
-//! Exports: what a store holds as lines of JSON, one thing each, for other programs and for a new store;
+//! Exports: the content of a store as lines of JSON, one per thing, for other programs and for a new store;
 //! `docs/formats/export.md`.
 //!
-//! - [`write`](fn@write): an open store, or one space of it. [`write_directory`]: a directory that was never opened since it was made.
+//! - [`write`](fn@write): an open store, or one space of it. [`write_directory`]: a directory that was never opened
+//!   since it was created.
 //!
-//! Keeps: versions, commits, histories, times, attempts and idempotency keys are in the lines, and nothing else is needed to
-//! make a store that goes on from there ([`import`](crate::import)). The same state gives the same bytes.
+//! Keeps: the lines contain versions, commits, histories, times, attempts and idempotency keys, and are all that is
+//! needed to build a store that continues from there ([`import`](crate::import)). The same state gives the same bytes.
 
 mod line;
 mod lines;
@@ -25,10 +26,10 @@ use crate::shard::{Shard, keys};
 use crate::transfer::{HashingWriter, OnProgress, Progress, TransferError, hex};
 use line::Line;
 
-/// The format that is written, and the only one that is read.
+/// The format written, and the only one read.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What lines there are.
+/// The kinds of lines.
 pub(crate) mod kinds {
     pub(crate) const HEADER: &str = "header";
     pub(crate) const SPACE: &str = "space";
@@ -48,13 +49,13 @@ pub(crate) mod kinds {
     pub(crate) const FOOTER: &str = "footer";
 }
 
-/// What was exported or imported.
+/// The result of an export or an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {
     /// The number of the last command in it.
     pub commit: u64,
-    /// How many lines of each kind there are, but for the last line.
+    /// The number of lines of each kind, without the last line.
     pub counts: BTreeMap<String, u64>,
     /// Bytes of the lines, but for the last line.
     pub bytes: u64,
@@ -62,7 +63,7 @@ pub struct Exported {
     pub sha256: [u8; 32],
 }
 
-/// Exports an open store, or one space of it, as it is now. Commands go on meanwhile. Progress is in buckets.
+/// Exports an open store, or one space of it, as it is now. Commands continue meanwhile. Progress is in buckets.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -88,7 +89,7 @@ pub fn write(
     Prepared::new(house, space)?.write(out, on_progress)
 }
 
-/// An export that is about to be written: its state is chosen.
+/// An export about to be written, with its state chosen.
 pub struct Prepared {
     view: std::sync::Arc<dyn View>,
     catalogue: std::sync::Arc<Catalogue>,
@@ -97,7 +98,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Chooses what is committed now, of all spaces or of one that must exist.
+    /// Chooses everything committed so far, of all spaces or of one that must exist.
     pub fn new(house: &Statehouse, space: Option<&str>) -> Result<Self, TransferError> {
         let (view, _) = house.shard.view()?;
         // The catalogue that belongs to this very view.
@@ -121,8 +122,8 @@ impl Prepared {
     }
 }
 
-/// Exports a directory that nobody has open, as it is: nothing is replayed and nothing expires. Only of one that was
-/// restored or imported, and never opened since, is that everything it holds.
+/// Exports a directory that is not open: nothing is replayed and nothing expires. It is the complete state only for a
+/// directory that was restored or imported and never opened since.
 pub fn write_directory(
     path: &Path,
     out: &mut dyn Write,
@@ -135,11 +136,11 @@ pub fn write_directory(
     source.write(None, out, on_progress)
 }
 
-/// What an export is made of.
+/// The source of an export.
 pub(crate) struct Source<'view> {
     pub(crate) view: &'view dyn View,
     pub(crate) catalogue: &'view Catalogue,
-    /// What the header says; to write an export again it says what that one did.
+    /// The content of the header; to write an export again, that of the original.
     pub(crate) release: &'view str,
 }
 

@@ -1,4 +1,4 @@
-//! The first lines of an export: the header, and what makes the catalogue.
+//! The first lines of an export: the header, and the catalogue.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use session::Stamp;
 use super::object::{Object, Wrong};
 use crate::export::FORMAT;
 
-/// What the first line says.
+/// The header.
 pub(super) struct Header {
     pub(super) release: String,
     pub(super) space: Option<String>,
-    /// Without the hash, which begins anew.
+    /// Without the hash, which starts over.
     pub(super) applied: Applied,
     numbers: Numbers,
 }
@@ -25,7 +25,9 @@ impl Header {
     pub(super) fn read(line: Object<'_>) -> Result<Self, Wrong> {
         let format: u32 = line.number("format")?;
         if format != FORMAT {
-            return Err(format!("its format is {format}, this release knows {FORMAT}; use the release that made it"));
+            return Err(format!(
+                "its format is {format}, this release reads {FORMAT}; use the release that created it"
+            ));
         }
         let buckets: u16 = line.number("buckets")?;
         let stamp = Stamp { wall_us: line.number("wall_us")?, cluster_us: line.number("cluster_us")? };
@@ -36,7 +38,8 @@ impl Header {
             numbers: Numbers {
                 revision: line.number("revision")?,
                 level: line.number("level")?,
-                buckets: Buckets::new(buckets).ok_or_else(|| format!("{buckets} buckets are impossible"))?,
+                buckets: Buckets::new(buckets)
+                    .ok_or_else(|| format!("{buckets} is an impossible number of buckets"))?,
                 next_space: line.number("next_space")?,
                 next_branch: line.number("next_branch")?,
                 limits: limits(line.object("limits")?)?,
@@ -95,7 +98,7 @@ pub(super) fn record_type(catalogue: &mut Catalogue, line: Object<'_>) -> Result
             "ready" => StateKind::Ready,
             "held" => StateKind::Held,
             "terminal" => StateKind::Terminal,
-            other => return Err(format!("there is no kind of states called {other:?}")),
+            other => return Err(format!("unknown kind of state {other:?}")),
         };
         states.push(State { name: state.text("name")?.to_owned(), kind });
     }
@@ -107,7 +110,7 @@ pub(super) fn record_type(catalogue: &mut Catalogue, line: Object<'_>) -> Result
             "signed" => IndexKind::Signed,
             "text" => IndexKind::Text,
             "time" => IndexKind::Time,
-            other => return Err(format!("there is no kind of indexes called {other:?}")),
+            other => return Err(format!("unknown kind of index {other:?}")),
         };
         indexes.push((index.text("field")?.to_owned(), kind));
     }

@@ -1,4 +1,4 @@
-//! Which thing a line says; the other way round is in `export/lines.rs`.
+//! The thing in each line; `export/lines.rs` does the reverse.
 
 use contract::runs::{RunStatus, StepError, StepSnapshot, StepStatus};
 use contract::{Json, Value};
@@ -78,7 +78,7 @@ pub(super) fn put(builder: &mut Builder<'_>, kind: &str, line: Object<'_>) -> Re
             let (session, machine) = (line.number("session")?, line.number("machine")?);
             Ok(builder.put(&Item::MachineMember { session, space, machine, group })?)
         }
-        other => Err(format!("there is no kind of lines called {other:?} at this place").into()),
+        other => Err(format!("a line of the kind {other:?} cannot be here").into()),
     }
 }
 
@@ -86,7 +86,7 @@ fn space_of(catalogue: &Catalogue, line: Object<'_>) -> Result<u32, Wrong> {
     catalogue.space_named(line.text("space")?).map_err(|rejection| rejection.to_string())
 }
 
-/// Where a thing is, and its name, which stands under `name`.
+/// The place of a thing, and its name, which is in `name`.
 fn thing(catalogue: &Catalogue, line: Object<'_>, name: &str) -> Result<OwnedId, Wrong> {
     let space = space_of(catalogue, line)?;
     let found = catalogue.space(space).and_then(|found| found.branch_named(line.text("branch").unwrap_or_default()));

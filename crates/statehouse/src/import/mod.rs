@@ -1,8 +1,8 @@
-//! Imports: a new directory made of an export; `docs/formats/export.md`.
+//! Imports: builds a new directory from an export; `docs/formats/export.md`.
 //!
-//! Keeps: what was imported is exported again before the directory becomes one, and must be the same bytes: so counts and
-//! hashes are those of the file, and versions, histories and times are kept. Never: adds to a store that is there, or leaves
-//! anything behind when it fails.
+//! Keeps: the imported store is exported again before it becomes a directory, and must produce the same bytes: counts
+//! and hashes match the file, and versions, histories and times are preserved. Never: adds to an existing store, or
+//! leaves anything behind on failure.
 
 mod catalogue;
 mod items;
@@ -28,18 +28,18 @@ use catalogue::Header;
 use items::Unput;
 use object::Object;
 
-/// Bytes of one line. The largest thing is a record whose fields are bytes, which is far below this.
+/// Maximum bytes of a line. The largest thing is a record whose fields are bytes, which is far below this.
 pub const LINE_BYTES_MAX: u64 = 64 << 20;
 
-/// Makes a new directory at `path` of an export. It is refused if there is something already; if it fails, nothing of it
-/// stays. Progress is in bytes.
+/// Builds a new directory at `path` from an export. An existing path is refused; on failure nothing is left behind.
+/// Progress is in bytes.
 pub fn read(path: &Path, input: &mut dyn BufRead, on_progress: OnProgress<'_>) -> Result<Exported, TransferError> {
     make_or_leave_nothing(path, || {
         let mut outcome = None;
         let created = Shard::create(path, &Options::default(), |store: &dyn Store| {
             let (imported, buckets) = match fill(store, input, on_progress) {
                 Ok((imported, buckets)) => (Ok(imported), Ok(buckets)),
-                // The directory is given up; what is wrong is said below.
+                // The directory is abandoned; the error is reported below.
                 Err(error) => (Err(error), Err(Error::from(Failure::not_applied(FailureKind::Corrupt, "an import")))),
             };
             outcome = Some(imported);
@@ -65,10 +65,10 @@ fn fill(
     let first = lines.next()?;
     let header = match first.kind() {
         kinds::HEADER => Header::read(first.object()?).map_err(|wrong| first.wrong(&wrong))?,
-        _ => return Err(first.wrong("an export begins with a line of the kind header")),
+        _ => return Err(first.wrong("an export starts with a line of the kind header")),
     };
     let mut catalogue = header.catalogue().map_err(|wrong| first.wrong(&wrong))?;
-    // What makes the catalogue comes first. The first line of another kind is the first thing.
+    // The catalogue comes first. The first line of another kind is the first thing.
     let mut line = loop {
         let line = lines.next()?;
         let object = line.object()?;
@@ -94,14 +94,14 @@ fn fill(
         line = lines.next()?;
     }
     let imported = lines.end(&line, header.applied.commit)?;
-    // The hash over all effects begins anew, with what the lines hold.
+    // The hash over all effects starts over, with the content of the lines.
     let hash = u64::from_le_bytes(*imported.sha256.first_chunk().expect("a hash has 32 bytes"));
     builder.finish(hash).map_err(from_build)?;
     compare(store, &header, &imported)?;
     Ok((imported, buckets))
 }
 
-/// That exporting what was imported gives the same bytes.
+/// Checks that exporting the imported store gives the same bytes.
 fn compare(store: &dyn Store, header: &Header, imported: &Exported) -> Result<(), TransferError> {
     let view = store.view().map_err(|error| from_kv(&error))?;
     let catalogue = Catalogue::load(&*view, &keys())?;
@@ -109,7 +109,7 @@ fn compare(store: &dyn Store, header: &Header, imported: &Exported) -> Result<()
     let again = source.write(header.space.as_deref(), &mut io::sink(), &mut |_| {})?;
     if again != *imported {
         let message =
-            "what was imported is not equal to the file: exported again it has another hash; nothing was kept";
+            "the imported store differs from the file: exporting it again gives another hash; nothing was kept";
         return Err(TransferError::damaged(message));
     }
     Ok(())
@@ -153,7 +153,7 @@ struct LineReader<'input, 'caller> {
     input: &'input mut dyn BufRead,
     number: u64,
     bytes: u64,
-    /// Over all lines but the last one that was read, which may be the footer.
+    /// Over all lines but the last one read, which may be the footer.
     hash: Sha256,
     counts: BTreeMap<String, u64>,
     on_progress: OnProgress<'caller>,
@@ -170,7 +170,7 @@ impl LineReader<'_, '_> {
             return Err(wrong_at(number, &format!("it is longer than {LINE_BYTES_MAX} bytes (line_bytes_max)")));
         }
         if bytes.last() != Some(&b'\n') {
-            return Err(wrong_at(number, "the file ends before its footer: it was cut short"));
+            return Err(wrong_at(number, "the file has no footer: it was cut short"));
         }
         let value: JsonValue =
             serde_json::from_slice(&bytes).map_err(|error| wrong_at(number, &format!("it is not JSON ({error})")))?;
@@ -185,7 +185,7 @@ impl LineReader<'_, '_> {
         Ok(line)
     }
 
-    /// Compares what the footer says with what was read. Nothing may follow it.
+    /// Compares the footer with what was read. Nothing may follow it.
     fn end(self, footer: &Line, commit: u64) -> Result<Exported, TransferError> {
         let sha256: [u8; 32] = self.hash.finalize().into();
         let said = footer.object()?;
@@ -195,7 +195,9 @@ impl LineReader<'_, '_> {
         let counts = said.object("counts").map_err(|wrong| footer.wrong(&wrong))?;
         for (kind, count) in &self.counts {
             if counts.number::<u64>(kind).ok() != Some(*count) {
-                return Err(footer.wrong(&format!("there are {count} lines of the kind {kind}, and it says otherwise")));
+                return Err(
+                    footer.wrong(&format!("there are {count} lines of the kind {kind}, but the footer says otherwise"))
+                );
             }
         }
         if counts.0.len() != self.counts.len() || !self.input.fill_buf()?.is_empty() {

@@ -1,4 +1,4 @@
-//! One line of an export as it is read: members by name, each of the kind that it must be.
+//! One line of an export, as read: members by name, each of its required kind.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value as JsonValue};
 
 use crate::export::{BYTES, JSON};
 
-/// What is wrong with a line, without which line it is.
+/// What is wrong with a line, without its number.
 pub(super) type Wrong = String;
 
 /// A JSON object.
@@ -16,7 +16,7 @@ pub(super) struct Object<'line>(pub(super) &'line Map<String, JsonValue>);
 
 impl<'line> Object<'line> {
     pub(super) fn of(value: &'line JsonValue) -> Result<Self, Wrong> {
-        value.as_object().map(Object).ok_or_else(|| "it is no JSON object".to_owned())
+        value.as_object().map(Object).ok_or_else(|| "it is not a JSON object".to_owned())
     }
 
     fn member(&self, name: &str) -> Result<&'line JsonValue, Wrong> {
@@ -48,7 +48,7 @@ impl<'line> Object<'line> {
         self.has(name).then(|| self.number(name)).transpose()
     }
 
-    /// A number that is left out where it is 0.
+    /// A number, which is omitted where it is 0.
     pub(super) fn number_or_zero<N: TryFrom<u64> + Default>(&self, name: &str) -> Result<N, Wrong> {
         if self.has(name) { self.number(name) } else { Ok(N::default()) }
     }
@@ -57,7 +57,7 @@ impl<'line> Object<'line> {
         self.member(name)?.as_bool().ok_or_else(|| format!("{name:?} is neither true nor false"))
     }
 
-    /// A boolean that is left out where it is false.
+    /// A boolean, which is omitted where it is false.
     pub(super) fn flag(&self, name: &str) -> Result<bool, Wrong> {
         if self.has(name) { self.boolean(name) } else { Ok(false) }
     }
@@ -71,7 +71,7 @@ impl<'line> Object<'line> {
     }
 
     fn list(&self, name: &str) -> Result<&'line [JsonValue], Wrong> {
-        self.member(name)?.as_array().map(Vec::as_slice).ok_or_else(|| format!("{name:?} is no list"))
+        self.member(name)?.as_array().map(Vec::as_slice).ok_or_else(|| format!("{name:?} is not a list"))
     }
 
     pub(super) fn objects(&self, name: &str) -> Result<Vec<Object<'line>>, Wrong> {
@@ -82,16 +82,16 @@ impl<'line> Object<'line> {
         let text = |entry: &JsonValue| entry.as_str().map(str::to_owned);
         self.list(name)?
             .iter()
-            .map(|entry| text(entry).ok_or_else(|| format!("{name:?} is no list of texts")))
+            .map(|entry| text(entry).ok_or_else(|| format!("{name:?} is not a list of texts")))
             .collect()
     }
 
-    /// A list of texts that are JSON each.
+    /// A list of JSON texts.
     pub(super) fn json_texts(&self, name: &str) -> Result<Vec<Json>, Wrong> {
         self.texts(name)?.into_iter().map(|text| checked(name, text)).collect()
     }
 
-    /// JSON as the text that was given.
+    /// JSON as its original text.
     pub(super) fn json(&self, name: &str) -> Result<Json, Wrong> {
         checked(name, self.object(name)?.text(JSON)?.to_owned())
     }
@@ -110,11 +110,11 @@ impl<'line> Object<'line> {
             JsonValue::Bool(boolean) => Value::Boolean(*boolean),
             JsonValue::String(text) => Value::Text(text.clone()),
             JsonValue::Number(number) => {
-                Value::Integer(number.as_i64().ok_or_else(|| format!("{name:?} is {number}, which is no integer"))?)
+                Value::Integer(number.as_i64().ok_or_else(|| format!("{name:?} is {number}, which is not an integer"))?)
             }
             JsonValue::Object(object) if object.contains_key(BYTES) => Value::Bytes(self.octets(name)?),
             JsonValue::Object(object) if object.contains_key(JSON) => Value::Json(self.json(name)?),
-            _ => return Err(format!("{name:?} is no value: JSON is {{\"{JSON}\": text}}")),
+            _ => return Err(format!("{name:?} is not a value: JSON is {{\"{JSON}\": text}}")),
         })
     }
 }

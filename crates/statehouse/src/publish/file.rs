@@ -1,4 +1,4 @@
-//! A broker that is a file: one line of JSON for each message, for shipping by whatever tails files.
+//! A broker that is a file: one line of JSON per message, for tools that tail files.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,8 +12,8 @@ use super::{Message, MessageNumber, Publish, PublishError};
 
 /// Appends each message once to a file, and syncs it before the message leaves the store.
 ///
-/// A line is `{"topic":…,"source":…,"commit":…,"ordinal":…,"payload":…}`; a payload that is not UTF-8 is
-/// `{"hex":"…"}`. A line that a crash has cut short is removed when the file is opened again.
+/// A line is `{"topic":…,"source":…,"commit":…,"ordinal":…,"payload":…}`; a payload that is not UTF-8 is `{"hex":"…"}`.
+/// A line cut short by a crash is removed when the file is opened again.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -35,7 +35,7 @@ struct State {
 }
 
 impl FileBroker {
-    /// Opens the file, or makes it, for its owner alone. A link is refused.
+    /// Opens the file, or creates it, for its owner only. A link is refused.
     pub fn open(path: &Path) -> io::Result<std::sync::Arc<Self>> {
         let mut file = owner_only::open_or_create(path)?;
         let mut text = Vec::new();
@@ -84,7 +84,7 @@ impl Publish for FileBroker {
         }
         let line = write_line(message);
         let end = state.end;
-        // What a failed write has left is written over by the next.
+        // The next write overwrites the remains of a failed one.
         let written = state.file.seek(SeekFrom::Start(end)).and_then(|_| state.file.write_all(line.as_bytes()));
         let written = written.and_then(|()| state.file.sync_data());
         written.map_err(|error| PublishError { topic: message.topic.to_owned(), reason: error.to_string() })?;

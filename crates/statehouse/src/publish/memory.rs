@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Message, MessageNumber, Publish, PublishError};
 
-/// Queues in memory. What is in them is lost with the process.
+/// Queues in memory. Their content is lost with the process.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -35,7 +35,7 @@ impl MemoryBroker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next message of a queue; waits for one at most so long.
+    /// The next message of a queue; waits for one up to a limit.
     pub fn take(&self, topic: &str, wait: Duration) -> Option<Vec<u8>> {
         let none_yet = |state: &mut State| state.topics.get(topic).is_none_or(VecDeque::is_empty);
         let waited = self.arrived.wait_timeout_while(self.lock(), wait, none_yet);

@@ -1,7 +1,7 @@
-//! Publishing: messages for brokers go out here, in the order they were sent, from behind the commit that sent them.
+//! Publishing: sends messages to brokers in the order they were sent, after their commit.
 //!
-//! A message waits in the store until its broker has taken it and that is committed. A crash in between makes the
-//! broker see it again, with the same number: a broker that remembers the highest number of each source takes each
+//! A message waits in the store until its broker has taken it and that is committed. After a crash in between, the
+//! broker sees it again, with the same number: a broker that remembers the highest number of each source takes each
 //! message once. [`MemoryBroker`] and [`FileBroker`] do.
 
 mod file;
@@ -18,7 +18,7 @@ pub(crate) use publisher::{Outbox, Publisher};
 pub struct Message<'message> {
     /// The broker's queue.
     pub topic: &'message str,
-    /// What it gets.
+    /// Its content.
     pub payload: &'message [u8],
     /// The group that sent it.
     pub source: &'message str,
@@ -29,7 +29,7 @@ pub struct Message<'message> {
 /// The number of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MessageNumber {
-    /// The command that sent it, or that found its time had come.
+    /// The command that sent it, or that released it when it was due.
     pub commit: u64,
     /// Its place among that command's messages.
     pub ordinal: u32,
@@ -38,10 +38,10 @@ pub struct MessageNumber {
 /// A broker.
 ///
 /// # Duties
-/// - When [`publish`](Self::publish) returns, the message is as safe as the broker keeps messages.
+/// - When [`publish`](Self::publish) returns, the message is as safe as the broker makes it.
 /// - A message of a source whose number is not above the last one taken from that source was taken before.
 pub trait Publish: Send + Sync + 'static {
-    /// Takes a message. An error is tried again after a pause; the messages behind it wait.
+    /// Takes a message. After an error it is retried after a pause; later messages wait.
     fn publish(&self, message: &Message<'_>) -> Result<(), PublishError>;
 }
 

@@ -16,13 +16,13 @@ use crate::access::Access;
 use crate::error::{cannot_open, from_halt, from_kv};
 use crate::shard::keys;
 
-/// Messages that are published before that is committed.
+/// Messages published before that is committed.
 const BATCH_MESSAGES: usize = 256;
 
-/// How long the publisher waits after its broker or its store refused.
+/// The pause after a refusal of the broker or the store.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
-/// Whether there is something to publish, as the apply loop says it.
+/// Signals from the apply loop whether there is something to publish.
 #[derive(Default)]
 pub(crate) struct Outbox {
     state: Mutex<OutboxState>,
@@ -69,7 +69,7 @@ pub(crate) struct Publisher {
 
 impl Publisher {
     pub(crate) fn start(access: Access, outbox: Arc<Outbox>, broker: Arc<dyn Publish>) -> Result<Self, Error> {
-        // What was sent before the store was opened waits too.
+        // Messages sent before the store was opened wait too.
         outbox.wake();
         let thread = std::thread::Builder::new()
             .name("publish".into())
@@ -94,7 +94,7 @@ impl Drop for Publisher {
 }
 
 fn run(access: &Access, outbox: &Outbox, broker: &dyn Publish) {
-    // Up to which key each bucket was published: messages come with rising keys, so below it there are none.
+    // The last published key of each bucket: keys of messages rise, so there are none below it.
     let mut published_upto: BTreeMap<u16, Vec<u8>> = BTreeMap::new();
     while outbox.wait() {
         match publish_batch(access, broker, &mut published_upto) {
@@ -102,7 +102,7 @@ fn run(access: &Access, outbox: &Outbox, broker: &dyn Publish) {
             // There may be more.
             Ok(_) => outbox.wake(),
             Err(reason) => {
-                tracing::warn!(%reason, "publishing is held up; messages wait");
+                tracing::warn!(%reason, "publishing failed; messages wait");
                 outbox.pause();
                 outbox.wake();
             }
@@ -110,7 +110,7 @@ fn run(access: &Access, outbox: &Outbox, broker: &dyn Publish) {
     }
 }
 
-/// Publishes up to a batch of messages and has them forgotten. Gives how many.
+/// Publishes up to a batch of messages and has them removed. Returns how many.
 fn publish_batch(
     access: &Access,
     broker: &dyn Publish,

@@ -25,13 +25,13 @@ use crate::pending::{Pending, block_on};
 use crate::sessions::requests::InSession;
 use crate::shard::keys;
 
-/// How records are claimed.
+/// Options of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ClaimOptions {
-    /// The worker's own name, shown to whoever asks; may be empty.
+    /// The worker's own name, shown to anyone who asks; may be empty.
     pub worker: String,
-    /// For how long, if not as the record's type says.
+    /// The lease, if it differs from the type's.
     pub lease: Option<Duration>,
     /// How long to wait for a record if none is ready.
     pub wait: Duration,
@@ -61,7 +61,7 @@ impl ClaimOptions {
 }
 
 impl Records {
-    /// Takes a record that is ready, for one attempt.
+    /// Claims a ready record, for one attempt.
     pub fn claim(&self, record: &str, options: &ClaimOptions) -> Result<Claimed, Error> {
         self.claim_later(record, options).wait()
     }
@@ -79,8 +79,8 @@ impl Records {
         self.propose_read_by(record, [].into_iter(), None, act, decode)
     }
 
-    /// [`claim`](Self::claim), which waits until `time_over` for a record that does not exist yet, is held or pauses; for any
-    /// runtime. In a numbered request of a session, which is executed once, it waits before it is executed.
+    /// [`claim`](Self::claim), which waits until `time_over` for a record that does not exist yet, is held or pauses;
+    /// for any runtime. A numbered request of a session, which is executed once, waits before it is executed.
     pub async fn claim_until(
         &self,
         record: &str,
@@ -117,9 +117,9 @@ impl Records {
         Ok(self.get(record)?.is_some_and(|found| found.holder.is_some()))
     }
 
-    /// Takes up to `records_max` records of the queues whose names begin with `prefix`, those first that have been
-    /// ready longest. A queue is what comes before the last `.`, `:` or `/` of its records' names, so a prefix ends
-    /// with one of these, or is empty for all queues. Records of all groups are found.
+    /// Claims up to `records_max` records of the queues whose names start with `prefix`, the longest ready first. A
+    /// queue is the part of its records' names up to the last `.`, `:` or `/`, so a prefix ends with one of these, or
+    /// is empty for all queues. Finds records of all groups.
     pub fn claim_next(&self, prefix: &str, records_max: u32, options: &ClaimOptions) -> Result<Vec<Claimed>, Error> {
         if options.wait.is_zero() {
             return self.claim_next_later(prefix, records_max, options).wait();
@@ -132,9 +132,9 @@ impl Records {
         block_on(self.claim_next_until(prefix, records_max, options, over), left, &time_over)
     }
 
-    /// The same without blocking, for any runtime. If no record is ready it waits for one until `time_over`, however long
-    /// `options` say. In a numbered request of a session, a claim that waited and ends empty stores no answer: the same number
-    /// can be used to ask again.
+    /// The same without blocking, for any runtime. If no record is ready it waits for one until `time_over`, whatever
+    /// `options` say. In a numbered request of a session, a claim that waited and ends empty stores no answer: the same
+    /// number can be used to ask again.
     pub async fn claim_next_until(
         &self,
         prefix: &str,
@@ -160,9 +160,9 @@ impl Records {
         let _alive = session.map(|session| shard.keeper.wait_in(session, &now));
         let mut time_over = pin!(time_over);
         loop {
-            // It joins before it looks, so that nothing becomes ready in between unseen.
+            // It joins before it checks, so that nothing becomes ready unseen in between.
             let place = shard.waiters.join(Wanted { space: ids.space, branch: ids.branch, prefix: prefix.to_owned() });
-            // A request of a session goes into the journal only for something; what is found empty leaves no answer behind.
+            // A request of a session enters the journal only if there is something; an empty result stores no answer.
             let is_worth_executing = match request {
                 Some((session, request)) => self.is_worth_executing(prefix, session, request)?,
                 None => true,
@@ -177,14 +177,14 @@ impl Records {
                 return claim().await;
             };
             if !place.turn(time_over.as_mut()).await {
-                // It may have been chosen just now: what is ready is not left behind for nobody.
+                // It may just have been chosen: a ready record must not be left waiting.
                 drop(place);
                 return claim().await;
             }
         }
     }
 
-    /// Whether there is a record for a claim that is executed once, or its answer is settled already.
+    /// Whether there is a record for a claim that is executed once, or its answer is already settled.
     fn is_worth_executing(&self, prefix: &str, session: u64, request: u64) -> Result<bool, Error> {
         let (view, catalogue, ids) = self.scope.view()?;
         let keys = keys();
@@ -257,7 +257,7 @@ impl Records {
         self.of(claimed).patch(&claimed.name, fields, true, Some(fence(claimed)))
     }
 
-    /// Holds the record for so long from now, or as long as its type says.
+    /// Restarts the lease from now, with the given or the type's duration.
     pub fn extend(&self, claimed: &Claimed, lease: Option<Duration>) -> Result<Written, Error> {
         self.extend_later(claimed, lease).wait()
     }
@@ -268,7 +268,7 @@ impl Records {
         self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, written)
     }
 
-    /// Gives the record back: it can be claimed at once, and the attempt does not count as failed.
+    /// Releases the record: it can be claimed at once, and the attempt does not count as failed.
     pub fn release(&self, claimed: &Claimed) -> Result<Written, Error> {
         self.release_later(claimed).wait()
     }
@@ -279,7 +279,7 @@ impl Records {
         self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, written)
     }
 
-    /// Finishes the record, with fields that are written in the same commit.
+    /// Completes the record, with fields written in the same commit.
     pub fn complete<N: AsRef<str>, V: Into<Value>>(
         &self,
         claimed: &Claimed,
@@ -336,7 +336,7 @@ fn check_queue_prefix(prefix: &str) -> Result<(), Rejection> {
         return Ok(());
     }
     if !prefix.ends_with(SEPARATORS) {
-        let reason = "it does not end with '.', ':' or '/', as the names of queues do";
+        let reason = "it does not end with '.', ':' or '/', like the names of queues";
         return Err(Rejection::InvalidName { what: "a prefix of queues", reason });
     }
     names::check_record(prefix)

@@ -80,12 +80,12 @@ impl Records {
         self.propose(record, fields.iter().map(|(field, _)| field.as_str()), None, act, written)
     }
 
-    /// Writes a field; creates the record if there is none. Its TTL stays as it is.
+    /// Writes a field; creates the record if needed. Its TTL stays unchanged.
     pub fn set_field(&self, record: &str, field: &str, value: impl Into<Value>) -> Result<Written, Error> {
         self.set_fields(record, [(field, Some(value.into()))])
     }
 
-    /// Writes fields, all or none; none as a value removes the field. Creates the record if there is none.
+    /// Writes fields, all or none; a value of none removes the field. Creates the record if needed.
     pub fn set_fields<N: AsRef<str>>(
         &self,
         record: &str,
@@ -115,7 +115,7 @@ impl Records {
         self.propose(record, fields.iter().map(|(field, _)| field.as_str()), fence, act, written)
     }
 
-    /// Writes a field if it holds what is expected; none stands for a field that does not exist.
+    /// Writes a field if it holds the expected value; none expects that the field does not exist.
     pub fn compare_and_swap(
         &self,
         record: &str,
@@ -145,7 +145,7 @@ impl Records {
         })
     }
 
-    /// Adds to an integer field and gives what it holds then; one that does not exist counts as 0.
+    /// Adds to an integer field and returns its new value; a missing field counts as 0.
     pub fn increment(&self, record: &str, field: &str, by: i64) -> Result<i64, Error> {
         self.increment_later(record, field, by).wait()
     }
@@ -159,7 +159,7 @@ impl Records {
         })
     }
 
-    /// Deletes the record, if it exists. Its version goes on if it is written again.
+    /// Deletes the record, if it exists. Its version continues if it is written again.
     pub fn delete(&self, record: &str) -> Result<Deleted, Error> {
         self.delete_later(record).wait()
     }
@@ -173,7 +173,7 @@ impl Records {
         })
     }
 
-    /// The record will exist so long from now.
+    /// Sets the time to live of the record, counted from now.
     pub fn touch(&self, record: &str, ttl: Duration) -> Result<Written, Error> {
         let act = RecordAct::Touch { ttl: ttl_argument(Ttl::After(ttl)) };
         self.propose(record, [].into_iter(), None, act, written).wait()

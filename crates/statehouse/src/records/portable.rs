@@ -1,6 +1,7 @@
 //! Records by the portable contract: bytes for values.
 //!
-//! A field that a record's type keeps or indexes has a kind; its bytes are text or decimal digits. All others are bytes.
+//! A field that a record's type maintains or indexes has a kind; its bytes are text or decimal digits. All others are
+//! bytes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use contract::{Error, Rejection, Value, WantedKind};
 
 use super::{Records, ScanOptions};
 
-/// See the module; made by [`Records::portable`].
+/// Records through the portable contract; created by [`Records::portable`].
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -57,7 +58,7 @@ impl Records {
     }
 }
 
-/// What kind a field has in a type: none is bytes.
+/// The kind of a field in a type; none means bytes.
 fn kind_of(record_type: Option<&RecordType>, field: &str) -> Option<IndexKind> {
     let record_type = record_type?;
     if field == record_type.state_field || field == WORKER {
@@ -100,7 +101,7 @@ fn to_portable(record: &Record) -> PortableRecord {
     PortableRecord { fields: fields.collect(), ttl: record.ttl }
 }
 
-/// Whether a record matches. What its field holds decides how it is compared, because a prefix may span types.
+/// Whether a record matches. The content of its field decides how it is compared, because a prefix may span types.
 fn matches(filter: &ScanFilter, record: &Record) -> bool {
     let order = match record.value(&filter.field) {
         None => None,

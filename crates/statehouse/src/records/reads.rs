@@ -1,4 +1,4 @@
-//! Reading records: one, one field, a page of those that match, and how many there are.
+//! Reading records: one record, one field, a page of matching records, and counts.
 
 use contract::limits::SCAN_ROWS_MAX;
 use contract::records::filter::Filter;
@@ -41,7 +41,7 @@ impl ScanOptions {
         Self { record_type: Some(record_type.into()), ..Self::default() }
     }
 
-    /// So many records in the page at most.
+    /// The maximum number of records in the page.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
@@ -54,7 +54,7 @@ impl ScanOptions {
     }
 }
 
-/// A page of records at a view; what is left of their times is counted from `now`.
+/// A page of records of a view; remaining times are counted from `now`.
 pub(crate) fn scan_view(view: &dyn View, catalogue: &Catalogue, now: Stamp, scan: &Scan<'_>) -> Result<Scanned, Error> {
     let read = || ViewRecords::new(view, keys(), catalogue)?.at(now).scan(scan);
     Ok(read().map_err(|halt| from_halt(&halt))??)
@@ -77,8 +77,8 @@ impl Records {
         Ok(found.and_then(|mut record| record.fields.remove(field)).map(|field| field.value))
     }
 
-    /// A page of the records whose names begin with `prefix` and that match, all at one view: those of all groups of the
-    /// branch, or those of this group. Each comes with its group, which a read or a write of it needs.
+    /// A page of the matching records whose names start with `prefix`, from one view: those of all groups of the
+    /// branch, or those of this group. Each comes with its group, which is needed to read or write it.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -97,8 +97,8 @@ impl Records {
         self.scan_groups(listed_groups(self.group.as_deref())?, prefix, filter, options)
     }
 
-    /// [`scan`](Self::scan) of the records that this handle reads and writes by name: those of this group, or those that
-    /// are their own.
+    /// [`scan`](Self::scan) of the records that this handle reads and writes by name: those of this group, or those
+    /// without a group.
     pub(crate) fn scan_exact(&self, prefix: &str, filter: &Filter, options: &ScanOptions) -> Result<Scanned, Error> {
         let groups = match listed_groups(self.group.as_deref())? {
             InGroup::Any => InGroup::Own,
@@ -130,8 +130,8 @@ impl Records {
         scan_view(&*view, &catalogue, self.scope.shard.now(), &scan)
     }
 
-    /// How many records of a type there are in each state, of the queues whose names begin with `prefix`, in all groups or in
-    /// this one. Nothing is counted for all groups: the numbers are kept. The records of one group are counted, so a group
+    /// The number of records of each type and state, for the queues whose names start with `prefix`, in all groups or
+    /// in this one. For all groups, the store maintains the numbers. The records of one group are counted, so a group
     /// of more than 10,000 is refused.
     pub fn counts(&self, prefix: &str) -> Result<Counts, Error> {
         let groups = listed_groups(self.group.as_deref())?;

@@ -1,10 +1,10 @@
 //! Workers that wait for something to claim.
 //!
-//! For every record that becomes ready one waiter is woken, the one that has waited longest among those whose prefix
-//! covers its queue. So a job costs one claim however many workers wait.
+//! Every record that becomes ready wakes one waiter, the one that has waited longest among those whose prefix covers
+//! its queue. A job therefore costs one claim, however many workers wait.
 //!
-//! Keeps: nobody sleeps through a record. A waiter is in the list before it looks for records the last time, and one
-//! that was chosen looks again before it gives up.
+//! Keeps: nobody sleeps through a record. A waiter is in the list before its last check for records, and a chosen one
+//! checks again before it gives up.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -34,7 +34,7 @@ impl Wanted {
     }
 }
 
-/// See the module.
+/// The waiting workers.
 #[derive(Default)]
 pub(crate) struct Waiters {
     state: Mutex<State>,
@@ -42,7 +42,7 @@ pub(crate) struct Waiters {
 
 #[derive(Default)]
 struct State {
-    /// In the order they came. One that was chosen is not here any more.
+    /// In order of arrival. A chosen waiter is no longer here.
     waiting: VecDeque<Waiting>,
     next: u64,
     closing: bool,
@@ -60,14 +60,14 @@ impl State {
         self.waiting.iter().position(|waiting| waiting.number == number)
     }
 
-    /// Chooses the longest waiting one that fits, if there is one; its task is to be woken without the lock.
+    /// Chooses the longest waiting one that fits, if any; its task must be woken without the lock.
     fn choose(&mut self, fits: impl Fn(&Wanted) -> bool) -> Option<Waker> {
         let first = self.waiting.iter().position(|waiting| fits(&waiting.wanted))?;
         self.waiting.remove(first)?.task
     }
 }
 
-/// A place among the waiters; given up when it is dropped.
+/// A place among the waiters; removed on drop.
 pub(crate) struct Place<'waiters> {
     waiters: &'waiters Waiters,
     number: u64,
@@ -104,7 +104,7 @@ impl Waiters {
         tasks.into_iter().for_each(Waker::wake);
     }
 
-    /// How many wait.
+    /// The number of waiters.
     pub(crate) fn count(&self) -> usize {
         self.lock().waiting.len()
     }
@@ -120,7 +120,7 @@ impl Waiters {
 }
 
 impl Place<'_> {
-    /// Waits to be chosen, or until the time is over; whether it was chosen.
+    /// Waits to be chosen, or until the time is up; returns whether it was chosen.
     pub(crate) async fn turn(&mut self, mut time_over: Pin<&mut impl Future<Output = ()>>) -> bool {
         poll_fn(|context| {
             if self.is_chosen(context.waker()) {

@@ -9,7 +9,7 @@ use crate::error::unexpected_answer;
 use crate::pending::Pending;
 
 impl Runs {
-    /// Lets nothing more be appended to a run. What is appended again is still answered. Gives its last sequence.
+    /// Closes a run to further events. Repeated appends are still answered. Returns its last sequence.
     pub fn close(&self, run: &str) -> Result<u64, Error> {
         self.close_later(run).wait()
     }
@@ -19,8 +19,8 @@ impl Runs {
         self.act(run, RunAct::Close)
     }
 
-    /// Deletes a run as a whole. Its name is not used again: what is appended late is answered `RunArchived`. Gives the
-    /// last sequence that it had.
+    /// Deletes a run as a whole. Its name is never reused: late appends are answered `RunArchived`. Returns its last
+    /// sequence.
     pub fn delete(&self, run: &str) -> Result<u64, Error> {
         self.delete_later(run).wait()
     }
@@ -38,8 +38,8 @@ impl Runs {
         self.transact(&catalogue, ids, self.group.as_deref(), vec![Op::Run(run, act)], written_seq)
     }
 
-    /// Makes the run `fork`, which shares the events of `run` up to the sequence `at`, without copying them, and goes on
-    /// by itself. It is in the same group, which is named `run` if that is a group of its own:
+    /// Creates the run `fork`, which shares the events of `run` up to the sequence `at`, without copying them, and
+    /// continues separately. It is in the same group, which is named `run` if that run has no group:
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! Lists of runs by name, status, type and how long they have been quiet, and how many there are.
+//! Lists of runs by name, status, type and idle time, and counts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::cells::{check_page, listed_groups};
 use crate::error::from_halt;
 use crate::shard::keys;
 
-/// Names that are read at a time.
+/// Names read at a time.
 const NAMES_AT_ONCE: usize = 1_000;
 
 /// Which runs are listed.
@@ -27,11 +27,11 @@ pub struct RunList {
     pub statuses: Vec<RunStatus>,
     /// Of this kind, or of any.
     pub run_type: Option<String>,
-    /// That have got no event for so long.
+    /// Only runs without an event for this long.
     pub quiet_for: Duration,
-    /// Whose names begin so.
+    /// Only names with this prefix.
     pub prefix: String,
-    /// How many at most.
+    /// The maximum number of runs.
     pub limit: usize,
     /// Where the page before ended.
     pub cursor: Option<Vec<u8>>,
@@ -90,10 +90,10 @@ impl RunList {
 impl Runs {
     /// A page of the runs that match: those of all groups of the branch, or those of this group.
     ///
-    /// A list of every status and kind is in the order of (name, group): whoever pages through it sees every run that exists
-    /// all the while, once. A list of some statuses or of one kind is by kind, and then those first that have been quiet
-    /// longest, to the minute; a run that gets events between two pages may come again there, none is left out. A page looks
-    /// at no more than 10,000 runs, so it can be short, or empty, and say where to go on.
+    /// A list of every status and kind is ordered by (name, group): paging sees every run that exists throughout, once.
+    /// A list of some statuses or of one kind is ordered by kind, then the longest idle first, to the minute; a run
+    /// that gets events between two pages may appear again there, but none is left out. A page examines at most 10,000
+    /// runs, so it can be short, or empty, and say where to continue.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -123,7 +123,7 @@ impl Runs {
         Ok(runs.list(&filter, &page).map_err(|halt| from_halt(&halt))??)
     }
 
-    /// The names of all runs that are their own groups.
+    /// The names of all runs without a group.
     pub(super) fn all_names(&self) -> Result<Vec<String>, Error> {
         let (view, catalogue, ids) = self.scope.view()?;
         let mut names = Vec::new();
@@ -140,8 +140,8 @@ impl Runs {
         }
     }
 
-    /// How many runs of each kind are in each status, in all groups of this branch or in this group. Nothing is counted for
-    /// all groups: the numbers are kept. The runs of one group are counted, so a group of more than 10,000 is refused.
+    /// The number of runs of each kind and status, in all groups of this branch or in this group. For all groups, the
+    /// store maintains the numbers. The runs of one group are counted, so a group of more than 10,000 is refused.
     pub fn counts(&self) -> Result<BTreeMap<(String, RunStatus), u64>, Error> {
         let groups = listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;

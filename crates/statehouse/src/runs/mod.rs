@@ -51,15 +51,15 @@ pub struct Runs {
     pub(crate) group: Option<Arc<str>>,
 }
 
-/// How events are appended.
+/// Options of an append.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct AppendOptions {
     /// The run's last sequence must be this one; 0 for a run that does not exist.
     pub expected_last: Option<u64>,
-    /// Whether a key or an id that is known is refused if it comes with another content.
+    /// Whether to refuse a known key or id with different content.
     pub strict: bool,
-    /// What kind of run it is, if this append makes it.
+    /// The kind of the run, if this append creates it.
     pub run_type: String,
 }
 
@@ -83,14 +83,14 @@ impl AppendOptions {
 }
 
 impl Statehouse {
-    /// Runs of the space `default`, branch `main`, each a group of its own.
+    /// Runs of the space `default`, branch `main`, each in its own group.
     pub fn runs(&self) -> Runs {
         self.default_space().runs()
     }
 }
 
 impl Space {
-    /// Runs of this branch, each a group of its own.
+    /// Runs of this branch, each in its own group.
     pub fn runs(&self) -> Runs {
         Runs { scope: self.scope.clone(), group: None }
     }
@@ -104,7 +104,7 @@ impl Group {
 }
 
 impl Runs {
-    /// Appends an event. A run that does not exist is made.
+    /// Appends an event. A run that does not exist is created.
     pub fn append(&self, run: &str, event: &NewEvent) -> Result<AppendResult, Error> {
         self.append_later(run, event, &AppendOptions::default()).wait()
     }
@@ -119,7 +119,7 @@ impl Runs {
         self.propose(run, std::slice::from_ref(event), options, |answer| appended(answer).map(|results| results[0]))
     }
 
-    /// Appends several events in one commit: all or none. Those that are there already are answered as such.
+    /// Appends several events in one commit: all or none. Repeated events are answered as such.
     pub fn append_all(
         &self,
         run: &str,

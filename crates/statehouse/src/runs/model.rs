@@ -1,4 +1,4 @@
-//! A read model of one's own in the same commit as the event.
+//! A custom read model in the same commit as the event.
 
 use contract::Error;
 use contract::Rejection;
@@ -9,9 +9,9 @@ use crate::commit::Commit;
 use crate::group::Group;
 
 impl Group {
-    /// Appends an event to a run of this group, with what `model` adds to the commit: a read model that is never behind and
-    /// never ahead. `model` reads what it needs, and is asked again if the run has got another event meanwhile. An event
-    /// that is there already is answered as such, and the model is left as it is.
+    /// Appends an event to a run of this group, with what `model` adds to the commit: a read model that is never behind
+    /// and never ahead. `model` reads what it needs, and is called again if the run got another event meanwhile. A
+    /// repeated event is answered as such, and the model stays unchanged.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

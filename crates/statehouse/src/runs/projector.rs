@@ -1,9 +1,9 @@
-//! A projector: reads of runs that are made behind the appends, by a reducer of one's own, with a durable position.
+//! A projector: maintains read models of runs asynchronously, with a custom reducer and a durable position.
 //!
-//! It follows the change feed for which runs have got events, fetches those behind its position, and writes state and
-//! position of a run in one commit, as a record. So whatever it is killed at, it goes on where it was, and no event counts
-//! twice. The chain of events is checked: one that does not follow on the last makes the run `STALE`, and it is made anew
-//! from its first event.
+//! It learns from the change feed which runs have new events, fetches the events after its position, and writes state
+//! and position of a run in one commit, as a record. Wherever it is killed, it resumes where it was, and no event
+//! counts twice. The chain of events is checked: an event that does not follow the last makes the run `STALE`, and it
+//! is rebuilt from its first event.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use crate::records::ScanOptions;
 /// Above this, somebody should look.
 pub const LAG_HIGH: Duration = Duration::from_secs(5);
 
-/// Above this, a run's projection is not trusted any more until it has been made anew.
+/// Above this, a run's projection is not trusted until it has been rebuilt.
 pub const LAG_STALE: Duration = Duration::from_secs(10);
 
-/// Changes that are looked at together.
+/// Changes examined together.
 const CHANGES_AT_ONCE: usize = 256;
 
-/// How far the stored cursor may be behind when there was nothing to project.
+/// How far the stored cursor may lag when there was nothing to project.
 const CURSOR_LAG_MAX: u64 = 1_000;
 
 const STATE: &str = "state";
@@ -34,10 +34,10 @@ const POSITION: &str = "position";
 const STATUS: &str = "status";
 const CURSOR: &str = "cursor";
 
-/// What a projector makes of events.
+/// A reducer of events.
 pub trait Reduce {
-    /// The state of a run with these events more; none as the state before is that of a new run. The same state and
-    /// events must give the same.
+    /// The state of a run after these events; a previous state of none is a new run. The same state and events must
+    /// give the same result.
     fn reduce(&self, run: &str, state: Option<Vec<u8>>, events: &[StoredEvent]) -> Vec<u8>;
 }
 
@@ -55,7 +55,7 @@ pub enum ProjectorAlert {
     LagHigh {
         /// Of this run.
         run: String,
-        /// So old.
+        /// Its age.
         lag: Duration,
     },
     /// Events do not follow on each other.
@@ -64,10 +64,10 @@ pub enum ProjectorAlert {
         run: String,
         /// After this sequence,
         after: u64,
-        /// one came that says it follows on this one.
+        /// The sequence that the event claims to follow.
         prev_seq: u64,
     },
-    /// A run was made anew, and is trusted again.
+    /// A run was rebuilt, and is trusted again.
     Resynced {
         /// Which.
         run: String,
@@ -90,25 +90,25 @@ impl ProjectorAlert {
 /// Whether a run's projection can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProjectionStatus {
-    /// It is what its events up to its position say.
+    /// It reflects its events up to its position.
     Live,
-    /// It was found to be behind or broken, and is not made anew yet.
+    /// It was found to be behind or broken, and is not rebuilt yet.
     Stale,
 }
 
-/// What a projector has made of a run.
+/// The projection of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Projection {
     /// Whether it can be trusted.
     pub status: ProjectionStatus,
-    /// The last event that is in it.
+    /// The last event in it.
     pub position: u64,
     /// The reducer's state.
     pub state: Vec<u8>,
 }
 
-/// See the module. Runs are those that are their own groups; their events come from `S`, which is the store's own
-/// [`Runs`] unless a test gives another.
+/// Maintains read models of the runs without a group; their events come from `S`, which is the store's own [`Runs`]
+/// unless a test supplies another.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -132,12 +132,12 @@ pub struct Projector<R, S = Runs> {
     reducer: R,
     source: S,
     alert: Box<dyn FnMut(&ProjectorAlert) + Send>,
-    /// Runs that are stale, once they were looked for; they are tried again at every step.
+    /// Stale runs, once they were searched for; they are retried at every step.
     stale: Option<BTreeSet<String>>,
 }
 
 impl<R: Reduce> Projector<R> {
-    /// A projector of this name. What it has made is kept under its name, across restarts.
+    /// A projector with this name. Its projections are stored under the name, across restarts.
     pub fn new(house: &Statehouse, name: impl Into<String>, reducer: R) -> Self {
         Self::reading(house, name, reducer, house.runs())
     }
@@ -149,7 +149,7 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
         Self { house: house.clone(), name: name.into(), reducer, source, alert: Box::new(|_| {}), stale: None }
     }
 
-    /// Sets who hears of what is wrong.
+    /// Sets the receiver of alerts.
     pub fn on_alert(mut self, alert: impl FnMut(&ProjectorAlert) + Send + 'static) -> Self {
         self.alert = Box::new(alert);
         self
@@ -163,7 +163,7 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
         format!("projections.{}.cursor", self.name)
     }
 
-    /// What it has made of a run; none if it has met no event of it.
+    /// The projection of a run; none if it has seen no event of it.
     pub fn projection(&self, run: &str) -> Result<Option<Projection>, Error> {
         let Some(record) = self.house.records().get(&self.record(run))? else {
             return Ok(None);
@@ -178,13 +178,13 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
         Ok(Some(Projection { status, position, state }))
     }
 
-    /// Projects what there is now, and returns.
+    /// Projects everything there is now, and returns.
     pub fn catch_up(&mut self) -> Result<(), Error> {
         while self.step(Duration::ZERO)? {}
         Ok(())
     }
 
-    /// Projects what comes next, waiting for it at most so long. Gives whether there was anything.
+    /// Projects the next events, waiting for them up to a limit. Returns whether there were any.
     pub fn step(&mut self, timeout: Duration) -> Result<bool, Error> {
         self.retry_stale()?;
         let records = self.house.records();
@@ -199,7 +199,7 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
                 runs.dedup();
                 (runs, page.next, page.more)
             }
-            // The feed does not go back so far: every run is looked at, and then it goes on from now.
+            // The feed does not reach back that far: every run is checked, and then it continues from now.
             Followed::Gap { newest, .. } => (self.house.runs().all_names()?, newest, false),
         };
         for run in &runs {
@@ -210,11 +210,11 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
             return Ok(false);
         }
         records.put(&self.cursor_record(), [(CURSOR, next.cast_signed())], Put::default())?;
-        // A page can hold nothing for it, and there is more behind.
+        // A page can hold nothing for it although there is more.
         Ok(more || !runs.is_empty())
     }
 
-    /// Tries again what was stale: its source may be well by now.
+    /// Retries stale runs: their source may be fixed by now.
     fn retry_stale(&mut self) -> Result<(), Error> {
         let stale = match self.stale.take() {
             Some(stale) => stale,
@@ -254,7 +254,7 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
         let mut from_the_first = position == 0;
         loop {
             let events = match self.source.fetch_events(run, position, FETCH_LIMIT) {
-                // It was deleted since; what was made of it stays.
+                // It was deleted since; its projection stays.
                 Err(Error::Rejected(Rejection::RunArchived { .. } | Rejection::NoSuchRun { .. })) => return Ok(()),
                 events => events?,
             };
@@ -293,7 +293,7 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
         Ok(())
     }
 
-    /// Whether the oldest event that is not projected is so old that the run is not trusted.
+    /// Whether the oldest unprojected event is so old that the run is not trusted.
     fn watch_lag(&mut self, run: &str, oldest: &StoredEvent) -> bool {
         let now_us = self.house.shard.now().wall_us;
         let lag = Duration::from_micros(now_us.saturating_sub(oldest.persisted_at));
@@ -314,7 +314,7 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
     }
 }
 
-/// Where events do not follow on each other: after which one, and what the next says it follows on.
+/// Where the chain of events breaks: after which event, and what the next claims to follow.
 fn broken_link(position: u64, events: &[StoredEvent]) -> Option<(u64, u64)> {
     let mut after = position;
     for event in events {

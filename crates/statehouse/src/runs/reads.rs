@@ -1,4 +1,4 @@
-//! Reading runs: events, the projection as it is kept, and the projection made anew.
+//! Reading runs: events, the stored projection, and the projection rebuilt from events.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::shard::keys;
 /// Events that a replay reads at a time.
 const REPLAY_EVENTS: usize = 1_000;
 
-/// What the comparison of a run's projection with its events found.
+/// The result of comparing a run's projection with its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// The last event that was looked at.
+    /// The last event examined.
     pub upto: u64,
-    /// The projection as it is kept and as it should be, if they differ.
+    /// The stored projection and the rebuilt one, if they differ.
     pub difference: Option<Box<(RunSnapshot, RunSnapshot)>>,
 }
 
@@ -66,7 +66,7 @@ fn verify(view: &dyn View, id: &ThingId<'_>, head: &RunHead) -> Result<Verified,
     Ok(Verified { upto: head.last_seq, difference })
 }
 
-/// Compares the projection of a run with its events; none if there is no such run.
+/// Compares the projection of a run with its events; none if the run does not exist.
 pub(super) fn verify_in(view: &dyn View, id: &ThingId<'_>) -> Result<Option<Verified>, Error> {
     match read::head(view, &keys(), id).map_err(|halt| from_halt(&halt))? {
         Ok(head) => verify(view, id, &head).map(Some),
@@ -90,8 +90,8 @@ impl Runs {
         fetch(&*view.view, &id, &head, after, limit)
     }
 
-    /// The last event that was committed before a time, in µs since 1970; 0 if there is none. [`fetch`](Self::fetch)
-    /// from there on reads by time.
+    /// The last event committed before a time, in µs since 1970; 0 if there is none. [`fetch`](Self::fetch) from there
+    /// on reads by time.
     pub fn seq_before(&self, run: &str, wall_us: u64) -> Result<u64, Error> {
         let view = self.in_view(run)?;
         let id = view.id(self, run)?;
@@ -99,7 +99,7 @@ impl Runs {
         read::seq_before(&*view.view, &keys(), &id, &head, wall_us).map_err(|halt| from_halt(&halt))
     }
 
-    /// The projection; none if there is no such run. It is in the same commit as the last event.
+    /// The projection; none if the run does not exist. It is in the same commit as the last event.
     pub fn snapshot(&self, run: &str) -> Result<Option<RunSnapshot>, Error> {
         let view = self.in_view(run)?;
         let id = view.id(self, run)?;
@@ -110,7 +110,7 @@ impl Runs {
         read::snapshot(&*view.view, &keys(), &id, &head).map(Some).map_err(|halt| from_halt(&halt))
     }
 
-    /// The projection, made anew from all events.
+    /// The projection, rebuilt from all events.
     pub fn project(&self, run: &str) -> Result<RunSnapshot, Error> {
         let view = self.in_view(run)?;
         let id = view.id(self, run)?;

@@ -1,6 +1,6 @@
-//! Following a run: what is appended arrives, nobody polls.
+//! Following a run: events arrive as they are appended, without polling.
 //!
-//! Keeps: L1 for readers: a tail gives every event once, in order, from its cursor on.
+//! Keeps: L1 for readers: a tail returns every event once, in order, from its cursor on.
 
 use std::time::Duration;
 
@@ -32,19 +32,19 @@ pub struct Tail {
 }
 
 impl Runs {
-    /// Follows a run from behind a sequence on.
+    /// Follows a run after a sequence.
     pub fn tail(&self, run: &str, after: u64) -> Tail {
         Tail { runs: self.clone(), run: run.to_owned(), cursor: after }
     }
 }
 
 impl Tail {
-    /// The last sequence that was given.
+    /// The last sequence returned.
     pub fn cursor(&self) -> u64 {
         self.cursor
     }
 
-    /// What is there already, at most `limit` events; the cursor moves behind it.
+    /// The events already there, at most `limit`; the cursor advances past them.
     pub fn read(&mut self, limit: usize) -> Result<Fetched, Error> {
         let fetched = match self.runs.fetch(&self.run, self.cursor, limit) {
             Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Fetched { events: Vec::new(), stable_seq: 0 },
@@ -56,7 +56,7 @@ impl Tail {
         Ok(fetched)
     }
 
-    /// The next events, at most `limit`, as soon as there is one; none if none comes in time.
+    /// The next events, at most `limit`, as soon as there is one; empty if none arrives in time.
     pub fn next(&mut self, limit: usize, timeout: Duration) -> Result<Fetched, Error> {
         let shard = self.runs.scope.shard.clone();
         let began_us = shard.clock().monotonic_us();

@@ -1,6 +1,6 @@
-//! Compares the projections of all runs with their events, behind everything else, and counts what differs.
+//! Compares the projections of all runs with their events, in the background, and counts the differences.
 //!
-//! It reads views only. After every so many events it pauses, so that it takes a small part of a core.
+//! It only reads views. It pauses regularly, so that it takes a small share of a core.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Runs whose names are read at a time.
 const RUNS_AT_ONCE: usize = 100;
 
-/// What the verifier has found since the directory was opened.
+/// The findings since the directory was opened.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) verified: AtomicU64,
@@ -33,7 +33,7 @@ pub(crate) struct Findings {
 pub(crate) fn start(access: Access, every: Duration, findings: Arc<Findings>) -> Result<Repeating, Error> {
     Repeating::start("run-verify", every, move |pauses| {
         if let Err(error) = walk(&access, &findings, pauses) {
-            tracing::warn!(%error, "the verification of runs was cut short");
+            tracing::warn!(%error, "verifying runs was interrupted");
         }
     })
 }
@@ -56,7 +56,7 @@ fn walk(access: &Access, findings: &Findings, pauses: &Pauses) -> Result<(), Err
             let page = read::all(&*view, &keys(), &catalogue, place, after.as_deref(), RUNS_AT_ONCE);
             let (runs, next) = page.map_err(|halt| from_halt(&halt))?;
             for id in runs {
-                // A view of its own: a walk over many runs should not hold back what the store gives up.
+                // A separate view: a walk over many runs should not keep the store from discarding history.
                 let (view, catalogue) = access.view()?;
                 let Ok(thing) = catalogue.thing(id.space, id.branch, id.group.as_deref(), &id.name) else {
                     continue;

@@ -1,7 +1,7 @@
-//! What is delivered to a session: its pushes, in order, until they are acknowledged; and changes that it subscribed to.
+//! Deliveries to a session: its pushes, in order, until they are acknowledged; and changes it subscribed to.
 //!
-//! Pushes are stored and survive restarts. Subscriptions are not: they are the change feed, followed by a cursor that the
-//! client keeps, and each delivery says with which cursor to go on.
+//! Pushes are stored and survive restarts. Subscriptions do not: they follow the change feed with a cursor that the
+//! client keeps, and each delivery carries the cursor to continue with.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -17,7 +17,7 @@ use crate::changes::Changes;
 use crate::error::from_halt;
 use crate::shard::{Shard, keys};
 
-/// Pushes that are read at a time.
+/// Pushes read at a time.
 const PUSHES_AT_ONCE: usize = 64;
 
 /// Changes of one delivery.
@@ -27,15 +27,15 @@ const CHANGES_AT_ONCE: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubscriptionId(usize);
 
-/// Something that is delivered.
+/// A delivery.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Delivery {
-    /// A push. The client deals with it and says so by [`Deliveries::acknowledge`].
+    /// A push. The client processes it and then calls [`Deliveries::acknowledge`].
     Push {
         /// Its number in the session, from 1.
         number: u64,
-        /// What was pushed.
+        /// Its content.
         payload: Vec<u8>,
     },
     /// Changes that a subscription is about. Its cursor is `page.next` now.
@@ -45,16 +45,17 @@ pub enum Delivery {
         /// The changes.
         page: ChangesPage,
     },
-    /// A subscription's cursor lies behind what the feed keeps: what was missed has to be read, then it goes on.
+    /// A subscription's cursor is older than what the feed keeps: the client must read the current state, then
+    /// continue.
     Gap {
         /// Which subscription.
         subscription: SubscriptionId,
-        /// The cursor it goes on with.
+        /// The cursor to continue with.
         next: u64,
     },
 }
 
-/// See the module.
+/// The deliveries to a session.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -75,9 +76,9 @@ pub struct Deliveries {
     bell: Arc<Bell>,
     /// Read and not delivered yet.
     pushes: VecDeque<PendingPush>,
-    /// The last push that was read.
+    /// The last push read.
     read: u64,
-    /// The highest push that was delivered.
+    /// The highest push delivered.
     delivered: u64,
     acknowledged: u64,
     /// When a push was last delivered, or acknowledged, by the monotonic clock.
@@ -104,7 +105,7 @@ impl Deliveries {
         }
     }
 
-    /// Delivers pushes again that are not acknowledged for so long; for a line that may lose them.
+    /// Delivers unacknowledged pushes again after this time; for unreliable connections.
     pub fn resend_after(mut self, after: Duration) -> Self {
         self.resend_after = Some(after);
         self
@@ -116,7 +117,7 @@ impl Deliveries {
         SubscriptionId(self.subscriptions.len() - 1)
     }
 
-    /// The next delivery, or none if there is none in time. Pushes come in order and go before changes.
+    /// The next delivery, or none if none arrives in time. Pushes come in order and before changes.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Delivery>, Error> {
         let began_us = self.shard.clock().monotonic_us();
         let shard = self.shard.clone();
@@ -141,8 +142,8 @@ impl Deliveries {
         }
     }
 
-    /// The next delivery, as soon as there is one; for any runtime. Pushes come in order and go before changes.
-    /// Nothing is sent again by it: see [`resend_after`](Self::resend_after).
+    /// The next delivery, as soon as there is one; for any runtime. Pushes come in order and before changes. It resends
+    /// nothing: see [`resend_after`](Self::resend_after).
     pub async fn next_async(&mut self) -> Result<Delivery, Error> {
         let shard = self.shard.clone();
         let now = || shard.now();
@@ -162,7 +163,7 @@ impl Deliveries {
         }
     }
 
-    /// What can be delivered without waiting.
+    /// The next delivery that needs no waiting.
     fn ready(&mut self) -> Result<Option<Delivery>, Error> {
         if self.until_resend().is_some_and(|left| left.is_zero()) {
             self.pushes.clear();
@@ -209,7 +210,7 @@ impl Deliveries {
         let found = found.map_err(|halt| from_halt(&halt))?;
         if let (Some(first), Some(last)) = (found.first(), found.last()) {
             if self.read <= self.acknowledged {
-                // What is not there any more was acknowledged, by this connection or by one before.
+                // A missing push was acknowledged, by this connection or an earlier one.
                 self.acknowledged = first.number - 1;
             }
             self.read = last.number;
@@ -224,7 +225,7 @@ impl Deliveries {
         Duration::from_micros(self.shard.clock().monotonic_us().saturating_sub(began_us))
     }
 
-    /// How long until pushes that were delivered are delivered again; none if all are acknowledged.
+    /// The time until delivered pushes are delivered again; none if all are acknowledged.
     fn until_resend(&self) -> Option<Duration> {
         let after = self.resend_after?;
         (self.delivered > self.acknowledged).then(|| after.saturating_sub(self.since(self.moved_us)))
@@ -235,7 +236,7 @@ impl Deliveries {
         let sessions = super::Sessions { shard: self.shard.clone() };
         sessions.acknowledge(self.session, upto)?;
         self.acknowledged = self.acknowledged.max(upto.min(self.delivered));
-        // What was read to be sent again may be among it.
+        // It may include pushes read to be resent.
         self.pushes.retain(|push| push.number > upto);
         self.moved_us = self.shard.clock().monotonic_us();
         Ok(())

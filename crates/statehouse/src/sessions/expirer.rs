@@ -1,4 +1,4 @@
-//! Ends sessions whose time is over: the thread that looks, and proposes.
+//! Ends expired sessions: the thread that finds them, and proposes their end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::access::Access;
 use crate::repeating::Repeating;
 use crate::sessions::keeper::Keeper;
 
-/// Sessions that one command ends. What they own is given back by ticks, so that none takes long.
+/// Sessions that one command ends. Ticks release what they own, so that no command takes long.
 const EXPIRED_AT_ONCE_MAX: usize = 64;
 
 /// Starts the thread.
@@ -18,7 +18,7 @@ pub(crate) fn start(access: Access, keeper: Arc<Keeper>, every: Duration) -> Res
     Repeating::start("session-expire", every, move |_| expire(&access, &keeper))
 }
 
-/// Ends what is overdue now.
+/// Ends expired sessions now.
 fn expire(access: &Access, keeper: &Keeper) {
     loop {
         let sessions = keeper.take_overdue(access.time().now(), EXPIRED_AT_ONCE_MAX);
@@ -27,7 +27,7 @@ fn expire(access: &Access, keeper: &Keeper) {
         }
         let command = SessionCommand::Expire { sessions: sessions.clone() };
         if let Err(error) = access.propose_session(&command, |_| Ok(())).wait() {
-            tracing::warn!(%error, sessions = sessions.len(), "sessions could not be ended; they are tried again");
+            tracing::warn!(%error, sessions = sessions.len(), "could not end sessions; will retry");
             keeper.spare(&sessions);
             return;
         }

@@ -19,7 +19,7 @@ use crate::options::Options;
 use crate::pending::{Decode, Pending};
 use crate::shard::keys;
 
-/// Registers the machines that were brought, where they are new or newer.
+/// Registers the supplied machines that are new or newer.
 pub(crate) fn register_machines(access: &Access, options: &Options) -> Result<(), Error> {
     for (machine, brought) in options.hosted() {
         let catalogue = access.catalogue();
@@ -37,28 +37,28 @@ pub(crate) fn register_machines(access: &Access, options: &Options) -> Result<()
     Ok(())
 }
 
-/// A machine that was brought by [`Options::machine`](crate::Options::machine).
+/// A machine supplied by [`Options::machine`](crate::Options::machine).
 pub struct MachineHandle<M> {
     scope: Scope,
     machine: PhantomData<fn() -> M>,
 }
 
 impl Statehouse {
-    /// A machine that was brought when the directory was opened, in the space `default`, without a session.
+    /// A machine supplied when the directory was opened, in the space `default`, without a session.
     pub fn machine<M: UserMachine>(&self) -> MachineHandle<M> {
         self.default_space().machine()
     }
 }
 
 impl Space {
-    /// A machine that was brought when the directory was opened, in this space. Machines have no branches.
+    /// A machine supplied when the directory was opened, in this space. Machines have no branches.
     pub fn machine<M: UserMachine>(&self) -> MachineHandle<M> {
         MachineHandle { scope: self.scope.clone(), machine: PhantomData }
     }
 }
 
 impl<M: UserMachine> MachineHandle<M> {
-    /// The machine's state in a group: what is stored, ordered and committed together.
+    /// The machine's state in a group: it is stored, ordered and committed together.
     pub fn group(&self, name: impl Into<String>) -> MachineGroup<M> {
         MachineGroup { scope: self.scope.clone(), group: name.into(), machine: PhantomData }
     }
@@ -89,7 +89,7 @@ impl<M: UserMachine> MachineGroup<M> {
         PortableSessions::new(self.scope.clone(), self.group.clone())
     }
 
-    /// The machine's state in this group, as it is now.
+    /// The machine's current state in this group.
     pub fn view(&self) -> Result<UserView<Arc<dyn View>>, Error> {
         let (view, catalogue, ids) = self.scope.view()?;
         let id = hosted_id(&catalogue, ids.space, M::NUMBER, &self.group)?;
@@ -110,7 +110,7 @@ pub(super) fn submit<T>(
         let (catalogue, ids) = scope.current()?;
         let max = catalogue.limits.transaction_bytes_max as usize;
         Rejection::check_limit("transaction_bytes_max", max, body.len())?;
-        // What a machine's command does is not known here, so it counts as one that makes the store larger.
+        // The effect of a machine's command is unknown here, so it counts as making the store larger.
         scope.shard.access.disk.check(scope.shard.clock())?;
         let machine = machine_id(number, version);
         let (envelope, request) = scope.begin(machine, catalogue.revision);
@@ -123,7 +123,7 @@ pub(super) fn submit<T>(
     propose().unwrap_or_else(Pending::refused)
 }
 
-/// About what stands around a command.
+/// The approximate size of what surrounds a command.
 const ENVELOPE_BYTES: usize = 64;
 
 /// The response of a machine in an answer.

@@ -1,7 +1,7 @@
-//! Who is alive: when each session's client was last heard of. Kept in memory only; a keep-alive costs no journal entry.
+//! Liveness: when each session's client was last active. Kept in memory only; a keep-alive costs no journal entry.
 //!
-//! A session's time runs by cluster time from the last sign of its client. After a restart every session has its full
-//! time again. That a session's time is over is decided here, and takes effect by a command.
+//! A session's timeout runs in cluster time from the last activity of its client. After a restart every session has its
+//! full timeout again. Expiry is decided here, and takes effect by a command.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,16 +16,16 @@ use crate::error::from_halt;
 use crate::sessions::census::{EndedSessions, LivingSessions};
 use crate::shard::keys;
 
-/// How a session's client is doing, as the node sees it.
+/// The state of a session's client, as the node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LifeState {
     /// It was created, and its client has not been seen yet.
     Pending,
-    /// Its client is there.
+    /// Its client is connected.
     Connected,
-    /// Its client is not there; it may come back until the session's time is over.
+    /// Its client is not connected; it may return until the session expires.
     Disconnected,
-    /// There is no such session any more, or never was one.
+    /// The session does not exist any more, or never did.
     Expired,
 }
 
@@ -38,7 +38,7 @@ struct Life {
     waiting: u32,
     /// Whether its client was ever there.
     seen: bool,
-    /// Whether a command that ends it is under way.
+    /// Whether a command that ends it is in progress.
     ending: bool,
 }
 
@@ -56,7 +56,7 @@ impl Life {
     }
 
     fn deadline_us(&self) -> u64 {
-        // One that does not take its pushes has no time at all, whatever it waits for.
+        // A session that does not acknowledge its pushes expires at once, whatever it waits for.
         match self.waiting > 0 && self.timeout_us > 0 {
             true => u64::MAX,
             false => self.last_contact_us.saturating_add(self.timeout_us),
@@ -64,7 +64,7 @@ impl Life {
     }
 }
 
-/// See the module.
+/// The last activity of every session.
 #[derive(Default)]
 pub(crate) struct Keeper {
     lives: Mutex<Lives>,
@@ -179,7 +179,7 @@ impl Keeper {
         }
     }
 
-    /// A sign of a session's client. False if there is no such session here.
+    /// Records activity of a session's client. False if the session is unknown here.
     pub(crate) fn contact(&self, session: u64, now: Stamp) -> bool {
         match self.lock().by_session.get_mut(&session) {
             Some(life) => {
@@ -191,7 +191,7 @@ impl Keeper {
         }
     }
 
-    /// A client is there. False if there is no such session here.
+    /// A client connects. False if the session is unknown here.
     pub(crate) fn connect(&self, session: u64, now: Stamp) -> bool {
         let mut lives = self.lock();
         let life = lives.by_session.get_mut(&session).filter(|life| !life.ending);
@@ -211,7 +211,7 @@ impl Keeper {
         }
     }
 
-    /// A call of its client waits here until what is given is dropped.
+    /// Marks a waiting call of its client, until the returned guard is dropped.
     pub(crate) fn wait_in<'keeper>(&'keeper self, session: u64, now: Now<'keeper>) -> WaitingIn<'keeper> {
         if let Some(life) = self.lock().by_session.get_mut(&session) {
             life.waiting += 1;
@@ -226,7 +226,7 @@ impl Keeper {
         }
     }
 
-    /// How sessions are doing, and how those that have ended did.
+    /// Live sessions by state, and ended ones by reason.
     pub(crate) fn census(&self) -> (LivingSessions, EndedSessions) {
         let lives = self.lock();
         let mut living = LivingSessions { pushes_waiting: lives.pushes_waiting, ..LivingSessions::default() };
@@ -240,8 +240,7 @@ impl Keeper {
         (living, lives.ended)
     }
 
-    /// Takes some sessions whose time is over, to be ended now. Those that are given stay so until
-    /// [`spare`](Self::spare) or their end.
+    /// Takes some expired sessions, to be ended now. They stay taken until [`spare`](Self::spare) or their end.
     pub(crate) fn take_overdue(&self, now: Stamp, limit: usize) -> Vec<u64> {
         let mut lives = self.lock();
         if lives.next_deadline_us > now.cluster_us {

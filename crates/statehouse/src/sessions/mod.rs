@@ -1,9 +1,9 @@
-//! Sessions: clients that the store knows, so that each of their requests is executed exactly once; pushes to them; and
-//! machines that users bring.
+//! Sessions: clients known to the store, so that each of their requests is executed exactly once; pushes to them; and
+//! users' machines.
 //!
 //! - [`Sessions`]: opening, resuming, looking after sessions. [`Session`]: one client's own handle.
-//! - [`Deliveries`]: what is pushed to a session, and changes that it subscribed to.
-//! - [`MachineHandle`]: commands to a machine that was brought by [`Options::machine`](crate::Options::machine).
+//! - [`Deliveries`]: pushes to a session, and changes it subscribed to.
+//! - [`MachineHandle`]: commands to a machine supplied by [`Options::machine`](crate::Options::machine).
 
 pub(crate) mod census;
 mod deliveries;
@@ -42,13 +42,13 @@ use crate::house::{Space, Statehouse};
 use crate::pending::Pending;
 use crate::shard::{Shard, keys};
 
-/// How a session is opened.
+/// Options of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionOptions {
     /// For how long it lives without a sign of its client.
     pub timeout: Duration,
-    /// What the client says of itself: names and values.
+    /// The client's description of itself: names and values.
     pub capabilities: Vec<(String, Vec<u8>)>,
 }
 
@@ -117,7 +117,7 @@ impl Sessions {
         self.resume(session, 1)
     }
 
-    /// Creates a session and gives its number. Nobody is connected to it yet.
+    /// Creates a session and returns its number. Nobody is connected to it yet.
     pub fn create(&self, options: SessionOptions) -> Result<u64, Error> {
         self.create_later(options).wait()
     }
@@ -135,8 +135,8 @@ impl Sessions {
         })
     }
 
-    /// Connects to a session that exists. Its next request will have the number `next_request`: what its client has
-    /// sent before must be below, and is answered as before by [`Session::request`].
+    /// Connects to an existing session. Its next request will have the number `next_request`: earlier requests of its
+    /// client must be below, and are answered as before by [`Session::request`].
     pub fn resume(&self, session: u64, next_request: u64) -> Result<Session, Error> {
         if !self.shard.keeper.connect(session, self.shard.now()) {
             return Err(Rejection::SessionExpired.into());
@@ -144,7 +144,7 @@ impl Sessions {
         Ok(Session::new(self.shard.clone(), session, next_request))
     }
 
-    /// A space for one request of a session whose client is somewhere else, and says itself which number it has; see
+    /// A space for one request of a remote client's session, with the number chosen by the client; see
     /// [`Session::request`].
     pub fn request_in(&self, session: u64, request: u64, lowest_pending: u64, space: &str) -> Space {
         let numbers = Numbers::exactly(request, lowest_pending);
@@ -153,13 +153,13 @@ impl Sessions {
         Space { scope: Scope { shard, space: space.into(), branch, session } }
     }
 
-    /// What is pushed to a session whose client is somewhere else; see [`Session::deliveries`].
+    /// The deliveries to a remote client's session; see [`Session::deliveries`].
     pub fn deliveries(&self, session: u64) -> Result<Deliveries, Error> {
         self.keep_alive(session)?;
         Ok(Deliveries::new(self.shard.clone(), session))
     }
 
-    /// A sign of a session's client: its time starts anew. Costs no journal entry.
+    /// Keeps a session alive: its timeout starts over. Costs no journal entry.
     pub fn keep_alive(&self, session: u64) -> Result<(), Error> {
         match self.shard.keeper.contact(session, self.shard.now()) {
             true => Ok(()),
@@ -167,12 +167,12 @@ impl Sessions {
         }
     }
 
-    /// How a session's client is doing.
+    /// The state of a session's client.
     pub fn state(&self, session: u64) -> LifeState {
         self.shard.keeper.state(session)
     }
 
-    /// What is stored of a session; none if there is no such session.
+    /// The stored state of a session; none if it does not exist.
     pub fn status(&self, session: u64) -> Result<Option<SessionStatus>, Error> {
         let (view, _) = self.shard.view()?;
         ::session::status::status(&*view, &keys().sessions(), session).map_err(|halt| from_halt(&halt))
@@ -186,7 +186,7 @@ impl Sessions {
         found.map(|row| row.map(|(session, _)| session)).collect::<Result<_, _>>().map_err(|halt| from_halt(&halt))
     }
 
-    /// Ends a session now, whatever its client does. Gives whether there was one.
+    /// Ends a session now, whatever its client does. Returns whether it existed.
     pub fn expire(&self, session: u64) -> Result<bool, Error> {
         self.expire_later(session).wait()
     }
@@ -197,7 +197,7 @@ impl Sessions {
         self.shard.access.propose_session(&command, |answer| done(answer).map(|ended| ended > 0))
     }
 
-    /// A session's client has dealt with its pushes up to this one. Gives how many are forgotten now.
+    /// Acknowledges a session's pushes up to this one. Returns how many were discarded.
     pub fn acknowledge(&self, session: u64, upto: u64) -> Result<u64, Error> {
         self.acknowledge_later(session, upto).wait()
     }
@@ -208,7 +208,7 @@ impl Sessions {
         self.shard.access.propose_session(&SessionCommand::Acknowledge { session, upto }, done)
     }
 
-    /// Takes pushes that were last sent before a wall time, in µs, to be sent again; notes that they are sent now.
+    /// Takes pushes last sent before a wall time, in µs, to be sent again; marks them as sent now.
     pub fn requests_for_retry(&self, sent_before_us: u64, limit: u32) -> Result<Vec<PendingPush>, Error> {
         let command = SessionCommand::RequestsForRetry { sent_before_us, limit };
         let pushes = self.shard.access.propose_session(&command, |answer| match answer {
@@ -218,13 +218,13 @@ impl Sessions {
         pushes.wait()
     }
 
-    /// Whether any push waits for its acknowledgement. A hint: it can be otherwise by now.
+    /// Whether any push is unacknowledged. A hint: it may have changed by now.
     pub fn has_pending(&self) -> Result<bool, Error> {
         let (view, _) = self.shard.view()?;
         ::session::pushes::has_pending(&*view, &keys().sessions()).map_err(|halt| from_halt(&halt))
     }
 
-    /// Whether any push may have been sent last before a wall time, in µs. A hint: it can be otherwise by now.
+    /// Whether any push may have been last sent before a wall time, in µs. A hint: it may have changed by now.
     pub fn has_overdue(&self, sent_before_us: u64) -> Result<bool, Error> {
         let (view, _) = self.shard.view()?;
         ::session::pushes::has_overdue(&*view, &keys().sessions(), sent_before_us).map_err(|halt| from_halt(&halt))

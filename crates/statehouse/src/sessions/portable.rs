@@ -12,7 +12,8 @@ use super::requests::{InSession, Numbers};
 use super::{SessionOptions, Sessions};
 use crate::admission::Scope;
 
-/// See the module; made by [`MachineGroup::portable`](super::MachineGroup::portable).
+/// A user's machine behind the contract of sessions; created by
+/// [`MachineGroup::portable`](super::MachineGroup::portable).
 pub struct PortableSessions<M> {
     scope: Scope,
     group: String,

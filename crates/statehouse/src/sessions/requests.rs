@@ -1,4 +1,5 @@
-//! The numbers of a session's requests: each command gets the next one and says which answers are still waited for.
+//! The numbers of a session's requests: each command gets the next one and states which answers the client still waits
+//! for.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ pub(crate) struct InSession {
 pub(crate) enum Numbers {
     /// The next one each.
     Next(Arc<Requests>),
-    /// This one, as the client says.
+    /// This number, chosen by the client.
     Exactly { request: u64, lowest_pending: u64, replayed: Arc<AtomicBool> },
 }
 
@@ -32,7 +33,7 @@ impl Numbers {
 }
 
 impl InSession {
-    /// The session and the number of the one request that commands are sent as, if its client says which.
+    /// The session and the number of the one request that commands are sent as, if its client chose it.
     pub(crate) fn request(&self) -> Option<(u64, u64)> {
         match &self.numbers {
             Numbers::Next(_) => None,
@@ -89,7 +90,7 @@ impl Requests {
     }
 }
 
-/// A request that is under way. When it is dropped, nobody waits for its answer any more.
+/// A request in progress. When it is dropped, nobody waits for its answer any more.
 pub(crate) struct Request {
     session: u64,
     pub(crate) number: u64,
@@ -99,9 +100,9 @@ pub(crate) struct Request {
 
 /// Who numbers it.
 enum Of {
-    /// The client that is here.
+    /// The local client.
     Client(Arc<Requests>),
-    /// A client elsewhere, who is told whether its answer was a stored one.
+    /// A remote client, which is told whether its answer was a stored one.
     Itself(Arc<AtomicBool>),
 }
 

@@ -18,10 +18,10 @@ use crate::records::Records;
 use crate::runs::Runs;
 use crate::shard::Shard;
 
-/// A session, as its client has it. Whatever is done through it is executed once and answered the same each time; what it
-/// claims, and records that it puts with [`Ttl::WithSession`](crate::records::Ttl), end with it.
+/// A session, as its client holds it. Everything done through it is executed once and always gets the same answer; its
+/// claims, and records it puts with [`Ttl::WithSession`](crate::records::Ttl), end with it.
 ///
-/// Dropping it is not closing it: the client may come back by [`Sessions::resume`] until the session's time is over.
+/// Dropping it does not close it: the client may return with [`Sessions::resume`] until the session expires.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -61,9 +61,9 @@ impl Session {
         Space { scope: Scope { shard, space: name.into(), branch: MAIN_BRANCH.into(), session: Some(session) } }
     }
 
-    /// The space `default` for one request with a number of the client's own choice. Sent again, the same number gets
-    /// the same answer. `lowest_pending` is the lowest request whose answer the client still waits for. Requests that are
-    /// numbered as they are sent go on above it.
+    /// The space `default` for one request with a number chosen by the client. A repeated number gets the same answer.
+    /// `lowest_pending` is the lowest request whose answer the client still waits for. Automatically numbered requests
+    /// continue above it.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -101,22 +101,22 @@ impl Session {
         self.space(DEFAULT_SPACE).group(name)
     }
 
-    /// A machine that was brought when the directory was opened, in this session.
+    /// A machine supplied when the directory was opened, in this session.
     pub fn machine<M: UserMachine>(&self) -> MachineHandle<M> {
         self.space(DEFAULT_SPACE).machine()
     }
 
-    /// What is pushed to this session, from the first push that is not acknowledged on.
+    /// The deliveries to this session, starting with the first unacknowledged push.
     pub fn deliveries(&self) -> Deliveries {
         Deliveries::new(self.shard.clone(), self.id())
     }
 
-    /// A sign of life: the session's time starts anew. Every command is one too.
+    /// Keeps the session alive: its timeout starts over. Every command does the same.
     pub fn keep_alive(&self) -> Result<(), Error> {
         self.sessions().keep_alive(self.id())
     }
 
-    /// Ends the session: what it owns is given back, its requests are not answered any more.
+    /// Ends the session: what it owns is released, and its requests are no longer answered.
     pub fn close(self) -> Result<(), Error> {
         self.sessions().expire(self.id()).map(|_| ())
     }

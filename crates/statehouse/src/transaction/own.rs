@@ -1,4 +1,4 @@
-//! A transaction's own writes: what it will do, and what its cells look like until then.
+//! A transaction's own writes: its operations, and its cells as they will be.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -18,7 +18,7 @@ pub(super) enum OwnOp {
 pub(super) struct OwnCell {
     /// The value now, or none if it was deleted.
     pub(super) value: Option<Value>,
-    /// How many versions the transaction adds.
+    /// The number of versions the transaction adds.
     pub(super) writes: u64,
 }
 
@@ -48,12 +48,12 @@ impl OwnWrites {
         self.ops.is_empty()
     }
 
-    /// How many operations.
+    /// The number of operations.
     pub(super) fn len(&self) -> usize {
         self.ops.len()
     }
 
-    /// How many cells.
+    /// The number of cells.
     pub(super) fn cells(&self) -> usize {
         self.cells.len()
     }
@@ -62,13 +62,13 @@ impl OwnWrites {
         self.cells.keys().map(String::as_str)
     }
 
-    /// The cells with names from `start` to before `end`; none if that is the wrong way round.
+    /// The cells with names from `start` to before `end`; none if `end` is before `start`.
     pub(super) fn between<'own>(
         &'own self,
         start: &str,
         end: Option<&str>,
     ) -> impl Iterator<Item = (&'own str, &'own OwnCell)> {
-        // A caller may ask for what comes after a name that is past the prefix; a sorted map panics at such a range.
+        // A caller may ask for names after the end of the prefix; a sorted map panics at such a range.
         let start = end.map_or(start, |end| start.min(end));
         let end = end.map_or(Bound::Unbounded, Bound::Excluded);
         let range = self.cells.range::<str, _>((Bound::Included(start), end));

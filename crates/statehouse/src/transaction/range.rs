@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::{Listed, NameInGroup, Versioned};
 
-/// The smallest text after every text with this prefix; none if there is none.
+/// The smallest text after every text with this prefix, if there is one.
 pub(super) fn after_prefix(prefix: &str) -> Option<String> {
     let mut kept: Vec<char> = prefix.chars().collect();
     while let Some(last) = kept.pop() {
@@ -21,7 +21,7 @@ pub(super) fn after_prefix(prefix: &str) -> Option<String> {
     None
 }
 
-/// Puts own writes into a page of what is stored; none deletes.
+/// Merges own writes into a page of stored cells; none deletes.
 pub(super) fn merge_own(stored: Listed, own: Vec<(NameInGroup, Option<Versioned>)>, limit: usize) -> Listed {
     let mut cells: BTreeMap<NameInGroup, Versioned> = stored.cells.into_iter().collect();
     for (name, versioned) in own {
@@ -32,7 +32,7 @@ pub(super) fn merge_own(stored: Listed, own: Vec<(NameInGroup, Option<Versioned>
     }
     let more = stored.next_after.is_some() || cells.len() > limit;
     let cells: Vec<_> = cells.into_iter().take(limit).collect();
-    // A page that own deletions have emptied still says where to go on.
+    // A page emptied by own deletions still says where to continue.
     let last = cells.last().map(|(name, _)| name.clone());
     let next_after = if more { last.or(stored.next_after) } else { None };
     Listed { cells, next_after }

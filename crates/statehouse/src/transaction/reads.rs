@@ -1,4 +1,4 @@
-//! What a transaction has read: each name and each range becomes a guard of its commit.
+//! The reads of a transaction: each name and each range becomes a guard of its commit.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ impl Reads {
         Ok(())
     }
 
-    /// Counts cells that were read.
+    /// Counts cells read.
     pub(super) fn count(&mut self, cells: usize) -> Result<(), Rejection> {
         self.cells += cells;
         Rejection::check_limit("transaction_reads_max", TRANSACTION_READS_MAX, self.cells)
@@ -47,7 +47,7 @@ impl Reads {
         self.names.iter().map(String::as_str)
     }
 
-    /// Guards that say: nothing of this was written by a commit after that one (T1).
+    /// Guards that nothing read was written by a commit after that one (T1).
     pub(super) fn guards(&self, commit: u64) -> Vec<Guard<'_>> {
         let names = self.names.iter().map(|name| Guard::CellUnchangedSince(name, commit));
         let ranges = self.ranges.iter();
