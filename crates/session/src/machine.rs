@@ -154,7 +154,7 @@ pub enum Halt {
 }
 
 fn missing(brought: &Option<u16>) -> String {
-    brought.map_or_else(|| "was not brought".to_owned(), |version| format!("only version {version} was brought"))
+    brought.map_or_else(|| "was not supplied".to_owned(), |version| format!("only version {version} was supplied"))
 }
 
 impl From<DecodeError> for Halt {
