@@ -1,4 +1,4 @@
-//! Cells: a durable write, compare-and-swap, history, and what was there before.
+//! Cells: a durable write, compare-and-swap, history, and past values.
 //!
 //! Run with `cargo run --example cells -p statehouse`.
 
@@ -13,7 +13,7 @@ fn main() -> Result<(), Error> {
     let written = cells.set("deployment/colour", "blue")?;
     println!("blue is version {}", written.version);
 
-    // Only one of two writers who saw version 1 can go on from it.
+    // Only one of two writers who saw version 1 can build on it.
     for candidate in ["green", "red"] {
         match cells.cas("deployment/colour", Expected::Version(1), candidate)? {
             Swapped::Written(written) => println!("{candidate} is version {}", written.version),
@@ -23,7 +23,7 @@ fn main() -> Result<(), Error> {
         }
     }
 
-    // A deletion is a version too, so a version number never means two things.
+    // A deletion is a version too, so a version number is never reused.
     cells.delete("deployment/colour")?;
     let again = cells.init("deployment/colour", "grey")?;
     println!("created again as version {}", again.version);
@@ -34,7 +34,7 @@ fn main() -> Result<(), Error> {
     let before = cells.at("deployment/colour", Moment::Version(2))?;
     assert!(matches!(before, AsOf::Value(past) if past.value == Value::from("green")));
 
-    // Many writes can be under way at once; they share the syncs.
+    // Many writes can be in progress at once; they share the syncs.
     let pending: Vec<_> = (0..1000).map(|n| cells.set_later(&format!("sensor/{n:03}"), n)).collect();
     for answer in pending {
         answer.wait()?;

@@ -1,4 +1,4 @@
-//! A machine of your own: seats of a show, reserved exactly once, and pushed to whoever waits when one becomes free.
+//! Your own machine: seats of a show, reserved exactly once, and pushed to waiting clients when one becomes free.
 //!
 //! Run with `cargo run --example own_machine -p statehouse`.
 
@@ -9,7 +9,7 @@ use statehouse::sessions::{
 };
 use statehouse::{Error, Options};
 
-/// What clients ask. Every command says what it is answered with.
+/// The commands of clients, each with its response type.
 enum Ask {
     Reserve {
         seat: u32,
@@ -64,7 +64,8 @@ impl Command for Ask {
     }
 }
 
-/// One group of its state is one show. Its keys: `s` and the seat: whose it is; `w`, the seat, the session: who waits.
+/// Each group of its state is one show. Keys: `s` and the seat: its owner; `w`, the seat, the session: a waiting
+/// client.
 struct Seats;
 
 fn key(kind: u8, seat: u32) -> Vec<u8> {
@@ -143,7 +144,7 @@ fn main() -> Result<(), Error> {
     let (ann, bob) = (house.sessions().open()?, house.sessions().open()?);
     let show = |session: &statehouse::Session| session.machine::<Seats>().group("hamlet-friday");
 
-    // A request that is sent again, because its answer was lost, is answered again and not executed.
+    // A request that is repeated because its answer was lost is answered again and not executed.
     let first = ann.request(1, 1).machine::<Seats>().group("hamlet-friday");
     assert_eq!(first.send(&Ask::Reserve { seat: 7 })?, Told::Yours);
     assert_eq!(first.send(&Ask::Reserve { seat: 7 })?, Told::Yours);
@@ -151,7 +152,7 @@ fn main() -> Result<(), Error> {
     assert_eq!(show(&bob).send(&Ask::Reserve { seat: 7 })?, Told::Taken);
     assert_eq!(show(&bob).send(&Ask::WaitFor { seat: 7 })?, Told::Waiting);
 
-    // Ann leaves; her seat is Bob's in the same commit, and he hears of it, even if he was not there just then.
+    // Ann leaves; her seat is Bob's in the same commit, and he is told, even if he was not connected just then.
     let mut deliveries = bob.deliveries();
     ann.close()?;
     let Some(Delivery::Push { number, payload }) = deliveries.next(Duration::from_secs(10))? else {
@@ -160,7 +161,7 @@ fn main() -> Result<(), Error> {
     assert_eq!(payload, [b"seat ", &7_u32.to_be_bytes()[..]].concat());
     deliveries.acknowledge(number)?;
 
-    // Anyone can look, at a view of what is committed.
+    // Anyone can look, at a view of the committed state.
     let seats = house.machine::<Seats>().group("hamlet-friday").view()?;
     let owner = seats.get(&key(b's', 7)).expect("readable").expect("somebody has it");
     println!("seat 7 is session {}'s, who is Bob: {}", session_of(&owner), session_of(&owner) == bob.id());

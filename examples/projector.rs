@@ -1,4 +1,5 @@
-//! A projector: a read model that is made behind the appends, survives being killed, and says when it cannot be trusted.
+//! A projector: a read model maintained asynchronously, which survives being killed and reports when it cannot be
+//! trusted.
 //!
 //! Run with `cargo run --example projector -p statehouse`.
 
@@ -37,7 +38,7 @@ fn main() -> Result<(), Error> {
         house.runs().append("bob", &said("bob", n))?;
     }
 
-    // Another one of the same name goes on where that was, and waits for what comes.
+    // Another projector with the same name resumes where the first one was, and waits for more.
     let mut projector = projector(&house);
     while projector.step(Duration::from_millis(50))? {}
     for (run, events) in [("ann", 5), ("bob", 2)] {

@@ -13,7 +13,7 @@ fn total(order: &Group) -> Result<i64, Error> {
     Ok(order.cells().get("paid")?.and_then(|paid| paid.as_integer()).unwrap_or(0))
 }
 
-/// The event and the model, in one commit; a payment that is known changes neither.
+/// The event and the model, in one commit; a known payment changes neither.
 fn pay(order: &Group, payment: &str, cents: i64) -> Result<bool, Error> {
     let event = paid(payment, cents);
     let appended = order.append_with_model("order-7", &event, |commit| {
@@ -30,7 +30,7 @@ fn main() -> Result<(), Error> {
     assert!(pay(&order, "payment-1", 1_000)?);
     assert!(!pay(&order, "payment-1", 1_000)?, "a retry is harmless");
 
-    // Many at once: each commit expects the sequence that its model was made from.
+    // Many at once: each commit expects the sequence that its model was computed from.
     std::thread::scope(|scope| {
         for worker in 0..4 {
             let order = &order;

@@ -1,6 +1,7 @@
 //! A worker in another process than the store: it claims jobs over HTTP, works, and completes them.
 //!
-//! `statehouse dev` in one terminal, then `cargo run -p statehouse-client --example remote_worker`. Without a server it says so.
+//! Run `statehouse dev` in one terminal, then `cargo run -p statehouse-client --example remote_worker`. Without a
+//! server it says so.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ async fn main() -> Result<(), Error> {
         let job = PutRecord { record_type: Some("task".into()), ..PutRecord::of(fields([("to", to)])) };
         client.records().put(&format!("mails.{number}"), &job, None).await?;
     }
-    // The lease is renewed by nobody: a worker that needs longer calls `extend`. One that is killed is missed by its session,
+    // Nothing renews the lease: a worker that needs longer calls `extend`. If a worker is killed, its session expires
     // and its job comes back.
     let claim = Claim {
         worker: Some("remote".into()),

@@ -45,7 +45,7 @@ fn main() -> Result<(), Error> {
     runs.append(RUN, &event("StepCompleted", Some("load"), "2026-02-11T01:00:09Z", artifact))?;
     runs.append(RUN, &event("RunCompleted", None, "2026-02-11T01:00:10Z", "{}"))?;
 
-    // The projection was written with the last event. Replaying all of them gives the same.
+    // The projection was written with the last event. Replaying all events gives the same.
     let snapshot = runs.snapshot(RUN)?.expect("the run exists");
     assert_eq!((snapshot.status, snapshot.total_duration_ms), (RunStatus::Completed, Some(10_000)));
     assert_eq!(runs.project(RUN)?, snapshot);

@@ -1,4 +1,4 @@
-//! Transactions: what shares a group can change together, serialisably, and what is in conflict is named.
+//! Transactions: everything in one group can change together, serialisably, and conflicts are named.
 //!
 //! Run with `cargo run --example transaction -p statehouse`.
 
@@ -26,7 +26,7 @@ fn main() -> Result<(), Error> {
     bank.cells().set("ann", 100)?;
     bank.cells().set("bob", 100)?;
 
-    // Eight threads move money to and fro; none of it is lost or made.
+    // Eight threads move money to and fro; none of it is lost or created.
     std::thread::scope(|scope| {
         for worker in 0..8 {
             let bank = &bank;
@@ -43,7 +43,7 @@ fn main() -> Result<(), Error> {
     println!("together they still have {sum}");
     assert_eq!(sum, 200);
 
-    // Cells without a group are spread: a transaction over two of them is refused, and says what to do.
+    // Cells without a group are spread: a transaction over two of them is refused, and the message says what to do.
     let mut transaction = house.cells().begin()?;
     transaction.set("one", 1)?;
     let refused = transaction.set("other", 2).expect_err("another group");

@@ -20,7 +20,7 @@ impl Worker {
         Self { name, records: house.records() }
     }
 
-    /// Takes the next job, as soon as there is one.
+    /// Claims the next job, as soon as there is one.
     fn take(&self) -> Result<Claimed, Error> {
         loop {
             if let Some(job) = self.records.claim_next(QUEUE, 1, &ClaimOptions::worker(self.name))?.pop() {
@@ -39,14 +39,14 @@ fn main() -> Result<(), Error> {
     house.space("default").declare_type(QUEUE, mail)?;
     house.records().put("jobs.email.42", [("to", "ann@example.org")], Put::default())?;
 
-    // The first worker takes the job, says how far it is, and is gone.
+    // The first worker claims the job, reports its progress, and dies.
     let first = Worker::new(&house, "first");
     let lost = first.take()?;
     first.records.step(&lost, [("state", "running"), ("current_step", "1")])?;
     assert!(first.records.claim("jobs.email.42", &ClaimOptions::default()).is_err(), "one holds it at a time");
     drop(first);
 
-    // Its lease ends, the store gives the job back, and after a short pause the second worker gets it.
+    // Its lease ends, the store takes the job back, and after a short pause the second worker gets it.
     let second = Worker::new(&house, "second");
     let job = second.take()?;
     assert_eq!((lost.attempt, job.attempt), (1, 2));
@@ -60,7 +60,7 @@ fn main() -> Result<(), Error> {
         other => panic!("a write of an attempt that is over was answered {other:?}"),
     }
 
-    // What is done outside carries the token, the same for every call of this attempt and of no other.
+    // Effects outside carry the token, which is the same for every call of this attempt and of no other.
     println!("second sends the mail with the key {}", job.token);
     second.records.extend(&job, None)?;
     second.records.complete(&job, [("result", "sent")])?;

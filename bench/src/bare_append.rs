@@ -17,7 +17,7 @@ impl MessageExt for Indexed {
     }
 }
 
-/// Appends entries of `bytes` each for a while. Gives the latencies in ns.
+/// Appends entries of `bytes` each for a while. Returns the latencies in ns.
 pub fn run(directory: &Path, bytes: usize, duration: Duration) -> Histogram<u64> {
     let config = Config {
         dir: directory.display().to_string(),

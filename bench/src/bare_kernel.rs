@@ -1,5 +1,5 @@
-//! The kernel on its store, without a journal and without callers: what an entry costs, at a time that the workload
-//! chooses.
+//! The kernel on its store, without a journal and without callers: measures the cost of an entry, at times chosen by
+//! the workload.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use storage::TreeStore;
 /// Commands of one entry while much is loaded.
 pub const ENTRY_COMMANDS: u64 = 1_000;
 
-/// What passes between two entries, in µs.
+/// The time between two entries, in µs.
 const ENTRY_US: u64 = 100;
 
 /// A kernel with its state on disk.
@@ -31,7 +31,7 @@ pub struct BareKernel {
     pub branch: u32,
 }
 
-/// What an entry did, and how long that took.
+/// The effects of an entry, and its duration.
 pub struct AppliedEntry {
     pub took: Duration,
     pub command_rows: usize,
@@ -61,8 +61,8 @@ impl BareKernel {
         Self { path: path.to_owned(), tree, store, kernel, now_us, space, branch }
     }
 
-    /// Writes everything to disk and begins again from there, with nothing in memory. Gives how long the beginning took,
-    /// with the question what is due next, which a library asks too.
+    /// Writes everything to disk and reopens it, with nothing in memory. Returns the duration of the reopening,
+    /// including the first query for due work, which a library makes too.
     pub fn reopen(self) -> (Self, Duration) {
         self.store.persist().expect("a flush");
         let Self { path, tree, store, now_us, .. } = self;
@@ -142,7 +142,7 @@ fn decode(reply: &[u8]) -> Answer {
     }
 }
 
-/// The names and attempts of what was claimed.
+/// The names and attempts of the claimed records.
 pub fn claimed(applied: &AppliedEntry) -> Vec<(String, u64)> {
     let outcomes = applied.answers.iter().flat_map(|answer| match answer {
         Answer::Done { outcomes, .. } => outcomes.as_slice(),

@@ -1,4 +1,4 @@
-//! The bare store: a sorted map, with an `lsm-tree` that it is flushed into from behind.
+//! The bare store: a sorted map that is flushed to an `lsm-tree` in the background.
 //!
 //! One command is one get and some writes, as the kernel does them, without journal, kernel, versions or views.
 
@@ -18,7 +18,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 /// The map is flushed when it holds this many bytes, as the overlay is.
 const TABLE_BYTES_MAX: usize = 64 << 20;
 
-/// See the module.
+/// A sorted map above an `lsm-tree`.
 pub struct BareMap {
     tree: AnyTree,
     active: Map,
@@ -29,7 +29,7 @@ pub struct BareMap {
     flusher: Option<JoinHandle<()>>,
 }
 
-/// The key of a cell's newest version, or of an older one: as long as ours are.
+/// The key of a cell's newest version, or of an older one, as long as ours.
 pub fn key(cell: u64, version: Option<u64>) -> Vec<u8> {
     let mut key = vec![0, 0, 0, 1, 0, (cell % 64) as u8, if version.is_some() { 4 } else { 3 }];
     key.extend_from_slice(&[0, 0, 0, 1, 0, 0, 0, 1, 0]);
@@ -77,8 +77,8 @@ impl BareMap {
         map
     }
 
-    /// One get and two writes for each command, as a set that displaces a version does, for a while.
-    /// Gives commands a second.
+    /// Runs one get and two writes per command, like a set that displaces a version, for a while. Returns commands per
+    /// second.
     pub fn run_sets(&mut self, cells: u64, bytes: usize, duration: Duration) -> f64 {
         let mut random = Random::new(2);
         let started = Instant::now();

@@ -1,4 +1,4 @@
-//! Runs an operation from many threads for a while, and says how fast it was.
+//! Runs an operation from many threads for a while, and measures its speed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use testkit::random::Random;
 
-/// How often it is looked whether all callers are done.
+/// How often to check whether all callers are done.
 const POLL: Duration = Duration::from_millis(10);
 
-/// How fast an operation was.
+/// The speed of an operation.
 pub struct Measured {
     /// Operations a second, all callers together.
     pub per_second: f64,
@@ -40,8 +40,8 @@ pub fn run(callers: u64, duration: Duration, operation: impl Fn(&mut Random) + S
     })
 }
 
-/// The same, until there is nothing left to do: a caller whose operation gives false is done, and that call does not
-/// count.
+/// The same, until there is nothing left to do: a caller is done when its operation returns false, and that call does
+/// not count.
 pub fn run_while(callers: u64, duration: Duration, operation: impl Fn(&mut Random) -> bool + Sync) -> Measured {
     let callers = usize::try_from(callers).expect("a number of threads");
     run_numbered(callers, duration, |_, random| operation(random))

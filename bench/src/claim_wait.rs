@@ -17,20 +17,20 @@ use crate::callers::histogram;
 
 const QUEUE: &str = "jobs.";
 
-/// Nobody waits so long for a job here.
+/// Longer than anybody waits for a job here.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// A session lives so long without a sign; one that waits gives none by itself.
+/// The timeout of a session; a waiting call does not count as activity by itself.
 const SESSION_TIME: Duration = Duration::from_secs(3);
 const KEPT_EVERY: Duration = Duration::from_millis(500);
 
-/// A job that nobody has after this time is left lying.
+/// A job that nobody has after this time counts as lost.
 const HANDED_OUT_MAX: Duration = Duration::from_secs(20);
 
-/// How long workers may take until all wait, at the beginning and after the last job.
+/// How long workers may take until all wait, at the start and after the last job.
 const QUIET_AFTER: Duration = Duration::from_millis(500);
 
-/// What workers and those who put jobs share.
+/// State shared by workers and producers.
 struct Floor {
     house: Statehouse,
     sessions: Vec<Session>,
@@ -111,7 +111,7 @@ impl Floor {
         self.house.records().put(name, [("to", "someone@example.org")], put).expect("a put");
     }
 
-    /// Takes jobs as they come. Gives how long each was under way.
+    /// Takes jobs as they come. Returns how long each took.
     fn work(&self, session: &Session) -> Histogram<u64> {
         let mut latency_ns = histogram();
         let records = session.records();

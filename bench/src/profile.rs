@@ -1,4 +1,4 @@
-//! One operation at one number of callers, for as long as asked: `bench profile --op set --callers 256`.
+//! One operation with a fixed number of callers, for as long as requested: `bench profile --op set --callers 256`.
 //!
 //! The operations: `set`, `cas` and `get` of cells, `claim` and `step` of records; `increment` of records, with
 //! `--sessions` in a session of each caller.

@@ -8,13 +8,13 @@ use statehouse::records::{ClaimOptions, Claimed, Put, Record, RecordType};
 use statehouse::{Pending, Records, Statehouse, Written};
 use testkit::random::Random;
 
-/// Puts that are under way at a time while a queue is filled.
+/// Concurrent puts while a queue is filled.
 const PUTS_UNDER_WAY: usize = 1_000;
 
-/// Callers share what is claimed; so many places keep them out of each other's way.
+/// Callers share the claimed tasks; this many shelves keep them out of each other's way.
 const SHELVES: usize = 64;
 
-/// A queue of tasks, with those that are claimed and not finished.
+/// A queue of tasks, with the claimed, unfinished ones.
 pub struct Work {
     records: Records,
     queue: &'static str,
@@ -39,7 +39,7 @@ impl Work {
         format!("{}{task:09}", self.queue)
     }
 
-    /// Puts so many new tasks into the queue.
+    /// Puts new tasks into the queue.
     pub fn fill(&self, count: u64) {
         let mut under_way = VecDeque::new();
         for _ in 0..count {
@@ -53,7 +53,7 @@ impl Work {
         }
     }
 
-    /// Puts so many new tasks into the queue and waits until the store has nothing to merge, as after a long time.
+    /// Puts new tasks into the queue and waits until the store has nothing to merge, as after a long time.
     pub fn fill_and_settle(&self, house: &Statehouse, count: u64) {
         self.fill(count);
         house.flush().expect("flush");
@@ -66,7 +66,7 @@ impl Work {
         self.records.put_later(&self.name(task), fields, Put::typed(RecordType::task().name))
     }
 
-    /// How many tasks can be claimed.
+    /// The number of claimable tasks.
     pub fn ready(&self) -> u64 {
         self.records.counts(self.queue).expect("counts").of("pending")
     }
@@ -82,7 +82,7 @@ impl Work {
 
     fn claim_one(&self) -> Option<Claimed> {
         let mut claimed = self.records.claim_next(self.queue, 1, &self.options).expect("a claim").pop()?;
-        // Only who it is is needed from here on; hundreds of thousands are kept.
+        // Only the identity is needed from here on; hundreds of thousands are kept.
         claimed.record = Record::empty(0, 0, 0, 0);
         Some(claimed)
     }

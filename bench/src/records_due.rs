@@ -1,5 +1,5 @@
-//! Time costs what is due: a sweep and a claim take as long among a million records as among ten thousand, as long on a
-//! queue that a million tasks went through as on a new one, and right after a reopening too.
+//! Due work costs only itself: a sweep and a claim take as long among a million records as among ten thousand, as long
+//! on a queue that has processed a million tasks as on a new one, and the same right after a reopening.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,16 +13,16 @@ use crate::bare_kernel::{AppliedEntry, BareKernel, ENTRY_COMMANDS, all_done, cla
 /// Records that become due at once.
 const DUE: u64 = 100;
 
-/// A record that expires: its row, the entry that was due, and the entry of its tombstone.
+/// The rows of an expiry: the record's row, its due entry, and the entry of its tombstone.
 const ROWS_OF_EXPIRY: u64 = 3;
 
 /// Sweeps, and rounds of claims.
 const ROUNDS: u64 = 40;
 
-/// Claims of one round: enough that what is read ahead has its share in it.
+/// Claims per round: enough to include a share of the read-ahead.
 const ROUND_CLAIMS: u64 = 100;
 
-/// Claims before the first round: by then what was read at once is used up, and what the loading left in memory is
+/// Claims before the first round: by then the initial read-ahead is used up, and the memory left by the loading is
 /// freed.
 const CLAIMS_BEFORE: u64 = 4_000;
 
@@ -36,7 +36,7 @@ const QUEUE: &str = "jobs.work.";
 const YEAR_US: u64 = 365 * 24 * 3_600 * 1_000_000;
 const SECOND_US: u64 = 1_000_000;
 
-/// How long something takes with everything as it is, and after a reopening.
+/// A duration in a warm state, and after a reopening.
 struct Pair {
     warm: Duration,
     reopened: Duration,
@@ -69,7 +69,7 @@ fn compare(report: &mut Report, item: &str, what: &str, pairs: &[Pair]) {
     add(&format!("{item}-reopened"), first.reopened, last.reopened, ", right after a reopening");
 }
 
-/// A tick that expires a hundred records among so many that expire much later.
+/// A tick that expires a hundred records among many that expire much later.
 fn sweep(directory: &Path, records: u64) -> Pair {
     let mut kernel = BareKernel::create(&directory.join(format!("sweep-{records}")));
     kernel.put("kept.", 0..records, None, TtlArgument::After(YEAR_US));
@@ -101,7 +101,7 @@ fn sweep(directory: &Path, records: u64) -> Pair {
     Pair { warm, reopened }
 }
 
-/// One claim at a time from a queue with so many tasks.
+/// Claims one task at a time from a queue of this size.
 fn claim(directory: &Path, tasks: u64) -> Pair {
     let mut kernel = BareKernel::create(&directory.join(format!("claim-{tasks}")));
     kernel.put(QUEUE, 0..tasks, Some("task"), TtlArgument::Persist);
@@ -113,7 +113,7 @@ fn claim(directory: &Path, tasks: u64) -> Pair {
         reopened.push(claim_next(&mut kernel, 1).took);
     }
     let reopened = undisturbed(reopened.into_iter());
-    // Behind the reopenings, because it takes most of the smallest queue.
+    // After the reopenings, because it takes most of the smallest queue.
     let warm = measure_claims(&mut kernel);
     println!("claim of 1 among {tasks:>8} ready: {warm:>7.1?}, the first after a reopening {reopened:>9.1?}");
     Pair { warm, reopened }
@@ -180,7 +180,7 @@ fn claim_next(kernel: &mut BareKernel, records_max: u32) -> AppliedEntry {
     kernel.apply(&[Body::ClaimNext(claim)])
 }
 
-/// The lower quartile: whatever else the machine does makes some rounds longer, and none shorter.
+/// The lower quartile: other load on the machine makes some rounds longer, and none shorter.
 fn undisturbed(times: impl Iterator<Item = Duration>) -> Duration {
     let mut times: Vec<Duration> = times.collect();
     times.sort_unstable();

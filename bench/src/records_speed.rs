@@ -16,13 +16,13 @@ use crate::speed::print_row;
 
 const CALLERS: [u64; 4] = [1, 16, 64, 256];
 
-/// What a claim takes in an entry: envelope, prefix, worker.
+/// The size of a claim in an entry: envelope, prefix, worker.
 const CLAIM_BYTES: usize = 70;
 
-/// Tasks that are claimed in a second at most; the queue is filled for as long as is measured.
+/// The maximum number of claims per second; the queue is filled for the whole measurement.
 const CLAIMS_PER_SECOND_MAX: u64 = 120_000;
 
-/// How fast an operation was, and what it took in the journal and the store.
+/// The speed of an operation, and its cost in the journal and the store.
 pub struct Run {
     pub measured: Measured,
     /// Commands in one entry, on average.
@@ -67,10 +67,10 @@ pub fn run(arguments: &Arguments) -> Report {
     report
 }
 
-/// How many tasks callers can claim in that time at most.
+/// The maximum number of tasks that callers can claim in that time.
 pub fn tasks_for(callers: u64, duration: Duration) -> u64 {
     let milliseconds = u64::try_from(duration.as_millis()).expect("a short time");
-    // A caller claims one task for each sync, which takes a tenth of a millisecond at least.
+    // A caller claims one task per sync, which takes at least a tenth of a millisecond.
     CLAIMS_PER_SECOND_MAX.min(callers * 10_000) * milliseconds / 1_000
 }
 
@@ -91,7 +91,7 @@ pub fn measure(
     Run { measured, batch, rows }
 }
 
-/// Workers on a queue that is kept full. Gives finished tasks a second.
+/// Workers on a queue that is kept full. Returns finished tasks per second.
 fn measure_loop(house: &Statehouse, queued: u64, duration: Duration) -> f64 {
     let work = Work::new(house, "jobs.loop.");
     work.fill_and_settle(house, queued);

@@ -1,4 +1,4 @@
-//! What the process and its directories take.
+//! Resources of the process and its directories.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! How long opening takes when there is much to replay. The writer is a child process that ends without closing.
+//! The duration of opening with much to replay. The writer is a child process that ends without closing.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -8,7 +8,7 @@ use statehouse::Options;
 
 use testkit::arguments::Arguments;
 
-/// Nothing is flushed, so that every command has to be replayed.
+/// Nothing is flushed, so that every command must be replayed.
 fn options() -> Options {
     let mut options = Options::default().replay_bytes_max(u64::MAX);
     options.overlay.table_bytes_max = usize::MAX;
@@ -33,7 +33,7 @@ pub fn child(arguments: &Arguments) -> ExitCode {
     std::process::abort();
 }
 
-/// Opens a directory with that many commands to replay, and says how long it took.
+/// Opens a directory with that many commands to replay, and returns the duration.
 pub fn measure(directory: &Path, commands: u64) -> Duration {
     let program = std::env::current_exe().expect("this program");
     let mut child = Command::new(program);

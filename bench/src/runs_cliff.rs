@@ -11,15 +11,15 @@ use testkit::report::Report;
 use crate::resources::{cpu_seconds, resident_bytes};
 use crate::runs_speed::event;
 
-/// Appends that are under way at a time.
+/// Concurrent appends.
 const WINDOW: usize = 1_000;
 
-/// Pieces of a tenth, each timed by itself: the one in the middle says what a disk that stalls now and then does not.
+/// Pieces of a tenth, each timed separately: the median is not affected by a disk that stalls now and then.
 const PIECES: u64 = 20;
 
 const RUN: &str = "run";
 
-/// What a part of the run took for each append.
+/// The cost per append in a part of the run.
 struct Part {
     /// All of it.
     cpu_us: f64,
@@ -31,7 +31,7 @@ struct Part {
 
 pub fn run(arguments: &Arguments) -> Report {
     let small = arguments.flag("small");
-    // So that tenths and their pieces are whole.
+    // Rounded, so that tenths and their pieces are whole.
     let events = arguments.number("events", if small { 40_000 } else { 1_000_000 }) / (10 * PIECES) * (10 * PIECES);
     let directory = tempfile::tempdir().expect("a directory");
     let house = Options::default().open(directory.path().join("house")).expect("a house");
@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Report {
             .collect();
         pieces_us.sort_by(f64::total_cmp);
         let appending_us = (cpu_seconds() - cpu) * 1e6 / tenth as f64;
-        // What the appends left to be done behind them is theirs too.
+        // Background work left by the appends counts towards them.
         house.flush().expect("flush");
         house.settle().expect("settle");
         let cpu_us = (cpu_seconds() - cpu) * 1e6 / tenth as f64;
@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Report {
 
     let mut report = Report::new("runs");
     let (first, last) = (&parts[0], &parts[9]);
-    // The store merges behind every second tenth or so; two of them have one merge.
+    // The store merges about every second tenth; two of them include one merge.
     let cpu = (parts[8].cpu_us + last.cpu_us) / (first.cpu_us + parts[1].cpu_us).max(0.001);
     report.add(
         "cliff.cpu",
@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments) -> Report {
     report
 }
 
-/// Appends so many events, many under way at a time.
+/// Appends events, many at a time.
 fn append(runs: &Runs, from: u64, count: u64) {
     let options = AppendOptions::default();
     let mut under_way = VecDeque::new();

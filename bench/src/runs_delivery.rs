@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Report {
     report
 }
 
-/// Appends at a steady pace; each event says when that was. Gives how many.
+/// Appends at a steady pace; each event carries its time. Returns how many.
 fn append(house: &Statehouse, thread: u32, pause: Duration, started: Instant, stop: &AtomicBool) -> u64 {
     let runs = house.runs();
     let mut random = Random::new(u64::from(thread) + 1);
@@ -76,7 +76,7 @@ fn append(house: &Statehouse, thread: u32, pause: Duration, started: Instant, st
     appended
 }
 
-/// Follows a run. Gives how long its events took to arrive, in ns.
+/// Follows a run. Returns the delivery times of its events, in ns.
 fn follow(house: &Statehouse, run: u64, started: Instant, stop: &AtomicBool) -> Histogram<u64> {
     let mut tail = house.runs().tail(&format!("run-{run}"), 0);
     let mut latency_ns = histogram();

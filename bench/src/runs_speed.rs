@@ -20,7 +20,7 @@ const RUNS: u64 = 1_000;
 /// Bytes of an event's content.
 pub const EVENT_BYTES: usize = 300;
 
-/// What an append takes in an entry besides the content: envelope, names, key and time.
+/// The size of an append in an entry besides the content: envelope, names, key and time.
 const OVERHEAD_BYTES: usize = 110;
 
 pub fn run(arguments: &Arguments) -> Report {
@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments) -> Report {
     for callers in CALLERS {
         let next_caller = AtomicU64::new(0);
         appends.push(measure(&house, "append", callers, duration, |random| {
-            // Each caller has runs of its own, so that no two of an entry share the row of a head.
+            // Each caller has its own runs, so that no two commands of an entry share the row of a head.
             thread_local!(static CALLER: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) });
             let caller = CALLER.get().unwrap_or_else(|| next_caller.fetch_add(1, Ordering::Relaxed));
             CALLER.set(Some(caller));
@@ -90,7 +90,7 @@ pub fn event(number: u64) -> NewEvent {
     NewEvent::new("Progress", format!("key-{number:016}"), "2026-02-11T10:00:00Z", data)
 }
 
-/// How fast appends were beside bare appends of as many bytes.
+/// The speed of appends compared with bare appends of as many bytes.
 #[allow(clippy::cast_possible_truncation, reason = "a batch is a few hundred commands")]
 fn beside_bare(append: &crate::records_speed::Run, directory: &std::path::Path, duration: Duration) -> f64 {
     let bytes = append.batch.round() as u32 as usize * (EVENT_BYTES + OVERHEAD_BYTES);

@@ -1,5 +1,5 @@
-//! What it costs that a command is executed exactly once: the same commands in a session and without one, in turns
-//! within one run, each caller with a session of its own and one request under way.
+//! The cost of exactly-once execution: the same commands in a session and without one, in turns within one run, each
+//! caller with its own session and one request in progress.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::speed::name;
 
 const CALLERS: [usize; 2] = [16, 256];
 
-/// Things that are written: enough that callers seldom meet.
+/// Written things: enough that callers seldom meet.
 const THINGS: u64 = 10_000;
 
 /// A small value.
 const VALUE_BYTES: usize = 16;
 
-/// Nobody's session ends while it is measured.
+/// Longer than the measurement, so that no session ends.
 const SESSION_TIME: Duration = Duration::from_secs(3_600);
 
-/// How much more a command costs in a session.
+/// The additional cost of a command in a session.
 struct Cost {
     /// The rate without sessions by the rate within, of the pair of slices in the middle.
     by_rate: f64,
@@ -81,13 +81,13 @@ fn measure<H: Sync>(
             true
         })
     };
-    // What the first commands pay for is not counted.
+    // The cost of the first commands is not counted.
     run(outside);
     run(inside);
     let mut ratios = Vec::new();
     let (mut sum_outside, mut sum_inside) = (Sum::default(), Sum::default());
     for pair in 0..pairs {
-        // Each goes first as often as the other: what the one leaves behind, the other pays for.
+        // Each goes first equally often: one pays for what the other leaves behind.
         let (without, within) = if pair % 2 == 0 {
             let without = run(outside);
             (without, run(inside))

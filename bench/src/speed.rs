@@ -15,7 +15,7 @@ use testkit::report::Report;
 pub const VALUE_BYTES: usize = 200;
 const CALLERS: [u64; 3] = [1, 16, 256];
 
-/// What a `set` takes in an entry beside its value: envelope, names, lengths.
+/// The size of a `set` in an entry besides its value: envelope, names, lengths.
 const COMMAND_OVERHEAD_BYTES: usize = 75;
 
 pub fn name(cell: u64) -> String {

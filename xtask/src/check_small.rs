@@ -1,7 +1,7 @@
 //! Check-small: every topic's programs at a size that suits every change.
 //!
-//! Touches: the same programs as `show`. Keeps: a correctness figure that is short fails, a speed
-//! that is short is only printed. Never: has sizes of its own; they stand in the topics' tables.
+//! Touches: the same programs as `show`. Keeps: a short correctness figure fails, a short speed is only printed. Never:
+//! has its own sizes; they are in the topics' tables.
 
 use std::path::Path;
 

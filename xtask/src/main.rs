@@ -1,8 +1,8 @@
 //! Repository tasks, run as `cargo xtask TASK`: tidy, verify, show, check-small.
 //!
-//! Touches: the source tree (reads only), cargo and git as child processes, temporary directories.
-//! Keeps: one exit code for the caller (0 all well, 1 a check said no, 2 the task could not be run).
-//! Never: writes into the source tree, or is needed to build a crate.
+//! Touches: the source tree (reads only), cargo and git as child processes, temporary directories. Keeps: one exit code
+//! for the caller (0 success, 1 a check failed, 2 the task could not run). Never: writes into the source tree, or is
+//! needed to build a crate.
 
 mod check_small;
 mod process;

@@ -1,4 +1,4 @@
-//! Child processes: cargo with the right directory, and whether a tool is there at all.
+//! Child processes: cargo in the right directory, and whether a tool is installed.
 //!
 //! Touches: child processes. Keeps: children run in the repository's root, by the same cargo that
 //! runs this program. Never: hides a child's output.
@@ -23,7 +23,7 @@ pub(crate) fn has_cargo_subcommand(directory: &Path, subcommand: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Runs to the end with the caller's output and says whether it succeeded.
+/// Runs to the end with the caller's output, and returns whether it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> Result<bool, String> {
     let status = command.status().map_err(|error| format!("start {command:?}: {error}"))?;
     Ok(status.success())

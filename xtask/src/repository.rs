@@ -57,7 +57,7 @@ impl Tree {
         fs::read(self.root.join(path)).map_err(|error| format!("read {path}: {error}"))
     }
 
-    /// The file's text; bytes that are no UTF-8 are replaced, since no rule looks at them.
+    /// The file's text; bytes that are not UTF-8 are replaced, because no rule examines them.
     pub(crate) fn text(&self, path: &str) -> Result<String, String> {
         Ok(String::from_utf8_lossy(&self.bytes(path)?).into_owned())
     }

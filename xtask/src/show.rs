@@ -1,8 +1,8 @@
 //! Show: run a topic's checks at full size and end with one line per figure.
 //!
-//! Touches: the programs named in the tables below, as child processes. Keeps: a program that fails
-//! or says nothing counts as short; the figures are the last thing printed. Never: measures by
-//! itself, except how long a clean clone takes to pass.
+//! Touches: the programs named in the tables below, as child processes. Keeps: a program that fails or prints nothing
+//! counts as short; the figures are printed last. Never: measures anything itself, except how long a clean clone takes
+//! to pass.
 //!
 //! A new topic is a file in `show/` with a table, and a line in `TOPICS`.
 
@@ -50,7 +50,7 @@ enum Work {
     Programs(&'static [Program]),
 }
 
-/// What a figure of an item says.
+/// How the figure of an item is judged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judge {
     /// Right or wrong, at any size.
@@ -76,7 +76,7 @@ impl Program {
     }
 }
 
-/// How much work the programs do.
+/// The amount of work the programs do.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Size {
     Full,
@@ -117,7 +117,7 @@ pub(crate) fn run(root: &Path, topic: &str, item: Option<&str>) -> Result<bool, 
     Ok(report.is_free_of(|figure| figure.short))
 }
 
-/// Runs every program of every topic at its small size; a speed that is short passes.
+/// Runs every program of every topic at its small size; a short speed passes.
 pub(crate) fn run_small(root: &Path) -> Result<bool, String> {
     let mut passed = true;
     let mut reports = Vec::new();
@@ -158,7 +158,7 @@ fn run_item(root: &Path, topic: &Topic, item: &Item, size: Size, report: &mut Re
             report.push(clean_clone::run(root, topic.name, item.name)?);
             return Ok(());
         }
-        // The small run is a part of the CI script, which the clean clone runs.
+        // The small run is part of the CI script, which the clean clone runs.
         (Work::CleanClone, Size::Small) => return Ok(()),
         (Work::Programs(programs), _) => *programs,
     };

@@ -1,7 +1,7 @@
-//! Tidy: the rules that the compiler and clippy cannot hold, each in a file of its own.
+//! Tidy: rules that the compiler and clippy cannot enforce, each in its own file.
 //!
-//! Touches: the source tree and `cargo metadata`, reading only. Keeps: one line per complaint,
-//! `tidy: path:line: what is wrong; what to do`, sorted by path. Never: repairs anything.
+//! Touches: the source tree and `cargo metadata`, reading only. Keeps: one line per complaint, `tidy: path:line: what
+//! is wrong; what to do`, sorted by path. Never: repairs anything.
 
 mod architecture;
 mod book;
@@ -22,7 +22,7 @@ use std::path::Path;
 
 use crate::repository::Tree;
 
-/// Runs every rule and prints what it found; `Ok(false)` if there was an error.
+/// Runs every rule and prints the complaints; `Ok(false)` if there was an error.
 pub(crate) fn run(root: &Path) -> Result<bool, String> {
     let complaints = check(root)?;
     for complaint in &complaints {
@@ -56,7 +56,7 @@ enum Severity {
     Warning,
 }
 
-/// One thing that is wrong, where, and what to do about it.
+/// A complaint: what is wrong, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Complaint {
     path: String,

@@ -1,7 +1,7 @@
 //! Verify: everything that must hold before a commit, in the order of what fails fastest.
 //!
-//! Touches: cargo and its tools as child processes. Keeps: stops at the first failure, so that the
-//! last lines on the screen are the ones to act on. Never: changes a source file.
+//! Touches: cargo and its tools as child processes. Keeps: stops at the first failure, so that the last lines on the
+//! screen are the ones to act on. Never: changes a source file.
 
 use std::path::Path;
 use std::time::Instant;
@@ -52,7 +52,7 @@ pub(crate) fn run(root: &Path, tests: Tests) -> Result<bool, String> {
     Ok(true)
 }
 
-/// What the machine offers.
+/// The tools installed on the machine.
 struct Found {
     nextest: bool,
     deny: bool,

@@ -1,8 +1,8 @@
 //! Clean clone: the repository builds and passes from nothing but its commits.
 //!
-//! Touches: git, a temporary directory with the clone and its build output, `.ci/run` in it. Keeps:
-//! the clone shares nothing with the working tree but the toolchain and the crate cache. Never:
-//! sees work that is not committed, or leaves the directory behind unless it is killed.
+//! Touches: git, a temporary directory with the clone and its build output, `.ci/run` in it. Keeps: the clone shares
+//! nothing with the working tree but the toolchain and the crate cache. Never: sees uncommitted work, or leaves the
+//! directory behind unless it is killed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::process::succeeds;
 /// A change must not wait longer for its verdict, even on a machine that has built nothing yet.
 const MINUTES_MAX: f64 = 30.0;
 
-/// Clones, runs the CI script there and says how long it took.
+/// Clones the repository, runs the CI script there, and reports the duration.
 pub(super) fn run(root: &Path, topic: &str, item: &str) -> Result<Figure, String> {
     warn_about_uncommitted_work(root)?;
     let scratch = Scratch::new()?;
@@ -57,7 +57,7 @@ fn warn_about_uncommitted_work(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A directory that goes away with the value.
+/// A directory that is removed on drop.
 struct Scratch {
     path: PathBuf,
 }

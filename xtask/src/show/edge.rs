@@ -1,7 +1,7 @@
 //! The topic `edge`: a request means exactly what it says or is refused by name, and nobody gets in by accident.
 //!
-//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: is
-//! the only place that says what a program's arguments mean; the program does.
+//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: documents a program's
+//! arguments; the program does.
 
 use super::{Item, Judge, Program, SIM, Topic, Work};
 

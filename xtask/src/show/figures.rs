@@ -1,8 +1,8 @@
 //! Figures: the lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short` in a program's output.
 //!
-//! Touches: a child process and the writer its output is passed on to. Keeps: output appears as it
-//! comes; a failure, a silence and a line that cannot be read each become a short figure. Never:
-//! judges a number; the program compares its figure with its goal.
+//! Touches: a child process and the writer its output is passed on to. Keeps: output appears as it arrives; a failure,
+//! a silence and an unreadable line each become a short figure. Never: judges a number; the program compares its figure
+//! with its goal.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ pub(super) struct Figure {
     pub(super) text: String,
     /// The goal was missed.
     pub(super) short: bool,
-    /// The program said so itself; false for what we add when it broke down.
+    /// Whether the program reported it; false for figures we add when it failed.
     pub(super) measured: bool,
 }
 
@@ -25,13 +25,13 @@ impl Figure {
         Self { text, short, measured: true }
     }
 
-    /// What is shown when there is no figure, or none to trust.
+    /// The figure shown when there is none, or none to trust.
     fn broken(topic: &str, item: &str, what: &str) -> Self {
         let text = format!("show {topic} {item} {what} (goal -) short");
         Self { text, short: true, measured: false }
     }
 
-    /// Reads a line if it is about this item, or one of its parts such as `ITEM.part`.
+    /// Reads a line if it concerns this item, or one of its parts such as `ITEM.part`.
     fn parse(topic: &str, item: &str, line: &str) -> Option<Self> {
         let line = line.trim();
         let about = line.strip_prefix("show ")?.strip_prefix(topic)?.strip_prefix(' ')?;
@@ -48,12 +48,12 @@ impl Figure {
         if is_whole {
             return Some(Self::measured(line.to_string(), short));
         }
-        // A misspelt `short` must not pass for silence while other parts say ok.
+        // A misspelt `short` must not pass for silence while other parts report ok.
         Some(Self::broken(topic, item, "unreadable-line"))
     }
 }
 
-/// All figures so far, in the order they came.
+/// All figures so far, in order of arrival.
 #[derive(Default)]
 pub(super) struct Report {
     figures: Vec<Figure>,
@@ -66,12 +66,12 @@ impl Report {
         self.figures.push(figure);
     }
 
-    /// Whether every program ended well and no figure is such.
+    /// Whether every program succeeded and no figure satisfies the predicate.
     pub(super) fn is_free_of(&self, is_such: impl Fn(&Figure) -> bool) -> bool {
         !self.a_program_failed && !self.figures.iter().any(is_such)
     }
 
-    /// Runs a program to its end, passes its output on, and keeps its figures.
+    /// Runs a program to its end, passes its output on, and collects its figures.
     pub(super) fn collect(
         &mut self,
         topic: &str,
@@ -115,7 +115,7 @@ impl fmt::Display for Report {
 mod tests {
     use super::*;
 
-    /// What a shell script's output is passed on as, and what is reported of it.
+    /// The passed-on output of a shell script, and the report about it.
     fn collect(script: &str) -> (String, String, bool) {
         let (mut report, mut output) = (Report::default(), Vec::new());
         let mut command = Command::new("sh");

@@ -1,7 +1,7 @@
 //! The topic `runs`: append-only logs of events, with projections that are never behind, readers and projectors.
 //!
-//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: is
-//! the only place that says what a program's arguments mean; the program does.
+//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: documents a program's
+//! arguments; the program does.
 
 use super::{BENCH, Item, Judge, Program, SIM, Topic, Work};
 

@@ -1,7 +1,7 @@
-//! The topic `sessions`: requests that are executed exactly once, pushes, and machines that users bring.
+//! The topic `sessions`: requests executed exactly once, pushes, and users' machines.
 //!
-//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: is
-//! the only place that says what a program's arguments mean; the program does.
+//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: documents a program's
+//! arguments; the program does.
 
 use super::{BENCH, Item, Judge, Program, SIM, Topic, Work};
 

@@ -1,7 +1,7 @@
-//! Architecture: `ARCHITECTURE.md` names every crate, and names nothing that is not there.
+//! Architecture: `ARCHITECTURE.md` names every crate, and only paths that exist.
 //!
-//! Touches: `ARCHITECTURE.md` and the names of files. Keeps: the map follows the land. Never: reads
-//! what the document says about a path.
+//! Touches: `ARCHITECTURE.md` and the names of files. Keeps: the map matches the tree. Never: reads what the document
+//! says about a path.
 
 use std::collections::BTreeSet;
 

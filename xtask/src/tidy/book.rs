@@ -1,7 +1,7 @@
 //! Book: `docs/SUMMARY.md`, the contents of the book, names every page below `docs`.
 //!
-//! Touches: the Markdown files below `docs`. Keeps: no page is left out of the book, where links to it would lead
-//! nowhere. Never: builds the book; that the pages it names exist is the rule of links.
+//! Touches: the Markdown files below `docs`. Keeps: no page is missing from the book, where links to it would lead
+//! nowhere. Never: builds the book; the links rule checks that its pages exist.
 
 use std::collections::BTreeSet;
 

@@ -14,7 +14,7 @@ const FILES_MIN: usize = 2;
 /// Checks where every invariant is mentioned.
 pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
     if !tree.exists(DOCUMENT) {
-        // Another rule has said so.
+        // Another rule reports it.
         return Ok(Vec::new());
     }
     let document = tree.text(DOCUMENT)?;
@@ -67,7 +67,7 @@ fn is_code(word: &str) -> bool {
         && letters.all(|digit| digit.is_ascii_digit())
 }
 
-/// Whether `word` stands in `text` by itself: `K1` is not in `K12` or `BLOCK1`.
+/// Whether `word` occurs in `text` by itself: `K1` is not in `K12` or `BLOCK1`.
 fn mentions(text: &str, word: &str) -> bool {
     let joins = |letter: char| letter.is_alphanumeric() || letter == '_';
     text.match_indices(word)

@@ -1,8 +1,7 @@
-//! Levels: which crate may see which, and who may know a foreign crate.
+//! Levels: which crate may depend on which, and which crates may use a foreign one.
 //!
-//! Touches: `cargo metadata` and the manifests. Keeps: arrows point down only; a crate that is not
-//! in the table is an error, so a new crate is a decision. Never: looks at what the code does with
-//! a dependency.
+//! Touches: `cargo metadata` and the manifests. Keeps: dependencies point down only; a crate missing from the table is
+//! an error, so a new crate is a decision. Never: examines how the code uses a dependency.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -51,11 +50,11 @@ const LEVELS: &[(&str, Sees)] = &[
     ("xtask", Sees::Only(&[])),
 ];
 
-/// What every crate's tests may use on top of its row.
+/// Additional dependencies allowed in every crate's tests.
 const TESTS_ALSO_SEE: &[&str] = &["statehouse-testkit", "statehouse-kv", "statehouse-storage"];
 
-/// Foreign crates that are parts behind a seam, and who may name them. `bench` measures the bare
-/// parts beside ours; `sim` puts its faulty file system below raft-engine.
+/// Foreign crates behind an interface, and who may name them. `bench` measures the bare parts beside ours; `sim` puts
+/// its faulty file system under raft-engine.
 const FOREIGN: &[(&str, &[&str])] = &[
     ("lsm-tree", &["statehouse-storage", "bench"]),
     ("protobuf", &["statehouse-journal", "bench"]),
@@ -64,7 +63,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
 
 const HERE: &str = "xtask/src/tidy/levels.rs";
 
-/// What cargo knows of the workspace's own packages.
+/// cargo's metadata of the workspace's own packages.
 pub(super) fn metadata(root: &Path) -> Result<Value, String> {
     let mut command = cargo(root, "metadata --format-version 1 --no-deps");
     let output = command.stderr(Stdio::inherit()).output().map_err(|error| format!("start cargo metadata: {error}"))?;
@@ -137,7 +136,7 @@ struct Package {
 
 struct Dependency {
     name: String,
-    /// How the manifest spells it.
+    /// Its spelling in the manifest.
     key: String,
     in_repository: bool,
     only_tests: bool,

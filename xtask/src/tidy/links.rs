@@ -1,7 +1,7 @@
-//! Links: a relative link in a Markdown file leads to a file that is there.
+//! Links: a relative link in a Markdown file leads to an existing file.
 //!
-//! Touches: the Markdown files and the names of all files. Keeps: a moved file takes its links
-//! along. Never: opens a network connection or checks the part after `#`.
+//! Touches: the Markdown files and the names of all files. Keeps: moving a file means updating its links. Never: opens
+//! a network connection or checks the part after `#`.
 
 use super::Complaint;
 use super::markdown::{link_targets, prose};

@@ -1,7 +1,7 @@
 //! Markdown, as far as the rules need it: prose lines, code spans and link targets.
 //!
-//! Touches: text only. Keeps: line numbers as an editor shows them. Never: understands nesting; a
-//! code span or a link that is broken over two lines is not found.
+//! Touches: text only. Keeps: line numbers as an editor shows them. Never: understands nesting; a code span or a link
+//! that spans two lines is not found.
 
 /// The lines outside fenced code, with their numbers.
 pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
@@ -16,7 +16,7 @@ pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What stands between single backticks in a line.
+/// The text between single backticks in a line.
 pub(super) fn code_spans(line: &str) -> impl Iterator<Item = &str> {
     // Every second part lies inside; the last part lies outside, or is a span that never closes.
     let parts: Vec<&str> = line.split('`').collect();

@@ -1,7 +1,7 @@
-//! Modules: every module says what it is for, and none grows past reading.
+//! Modules: every module says what it is for, and none grows too long to read.
 //!
-//! Touches: the Rust files. Keeps: module documentation is the first thing in a file. Never: judges
-//! what the documentation says; that is the reviewer's.
+//! Touches: the Rust files. Keeps: module documentation is the first thing in a file. Never: judges what the
+//! documentation says; the reviewer does.
 
 use super::Complaint;
 use crate::repository::Tree;

@@ -1,8 +1,7 @@
 //! Names: no module or crate is named for being a drawer.
 //!
-//! Touches: the paths and `mod` items of Rust files, and package names. Keeps: a name says a
-//! purpose, so that the next thing without a place needs a thought and not a drawer. Never: looks
-//! at functions and types.
+//! Touches: the paths and `mod` items of Rust files, and package names. Keeps: a name states a purpose, so that the
+//! next thing without a place needs a thought and not a drawer. Never: examines functions and types.
 
 use super::Complaint;
 use crate::repository::Tree;
@@ -16,7 +15,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         let modules = path.strip_suffix(".rs").unwrap_or(path).split('/');
         complaints.extend(modules.filter_map(|name| judge(path, 1, name)));
         for (index, line) in tree.text(path)?.lines().enumerate() {
-            // A module in a file of its own is found by its path; this finds `mod util { … }`.
+            // A module in its own file is found by its path; this finds `mod util { … }`.
             let inline = module_of(line).filter(|_| line.trim_end().ends_with('{'));
             complaints.extend(inline.and_then(|name| judge(path, index + 1, name)));
         }

@@ -1,8 +1,8 @@
 //! Routes: a path of the HTTP API is spelled once.
 //!
-//! Touches: the Rust files of the crates and the examples. Keeps: paths below `/v1/` stand in the table of the wire; a crate that
-//! still spells some of its own has a number here that only falls. Never: looks at tests, comments and documentation, which
-//! show what a user types.
+//! Touches: the Rust files of the crates and the examples. Keeps: paths below `/v1/` are in the table of the wire; a
+//! crate that still spells some has a number here that only falls. Never: examines tests, comments and documentation,
+//! which show what a user types.
 
 use super::Complaint;
 use crate::repository::Tree;
@@ -10,7 +10,7 @@ use crate::repository::Tree;
 /// Where routes are spelled.
 const TABLE: &str = "crates/wire/src/routes.rs";
 
-/// What a path begins with.
+/// The prefix of paths.
 const PREFIX: &str = "/v1/";
 
 /// Crates that spell paths beside the table, and how many.
@@ -18,7 +18,7 @@ const STILL: &[(&str, usize)] = &[("crates/cli/", 41)];
 
 const HERE: &str = "xtask/src/tidy/routes.rs";
 
-/// Counts the paths that are spelled outside of the table.
+/// Counts the paths spelled outside of the table.
 pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
     let mut complaints = Vec::new();
     let mut still: Vec<usize> = vec![0; STILL.len()];

@@ -50,7 +50,7 @@ impl TemporaryTree {
 
 impl Drop for TemporaryTree {
     fn drop(&mut self) {
-        // A directory that is left behind harms no test, so a failure is not worth a panic.
+        // A directory left behind harms no test, so a failure is not worth a panic.
         let _ = fs::remove_dir_all(&self.root);
     }
 }
