@@ -66,6 +66,11 @@ impl Report {
         self.figures.push(figure);
     }
 
+    /// The figures, in order of arrival.
+    pub(super) fn figures(&self) -> &[Figure] {
+        &self.figures
+    }
+
     /// Whether every program succeeded and no figure satisfies the predicate.
     pub(super) fn is_free_of(&self, is_such: impl Fn(&Figure) -> bool) -> bool {
         !self.a_program_failed && !self.figures.iter().any(is_such)

@@ -16,7 +16,7 @@ use wire::routes::{
 };
 use wire::runs::Follow;
 
-use super::entry::{Asked, CLAIM_WAIT_MAX, Entry, FOLLOW_WAIT_MAX, entry, waiting};
+use super::entry::{Asked, Entry, entry, waiting};
 use crate::metrics::Operation;
 use crate::{api, backup, errors, export, health, metrics, openapi, root, status};
 
@@ -129,7 +129,6 @@ fn records() -> Vec<Entry> {
         waiting(
             RECORDS_CLAIM,
             "Claims the next ready records, and optionally waits for one",
-            CLAIM_WAIT_MAX,
             |_, claim: &wire::claims::Claim| Asked { wait: claim.wait.map(|wait| wait.0), stream: false },
             api::claims::claim,
         )
@@ -163,7 +162,6 @@ fn runs() -> Vec<Entry> {
         waiting(
             RUNS_EVENTS,
             "Reads the events after a sequence",
-            FOLLOW_WAIT_MAX,
             |query: &wire::runs::ReadEvents, _| followed(query.follow),
             api::runs::events,
         )
@@ -180,7 +178,6 @@ fn runs() -> Vec<Entry> {
         waiting(
             CHANGES_READ,
             "Reads the changes of every commit after a cursor",
-            FOLLOW_WAIT_MAX,
             |query: &wire::changes::ReadChanges, _| followed(query.follow),
             api::changes::read,
         )
@@ -199,7 +196,6 @@ fn sessions() -> Vec<Entry> {
         waiting(
             SESSIONS_PUSHES,
             "Reads the pushes that the session has not acknowledged",
-            FOLLOW_WAIT_MAX,
             |query: &wire::sessions::ReadPushes, _| Asked {
                 wait: query.wait.map(|wait| wait.0),
                 stream: query.follow == Some(true),
