@@ -1,11 +1,11 @@
-//! The suite of `contract::Cells`: call [`suite`] with a function that makes an empty branch.
+//! The suite of `contract::Cells`: call [`suite`] with a function that creates an empty branch.
 
 use contract::cells::PastVersion;
 use contract::{
     AsOf, Cells, Deleted, Error, Expected, HistoryPage, Initialised, ListPage, Moment, Rejection, Swapped, Value,
 };
 
-/// Runs every check of the suite, each on cells of its own.
+/// Runs every check of the suite, each on its own cells.
 ///
 /// # Panics
 /// If the implementation breaks the contract.

@@ -1,4 +1,4 @@
-//! The suite of `kv::Store`: call [`suite`] with a function that makes an empty store.
+//! The suite of `kv::Store`: call [`suite`] with a function that creates an empty store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use kv::{Batch, Bytes, Committed, Key, KeyRange, Order, Store, View};
 
 use crate::random::Random;
 
-/// Runs every check of the suite, each on a store of its own.
+/// Runs every check of the suite, each on its own store.
 ///
 /// # Panics
 /// If the store breaks a duty.

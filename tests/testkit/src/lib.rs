@@ -8,11 +8,11 @@
 //! - [`pages`]: the documentation, run as a reader would.
 //! - [`random`]: the seeded random numbers that all randomised tests draw from.
 //! - [`run_store`]: the contract of runs.
-//! - [`server_process`]: a server in a process of its own.
+//! - [`server_process`]: a server in a separate process.
 //! - [`session_store`]: the contract of sessions.
 //! - [`state_store`]: the portable contract of records.
 //!
-//! A suite panics with the duty that was broken. It is called from the tests of each implementation.
+//! A suite panics with the broken duty. The tests of each implementation call it.
 
 pub mod arguments;
 pub mod cells;

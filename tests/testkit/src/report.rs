@@ -1,4 +1,4 @@
-//! What a test or a workload found, in the form that `cargo xtask show` collects.
+//! The findings of a test or a workload, in the form that `cargo xtask show` collects.
 
 /// Result lines of one test or workload.
 pub struct Report {
@@ -12,7 +12,7 @@ impl Report {
         Self { topic, lines: Vec::new() }
     }
 
-    /// Adds a line: what was measured, what it should be, and whether it is.
+    /// Adds a line: the figure, its goal, and whether it is met.
     pub fn add(&mut self, item: &str, figure: impl std::fmt::Display, goal: &str, ok: bool) -> &mut Self {
         let verdict = if ok { "ok" } else { "short" };
         self.lines.push((format!("show {} {item} {figure} (goal {goal}) {verdict}", self.topic), ok));

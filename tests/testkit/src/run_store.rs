@@ -1,5 +1,5 @@
-//! The suite of `contract::runs::RunStateStore`: call [`suite`] with a function that makes a store, and one that takes a
-//! store down and brings it up again from what it has kept.
+//! The suite of `contract::runs::RunStateStore`: call [`suite`] with a function that creates a store, and one that
+//! stops a store and restarts it from what it has stored.
 
 use contract::Json;
 use contract::runs::{AppendResult, NewEvent, RunSnapshot, RunStateStore, RunStatus, StepStatus, StoredEvent};
@@ -23,7 +23,7 @@ const CANONICAL: [&str; 13] = [
     "RunCancelled",
 ];
 
-/// Runs every check of the suite, each on a store of its own.
+/// Runs every check of the suite, each on its own store.
 ///
 /// # Panics
 /// If the implementation breaks the contract.
@@ -218,7 +218,7 @@ fn the_projection_equals_a_replay_after_every_event(store: &impl RunStateStore) 
     let mut seq = 0;
     for round in 0..3 {
         for event_type in CANONICAL {
-            // It is over in the last round alone.
+            // It is over only in the last round.
             if round < 2 && matches!(event_type, "RunCompleted" | "RunFailed" | "RunCancelled") {
                 continue;
             }

@@ -1,9 +1,9 @@
-//! A server in a process of its own: started, waited for, killed or asked to stop.
+//! A server in a separate process: started, awaited, killed or asked to stop.
 //!
-//! Touches: child processes. Keeps: everything the child says, on both outputs; no child outlives its value. Never: kills
+//! Touches: child processes. Keeps: all output of the child, on both streams; no child outlives its value. Never: kills
 //! anything but its own child, by its process id.
 //!
-//! [`binary`] gives the command `statehouse`, built by the profile of the program that asks.
+//! [`binary`] returns the command `statehouse`, built with the profile of the calling program.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -15,14 +15,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a server may take until it says where it listens. Opening replays a journal, on a machine with other work.
+/// How long a server may take until it prints its address. Opening replays a journal, on a machine with other work.
 const READY_MAX: Duration = Duration::from_secs(120);
-/// How often a child that was asked to stop is looked at.
+/// How often a stopping child is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// The command `statehouse` that belongs to this program: `TESTKIT_STATEHOUSE` if that is set, else the one in the
-/// directory this program was built into. Under cargo it is built first, by the same profile, so that it is never an old
-/// one.
+/// The command `statehouse` that belongs to this program: `TESTKIT_STATEHOUSE` if set, else the one in the directory
+/// this program was built into. Under cargo it is built first, with the same profile, so that it is never outdated.
 ///
 /// # Panics
 /// If it cannot be built, or is not there.
@@ -59,7 +58,7 @@ impl Launch {
         Self { program: program.into(), arguments: Vec::new(), environment: Vec::new() }
     }
 
-    /// `statehouse serve` over a directory, on a free port; `program` as [`binary`] gives it, or `CARGO_BIN_EXE`.
+    /// `statehouse serve` on a directory, on a free port; `program` from [`binary`], or `CARGO_BIN_EXE`.
     pub fn serve(program: impl Into<PathBuf>, data: impl AsRef<Path>) -> Self {
         Self::program(program).arguments(["serve", "--listen", "127.0.0.1:0", "--data"]).argument(data.as_ref())
     }
@@ -87,14 +86,14 @@ impl Launch {
         self
     }
 
-    /// Starts it and kills it after a while, wherever it is by then: it may not have said yet that it is ready.
+    /// Starts it and kills it after a while, wherever it is by then: it may not be ready yet.
     pub fn crash_after(&self, after: Duration) -> Result<Ended, String> {
         let (process, _) = self.spawn()?;
         std::thread::sleep(after);
         Ok(process.kill())
     }
 
-    /// Starts it and waits until it says where it listens. The error is what it said instead.
+    /// Starts it and waits until it prints its address. The error is its output instead.
     pub fn start(&self) -> Result<ServerProcess, String> {
         let (process, address) = self.spawn()?;
         process.when_ready(&address)
@@ -113,7 +112,7 @@ impl Launch {
         let mut sender = Some(sender);
         let stdout = Said::listen(child.stdout.take().expect("it was asked for"), move |line| {
             if let Some(address) = address_in(line) {
-                // A server that goes on talking is only listened to.
+                // From here on the server's output is only collected.
                 let _ = sender.take().map(|sender| sender.send(address));
             }
         });
@@ -129,7 +128,7 @@ fn address_in(line: &str) -> Option<SocketAddr> {
     after[..end.unwrap_or(after.len())].parse().ok()
 }
 
-/// A server that is running; dropped, it is killed.
+/// A running server; killed on drop.
 pub struct ServerProcess {
     child: Child,
     address: SocketAddr,
@@ -144,7 +143,7 @@ impl ServerProcess {
                 self.address = address;
                 Ok(self)
             }
-            // It has ended, or is silent: either way it is over, and its last words say why.
+            // It has ended, or is silent: either way it is over, and its last output says why.
             Err(_) => {
                 let ended = self.kill();
                 Err(format!("it did not say where it listens: {}: {}{}", ended.status, ended.stdout, ended.stderr))
@@ -162,17 +161,17 @@ impl ServerProcess {
         self.child.id()
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("the child is ours")
     }
 
-    /// What it has said so far on its error output.
+    /// Its error output so far.
     pub fn stderr(&self) -> String {
         self.stderr.so_far()
     }
 
-    /// What it has said so far on its standard output.
+    /// Its standard output so far.
     pub fn stdout(&self) -> String {
         self.stdout.so_far()
     }
@@ -208,24 +207,24 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // After `kill` there is nothing left to do; both say so without harm.
+        // After `kill` there is nothing left to do; both calls are harmless.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What a process left that has ended.
+/// The remains of an ended process.
 #[derive(Debug)]
 pub struct Ended {
     /// How.
     pub status: ExitStatus,
-    /// All it said on its standard output.
+    /// All its standard output.
     pub stdout: String,
-    /// All it said on its error output.
+    /// All its error output.
     pub stderr: String,
 }
 
-/// One output of a child, read as it comes so that the child never waits for us.
+/// One output of a child, read as it arrives so that the child never blocks.
 struct Said {
     text: Arc<Mutex<String>>,
     listener: Option<JoinHandle<()>>,
@@ -238,7 +237,7 @@ impl Said {
         let listener = std::thread::spawn(move || {
             let mut output = BufReader::new(output);
             let mut line = Vec::new();
-            // A read fails only when the child is gone; what it said before counts.
+            // A read fails only when the child is gone; its earlier output counts.
             while output.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
                 let said = String::from_utf8_lossy(&line);
                 heard(&said);

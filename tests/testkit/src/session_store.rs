@@ -1,5 +1,5 @@
-//! The suite of `contract::sessions::SessionStore`: call [`suite`] with a function that makes a store with the machine
-//! that [`Tally`] describes, and one that takes a store down and brings it up again from what it has kept.
+//! The suite of `contract::sessions::SessionStore`: call [`suite`] with a function that creates a store with the
+//! machine that [`Tally`] describes, and one that stops a store and restarts it from what it has stored.
 //!
 //! The six invariants of the contract are checked by number.
 
@@ -19,8 +19,8 @@ pub enum Tally {
     Add(String),
     /// Pushes a text to a session and answers `sent`.
     Push(u64, String),
-    /// The sender watches: when any session that the machine has met ends, `gone N` is pushed to the watcher, and also
-    /// to the session N itself, where nobody will get it. Answers `watching`.
+    /// The sender watches: when any session that the machine has seen ends, `gone N` is pushed to the watcher, and also
+    /// to the session N itself, where nobody gets it. Answers `watching`.
     Watch,
 }
 
@@ -50,7 +50,7 @@ impl Tally {
     }
 }
 
-/// Runs every check of the suite, each on a store of its own.
+/// Runs every check of the suite, each on its own store.
 ///
 /// # Panics
 /// If the implementation breaks the contract.
@@ -232,7 +232,7 @@ fn the_end_of_a_session_is_told_to_others(store: &impl SessionStore) {
     assert!(store.expire(dying).expect("an answer"));
     let told = format!("gone {dying}").into_bytes();
     let mut pushes = Vec::new();
-    // What a session leaves may be cleared up behind its end.
+    // The remains of a session may be removed after its end.
     for _ in 0..500 {
         pushes = pending(store);
         if !pushes.is_empty() {

@@ -1,5 +1,5 @@
-//! The suite of `contract::records::state_store::StateStore`: call [`suite`] with a function that makes an empty store
-//! and one that lets time go on. A backend whose clock cannot be held waits really; the times are short.
+//! The suite of `contract::records::state_store::StateStore`: call [`suite`] with a function that creates an empty
+//! store and one that advances time. A backend whose clock cannot be controlled really waits; the times are short.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use std::time::Duration;
 use contract::records::state_store::{Comparison, PortableRecord, ScanFilter, StateStore};
 use contract::{Error, Rejection};
 
-/// How long records live that are to expire: long enough for a slow disk, short enough to be waited for.
+/// The TTL of expiring records: long enough for a slow disk, short enough to wait for.
 const TTL: Duration = Duration::from_secs(2);
 const HALF: Duration = Duration::from_secs(1);
-/// What is left at most after [`HALF`]; a store's clock need not agree with the suite's to the microsecond.
+/// The maximum remaining time after [`HALF`]; a store's clock need not agree with the suite's to the microsecond.
 const LEFT_MAX: Duration = Duration::from_millis(1_100);
 /// With what has passed before, more than [`TTL`].
 const REST: Duration = Duration::from_millis(1_100);
 
 type Fields = BTreeMap<String, Vec<u8>>;
 
-/// Runs every check of the suite, each on a store of its own.
+/// Runs every check of the suite, each on its own store.
 ///
 /// # Panics
 /// If the implementation breaks the contract.
@@ -69,7 +69,7 @@ fn swap(store: &impl StateStore, field: &str, expected: Option<&str>, new: &str)
     store.compare_and_swap("plain.a", field, expected.map(str::as_bytes), new.as_bytes()).expect("compare_and_swap")
 }
 
-/// The names that a scan gives.
+/// The names in a scan.
 fn names(store: &impl StateStore, prefix: &str, filter: Option<&ScanFilter>) -> Vec<String> {
     let found = store.scan(prefix, filter).expect("scan");
     found.into_iter().map(|(name, _)| name).collect()
@@ -119,7 +119,7 @@ fn field_writes_change_only_their_fields(store: &(impl StateStore + Sync)) {
     patch(store, "plain.a", [("two", None), ("missing", None), ("three", Some("4"))]);
     assert_eq!(get(store, "plain.a").fields, fields([("one", "2"), ("three", "4")]), "none removes a field");
     assert_eq!((field(store, "plain.a", "two"), field(store, "plain.b", "two")), (None, None));
-    // All of them or none: whoever reads sees both fields of one write.
+    // All of them or none: a reader sees both fields of one write.
     patch(store, "plain.b", [("left", Some("0")), ("right", Some("0"))]);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -342,7 +342,7 @@ fn a_late_field_write_makes_a_new_record<S: StateStore>(store: &S, advance: &imp
     assert_eq!(get(store, "plain.a"), PortableRecord { fields: fields([("state", "new")]), ttl: None });
 }
 
-/// Waits for what a store does behind the caller.
+/// Waits for background work of a store.
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..1_000 {
         if holds() {

@@ -1,6 +1,6 @@
 //! Blots out what differs from run to run: times, sizes, hashes, commit numbers, where the store is.
 
-/// The words that stand behind a number of time or bytes.
+/// The units that follow a number of time or bytes.
 const TIMES: &[&str] = &["ms", "s", "min", "h", "d"];
 const SIZES: &[&str] = &["B", "KiB", "MiB", "GiB"];
 
@@ -14,7 +14,7 @@ pub(super) fn masked(text: &str, places: &[(String, &str)], loose: bool) -> Stri
     for line in text.lines() {
         let mut cells: Vec<String> =
             line.split("  ").filter(|cell| !cell.trim().is_empty()).map(|cell| words(cell.trim())).collect();
-        // Ticks are commits too, and come when they are due; so the numbers behind them differ.
+        // Ticks are commits too, and happen when they are due; later numbers therefore differ.
         match cells.iter().position(|cell| cell == "COMMIT") {
             Some(column) => commit = Some(column),
             None => {

@@ -1,11 +1,11 @@
 //! Every command of `statehouse`, as a program would call it: no terminal, stdin closed, nothing in the environment.
 //!
-//! - `script`: the commands, in an order in which each finds what it needs, with the exit code that each has to give.
+//! - `script`: the commands, in an order in which each finds what it needs, with the exit code that each must have.
 //! - `stage`: a store to run them against: a server process, or a directory.
-//! - `mask`: what differs from run to run is blotted out, so that the rest can be compared with a golden file.
+//! - `mask`: masks what differs from run to run, so that the rest can be compared with a golden file.
 //!
-//! Keeps: every leaf of the tree of commands is in the script; a command that is not is a complaint. Never: kills or waits for anything but
-//! its own processes.
+//! Keeps: every leaf of the tree of commands is in the script; a missing command is a complaint. Never: kills or waits
+//! for anything but its own processes.
 
 mod mask;
 mod script;
@@ -19,16 +19,16 @@ use serde_json::Value as JsonValue;
 use stage::{Done, Stage};
 pub use stage::{Store, help};
 
-/// What every command printed as tables, blotted out where it differs.
+/// The table output of every command, masked where it differs.
 pub const GOLDEN: &str = include_str!("../../../../crates/cli/tests/golden/tables.txt");
 
-/// Where [`GOLDEN`] is kept.
+/// The path of [`GOLDEN`].
 pub const GOLDEN_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/cli/tests/golden/tables.txt");
 
-/// Servers, which run until they are stopped: the others are run against them.
+/// Servers, which run until they are stopped: the others run against them.
 const SERVERS: &[&str] = &["dev", "serve"];
 
-/// How a result is written.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// For people; compared with the golden file.
@@ -37,7 +37,7 @@ pub enum Format {
     Json,
     /// Lines; each read by a parser.
     Jsonl,
-    /// Bytes; only the exit code is looked at.
+    /// Bytes; only the exit code is checked.
     Raw,
 }
 
@@ -52,16 +52,16 @@ impl Format {
     }
 }
 
-/// What running the script found.
+/// The findings of running the script.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Commands that were run.
+    /// The number of commands run.
     pub commands: usize,
-    /// What was not as it should be.
+    /// What went wrong.
     pub complaints: Vec<String>,
-    /// The exit codes that were seen, each as it should be.
+    /// The exit codes seen, each as expected.
     pub exits: BTreeSet<i32>,
-    /// What was printed, blotted out; of [`Format::Table`] only.
+    /// The masked output; for [`Format::Table`] only.
     pub transcript: String,
 }
 
@@ -119,7 +119,7 @@ fn complaint(step: &script::Step, format: Format, done: &Done) -> Option<String>
         (Format::Json, Some(count)) if step.exit == 0 && !step.goes_on && count != 1 => Some("prints not one document"),
         (Format::Json, _) if done.jq == Some(false) => Some("prints what `jq -e .` does not take"),
         (Format::Jsonl, Some(count)) if count != lines => Some("prints lines that are no documents"),
-        // What the command line itself refuses is said in words, before anyone knows in which format.
+        // Refusals of the command line itself are text, before the format is known.
         _ if done.exit != Some(0) && !step.refused_at_once => {
             let said: Option<JsonValue> = serde_json::from_str(&done.stderr).ok();
             let exit = said.and_then(|said| said["exit"].as_i64());
@@ -130,8 +130,8 @@ fn complaint(step: &script::Step, format: Format, done: &Done) -> Option<String>
     wrong.map(|wrong| format!("`{line}` {wrong}\n{}", said()))
 }
 
-/// Walks the tree of commands by `--help`: every leaf that the script does not run, and every help without two examples. Gives
-/// how many commands there are, too.
+/// Walks the tree of commands by `--help`: reports every leaf that the script does not run, and every help without two
+/// examples. Also returns the number of commands.
 pub fn walk(statehouse: &Path) -> (usize, Vec<String>) {
     let (mut leaves, mut complaints, mut left) = (0, Vec::new(), vec![Vec::<String>::new()]);
     while let Some(path) = left.pop() {

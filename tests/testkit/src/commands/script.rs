@@ -1,17 +1,17 @@
 //! The commands, in an order in which each finds what it needs, and the exit code of each.
 //!
-//! What depends on time stands at the end. Session 1 is there from the beginning; `closed` is a directory that nobody has open, `damaged` one
-//! whose identity is wrong.
+//! Commands that depend on time are at the end. Session 1 exists from the start; `closed` is a directory that is not
+//! open, `damaged` one with a wrong identity.
 
 /// One command.
 pub(super) struct Step {
-    /// Its words, as a shell would take them; `'` keeps what is inside together.
+    /// Its words, as a shell would read them; `'` quotes.
     pub(super) line: &'static str,
-    /// How it has to end.
+    /// Its required exit code.
     pub(super) exit: i32,
-    /// How it may end, too: a verdict on how fast this machine is.
+    /// An alternative exit code: a verdict on the speed of this machine.
     pub(super) or_exit: Option<i32>,
-    /// What it reads; its stdin is closed otherwise.
+    /// Its stdin; closed by default.
     pub(super) stdin: Option<&'static str>,
     /// Whether the environment does not name the store.
     pub(super) alone: bool,
@@ -21,7 +21,7 @@ pub(super) struct Step {
     pub(super) refused_at_once: bool,
     /// Whether its table is compared with the golden one.
     pub(super) golden: bool,
-    /// Whether it says something else of a directory, where clients are never connected.
+    /// Whether its output differs for a directory, where clients are never connected.
     pub(super) of_server: bool,
     /// Whether its numbers differ from run to run.
     pub(super) loose: bool,
@@ -221,7 +221,7 @@ pub(super) const STEPS: &[Step] = &[
     ends("txn -f no-such-file", 2),
     does("txn --group order-8 -f -").reads("{\"do\":[{\"op\":\"cell.set\",\"name\":\"paid\",\"value\":false}]}"),
     does("cell get paid --group order-7"),
-    // What is in a group is seen.
+    // Things in groups.
     does("cell ls paid"),
     does("cell ls paid --limit 1"),
     does("cell ls --group order-8"),
@@ -251,7 +251,7 @@ pub(super) const STEPS: &[Step] = &[
     ends("session kill s-1 --yes", 3),
     ends("session show s-99", 3),
     ends("why session s-99", 3),
-    // What changes.
+    // Changes.
     does("watch config/ --from 0 --limit 1").goes_on(),
     does("watch config/ --from 0 --limit 1 --exec true").goes_on(),
     ends("watch config/ --from 0 --limit 1 --exec false", 1).goes_on().refused_at_once(),
@@ -291,7 +291,7 @@ pub(super) const STEPS: &[Step] = &[
     does("config check --config statehouse.toml").alone(),
     ends("config check --config wrong.toml", 2).alone(),
     does("config show --origins --config statehouse.toml").alone().not_golden(),
-    // How it is doing.
+    // Status.
     does("status").or(7).not_golden(),
     ends("status --url http://127.0.0.1:1", 5),
     does("info"),
@@ -318,7 +318,7 @@ pub(super) const STEPS: &[Step] = &[
     does("backup restore monday.shbackup restored").alone().loose(),
     does("export monday.jsonl").loose(),
     does("import monday.jsonl --data imported").alone().loose(),
-    // What depends on time.
+    // Commands that depend on time.
     does("rec claim jobs. --worker w1"),
     does("rec fail jobs.2 2 --error 'mail server is down'"),
     does("why job jobs.2"),

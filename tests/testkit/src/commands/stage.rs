@@ -1,4 +1,4 @@
-//! A store to run commands against, and a folder of their own for what they read and write.
+//! A store to run commands against, and a folder for the files they read and write.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,28 +29,28 @@ pub(super) struct Done {
     pub(super) exit: Option<i32>,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: String,
-    /// What `jq -e .` says of the output; none if that was not asked.
+    /// The verdict of `jq -e .` on the output; none if it was not asked.
     pub(super) jq: Option<bool>,
 }
 
-/// See the module.
+/// A store with a folder, to run commands against.
 pub(super) struct Stage {
     statehouse: PathBuf,
     folder: TempDir,
-    /// Alive as long as commands are run.
+    /// Alive as long as commands run.
     _server: Option<ServerProcess>,
     /// The variable that names the store, and its value.
     target: (&'static str, String),
 }
 
-/// How long a server may take to stop.
+/// The time limit for stopping a server.
 const STOP: Duration = Duration::from_secs(30);
 
 impl Stage {
     pub(super) fn set(statehouse: &Path, store: Store) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let inside = |name: &str| folder.path().join(name);
-        // A directory that nobody has open, and one that is damaged.
+        // A directory that is not open, and a damaged one.
         for name in ["closed", "damaged"] {
             stop(roomy(Launch::serve(statehouse, inside(name))));
         }
@@ -105,7 +105,7 @@ impl Stage {
         Done { exit, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned(), jq }
     }
 
-    /// What a command was, what it said and how it ended.
+    /// A command, its output and its exit.
     pub(super) fn transcript(&self, step: &Step, done: &Done) -> String {
         let folder = self.folder.path().display().to_string();
         let places = [
@@ -146,7 +146,7 @@ fn output_of(mut command: Command, stdin: &[u8]) -> (Option<i32>, Vec<u8>, Vec<u
     let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = started.unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let mut input = child.stdin.take().expect("it was asked for");
-    // A command that does not read what it is given is right to end before.
+    // A command that ignores its stdin may end before it is written.
     let _ = input.write_all(stdin);
     drop(input);
     let ended = child.wait_with_output().expect("the child is ours");

@@ -1,26 +1,26 @@
 //! The shell blocks of a Markdown page.
 
-/// What one part of a page tells a reader to run.
+/// One part of a page to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The page's line that the commands begin at, from 1.
+    /// The page's line where the commands start, from 1.
     pub line: usize,
     /// The commands.
     pub commands: String,
-    /// What they print, in a `console` block that shows something.
+    /// The output that a `console` block shows, if it shows any.
     pub prints: Option<Vec<String>>,
 }
 
-/// What is to be run of a page.
+/// The parts of a page to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// In order.
     pub steps: Vec<Step>,
-    /// Blocks that are left out: their lines and the reasons.
+    /// Skipped blocks: their lines and the reasons.
     pub not_run: Vec<(usize, String)>,
 }
 
-/// Finds the shell blocks of a page. The error says where a block is that would be run by nobody.
+/// Finds the shell blocks of a page. The error names a block that nothing would run.
 pub fn of(page: &str) -> Result<Blocks, String> {
     let mut blocks = Blocks::default();
     let mut reason = None;
@@ -59,7 +59,7 @@ fn script(line: usize, inside: &[(usize, &str)]) -> Step {
     Step { line, commands, prints: None }
 }
 
-/// Commands begin with `$ ` and go on where a line ends with a backslash, or is inside a quoted text that began.
+/// Commands start with `$ ` and continue where a line ends with a backslash, or is inside an open quote.
 fn dialogue(inside: &[(usize, &str)]) -> Result<Vec<Step>, String> {
     let mut steps: Vec<Step> = Vec::new();
     let mut goes_on = false;

@@ -1,7 +1,7 @@
-//! Whether what was printed is what a page shows.
+//! Compares an output with what a page shows.
 //!
-//! Keeps: no mask that a reader cannot see. Where the output differs from time to time the page says `…`: inside a line
-//! for anything up to what follows, alone in a line for any number of lines.
+//! Keeps: no mask that a reader cannot see. Where the output varies, the page has `…`: inside a line for anything up to
+//! what follows, alone on a line for any number of lines.
 
 /// Compares; spaces at the ends of lines and empty lines at the end count for nothing.
 pub fn matches(shown: &[String], printed: &str) -> bool {

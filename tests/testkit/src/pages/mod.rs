@@ -1,13 +1,12 @@
 //! Pages of documentation, run as a reader would: every shell block, in order, in a clean folder.
 //!
-//! - [`blocks`]: what is to be run of a page, and what it says about the output.
-//! - [`expected`]: whether an output is what a page says.
-//! - [`reader`]: runs a page in a shell, with the command `statehouse` and a port of its own.
+//! - [`blocks`]: the parts of a page to run, and their expected output.
+//! - [`expected`]: compares an output with the page.
+//! - [`reader`]: runs a page in a shell, with the command `statehouse` and its own port.
 //!
-//! Two kinds of fenced blocks are run. Every command of `sh` must succeed, and an answer of 400 or above is a failure of
-//! `curl`. In `console` the lines that begin with `$ ` are commands and the lines after them are what they print, where
-//! `…` stands for anything; a refusal is shown there, by its output. `<!-- not run: REASON -->` before a block leaves it
-//! out.
+//! Two kinds of fenced blocks are run. Every command of `sh` must succeed, and an answer of 400 or above is a failure
+//! of `curl`. In `console`, lines that start with `$ ` are commands and the lines after them are their output, where
+//! `…` matches anything; refusals are shown there, by their output. `<!-- not run: REASON -->` before a block skips it.
 
 pub mod blocks;
 pub mod expected;

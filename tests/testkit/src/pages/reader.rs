@@ -1,8 +1,8 @@
-//! A reader who types what a page says: one shell for all its blocks, in an empty folder.
+//! A reader who types what a page shows: one shell for all its blocks, in an empty folder.
 //!
-//! Touches: a directory that it is given, child processes in a process group of their own. Keeps: a page finds nothing of
-//! another page and leaves no process behind. Never: changes what a page says, except the port: pages say 7420, which
-//! may be taken.
+//! Touches: the directory passed to it, child processes in their own process group. Keeps: a page finds nothing of
+//! another page and leaves no process behind. Never: changes a page, except the port: pages say 7420, which may be
+//! taken.
 //!
 //! As a reader waits for the server's first words, it waits after a block that starts one. A page that starts none and needs
 //! one gets `statehouse dev`.
@@ -19,11 +19,11 @@ use super::expected;
 
 /// The port that pages name.
 const PORT_IN_PAGES: &str = "7420";
-/// How long a page may take.
+/// The time limit of a page.
 const PAGE_MAX: Duration = Duration::from_secs(180);
-/// How often a shell is looked at.
+/// How often a shell is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Lines of an output that are shown when a step failed.
+/// Lines of output shown when a step failed.
 const OUTPUT_LINES_MAX: usize = 30;
 
 /// As on a terminal, where no meter is shown.
@@ -31,7 +31,7 @@ const CURL_SHOWN: &str = "no-progress-meter\n";
 /// Where nothing is shown, a refusal of HTTP is a command that failed.
 const CURL_JUDGED: &str = "no-progress-meter\nfail-with-body\n";
 
-/// Runs before the first step. What a page starts is ended by its group, which is the shell's own.
+/// Runs before the first step. Processes that a page starts are ended by their group, which is the shell's own.
 const BEGIN: &str = r#"
 set -eE -o pipefail
 reader_end() { trap '' TERM; kill -TERM -- -$$; wait; }
@@ -49,19 +49,19 @@ trap reader_end EXIT
 /// Notes which line of a step failed.
 const TRAP: &str = r#"trap 'echo "$LINENO" >"$READER_STEPS/failed-line"' ERR"#;
 
-/// One step that went as its page says.
+/// A step that went as its page shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
-    /// What it was.
+    /// The step.
     pub step: Step,
-    /// What it printed, on both outputs.
+    /// Its output, on both streams.
     pub printed: String,
     /// When it was over, since the first step began.
     pub after: Duration,
 }
 
 /// Runs the steps of a page with `statehouse` as the command of that name, in `directory`, which is empty. The error
-/// names the line, what went wrong there and what was printed.
+/// names the line, what went wrong there and the output.
 pub fn run(blocks: &Blocks, statehouse: &Path, directory: &Path) -> Result<Vec<Done>, String> {
     let port = free_port().map_err(|error| format!("no port is free: {error}"))?.to_string();
     let prepared =
@@ -70,7 +70,7 @@ pub fn run(blocks: &Blocks, statehouse: &Path, directory: &Path) -> Result<Vec<D
     let steps = Steps { directory: directory.join("steps"), port, ended };
     let done: Result<Vec<_>, _> =
         blocks.steps.iter().enumerate().map(|(index, step)| steps.judge(index, step)).collect();
-    // What goes wrong outside of all steps is a server of the runner's that did not start.
+    // A failure outside of all steps is a server of the runner that did not start.
     done.and_then(|done| if ended.is_some_and(|ended| ended.success()) { Ok(done) } else { Err(steps.said_outside()) })
 }
 
@@ -115,12 +115,12 @@ fn prepare(blocks: &Blocks, statehouse: &Path, directory: &Path, port: &str) -> 
     Ok(shell)
 }
 
-/// A port that was free a moment ago; another program can be faster, and then the server says so.
+/// A port that was free a moment ago; another program may be faster, and then the server reports it.
 fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// The steps as one script. Each is a file that is read in, so that variables and jobs go on and lines can be named.
+/// The steps as one script. Each is a sourced file, so that variables and jobs continue and lines can be named.
 fn page_script(steps: &[Step]) -> String {
     let mut script = format!("{BEGIN}{TRAP}\necho \"$EPOCHREALTIME\" >\"$READER_STEPS/begun\"\n");
     let has = |what: fn(&str) -> bool| steps.iter().any(|step| what(&step.commands));
@@ -131,7 +131,7 @@ fn page_script(steps: &[Step]) -> String {
         let read_in = format!("source \"$READER_STEPS/{index}.sh\" >\"$READER_STEPS/{index}.out\" 2>&1 </dev/null\n");
         script += &match step.prints {
             None => read_in,
-            // What is shown is compared; how such a command ends is in what it shows.
+            // The output is compared; it also shows how such a command ends.
             Some(_) => {
                 format!("set +eE; trap - ERR; CURL_HOME=~/shown\n{read_in}set -eE; {TRAP}; CURL_HOME=~/judged\n")
             }
@@ -164,13 +164,13 @@ fn run_shell(mut shell: Command) -> std::io::Result<Option<ExitStatus>> {
         std::thread::sleep(LOOK_EVERY);
         waited += LOOK_EVERY;
     }
-    // The shell was not waited for, so the number of its group is still its own.
+    // The shell was not waited for, so its group id is still its own.
     Command::new("kill").args(["-KILL", "--", &format!("-{}", shell.id())]).status()?;
     shell.wait()?;
     Ok(None)
 }
 
-/// What a shell left behind.
+/// The results of a shell.
 struct Steps {
     directory: PathBuf,
     port: String,
@@ -215,7 +215,7 @@ impl Steps {
         )
     }
 
-    /// What the shell itself and a server that it was given said.
+    /// The output of the shell itself and of its server.
     fn said_outside(&self) -> String {
         ["shell.out", "shell.err", "server.out"].map(|name| self.text(name)).concat()
     }
