@@ -1,5 +1,5 @@
-//! The load: connections that each send a request as soon as the one before is answered. One thread for all of them, bytes
-//! made before, and no more of an answer is read than where it ends, so that both cores are left to the server.
+//! The load: connections that each send a request as soon as the previous one is answered. One thread serves all of
+//! them, with prepared bytes, and an answer is read only to find its end, so that both cores are left to the server.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub struct Measured {
     pub latency_ns: Histogram<u64>,
 }
 
-/// See the module.
+/// Connections that send prepared requests.
 pub struct Load {
     runtime: Runtime,
     connections: Vec<Connection>,

@@ -37,7 +37,7 @@ const LIBRARY_STRETCH: u64 = 2_500;
 /// One operation in this many goes through the library.
 const LIBRARY_SHARE: u64 = 20;
 
-/// See the module.
+/// Runs the stretches of the cells model.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
     let operations = arguments.number("ops", 60_000);

@@ -1,4 +1,4 @@
-//! A child process that works in a directory, says what it does, and is killed.
+//! A child process that works in a directory, reports what it does, and is killed.
 //!
 //! It is this program again. What it says are lines: `A...` when something was answered, `E...` when it complains.
 
@@ -16,7 +16,7 @@ use crate::sizes::Sizes;
 /// How long a child may take to open a directory and write for the first time.
 const FIRST_ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// A running child process and its reports.
 pub(crate) struct Running {
     child: Child,
     listener: JoinHandle<Vec<String>>,

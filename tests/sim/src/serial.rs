@@ -1,4 +1,4 @@
-//! Serial: threads run transactions that are in each other's way; a checker looks for a cycle among the committed ones.
+//! Serial: threads run conflicting transactions; a checker looks for a cycle among the committed ones.
 //!
 //! `sim serial --seconds N [--seed S]`. Afterwards the same again for a short while with the kernel's guards switched
 //! off, and with snapshot isolation: there the checker must find a cycle, or it would not find one anywhere.
@@ -26,7 +26,7 @@ pub(crate) const THREADS: u64 = 16;
 /// How long a run that must find a violation takes.
 const CANARY: Duration = Duration::from_secs(2);
 
-/// See the module.
+/// Runs the transactions and checks them for cycles.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
     let seconds = arguments.number("seconds", 5);

@@ -1,6 +1,6 @@
 //! Every shell block of every page for users, run against the real command: `sim shell-blocks [--page docs/x.md]`.
 //!
-//! Each page is read in an empty folder with a server of its own. What is run and compared, and how: `testkit::pages`.
+//! Each page is read in an empty folder with its own server. `testkit::pages` describes what is run and compared.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ struct Tally {
     failed: usize,
 }
 
-/// See the module.
+/// Runs the shell blocks of every page, or of one.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let repository = repository();
     let statehouse = binary();

@@ -1,4 +1,4 @@
-//! The command in a folder: with and without a terminal, and what becomes of the files that it makes.
+//! The command in a folder: with and without a terminal, and the fate of the files it creates.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -15,7 +15,7 @@ use crate::model::instance::{Instance, Plan, write_image};
 const TERMINAL_MAX: Duration = Duration::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// See the module.
+/// A folder to run the command in.
 pub(super) struct Scene {
     program: PathBuf,
     folder: PathBuf,

@@ -14,7 +14,7 @@ mod matrix;
 use testkit::arguments::Arguments;
 use testkit::report::Report;
 
-/// See the module.
+/// Runs the matrix, and the attacks in a browser.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let mut report = Report::new("edge");
     matrix::run(arguments, &mut report);

@@ -37,7 +37,7 @@ const LISTINGS: [&str; 5] = [
 /// How often each client asks again, on the same connection, without having read anything. They do not ask all at once.
 const AGAIN_EVERY: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// Leaves listings unread, and measures a well-behaved client meanwhile.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     server::descriptors::raise(&mut server::limits::ServerLimits::default());
     let listings = arguments.number("listings", 1024);

@@ -1,4 +1,4 @@
-//! `sim edge-strictness`: whatever a request says is honoured or refused by name.
+//! `sim edge-strictness`: everything in a request is honoured or refused by name.
 //!
 //! - [`bodies`]: every body of the document with every member misspelt, added, repeated and of another type.
 //! - [`heads`]: every parameter and every header that could change what a request means, for every route.
@@ -154,7 +154,7 @@ impl Served {
     }
 }
 
-/// See the module.
+/// Generates the cases from the OpenAPI document and sends them.
 pub(crate) fn run(_: &Arguments) -> Report {
     let served = Served::start();
     let document = served.client.send_plain(&Request::get("/openapi.json")).expect("an answer").json();

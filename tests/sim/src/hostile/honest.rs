@@ -1,4 +1,4 @@
-//! A client that behaves: one connection, a write and a read every few ms, and how long each takes.
+//! A well-behaved client: one connection, a write and a read every few ms, and the duration of each.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ impl fmt::Display for Took {
     }
 }
 
-/// See the module.
+/// A well-behaved client on its own thread.
 pub(crate) struct Honest {
     stopped: Arc<AtomicBool>,
     took: Arc<Mutex<Vec<Duration>>>,

@@ -1,4 +1,4 @@
-//! What a copy of the directory holds: versions of cells since they were last looked at, and the status.
+//! The content of a copy of the directory: versions of cells since the last check, and the status.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::sizes::Sizes;
 /// How long a directory may take to open and to be read.
 const OPENING_MAX: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// The content of a copy of the directory.
 pub(super) struct Found {
     /// Index, commit and hash of what was applied.
     pub(super) applied: [u64; 3],

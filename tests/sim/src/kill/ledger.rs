@@ -1,4 +1,4 @@
-//! The ledger: what the children of one directory said, against what the directory holds.
+//! The ledger: compares what the children of one directory reported with the content of the directory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -76,7 +76,7 @@ enum Answer {
     Conflict,
 }
 
-/// See the module.
+/// The reports of a directory's children.
 #[derive(Default)]
 pub(super) struct Ledger {
     /// How many versions of each cell were looked at, and the last of them.

@@ -27,7 +27,7 @@ const COMMANDS_MAX: u64 = 20;
 /// Rounds after which a walk must have found everything.
 const WALK_ROUNDS_MAX: usize = 10_000;
 
-/// See the module.
+/// Runs one stretch on a kernel and its store.
 pub(crate) fn run(seed: u64, operations: u64, tally: &Tally) -> Result<(), String> {
     let mut random = Random::new(seed);
     let buckets = Buckets::new(*random.choose(&[1, 2, 8, 64])).expect("a power of two");

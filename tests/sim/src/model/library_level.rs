@@ -30,7 +30,7 @@ use clock::ManualClock;
 /// How far stamps may run ahead of a clock that stands still: by one for every entry.
 const STAMP_AHEAD_US_MAX: u64 = 4_000;
 
-/// See the module.
+/// Runs one stretch on the library, in a directory.
 pub(crate) fn run(seed: u64, operations: u64, tally: &Tally) -> Result<(), String> {
     let mut random = Random::new(seed);
     let clock = Arc::new(ManualClock::new(1_700_000_000_000_000));

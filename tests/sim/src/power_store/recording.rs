@@ -1,4 +1,4 @@
-//! Traces of processes, and what was promised at each moment of them.
+//! Traces of processes, and the promises made at each moment of them.
 //!
 //! A recording is the life of one process, or of two: the first was killed at some moment, or power failed, and the
 //! second began with what it left. That matters because the second finds things that no sync has covered and takes
@@ -42,7 +42,7 @@ pub(super) enum Ending {
     PowerLost,
 }
 
-/// See the module.
+/// The trace of one process, or of two in sequence.
 pub(super) struct Recording {
     pub(super) name: String,
     pub(super) operations: Vec<Operation>,

@@ -1,4 +1,4 @@
-//! Doubles: workers that die, stall past their leases and come back, and no effect that is counted twice or lost.
+//! Doubles: workers die, stall past their leases and come back, and no effect is counted twice or lost.
 //!
 //! `sim doubles --workers N --jobs N [--seconds-max S] [--seed S]`. Each job is a record in a group of its own, and its
 //! effect is a cell of that group, written in the commit that also completes the job, fenced by the attempt. A cell's
@@ -23,7 +23,7 @@ use worker::{Effect, Plan};
 /// Jobs of the run that must find doubles.
 const CANARY_JOBS: u64 = 1_000;
 
-/// See the module.
+/// Runs the workers, with fences and without.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
     let (workers, jobs) = (arguments.number("workers", 64), arguments.number("jobs", 2_000));

@@ -34,7 +34,7 @@ use stretch::Judges;
 /// Commands of a stretch.
 const STRETCH: u64 = 5_000;
 
-/// See the module.
+/// Runs the stretches of the records model.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
     let operations = arguments.number("ops", 60_000);

@@ -33,7 +33,7 @@ use crate::stretches;
 /// Operations of a stretch.
 const STRETCH: u64 = 5_000;
 
-/// See the module.
+/// Runs the stretches of the runs model.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
     let operations = arguments.number("ops", 60_000);

@@ -27,7 +27,7 @@ const RUNS: usize = 100;
 const APPENDERS: u64 = 32;
 const READERS: u64 = 16;
 
-/// See the module.
+/// Runs the appenders, tails and pollers.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
     let seconds = arguments.number("seconds", 10);

@@ -1,4 +1,4 @@
-//! Dead workers: many sessions hold many jobs by long leases, some die at once, and their jobs come back in time.
+//! Dead workers: many sessions hold many jobs with long leases, some die at once, and their jobs come back in time.
 //!
 //! `sim dead-workers [--sessions N] [--claims N] [--dead N] [--seconds S] [--steppers N] [--tick-steps N] [--small]`. All sessions are kept alive; then
 //! some are not any more. Their jobs must be pending again within the session's time and a second from the last sign of
@@ -63,7 +63,7 @@ struct Outcome {
     p99_during: Duration,
 }
 
-/// See the module.
+/// Lets some of many sessions die, and checks the fate of all jobs.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let small = arguments.flag("small");
     let sized = |name: &str, full, few| usize::try_from(arguments.number(name, if small { few } else { full }));

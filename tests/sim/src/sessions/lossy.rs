@@ -27,7 +27,7 @@ use store::Way;
 /// Increments of the run that must be wrong.
 const CANARY_INCREMENTS: u64 = 2_000;
 
-/// See the module.
+/// Runs the clients over a lossy line, with sessions and without.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
     let (clients, increments) = (arguments.number("clients", 64), arguments.number("increments", 10_000));

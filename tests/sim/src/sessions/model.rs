@@ -40,7 +40,7 @@ const STRETCH: u64 = 20_000;
 /// Stretches of the run that must find the known bug.
 const CANARY_STRETCHES: u64 = 4;
 
-/// See the module.
+/// Runs the stretches of the sessions model.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
     let commands = arguments.number("ops", 60_000);

@@ -1,4 +1,4 @@
-//! Push kills: pushes to sessions whose clients come and go, in a process that is killed again and again.
+//! Push kills: pushes to sessions whose clients come and go, in a process that is killed repeatedly.
 //!
 //! `sim push-kills --times N [--seed S]`. A child commits numbered pushes to a few sessions, and clients of these
 //! sessions read them, acknowledge some of them, and drop the connection and come back, often before they have
@@ -32,7 +32,7 @@ const CHILD: &str = "push-kills-child";
 /// The round of the child that only delivers.
 const LAST_ROUND: u64 = u64::MAX >> 1;
 
-/// See the module.
+/// Kills the pushing process repeatedly and checks its pushes.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let (seed, times) = (arguments.seed(), arguments.number("times", 20));
     println!("push-kills: seed {seed}, {times} kills");

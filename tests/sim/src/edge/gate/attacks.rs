@@ -1,4 +1,4 @@
-//! Pages in a real browser that try to change and to read what a server holds.
+//! Pages in a real browser that try to change and to read the content of a server.
 //!
 //! - from another site: `http://evil.example`, at `localhost` and `127.0.0.1`;
 //! - from the same site and another port: `http://localhost:PORT`;
@@ -33,7 +33,7 @@ const PAGE_TIME_MAX: Duration = Duration::from_secs(40);
 /// What a page tries, at each target.
 const ATTEMPTS: usize = 29;
 
-/// See the module.
+/// Runs every attack and reports what got through.
 pub(super) fn run(report: &mut Report) {
     let goals =
         ["nothing changed, nothing read", "the same page reads and writes where its name is listed", "it works"];

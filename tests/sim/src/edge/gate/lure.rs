@@ -1,4 +1,4 @@
-//! The servers that hostile pages are from, and the wire from them to ours.
+//! The servers of hostile pages, and the wire from them to ours.
 //!
 //! A [`Lure`] listens on one port. It serves its own page and takes the page's report; everything else goes on to our server, byte
 //! for byte. For a browser this is what rebinding looks like: the name of the page is suddenly the name of our server. What passes
@@ -14,7 +14,7 @@ use serde_json::Value as JsonValue;
 /// The longest head of a request that is read.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
-/// See the module. It listens until this program ends.
+/// A server of hostile pages. It listens until this program ends.
 pub(super) struct Lure {
     pub(super) port: u16,
     reports: Receiver<JsonValue>,

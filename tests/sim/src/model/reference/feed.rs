@@ -1,4 +1,4 @@
-//! The change feed of the reference: everything that was ever written, and a number up to which it is not kept.
+//! The change feed of the reference: everything ever written, and the number up to which it is no longer kept.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::{CellName, Reference};
 /// Entries that are given up at the end of one that wrote something.
 const GIVEN_UP_MAX: usize = 2;
 
-/// See the module.
+/// The change feed of the reference.
 #[derive(Default)]
 pub(crate) struct Feed {
     writes: Vec<Fed>,

@@ -27,7 +27,7 @@ struct Known {
     row: Option<Numbers>,
 }
 
-/// See the module.
+/// What the change feed has told about every record.
 #[derive(Default)]
 pub(crate) struct Book {
     known: BTreeMap<Id, Known>,

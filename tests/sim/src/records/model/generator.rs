@@ -1,4 +1,4 @@
-//! Draws commands that are likely to meet what is there: the attempt that is live, the value that a field holds.
+//! Draws commands that are likely to hit existing state: the live attempt, the current value of a field.
 
 mod acts;
 
@@ -19,7 +19,7 @@ pub(crate) struct Drawn {
     pub(crate) marked: Vec<Marked>,
 }
 
-/// See the module.
+/// Draws random commands on records.
 pub(crate) struct Generator<'draw> {
     pub(crate) random: &'draw mut Random,
     pub(crate) focus: Focus,

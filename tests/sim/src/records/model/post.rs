@@ -1,4 +1,4 @@
-//! The post: marked messages, which nothing can refuse, are followed from the answer to where they arrive.
+//! The post: follows marked messages, which nothing can refuse, from the answer to their destination.
 //!
 //! Check (8): every message that was sent is delivered exactly once, in order per source. It is judged by what arrived,
 //! in cells and in what a broker would see, not by the reference.
@@ -67,7 +67,7 @@ struct Sent {
     later: bool,
 }
 
-/// See the module.
+/// The marked messages under way.
 #[derive(Default)]
 pub(crate) struct Post {
     numbers: u64,

@@ -1,4 +1,4 @@
-//! The reference: what records do, in maps, without windows, indexes or rows.
+//! The reference: the behaviour of records, in plain maps, without windows, indexes or rows.
 //!
 //! It reads commands as bytes, as the kernel does, and has nothing else in common with it. One thing it must know of the
 //! kernel's way: where a record stands in the agenda of what is due (its *alarm*), because a tick does a bounded number
@@ -153,7 +153,7 @@ pub(crate) type MessageKey = (u64, u64, u32, u16);
 /// Bucket, command and place of a message that waits to be published.
 pub(crate) type PublishKey = (u16, u64, u32);
 
-/// See the module.
+/// Records, types, messages and time in plain maps.
 pub(crate) struct Reference {
     pub(crate) buckets: Buckets,
     pub(crate) limits: Limits,

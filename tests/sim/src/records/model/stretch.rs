@@ -36,7 +36,7 @@ pub(crate) enum Judges {
     ChecksAlone,
 }
 
-/// See the module.
+/// Runs one stretch of random entries against the reference.
 pub(crate) fn run(seed: u64, operations: u64, judges: Judges, tally: &Tally) -> Result<(), String> {
     let mut random = Random::new(seed);
     let buckets = Buckets::new(random.pick(&[1, 2, 8, 64])).expect("a power of two");

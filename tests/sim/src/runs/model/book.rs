@@ -1,4 +1,4 @@
-//! What was seen of runs so far, apart from the reference: sequences by key, and a hash of every prefix.
+//! What was seen of runs so far, independent of the reference: sequences by key, and a hash of every prefix.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,7 +8,7 @@ use kernel::OpOutcome;
 
 use super::command::{Act, Id};
 
-/// See the module.
+/// What was seen of runs so far.
 #[derive(Default)]
 pub(crate) struct Book {
     /// What an append with a key was answered when it was written.

@@ -1,4 +1,4 @@
-//! Draws commands that are likely to meet what is there: a key that is known, the last sequence, a run that was deleted.
+//! Draws commands that are likely to hit existing state: a known key, the last sequence, a deleted run.
 
 use contract::Json;
 use contract::runs::NewEvent;
@@ -83,7 +83,7 @@ impl Habits {
     }
 }
 
-/// See the module.
+/// Draws random commands on runs.
 pub(crate) struct Generator<'draw> {
     pub(crate) random: &'draw mut Random,
     pub(crate) habits: Habits,

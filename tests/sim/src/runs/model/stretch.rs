@@ -32,7 +32,7 @@ const CHECK_EVERY: u64 = 400;
 /// Ticks after which nothing may be due.
 const TICKS_MAX: u32 = 100_000;
 
-/// See the module.
+/// Runs one stretch of random entries against the reference.
 pub(crate) fn run(seed: u64, operations: u64, tally: &Tally) -> Result<(), String> {
     let mut random = Random::new(seed);
     let buckets = Buckets::new(random.pick(&[1, 2, 8, 64])).expect("a power of two");

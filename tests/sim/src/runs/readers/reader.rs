@@ -1,4 +1,4 @@
-//! One reader: takes a run and a place in it, reads on from there, and checks what it is given.
+//! One reader: picks a run and a position in it, reads on from there, and checks what it gets.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(super) struct Read {
     pub(super) events: u64,
 }
 
-/// See the module.
+/// One reader of runs.
 pub(super) struct Reader<'answers> {
     runs: Runs,
     way: Way,

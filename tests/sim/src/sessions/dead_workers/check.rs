@@ -1,4 +1,4 @@
-//! What is left: jobs of the dead, jobs of the living, and what happens to those who wake up.
+//! The aftermath: jobs of the dead, jobs of the living, and late writes of the dead.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const CLAIMED_AT_ONCE: u32 = 100;
 /// How long it is waited for the pause of a job to end.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// The findings after some sessions died.
 #[derive(Default)]
 pub(super) struct Findings {
     pub(super) not_pending: usize,

@@ -1,4 +1,4 @@
-//! What the change feed tells of jobs whose sessions have ended.
+//! What the change feed reports about jobs whose sessions have ended.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ const PAGE: usize = 1_000;
 /// How long it is waited for a change before the time is looked at.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// See the module.
+/// The changes of jobs, as the feed reported them.
 #[derive(Default)]
 pub(super) struct Followed {
     /// How often each job was given back.

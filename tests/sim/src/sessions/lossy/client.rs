@@ -1,4 +1,4 @@
-//! A client: it pipelines increments, waits, loses patience, and sends the same request again.
+//! A client: pipelines increments, waits, times out, and repeats requests.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::line::{Answer, Line, Message};
 /// Requests that a client has under way at a time.
 const PIPELINED_MAX: usize = 16;
 
-/// See the module.
+/// A client that adds to counters.
 pub(super) struct Client {
     pub(super) number: usize,
     next_request: u64,

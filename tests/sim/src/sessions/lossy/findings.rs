@@ -1,4 +1,4 @@
-//! What a run left: the counters, and what clients know of them.
+//! The result of a run: the counters, and what clients know about them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use super::line::Traffic;
 use super::run::{Executed, Plan, Ran, SHARED_COUNTERS, Tally};
 use super::store::{Store, Way};
 
-/// See the module.
+/// The counters after a run, and what clients expect of them.
 #[derive(Default)]
 pub(super) struct Findings {
     /// What all counters that everybody adds to hold together.

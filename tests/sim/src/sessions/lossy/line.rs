@@ -1,4 +1,4 @@
-//! The line between clients and the store: what is under way, by virtual time.
+//! The line between clients and the store: messages in transit, by virtual time.
 //!
 //! A message takes a random time, so that they overtake each other. Requests and answers are lost, and some requests
 //! arrive a second time, up to a minute after the first.
@@ -56,7 +56,7 @@ pub(super) enum Event {
     },
 }
 
-/// See the module.
+/// Messages in transit, with losses, duplicates and delays.
 pub(super) struct Line {
     random: Random,
     events: BTreeMap<(u64, u64), Event>,

@@ -1,4 +1,4 @@
-//! The store that the clients talk to: a directory, with a session for each of them or without any.
+//! The store of the clients: a directory, with a session for each of them or without any.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) enum Way {
     Plain,
 }
 
-/// See the module.
+/// A directory that the clients write to.
 pub(super) struct Store {
     path: PathBuf,
     way: Way,

@@ -1,5 +1,5 @@
-//! The machine of the test: named counters that anybody may add to, with long answers, pushes, and a book of its own of
-//! which requests it has executed.
+//! The machine of the test: named counters that anybody may add to, with long answers, pushes, and its own record of
+//! executed requests.
 
 use kv::{DecodeError, KvError, Reader, Writer};
 use session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX};
@@ -131,7 +131,7 @@ fn filler(start: u64, bytes: u32) -> Vec<u8> {
     (0..u64::from(bytes)).map(|place| start.wrapping_add(place).to_le_bytes()[0]).collect()
 }
 
-/// See the module.
+/// A machine of named counters.
 pub(super) struct Counters;
 
 impl UserMachine for Counters {

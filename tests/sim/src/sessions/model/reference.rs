@@ -1,4 +1,4 @@
-//! The reference: sessions and counters in plain maps, and what each command must be answered.
+//! The reference: sessions and counters in plain maps, and the expected answer to each command.
 //!
 //! It knows one thing that a client would not: that answers of many bytes move to a page at the end of an entry, and that
 //! a page counts with all of its bytes until none of its answers is waited for. Which request is refused for its bytes
@@ -50,7 +50,7 @@ pub(super) struct Stored {
     page: Option<u64>,
 }
 
-/// See the module.
+/// Sessions and counters in plain maps.
 #[derive(Default)]
 pub(super) struct Reference {
     pub(super) limits: SessionLimits,

@@ -33,7 +33,7 @@ pub(super) enum Purpose {
     FindCanary,
 }
 
-/// See the module.
+/// Runs one stretch of random entries against the reference.
 pub(super) fn run(seed: u64, commands: u64, purpose: Purpose, tally: &Tally) -> Result<(), String> {
     let mut random = Random::new(seed);
     let places = Places::draw(&mut random);

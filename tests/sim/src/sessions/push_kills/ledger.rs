@@ -1,4 +1,4 @@
-//! What the children of a directory said, and whether it fits together.
+//! The reports of a directory's children, and whether they are consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ impl std::fmt::Display for Sums {
     }
 }
 
-/// See the module.
+/// The reports of a directory's children.
 #[derive(Default)]
 pub(super) struct Ledger {
     /// Receivers of what was to be pushed, by token.

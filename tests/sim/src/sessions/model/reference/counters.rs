@@ -1,4 +1,4 @@
-//! The counters of the reference, and its own book of what was executed.
+//! The counters of the reference, and its own record of what was executed.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl Done {
     }
 }
 
-/// See the module.
+/// The counters of the reference.
 #[derive(Default)]
 pub(in super::super) struct ReferenceCounters {
     pub(in super::super) values: BTreeMap<Vec<u8>, i64>,
