@@ -267,7 +267,7 @@ impl<D: Disk> EntryFiles for EngineFiles<D> {
     fn start_after(&self, shard: ShardId, index: u64) -> Result<(), JournalError> {
         let mut state = self.lock();
         if state.tails.get(&shard).is_some_and(|tail| tail.has_entries) {
-            let what = "a start was given for a shard that already has entries";
+            let what = "cannot set the start of a shard that already has entries";
             return Err(JournalError::damaged(format!("shard {shard}"), what));
         }
         state.tails.insert(shard, Tail { last_index: index, ..Tail::default() });

@@ -23,7 +23,7 @@ pub enum JournalError {
         reason: String,
     },
     /// The journal stopped at an earlier failure.
-    #[error("the journal takes no more commands since an earlier failure: {first}")]
+    #[error("the journal accepts no more commands after an earlier failure: {first}")]
     Poisoned {
         /// The failure that came first.
         first: String,

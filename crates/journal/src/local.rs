@@ -92,19 +92,19 @@ pub trait Consumer<C>: Send + 'static {
 #[non_exhaustive]
 pub enum QueueFull {
     /// Too many commands wait already.
-    #[error("{commands_max} commands wait for the journal already (queue_commands_max); try again shortly")]
+    #[error("{commands_max} commands are already waiting for the journal (queue_commands_max); retry shortly")]
     Commands {
         /// The limit.
         commands_max: usize,
     },
     /// Too many bytes wait already.
-    #[error("{bytes_max} bytes wait for the journal already (queue_bytes_max); try again shortly")]
+    #[error("{bytes_max} bytes are already waiting for the journal (queue_bytes_max); retry shortly")]
     Bytes {
         /// The limit.
         bytes_max: usize,
     },
     /// The journal's files are as large as they may be, until the store has caught up.
-    #[error("the journal has grown to {bytes} bytes (files_bytes_max); try again when the store has caught up")]
+    #[error("the journal has grown to {bytes} bytes (files_bytes_max); retry when the store has caught up")]
     JournalBytes {
         /// The size of the files.
         bytes: u64,

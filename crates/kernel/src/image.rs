@@ -93,7 +93,7 @@ pub fn restore(input: &mut dyn Read, store: &dyn Store, keys: &Keys) -> Result<u
         store.commit(batch)?;
         Ok(())
     })?;
-    let applied = applied.ok_or(ImageError::Damaged("it does not say what was applied"))?;
+    let applied = applied.ok_or(ImageError::Damaged("it has no applied row"))?;
     store.commit(Batch::new().put(applied_key, applied))?;
     store.persist()?;
     Ok(rows)
@@ -110,7 +110,7 @@ pub fn read(
     let mut magic = [0; 8];
     input.read_exact(&mut magic)?;
     if magic != MAGIC {
-        return Err(ImageError::Damaged("it does not begin as an image does, or is of a newer format"));
+        return Err(ImageError::Damaged("it does not start like an image, or has a newer format"));
     }
     let mut total = Xxh3::new();
     let mut rows = 0;
@@ -122,7 +122,7 @@ pub fn read(
             break;
         }
         if length > BLOCK_BYTES_MAX {
-            return Err(ImageError::Damaged("a block is longer than any can be"));
+            return Err(ImageError::Damaged("a block is impossibly long"));
         }
         let mut block = vec![0; length];
         input.read_exact(&mut block)?;

@@ -189,7 +189,7 @@ pub enum KvError {
         reason: String,
     },
     /// An earlier failure left the outcome of a write in doubt; only reopening helps.
-    #[error("the store takes no more writes since an earlier failure: {first}")]
+    #[error("the store accepts no more writes after an earlier failure: {first}")]
     Poisoned {
         /// The failure that came first.
         first: String,

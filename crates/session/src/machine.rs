@@ -125,7 +125,7 @@ pub enum Halt {
     },
     /// A registered user's machine was not supplied, or only in an older version.
     #[error(
-        "machine {number} is registered here in version {version} and {}; open with it", missing(.brought)
+        "machine {number} is registered here in version {version}, but {}; open the directory with it", missing(.brought)
     )]
     MachineMissing {
         /// Its number.
@@ -154,7 +154,7 @@ pub enum Halt {
 }
 
 fn missing(brought: &Option<u16>) -> String {
-    brought.map_or_else(|| "was not supplied".to_owned(), |version| format!("only version {version} was supplied"))
+    brought.map_or_else(|| "it was not supplied".to_owned(), |version| format!("only version {version} was supplied"))
 }
 
 impl From<DecodeError> for Halt {

@@ -124,7 +124,7 @@ fn run(signal: &Signal, shared: &Shared, strategy: Leveled) {
                 Err(_) => Some("the merge of runs panicked".to_owned()),
             };
             if let Some(failure) = failure {
-                tracing::error!(%failure, "compaction failed, the store takes no more writes");
+                tracing::error!(%failure, "compaction failed; the store accepts no more writes");
                 shared.lock().failure.get_or_insert(failure);
                 signal.lock().stopped = true;
                 signal.changed.notify_all();

@@ -62,7 +62,7 @@ impl TreeStore {
         if store.shared.tree.table_count() > 0 {
             return Err(KvError::Corrupt {
                 place: path.display().to_string(),
-                reason: "a new store was asked for, but this one holds data".into(),
+                reason: "cannot create a store here: this one holds data".into(),
             });
         }
         Ok(store)

@@ -30,7 +30,7 @@ impl<D: Disk> EngineFiles<D> {
         let holds_entries = survey::holds_entries(&*disk, &directory.join("entries"))
             .map_err(|error| JournalError::io("look for a journal", error))?;
         if guards_entries || holds_entries {
-            let what = "a new journal was asked for, but this one holds entries";
+            let what = "cannot create a journal here: this one holds entries";
             return Err(JournalError::damaged(directory.display(), what));
         }
         let watermark = Watermark::new(disk.clone(), directory, id);
@@ -53,7 +53,7 @@ impl<D: Disk> EngineFiles<D> {
         let entries_directory = directory.join("entries");
         let header = survey::damaged_header(&*disk, &entries_directory);
         if let Some(file) = header.map_err(|error| JournalError::io("read file headers", error))? {
-            return Err(JournalError::damaged(file.display(), "the file's header is not ours"));
+            return Err(JournalError::damaged(file.display(), "the file's header is foreign"));
         }
         let guard = Arc::new(Guard::new(disk.clone(), watermark.known().marks.clone(), id));
         let config = Config {
@@ -78,7 +78,7 @@ impl<D: Disk> EngineFiles<D> {
                 });
             }
             Err(_) => {
-                let what = "its files do not fit together (the engine below panicked while it read them)";
+                let what = "its files are inconsistent (the engine below panicked while reading them)";
                 return Err(JournalError::damaged(entries_directory.display(), what));
             }
         };
@@ -123,7 +123,7 @@ impl<D: Disk> EngineFiles<D> {
         if known.first_file > 0 && known.first_file < file_first {
             let file = survey::append_file(&self.entries_directory, known.first_file);
             let what =
-                format!("a file is missing: entries are kept from there on, but the files begin at {file_first}");
+                format!("a file is missing: entries are kept from there on, but the files start at {file_first}");
             return Err(JournalError::damaged(file.display(), what));
         }
         for (shard, mark) in &known.marks {
@@ -138,7 +138,7 @@ impl<D: Disk> EngineFiles<D> {
         // the last batch, so no torn one may precede it.
         let last_file = survey::append_file(&self.entries_directory, file_last);
         let synced = self.disk.open(last_file, Permission::ReadOnly).and_then(|file| file.sync());
-        synced.map_err(|error| JournalError::io("sync what was recovered", error))?;
+        synced.map_err(|error| JournalError::io("sync recovered entries", error))?;
         // The engine syncs neither the entry of its directory nor those of its first files, and a killed process may
         // not have synced those of a later one.
         self.sync_directory(&self.entries_directory)?;

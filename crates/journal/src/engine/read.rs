@@ -64,7 +64,7 @@ impl<D: Disk> EngineFiles<D> {
                 Entry::decode(&framed.value, self.seed).map_err(|error| JournalError::damaged(place(index), error))?;
             let fits = entry.shard == shard && entry.index == index && length == framed.value.len();
             if !fits || previous_hash.is_some_and(|previous| previous != entry.previous_hash) {
-                return Err(JournalError::damaged(place(index), "another entry stands in its place"));
+                return Err(JournalError::damaged(place(index), "another entry is in its place"));
             }
             previous_hash = Some(hash);
             entries.push((entry, hash));
@@ -107,7 +107,7 @@ impl<D: Disk> EngineFiles<D> {
             for (entry, hash) in read {
                 if previous_hash.is_some_and(|previous| previous != entry.previous_hash) {
                     let place = format!("shard {shard}, entry {}", entry.index);
-                    return Err(JournalError::damaged(place, "it does not follow the entry before it"));
+                    return Err(JournalError::damaged(place, "it does not follow the previous entry"));
                 }
                 previous_hash = Some(hash);
                 next = entry.index + 1;

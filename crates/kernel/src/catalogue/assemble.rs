@@ -40,7 +40,7 @@ impl Catalogue {
     /// A catalogue without any space.
     pub fn begin(numbers: Numbers) -> Result<Self, Unfit> {
         if numbers.level > crate::LEVEL {
-            return Err("its level of behaviour is one that this release does not know");
+            return Err("this release does not know its level of behaviour");
         }
         let Numbers { revision, level, buckets, next_space, next_branch, limits } = numbers;
         let empty = Self::genesis(buckets);
@@ -59,7 +59,7 @@ impl Catalogue {
     /// Adds a space without branches.
     pub fn put_space(&mut self, space: SpaceId, name: &str, retention: Retention) -> Result<(), Unfit> {
         if space == 0 || space >= self.next_space || self.spaces.contains_key(&space) {
-            return Err("the number of the space is taken, or was never given out");
+            return Err("the number of the space is taken, or was never assigned");
         }
         if name.is_empty() || self.space_names.contains_key(name) {
             return Err("the name of the space is taken, or empty");
@@ -72,7 +72,7 @@ impl Catalogue {
     pub fn put_branch(&mut self, space: SpaceId, branch: BranchId, name: &str) -> Result<(), Unfit> {
         let known = self.spaces.values().any(|space| space.branches.contains_key(&branch));
         if branch == 0 || branch >= self.next_branch || known {
-            return Err("the number of the branch is taken, or was never given out");
+            return Err("the number of the branch is taken, or was never assigned");
         }
         let found = self.spaces.get_mut(&space).ok_or("there is no such space")?;
         if name.is_empty() || found.branch_names.contains_key(name) {
@@ -86,7 +86,7 @@ impl Catalogue {
     pub fn put_type(&mut self, space: SpaceId, declared: Declared) -> Result<(), Unfit> {
         let found = self.spaces.get_mut(&space).ok_or("there is no such space")?;
         if declared.definition.fault().is_some() {
-            return Err("the type is not one that could be declared");
+            return Err("the type is invalid");
         }
         let same_name = found.types.named(&declared.definition.name);
         if declared.id == 0 || same_name.is_some_and(|same| same.id != declared.id) {

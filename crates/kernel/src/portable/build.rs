@@ -212,14 +212,14 @@ impl<'store> Builder<'store> {
     fn absent(&self, key: &[u8], what: &str, name: &str) -> Result<(), BuildError> {
         match self.state.get(key)? {
             None => Ok(()),
-            Some(_) => Err(BuildError::Refused(format!("{what} {name:?} comes twice"))),
+            Some(_) => Err(BuildError::Refused(format!("{what} {name:?} is repeated"))),
         }
     }
 
     fn bucket(&mut self, bucket: u16, version: u64, attempt: u64) -> Result<(), BuildError> {
         let buckets = self.contracts.catalogue.buckets.count();
         if bucket >= buckets {
-            return Err(BuildError::Refused(format!("there is a bucket {bucket}, and there are {buckets}")));
+            return Err(BuildError::Refused(format!("there is a bucket {bucket}, but only {buckets} exist")));
         }
         let floor = write::Floor { version, attempt };
         if (version, attempt) != (0, 0) {
@@ -277,7 +277,7 @@ impl<'store> Builder<'store> {
             None => Ok(()),
             Some(versions) => {
                 let name = versions.cell.name;
-                Err(BuildError::Refused(format!("K3: cell {name:?} has older versions and no newest one")))
+                Err(BuildError::Refused(format!("K3: cell {name:?} has older versions but no newest one")))
             }
         }
     }

@@ -66,7 +66,7 @@ impl ViewRecords<'_> {
             None => None,
             Some(Some((of, after))) if *of == by && (by == BY_INDEX || read_position(after).is_some()) => Some(after),
             Some(_) => {
-                return Ok(Err(Rejection::InvalidName { what: "a cursor", reason: "it is of another scan" }));
+                return Ok(Err(Rejection::InvalidName { what: "a cursor", reason: "it belongs to another scan" }));
             }
         };
         match (declared, index) {

@@ -111,7 +111,7 @@ impl ViewRuns<'_> {
             None => None,
             Some(Some((of, after))) if *of == by && (by == BY_INDEX || read_position(after).is_some()) => Some(after),
             Some(_) => {
-                return Ok(Err(Rejection::InvalidName { what: "a cursor", reason: "it is of another list" }));
+                return Ok(Err(Rejection::InvalidName { what: "a cursor", reason: "it belongs to another list" }));
             }
         };
         match by {

@@ -32,7 +32,7 @@ fn run(shared: &Shared) {
         match flushed {
             Ok(()) => {}
             Err(error) => {
-                tracing::error!(%error, sequence = upto, "flush failed, the store takes no more writes");
+                tracing::error!(%error, sequence = upto, "flush failed; the store accepts no more writes");
                 shared.lock().failure = Some(error);
                 shared.changed.notify_all();
                 return;
