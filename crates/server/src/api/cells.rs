@@ -117,7 +117,7 @@ pub(crate) async fn list(server: Server, call: Call<ListCells, NoBody>) -> Answe
         None => None,
         Some(cursor) => {
             let after = cursor.into_text().and_then(|text| NameInGroup::from_cursor(&text));
-            Some(after.ok_or_else(|| Refusal::invalid("cursor", "it was not issued by this server"))?)
+            Some(after.ok_or_else(|| Refusal::invalid("cursor", "the cursor was not issued by this server"))?)
         }
     };
     let prefix = query.prefix.unwrap_or_default();

@@ -28,7 +28,7 @@ pub(crate) async fn read(server: Server, call: Call<ReadChanges, NoBody>) -> Res
     let resumed = match last_event {
         None => None,
         Some(text) => {
-            let not_an_id = || Refusal::invalid("Last-Event-ID", "it is not an id issued by this server");
+            let not_an_id = || Refusal::invalid("Last-Event-ID", "Last-Event-ID is not an id issued by this server");
             Some(FeedCursor::parse(&text).ok_or_else(not_an_id)?)
         }
     };

@@ -32,7 +32,7 @@ pub(crate) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answere
         }
         _ if body.n == Some(0) => return Err(Refusal::invalid("n", "n is 0; claim at least 1")),
         (Some(_), None) if body.n.is_some_and(|n| n != 1) => {
-            return Err(Refusal::invalid("n", "a claim by name takes one record"));
+            return Err(Refusal::invalid("n", "n must be 1: a claim by name takes one record"));
         }
         (None, Some(_)) if scope.group.is_some() => {
             let detail = "a claim by prefix covers all groups; only a claim by name takes a group";

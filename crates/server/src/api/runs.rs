@@ -59,7 +59,7 @@ pub(crate) async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Re
 }
 
 fn not_an_id() -> Refusal {
-    Refusal::invalid("Last-Event-ID", "it is not an id issued by this server")
+    Refusal::invalid("Last-Event-ID", "Last-Event-ID is not an id issued by this server")
 }
 
 /// Refuses a run that does not exist, instead of returning no events.

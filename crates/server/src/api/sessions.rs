@@ -102,7 +102,7 @@ pub(crate) async fn pushes(server: Server, call: Call<ReadPushes, NoBody>) -> Re
     let mut deliveries = server.house.sessions().deliveries(session_of(&call.name)?)?;
     if call.stream {
         refuse_limit_of_stream(call.query.limit)?;
-        let not_an_id = |_| Refusal::invalid("Last-Event-ID", "it is not an id issued by this server");
+        let not_an_id = |_| Refusal::invalid("Last-Event-ID", "Last-Event-ID is not an id issued by this server");
         let seen = call.last_event.map(|text| text.parse().map_err(not_an_id)).transpose()?.unwrap_or(0);
         return Ok(Followed::Stream(server.stream(SessionPushes { deliveries, seen })?));
     }

@@ -56,7 +56,7 @@ struct Shape {
 impl<'space> Building<'space> {
     fn new(space: &'space Space, group: &'space str, depth: usize) -> Result<Self, Refusal> {
         if depth > SEND_DEPTH_MAX {
-            return Err(Refusal::invalid("do", "transactions send each other more than 8 deep"));
+            return Err(Refusal::invalid("do", "do sends transactions more than 8 deep"));
         }
         let commit = space.group(group).commit();
         Ok(Self { space, group, commit, fence: None, shapes: Vec::new(), depth })
@@ -164,7 +164,7 @@ impl<'space> Building<'space> {
             }
             Operation::RecordStep(of) => {
                 if of.fields.is_empty() {
-                    return Err(Refusal::invalid("fields", "a step needs at least one field"));
+                    return Err(Refusal::invalid("fields", "fields is empty; a step writes at least one field"));
                 }
                 self.fence_by(of.name.clone(), of.attempt)?;
                 let patches = fields(of.fields).map(|(field, value)| (field, Some(value)));
