@@ -1,4 +1,4 @@
-//! What `EngineFiles` keeps over a close and a reopen.
+//! What `EngineFiles` keeps across a close and a reopen.
 
 #![allow(clippy::unwrap_used)]
 
@@ -231,7 +231,7 @@ fn a_cut_deletes_files_and_keeps_the_last_entry() {
     assert!(files.read(1, 199, 1000).is_err(), "what was given up is not read as nothing");
 }
 
-/// Deleting once waited for a file's worth of new entries, which a full journal does not take.
+/// Deleting once waited for a file's worth of new entries, which a full journal does not accept.
 #[test]
 fn a_cut_right_after_a_reopen_deletes_files() {
     let directory = tempfile::tempdir().unwrap();

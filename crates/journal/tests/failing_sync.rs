@@ -1,4 +1,4 @@
-//! A failed sync is the last thing a journal does (J4): nothing is retried, nobody is told "durable".
+//! After a failed sync a journal does nothing more (J4): nothing is retried, nobody is told "durable".
 
 #![allow(clippy::unwrap_used)]
 
@@ -132,15 +132,15 @@ fn a_failed_sync_stops_the_journal_and_is_never_retried() {
         assert_eq!(lost, expected);
         assert!((1..=2).contains(&lost.len()));
 
-        // The acknowledged are there; the one that was lost may be.
+        // The acknowledged entries are there; the lost one may be.
         let recovered = recovered(directory.path());
         assert_eq!(recovered[..acknowledged.len()], acknowledged);
         assert!(recovered.len() <= acknowledged.len() + 1, "{recovered:?}");
     }
 }
 
-/// The engine below panics at each failed sync, also when it closes its files: two panics at once
-/// would take the process down.
+/// The engine below panics at each failed sync, even when it closes its files: two panics at once would abort the
+/// process.
 #[test]
 fn a_disk_that_is_gone_for_good_does_not_take_the_process_down() {
     let directory = tempfile::tempdir().unwrap();
@@ -169,7 +169,7 @@ fn every_shard_of_a_journal_that_failed_is_refused() {
     poisoned(files.append(1, 1, &[b"never"]).map(|_| ()));
     poisoned(files.append(2, 1, &[b"never"]).map(|_| ()));
     poisoned(files.sync_watermark());
-    // What was durable can still be read.
+    // Durable entries can still be read.
     assert_eq!(files.read(2, 1, 1000).unwrap().len(), 1);
     assert_eq!(files.last_index(1), Some(1), "what failed is not shown");
 }

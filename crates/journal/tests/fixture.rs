@@ -1,4 +1,4 @@
-//! A journal made by the first format opens for ever: `fixtures/journal-v1` holds exactly these entries.
+//! A journal written in the first format can always be opened: `fixtures/journal-v1` holds exactly these entries.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use statehouse_journal::{EngineFiles, EngineOptions, EntryFiles, Verified};
 
 const ID: u64 = 0x6a6f_7572_6e61_6c31;
 
-/// Shard, what it starts after, its last entry, and its first one that is kept.
+/// Shard, its start, its last entry, and its first kept one.
 const SHARDS: [(u64, u64, u64, u64); 3] = [(1, 0, 40, 26), (2, 500, 512, 501), (9, 0, 1, 1)];
 
 fn fixture() -> PathBuf {
@@ -81,7 +81,7 @@ fn the_first_format_opens_with_exactly_its_entries() {
     assert_eq!(files.read(2, 513, 0).unwrap()[0].payload, b"goes on");
 }
 
-/// How the fixture was made. A new format gets a directory of its own; this one is never made again.
+/// How the fixture was created. A new format gets its own directory; this one is never created again.
 #[test]
 #[ignore = "writes fixtures/journal-v1 and refuses if it is there"]
 fn make_the_fixture() {

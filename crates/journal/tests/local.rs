@@ -1,4 +1,4 @@
-//! The journal of one process: batches, order, bounds.
+//! The journal of one process: batches, order, limits.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use statehouse_journal::{
 const ID: u64 = 79;
 const SHARD: u64 = 1;
 
-/// A command: who submitted it, and its number there.
+/// A command: its submitter, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Command {
     thread: u64,
@@ -41,7 +41,7 @@ fn unseal(payload: &[u8]) -> Vec<(u64, u64)> {
     payload.chunks_exact(16).map(|pair| (word(&pair[..8]), word(&pair[8..]))).collect()
 }
 
-/// Entries that were committed: their indexes and commands.
+/// Committed entries: their indexes and commands.
 type Committed = Arc<Mutex<Vec<(u64, Vec<Command>)>>>;
 
 /// Hears of commits, and can be held up in the middle of one.
@@ -91,7 +91,7 @@ impl Fixture {
         LocalJournal::start(self.files.clone(), SHARD, options, consumer).unwrap()
     }
 
-    /// A journal whose writer stands still in each `seal` until it is let go on.
+    /// A journal whose writer blocks in each `seal` until it is released.
     fn start_gated(&self, options: &LocalOptions) -> (LocalJournal<Command>, Receiver<()>, Sender<()>) {
         let (entered_send, entered) = channel();
         let (leave, leave_receive) = channel();
@@ -243,7 +243,7 @@ fn a_consumer_that_panics_closes_the_journal() {
     assert_eq!(refused.1, QueueFull::Closed);
 }
 
-/// Tries until there is an answer; the writer runs on a thread of its own.
+/// Retries until there is an answer; the writer runs on its own thread.
 fn eventually<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     for _ in 0..10_000 {
         if let Some(answer) = attempt() {

@@ -1,4 +1,4 @@
-//! Rot is told from a torn tail (J3): nothing that was durable is dropped, and a refusal changes nothing.
+//! Bit rot is told from a torn tail (J3): nothing durable is dropped, and a refusal changes nothing.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ fn open(directory: &Path) -> Result<EngineFiles, JournalError> {
     EngineFiles::open(directory, ID, &small())
 }
 
-/// What a process leaves behind that is killed after `work`.
+/// The remains of a process killed after `work`.
 fn killed(work: impl FnOnce(&EngineFiles)) -> TempDir {
     let live = tempfile::tempdir().unwrap();
     let files = EngineFiles::create(live.path(), ID, &small()).unwrap();
@@ -53,7 +53,7 @@ fn entry_files(directory: &Path) -> Vec<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|ending| ending == "raftlog")).collect()
 }
 
-/// Changes the bytes of the file that holds `needle`; `change` gets them and where it stands.
+/// Changes the bytes of the file that contains `needle`; `change` gets them and its position.
 fn change(directory: &Path, needle: &[u8], change: impl FnOnce(&mut Vec<u8>, usize)) {
     for file in entry_files(directory) {
         let mut bytes = fs::read(&file).unwrap();
@@ -72,7 +72,7 @@ fn rot(directory: &Path, payload: &[u8]) {
     change(directory, payload, |bytes, position| bytes[position] ^= 1);
 }
 
-/// Flips a bit of the header of the batch that begins with this payload's entry.
+/// Flips a bit in the header of the batch that starts with this payload's entry.
 fn rot_batch_header(directory: &Path, payload: &[u8]) {
     let before = 52 + 2 + 16 + if payload.len() + 60 > 127 { 1 } else { 0 };
     change(directory, payload, |bytes, position| bytes[position - before + 6] ^= 1);
@@ -104,7 +104,7 @@ fn damage_at_or_below_the_watermark_is_refused() {
     }
 }
 
-/// What lies above the watermark, with nothing behind it, could be either; that is documented.
+/// Damage above the watermark, with nothing after it, could be either; that is documented.
 #[test]
 fn damage_in_the_last_batch_above_the_watermark_is_taken_for_a_torn_tail() {
     for damage in [rot, rot_batch_header] {
@@ -145,7 +145,7 @@ fn a_batch_of_another_shard_behind_the_damage_proves_that_it_is_rot() {
     assert_refused(directory.path(), "entry 2 of shard 2 is readable behind the damage");
 }
 
-/// Giving entries up writes a batch without an entry, which cannot vouch for the one before it.
+/// Discarding entries writes a batch without an entry, which cannot vouch for the one before it.
 #[test]
 fn damage_before_a_cut_is_rot() {
     let directory = killed(|files| {
@@ -158,7 +158,7 @@ fn damage_before_a_cut_is_rot() {
     assert_refused(directory.path(), "entry 3 of shard 1 was durable");
 }
 
-/// Larger damage can take the start of the next batch with it; the rest of that batch still speaks.
+/// Larger damage can include the start of the next batch; the rest of that batch is still evidence.
 #[test]
 fn damage_over_two_batches_is_found_by_what_a_later_entry_calls_durable() {
     let large = vec![b'x'; 3000];
@@ -183,7 +183,7 @@ fn what_an_open_has_shown_is_not_a_tail_later() {
     assert_refused(directory.path(), "entry 2 of shard 1 was durable");
 }
 
-/// The engine has cut off the zeros behind the last batch by then, it thinks.
+/// By then the engine believes that it has cut off the zeros after the last batch.
 #[test]
 fn a_refusal_after_the_engine_has_opened_changes_nothing_either() {
     let directory = killed(|files| {
@@ -265,7 +265,7 @@ fn a_file_that_is_missing_is_refused() {
     }
 }
 
-/// The engine would take a damaged alignment for how many zeros to skip, and reserve as much memory.
+/// The engine would take a damaged alignment for the number of zeros to skip, and reserve as much memory.
 #[test]
 fn a_file_header_that_asks_for_alignment_is_refused() {
     for byte in FILE_HEADER_BYTES - 8..FILE_HEADER_BYTES {
@@ -301,7 +301,7 @@ fn one_damaged_watermark_file_is_replaced_and_two_are_refused() {
     assert_refused(directory.path(), "neither watermark file is readable");
 }
 
-/// Its first entry once called durable what the image covers, and a torn one was taken for rot.
+/// Its first entry once named what the image covers as durable, and a torn one was taken for rot.
 #[test]
 fn a_torn_first_batch_of_a_shard_that_starts_after_an_image_is_a_tail() {
     let directory = killed(|files| {
@@ -333,7 +333,7 @@ fn a_batch_cut_short_anywhere_is_dropped_whole() {
         let files = open(directory.path()).unwrap();
         assert_eq!(last_payload(&files, 1), b"payload-one", "{length} of {start}..{end}");
         drop(files);
-        // What this open has written must not stand in for the next one's.
+        // Writes of this open must not stand in for the next one's.
         fs::write(&file, &whole).unwrap();
     }
 }

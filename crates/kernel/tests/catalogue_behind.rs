@@ -1,4 +1,4 @@
-//! A command that was checked against a newer catalogue than the shard has is refused, and can be sent again.
+//! A command checked against a newer catalogue than the shard has is refused, and can be sent again.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use session::{Envelope, Reply, Stamp};
 use statehouse_kernel::machine::MACHINE;
 use statehouse_kernel::{Answer, Body, Buckets, CatalogueChange, EntryHeader, Kernel, Keys};
 
-/// Applies one command and gives its answer.
+/// Applies one command and returns its answer.
 fn answer(kernel: &mut Kernel, store: &Arc<MemoryStore>, catalogue_revision: u64, name: &str) -> Answer {
     let (mut bytes, mut envelope) = (Writer::new(), Writer::new());
     Body::Catalogue(CatalogueChange::CreateSpace { name: name.to_owned() }).encode(&mut bytes);

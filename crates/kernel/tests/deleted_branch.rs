@@ -1,4 +1,4 @@
-//! Records of a deleted branch: what is still due of them is not done, and they go.
+//! Records of a deleted branch: their due work is not done, and they are removed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Backups of a store that is in use: whole, equal by hash when restored, and every damage noticed.
+//! Backups of a running store: complete, equal by hash when restored, and all damage is detected.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use statehouse::records::{ClaimOptions, Put, Ttl};
 use statehouse::{HistoryPage, Json, Statehouse, TransferError, backup};
 
-/// A backup that format 1 has made, from a small store with something of every contract.
+/// A backup in format 1, from a small store with something of every contract.
 const GOLDEN: &[u8] = include_bytes!("fixtures/backup-1.shbackup");
 
 fn fill(house: &Statehouse) {
@@ -152,8 +152,8 @@ fn the_golden_backup_is_read_for_ever() {
 
 const GOLDEN_SHA256: &str = "a3309a9cd080024441c93a1e443fdb5493790f1eda9389145670191b67d4422c";
 
-/// Makes the file anew: `cargo test -p statehouse --test backup make_the_golden -- --ignored`. A release that has to do
-/// that cannot read the backups of the one before.
+/// Creates the file again: `cargo test -p statehouse --test backup make_the_golden -- --ignored`. A release that needs
+/// this cannot read the backups of the previous one.
 #[test]
 #[ignore = "writes the file that the tests read"]
 fn make_the_golden_backup() {

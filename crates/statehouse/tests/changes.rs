@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use statehouse::{ChangesPage, Error, FailureKind, Followed, Reason, Rejection, Statehouse, Subject, Watch};
 
-/// Longer than any test: a follower that is not woken is not heard of in time.
+/// Longer than any test: a follower that is not woken misses the test's deadline.
 const LONG: Duration = Duration::from_secs(3_600);
 const SOON: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(20);
@@ -16,7 +16,7 @@ fn directory() -> tempfile::TempDir {
     tempfile::tempdir().expect("a directory")
 }
 
-/// Does something on a thread of its own.
+/// Runs something on its own thread.
 fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || sender.send(work()));
@@ -150,7 +150,7 @@ fn a_cursor_is_good_after_reopening() {
     }
 }
 
-/// What a watcher believes: the version of every cell.
+/// A watcher's belief: the version of every cell.
 struct Believed {
     watch: Watch<statehouse::Versioned>,
     versions: BTreeMap<String, u64>,
@@ -174,7 +174,7 @@ impl Believed {
         }
     }
 
-    /// Versions count writes, so a change that is missed or repeated does not fit the version before it.
+    /// Versions count writes, so a missed or repeated change does not fit the previous version.
     fn follow(&mut self, limit: usize, timeout: Duration) -> usize {
         let page = page(self.watch.follow(limit, timeout));
         for change in &page.changes {
@@ -187,7 +187,7 @@ impl Believed {
     }
 }
 
-/// When it is dropped, by a failed assertion too, so that the writers end.
+/// Counts down on drop, also after a failed assertion, so that the writers end.
 struct CountsDown<'count>(&'count AtomicUsize);
 
 impl Drop for CountsDown<'_> {
@@ -196,7 +196,7 @@ impl Drop for CountsDown<'_> {
     }
 }
 
-/// How often every watcher begins, and how many changes it follows each time, before the writers may end.
+/// How often every watcher starts, and how many changes it follows each time, before the writers may end.
 const BEGINNINGS: usize = 150;
 const FOLLOWED_MIN: usize = 40;
 

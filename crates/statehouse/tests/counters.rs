@@ -1,4 +1,4 @@
-//! What a directory says of itself: every number moves exactly when the thing that it counts happens.
+//! Counters of a directory: every number moves exactly when the thing it counts happens.
 
 mod held;
 
@@ -34,7 +34,7 @@ fn what_happens_to_records_is_counted() {
     records.release(&claimed[1]).expect("release");
     let counters = house.counters();
     assert_eq!((counters.records_finished, counters.records_released, counters.records_rescued), (1, 1, 0));
-    // The third worker does not come back.
+    // The third worker dies.
     clock.advance(Duration::from_secs(6));
     eventually("the third is rescued", || house.counters().records_rescued == 1);
     records.put("short", [("n", 1)], Put { ttl: Ttl::After(Duration::from_secs(1)), ..Put::default() }).expect("put");

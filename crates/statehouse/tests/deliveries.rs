@@ -1,4 +1,4 @@
-//! What is delivered to a session, and what is not any more.
+//! Deliveries to a session, and when they stop.
 
 mod held;
 

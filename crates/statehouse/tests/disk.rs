@@ -1,4 +1,5 @@
-//! A disk that is low: what makes the store larger is refused by name, what makes room passes, and it clears itself.
+//! Low disk space: operations that make the store larger are refused by name, those that free space pass, and it
+//! recovers by itself.
 
 use std::time::Duration;
 
@@ -79,7 +80,7 @@ fn a_transaction_passes_if_all_of_it_makes_room() {
 
 #[test]
 fn it_is_looked_again_after_a_second() {
-    // A reserve a little below what is free: a large file uses it up, and its removal clears it.
+    // A reserve a little below the free space: a large file uses it up, and removing the file clears it.
     let (directory, house) = house(DiskReserve { percent: 0, bytes: 0 });
     let free = house.disk().expect("known").free_bytes;
     let ballast = directory.path().join("ballast");

@@ -1,4 +1,4 @@
-//! Directories of past formats open and hold what they held. `fixtures/house-v1` was made by [`make_house_v1`].
+//! Directories of past formats can be opened with their content. [`make_house_v1`] created `fixtures/house-v1`.
 
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ fn a_directory_of_format_1_opens_and_holds_what_it_held() {
     assert_eq!((page.changes.len(), page.changes[0].name.as_str()), (1, "integer"));
 }
 
-/// Makes the fixture anew: `cargo test -p statehouse --test fixtures -- --ignored`. Never needed for format 1 again.
+/// Creates the fixture again: `cargo test -p statehouse --test fixtures -- --ignored`. Never needed for format 1 again.
 #[test]
 #[ignore = "writes the fixture"]
 fn make_house_v1() {

@@ -1,5 +1,5 @@
-//! What is in a named group is seen: by lists, scans, counts, watches and the change feed, in the order of (name, group),
-//! as long as it exists and no longer (K8).
+//! Things in named groups appear in lists, scans, counts, watches and the change feed, ordered by (name, group),
+//! exactly as long as they exist (K8).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -60,7 +60,7 @@ fn delete(space: &Space, kind: Kind, group: Option<&str>, name: &str) {
     }
 }
 
-/// Everything that a list gives, by pages of `limit`.
+/// Everything in a list, by pages of `limit`.
 fn listed(space: &Space, kind: Kind, group: Option<&str>, prefix: &str, limit: usize) -> Vec<NameInGroup> {
     let mut found = Vec::new();
     match kind {
@@ -197,7 +197,7 @@ fn a_deleted_branch_takes_its_names_with_it() {
     space.delete_branch("draft").expect("deleted");
     let draft = space.create_branch("draft").expect("a branch again");
     KINDS.iter().for_each(|kind| assert_eq!(listed(&draft, *kind, None, "", 10), [], "{kind:?}"));
-    // What is left: the new branch, and the feed of changes.
+    // What remains: the new branch, and the change feed.
     let kept = || rows() - before;
     for _ in 0..1_000 {
         if kept() < 100 {

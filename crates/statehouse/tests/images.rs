@@ -1,4 +1,4 @@
-//! Images that are written by themselves: when they are due, whole, and no more than are kept.
+//! Images written automatically: when they are due, complete, and no more than the kept number.
 
 mod held;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use held::eventually;
 use statehouse::{ImagePolicy, Options, Statehouse};
 
-/// The images that are finished.
+/// The finished images.
 fn images(folder: &Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").file_name());
     let mut names: Vec<_> = names.map(|name| name.into_string().expect("text")).collect();

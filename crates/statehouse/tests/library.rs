@@ -1,4 +1,4 @@
-//! The library as a user meets it: opening (H1, H2), closing, bounds, retention, branches, images.
+//! The library as a user meets it: opening (H1, H2), closing, limits, retention, branches, images.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,7 +16,7 @@ fn directory() -> tempfile::TempDir {
     tempfile::tempdir().expect("a directory")
 }
 
-/// A clock that is set by the test.
+/// A clock set by the test.
 #[derive(Default)]
 struct SetClock(AtomicU64);
 
@@ -190,7 +190,7 @@ fn a_deleted_branch_is_gone_at_once_and_its_rows_behind() {
     let directory = directory();
     let house = Statehouse::open(directory.path().join("house")).expect("open");
     let space = house.space("default");
-    // Without rows of the change feed, the rows that are left are those of the catalogue.
+    // Without rows of the change feed, the remaining rows are those of the catalogue.
     let mut limits = house.limits().expect("limits");
     limits.changes_commits_max = 0;
     house.set_limits(limits).expect("limits are set");

@@ -1,4 +1,5 @@
-//! A page of large things ends before it is too large, and the next one goes on: nothing is left out, nothing comes twice.
+//! A page of large things is cut before it is too large, and the next one continues: nothing is left out, nothing is
+//! repeated.
 
 use contract::limits::PAGE_BYTES_MAX;
 use statehouse::records::{Filter, Put, ScanOptions};
@@ -12,7 +13,7 @@ fn value(n: usize) -> String {
     format!("{n:02}{}", "x".repeat(BYTES - 2))
 }
 
-/// Pages that are read until they end; each must be short enough.
+/// Reads pages until they end; each must be short enough.
 fn all<T, C>(mut next: impl FnMut(Option<C>) -> (Vec<T>, Option<C>)) -> Vec<T> {
     let mut found = Vec::new();
     let mut cursor = None;

@@ -1,4 +1,4 @@
-//! A projector: behind the appends, durable, and honest about what it cannot trust.
+//! A projector: asynchronous, durable, and honest about what it cannot trust.
 
 mod held;
 

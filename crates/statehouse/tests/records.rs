@@ -75,7 +75,7 @@ fn a_record_expires_once_and_never_comes_back() {
     eventually("the record expires", || records.get("r").expect("get").is_none());
     let found = records.get("kept").expect("get").expect("it was touched");
     assert!(found.ttl.expect("bounded") > Duration::from_secs(80));
-    // The expiry is a version of its own, and a late write makes a new record.
+    // The expiry is a separate version, and a late write creates a new record.
     assert_eq!(records.set_field("r", "late", 1).expect("patch").version, 4);
     let late = records.get("r").expect("get").expect("new");
     assert_eq!((late.fields.len(), late.ttl), (1, None));
@@ -160,10 +160,10 @@ fn the_seeds_two_call_claim_is_safe() {
     store.put(job, &fields.into(), None).expect("put");
     assert!(store.compare_and_swap(job, "state", Some(b"pending"), b"claimed").expect("swap"));
     assert!(!store.compare_and_swap(job, "state", Some(b"pending"), b"claimed").expect("swap"));
-    // The worker dies between its two calls: the job has a lease all the same.
+    // The worker dies between its two calls: the job has a lease nevertheless.
     clock.advance(Duration::from_secs(301));
     eventually("the rescue", || store.get_field(job, "state").expect("get").as_deref() == Some(b"pending"));
-    // What the dead worker still sends does not move the job.
+    // Late writes of the dead worker do not move the job.
     let late = [("state".to_owned(), Some(b"running".to_vec()))];
     assert!(store.set_fields(job, &late.into()).is_err());
     let late = [("state".to_owned(), Some(b"completed".to_vec()))];
@@ -259,7 +259,7 @@ fn everything_is_there_after_reopening() {
     let job = records.claim_next("jobs.", 1, &options().lease(Duration::from_secs(5))).expect("claim").remove(0);
     house.close().expect("close");
     drop((records, house));
-    // Leases stand still while nobody is there to work; the clock begins anew with the process.
+    // Leases stand still while the store is closed; the clock starts over with the process.
     let house = Options::default().clock(clock.clone()).open(directory.path().join("house")).expect("reopen");
     let records = house.records();
     records.step(&job, [("state", "running")]).expect("still held");

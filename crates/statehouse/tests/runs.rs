@@ -265,7 +265,7 @@ fn a_fork_shares_what_was_and_goes_on_by_itself() {
     assert_eq!(code(runs.fork("one", 4, "four")), "SH-3003");
     assert_eq!(code(runs.fork("none", 1, "four")), "SH-3002");
     assert_eq!(code(runs.fork("one", 1, "two")), "SH-1007");
-    // What is shared stays as long as anybody needs it.
+    // Shared events remain as long as anybody needs them.
     runs.delete("two").expect("deleted");
     runs.delete("one").expect("deleted");
     assert_eq!(keys(&runs, "three"), ["a", "b", "c", "d", "e"]);
@@ -293,7 +293,7 @@ fn a_fork_knows_shared_events_by_key_first_and_by_id_in_any_case() {
 fn rows(house: &Statehouse) -> usize {
     let mut image = Vec::new();
     house.write_image(&mut image).expect("an image");
-    // The kinds of runs' rows stand behind two bytes of a bucket below 64, in front of space 1 and branch 1.
+    // The kinds of runs' rows follow two bytes of a bucket below 64, before space 1 and branch 1.
     let place = [0, 0, 0, 1, 0, 0, 0, 1];
     image.windows(9).filter(|window| (0x0f..=0x14).contains(&window[0]) && window[1..] == place).count()
 }

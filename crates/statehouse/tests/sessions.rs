@@ -1,5 +1,5 @@
-//! Sessions through the library: each request once, what a session owns, pushes, life and death, with a clock that the
-//! test holds.
+//! Sessions through the library: exactly-once requests, ownership, pushes, life and death, with a clock controlled by
+//! the test.
 
 mod held;
 

@@ -1,4 +1,4 @@
-//! The library passes the suite of the portable contract: records that are their own groups, and those of a group.
+//! The library passes the suite of the portable contract: records without a group, and those of a group.
 
 mod held;
 

@@ -1,5 +1,5 @@
-//! The flows of task records through the portable contract: a worker claims, steps and completes; a sweeper finds what
-//! is stuck. The writes are the ones that existing workers send, two calls for a claim included.
+//! The flows of task records through the portable contract: a worker claims, steps and completes; a sweeper finds stuck
+//! tasks. The writes are those of existing workers, including two calls for a claim.
 
 mod held;
 
@@ -102,7 +102,7 @@ fn a_worker_says_that_its_job_failed() {
     set(&store, JOB, [("state", Some("failed".to_owned())), ("error", Some("no such user".to_owned()))]);
     assert_eq!(text(&store, JOB, "error").as_deref(), Some("no such user"));
     assert!(!claim(&store, &clock, JOB, "w2"), "failed is for good");
-    // A job that nobody has claimed can be cancelled.
+    // An unclaimed job can be cancelled.
     let other = "gbe.state.tasks.email-send.job_124";
     enqueue(&store, &clock, other);
     set(&store, other, [("state", Some("cancelled".to_owned()))]);
@@ -201,7 +201,7 @@ fn a_portable_put_gives_fields_the_kinds_of_the_type_that_it_gives_the_record() 
     let (_directory, _, house) = house();
     let store = house.records().portable();
     house.records().put("plain", [("state", "pending")], Put::typed("task")).expect("put");
-    // Nothing is declared for this name, so the put makes it a record without a type.
+    // No type is declared for this name, so the put creates a record without a type.
     store.put("plain", &[("state".to_owned(), b"anything".to_vec())].into(), None).expect("put");
     assert!(store.compare_and_swap("plain", "state", Some(b"anything"), b"more").expect("compare_and_swap"));
 }

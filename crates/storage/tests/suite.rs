@@ -1,4 +1,4 @@
-//! The tree store, alone and below the overlay, passes the suite and keeps what it held over a reopen.
+//! The tree store, alone and below the overlay, passes the suite and keeps its content across a reopen.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -93,8 +93,8 @@ fn a_store_without_its_manifest_is_refused_and_not_started_anew() {
     assert!(matches!(TreeStore::open(&path, &Options::default()), Err(KvError::Corrupt { .. })));
 }
 
-/// A process may die while many runs lie unmerged. The next one must merge them without being told by a batch, because
-/// its first batch waits for just that.
+/// A process may die with many unmerged runs. The next one must merge them without being woken by a batch, because its
+/// first batch waits for just that.
 #[test]
 fn a_store_that_is_opened_with_too_many_runs_merges_them() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! A disk whose syncs and deletes fail on command, and that counts what is asked of it.
+//! A disk whose syncs and deletes fail on command, and that counts requests.
 
 use std::io;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// How many times a file was asked to be synced.
+    /// The number of requested syncs.
     pub fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! A store with something of everything that an export says.
+//! A store with something of everything that an export contains.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use statehouse::sessions::{
 };
 use statehouse::{Json, Options, Retention, Statehouse, Value};
 
-/// A machine of a user that keeps what each session said last, until the session has ended.
+/// A user's machine that keeps the last saying of each session, until the session ends.
 pub struct Sayings;
 
 pub struct Say(pub Vec<u8>);
@@ -75,7 +75,7 @@ pub fn event(event_type: &str, key: &str, step: Option<&str>) -> NewEvent {
     event
 }
 
-/// What the caller goes on with.
+/// What the caller continues with.
 pub struct Held {
     /// A claim without a session.
     pub claimed: Claimed,
@@ -169,7 +169,7 @@ fn records(house: &Statehouse) -> Held {
     Held { claimed, session }
 }
 
-/// A record whose row is gone, so that only the floor of its bucket knows of it.
+/// A record whose row is gone, so that only the floor of its bucket remembers it.
 fn forget_one(house: &Statehouse) {
     let limits = house.limits().expect("limits");
     let mut short = limits;

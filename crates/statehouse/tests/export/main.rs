@@ -1,4 +1,4 @@
-//! Exports and imports: everything that a store holds as lines, and a store made of them that goes on.
+//! Exports and imports: the content of a store as lines, and a store built from them that continues.
 
 mod furnished;
 
@@ -10,7 +10,7 @@ use furnished::{Sayings, event, furnish, options};
 use statehouse::records::ClaimOptions;
 use statehouse::{Followed, HistoryPage, Statehouse, TransferError, backup, export, import};
 
-/// An export that format 1 has made.
+/// An export in format 1.
 const GOLDEN: &[u8] = include_bytes!("../fixtures/export-1.jsonl");
 
 fn exported(house: &Statehouse, space: Option<&str>) -> Vec<u8> {
@@ -29,8 +29,7 @@ fn at_rest(path: &Path) -> Vec<u8> {
     lines
 }
 
-/// The rows of an image by their keys, but for those that are about one store alone: what was applied, the change feed,
-/// sessions.
+/// The rows of an image by key, without those that concern one store only: the applied row, the change feed, sessions.
 fn rows(image: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut rows = BTreeMap::new();
     kernel::image::read(&mut &*image, |block| {
@@ -43,7 +42,7 @@ fn rows(image: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
     rows.into_iter().map(|(key, value)| (without_time(key), value)).collect()
 }
 
-/// The branch `gone` has the number 4. Its rows are removed behind, and are not exported.
+/// The branch `gone` has the number 4. Its rows are removed in the background, and are not exported.
 fn of_the_deleted_branch(key: &[u8]) -> bool {
     const GONE: Option<&[u8]> = Some(&[0, 0, 0, 4]);
     match key[..2] == [0xff, 0xff] {
@@ -52,7 +51,7 @@ fn of_the_deleted_branch(key: &[u8]) -> bool {
     }
 }
 
-/// A key of the index of runs without when, which is kept roughly.
+/// A key of the index of runs without its time, which is approximate.
 fn without_time(key: Vec<u8>) -> Vec<u8> {
     // Bucket, kind, space, branch, status.
     let prefix = 2 + 1 + 4 + 4 + 1;
@@ -73,7 +72,7 @@ fn what_is_imported_has_the_same_rows_and_is_exported_as_the_same_bytes() {
     let folder = tempfile::tempdir().expect("a folder");
     let house = options().open(folder.path().join("house")).expect("open");
     let held = furnish(&house);
-    // Both of the same commit: what is removed behind may still change something.
+    // Both of the same commit: background removal may still change something.
     let (lines, backup) = loop {
         let lines = exported(&house, None);
         let mut backup = Vec::new();
@@ -90,12 +89,12 @@ fn what_is_imported_has_the_same_rows_and_is_exported_as_the_same_bytes() {
     }
     assert_eq!(String::from_utf8(at_rest(&elsewhere)).expect("text"), String::from_utf8(lines).expect("text"));
 
-    // Row by row, not only as lines: indexes, what is due, counts, floors, keys of events.
+    // Row by row, not only as lines: indexes, schedule, counts, floors, keys of events.
     let mut again = Vec::new();
     image_at_rest(&elsewhere, &mut again);
     let (before, after) = (rows(image_in(&backup)), rows(&again));
-    // A lease or a TTL that was extended has its entry where it stood; made anew it stands where it belongs. Sessions have
-    // ended, which is due.
+    // An extended lease or TTL has its entry at the old time; rebuilt, it is at the current one. Sessions have ended,
+    // which is due work.
     let (missing, added) = differences(&before, &after);
     let kinds = |keys: &[Vec<u8>]| keys.iter().map(|key| kind_of(key)).collect::<Vec<_>>();
     assert_eq!(kinds(&missing), ["due by cluster time", "due by wall time"], "{missing:02x?}");
@@ -109,8 +108,8 @@ fn image_at_rest(path: &Path, out: &mut Vec<u8>) {
     kernel::image::write(&*view, &kernel::Keys::new(1, 0), out).expect("an image");
 }
 
-/// Keys that only one has. Values of those that both have must be the same, but for what is kept roughly: where entries of
-/// what is due and of the index of runs stand, and since when history may be given up.
+/// Keys that only one has. Values of common keys must be equal, except for approximate ones: the times of entries in
+/// the schedule and in the index of runs, and since when history may be discarded.
 fn differences(
     before: &BTreeMap<Vec<u8>, Vec<u8>>,
     after: &BTreeMap<Vec<u8>, Vec<u8>>,
@@ -126,7 +125,7 @@ fn differences(
     (only(before, after), only(after, before))
 }
 
-/// What a row says exactly.
+/// The exact part of a row.
 fn exactly(key: &[u8], row: &[u8]) -> String {
     match (key[..2] == [0xff, 0xff], key[2]) {
         // A name in the index of names.
@@ -182,7 +181,7 @@ fn an_imported_store_goes_on_where_the_other_was() {
     assert_eq!(new.cells().set("deleted", 1).expect("written").version, 3, "versions go on");
     assert_eq!(shop.cells().history("trimmed", page()).expect("history").versions.len(), 3);
 
-    // A claim goes on: its fence holds, and versions of fields are kept.
+    // A claim continues: its fence holds, and versions of fields are kept.
     let (was, is) = (old.records().get("mail.3").expect("read"), shop.records().get("mail.3").expect("read"));
     let fields = |record: Option<statehouse::records::Record>| record.expect("a record").fields;
     assert_eq!(fields(was).get("to"), fields(is).get("to"));
@@ -193,7 +192,7 @@ fn an_imported_store_goes_on_where_the_other_was() {
     let difference = ttl(&house).as_secs().abs_diff(ttl(&new).as_secs());
     assert!(difference <= 60, "TTLs run on: {:?} and {:?}", ttl(&house), ttl(&new));
 
-    // What the session held is given back, and what ended with it is gone; the machine was told.
+    // What the session held is released, and what ended with it is gone; the machine was notified.
     let deadline = 200;
     for turn in 0..=deadline {
         let gone = shop.records().get("presence/ann").expect("read").is_none();
@@ -221,7 +220,7 @@ fn an_imported_store_goes_on_where_the_other_was() {
     let (was, is) = (house.messages_waiting().expect("counts"), new.messages_waiting().expect("counts"));
     assert_eq!((is.due, is.publish), (was.due, was.publish + 1), "and the job that was given back is told of");
 
-    // The feed begins after what was imported: earlier cursors are told so.
+    // The feed starts after the import: earlier cursors get a gap.
     assert!(matches!(new.changes().read(0, 10).expect("read"), Followed::Gap { oldest, .. } if oldest == commit));
     assert!(matches!(new.changes().read(commit, 10).expect("read"), Followed::Page(_)));
 }
@@ -280,8 +279,8 @@ fn the_golden_export_is_read_for_ever() {
     assert_eq!(house.cells().get_versioned("every/kind").expect("read").expect("a cell").version, 8);
 }
 
-/// Makes the file anew: `cargo test -p statehouse --test export make_the_golden -- --ignored`. A release that has to do
-/// that cannot read the exports of the one before.
+/// Creates the file again: `cargo test -p statehouse --test export make_the_golden -- --ignored`. A release that needs
+/// this cannot read the exports of the previous one.
 #[test]
 #[ignore = "writes the file that the tests read"]
 fn make_the_golden_export() {

@@ -1,4 +1,4 @@
-//! A store whose time goes on only when the test says so.
+//! A store whose time advances only when the test says so.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use statehouse::{Clock, Options, Statehouse};
 
-/// The wall time at which a held clock begins, ms since 1970.
+/// The initial wall time of a held clock, ms since 1970.
 pub const STARTED_MS: u64 = 1_700_000_000_000;
 
-/// Both clocks go on only when the test says so.
+/// Both clocks advance only when the test says so.
 #[derive(Default)]
 pub struct HeldClock(AtomicU64);
 
@@ -20,7 +20,7 @@ impl HeldClock {
         self.0.fetch_add(u64::try_from(by.as_micros()).expect("short"), Ordering::SeqCst);
     }
 
-    /// What a worker takes for now.
+    /// The current time of a worker.
     pub fn now_ms(&self) -> u64 {
         self.wall_us() / 1_000
     }
@@ -35,7 +35,7 @@ impl Clock for HeldClock {
     }
 }
 
-/// An empty store, in a directory that goes with it.
+/// An empty store, in a directory that is removed with it.
 pub fn house() -> (tempfile::TempDir, Arc<HeldClock>, Statehouse) {
     let directory = tempfile::tempdir().expect("a directory");
     let clock = Arc::new(HeldClock::default());
@@ -43,7 +43,7 @@ pub fn house() -> (tempfile::TempDir, Arc<HeldClock>, Statehouse) {
     (directory, clock, house)
 }
 
-/// Waits for what the timer does on its own.
+/// Waits for background work of the timer.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..500 {
         if holds() {
