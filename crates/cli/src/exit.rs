@@ -300,7 +300,7 @@ mod tests {
             let numbers = |text: &str| -> Vec<u16> {
                 text.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
             };
-            let said = numbers(row("exit code of the command"));
+            let said = numbers(row("exit code"));
             let statuses = numbers(row("over HTTP")).into_iter().filter(|status| (400..600).contains(status));
             for status in statuses {
                 let exit = exit_of(Some(code), StatusCode::from_u16(status).expect("a status"));
