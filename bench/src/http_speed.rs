@@ -6,6 +6,7 @@
 //! Claims and appends are durable when they are answered, and the bare server's answers cost nothing: at one connection
 //! their ratio is mostly the time of a sync.
 
+mod earlier;
 mod echo;
 mod load;
 mod requests;
@@ -18,6 +19,7 @@ use testkit::http::Client;
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
+pub use earlier::run as run_beside_earlier;
 pub use echo::serve as serve_echo;
 use load::{Load, Measured};
 use requests::Operation;
@@ -53,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Report {
         let echo = start_echo(operation, &house);
         for &connections in &connections {
             let compared = compare(operation, connections, rounds, round, &house, &echo);
-            print_row(operation, connections, &compared);
+            print_row(operation, connections, &compared, ["statehouse", "echo"]);
             let (ours, theirs) = (median(&compared.house), median(&compared.echo));
             let ratio = ours / theirs;
             let item = format!("speed.{}-{connections}", operation.name());
@@ -126,8 +128,8 @@ fn median(measured: &[Measured]) -> f64 {
     rates[rates.len() / 2]
 }
 
-fn print_row(operation: Operation, connections: usize, compared: &Compared) {
-    for (what, rounds) in [("statehouse", &compared.house), ("echo", &compared.echo)] {
+fn print_row(operation: Operation, connections: usize, compared: &Compared, names: [&str; 2]) {
+    for (what, rounds) in names.into_iter().zip([&compared.house, &compared.echo]) {
         let mut latency = crate::callers::histogram();
         rounds.iter().for_each(|round| latency.add(&round.latency_ns).expect("the same bounds"));
         println!(
