@@ -1,10 +1,12 @@
 //! `txn`: one commit over things of one group.
 
 use clap::Args;
-use serde_json::Value as JsonValue;
+use statehouse::Value;
 use statehouse::shell::Suggested;
+use wire::routes::TRANSACTIONS_COMMIT;
+use wire::transactions::Transaction;
 
-use crate::connection::{Call, path};
+use crate::connection::Ask;
 use crate::exit::Failure;
 use crate::given;
 use crate::output::Output;
@@ -33,19 +35,52 @@ pub(crate) struct Txn {
 
 impl Txn {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
-        let given = if self.file == "-" { self.file.clone() } else { format!("@{}", self.file) };
-        let transaction = given::object(&self.file, &given::value(&given, false)?);
+        let (given, file) = match self.file.as_str() {
+            "-" => ("-".to_owned(), "stdin"),
+            file => (format!("@{file}"), file),
+        };
+        let text = given::text(&given)?;
         let help = || Suggested::new(["statehouse", "txn", "--help"]);
-        let mut transaction = transaction.map_err(|failure| failure.run("see how it looks", help()))?;
-        let named = transaction.remove("group").and_then(|group| group.as_str().map(str::to_owned));
+        let (named, transaction) = read(file, &text).map_err(|failure| failure.run("see how it looks", help()))?;
         let mut reach = self.reach.clone();
         let Some(group) = reach.group.take().or(named) else {
             return Err(Failure::usage("a transaction is in one group; give --group, or \"group\" in the file"));
         };
-        let body = JsonValue::Object(transaction);
         reach.run(async |connection| {
-            let call = Call::post(format!("{}/txn", path("/v1/groups", &group)), body);
-            output.one(&connection.ask(call).await?, &[plain("COMMIT", "commit").raw()])
+            let call = connection.call(TRANSACTIONS_COMMIT, &[&group]).json(&transaction);
+            output.one(&call.ask().await?, &[plain("COMMIT", "commit").raw()])
         })
+    }
+}
+
+/// The group that a file names, if it does, and its transaction. The API has the group in the path.
+fn read(file: &str, json: &str) -> Result<(Option<String>, Transaction), Failure> {
+    let mut members = given::object(file, json)?;
+    let named = members.0.iter().position(|(name, _)| name == "group").map(|place| members.0.remove(place).1.0);
+    let named = match named {
+        None => None,
+        Some(Value::Text(group)) => Some(group),
+        Some(_) => return Err(Failure::usage(format!("{file}: \"group\" is no text"))),
+    };
+    let json = serde_json::to_string(&members).map_err(|error| Failure::other(error.to_string()))?;
+    Ok((named, given::document(file, &json)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_by_its_members_and_sent_as_it_was_written() {
+        let json = r#"{"group":"g","do":[{"op":"cell.set","name":"a","value":{"b":1e400,"b": -0}}]}"#;
+        let (group, transaction) = read("f", json).expect("a transaction");
+        assert_eq!(group.as_deref(), Some("g"));
+        let sent = serde_json::to_string(&transaction).expect("JSON");
+        assert!(sent.contains(r#""value":{"b":1e400,"b": -0}"#), "{sent}");
+        let refused = |json| read("f", json).map(drop).expect_err("refused").detail;
+        let misspelt = r#"{"do":[{"op":"cell.set","nam":"a","value":1}]}"#;
+        assert_eq!(refused(misspelt), r#"f: "do[0].nam" is not known here; did you mean "name"?"#);
+        assert_eq!(refused(r#"{"group":7,"do":[]}"#), r#"f: "group" is no text"#);
+        assert_eq!(refused("[]"), "f: is no JSON object");
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use contract::Outcome;
+use contract::{Expected, Outcome};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Bytes;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::{HeaderMap, HeaderName, HeaderValue};
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as JsonValue;
@@ -16,7 +16,10 @@ use wire::query::encode;
 use wire::routes::{self, Method, Route};
 
 use crate::client::{Client, Scope};
-use crate::error::{Error, Refusal};
+use crate::error::Error;
+use crate::events::{EventStream, Resume};
+use crate::operations::Download;
+use crate::reply::Reply;
 use crate::retry::{self, Safety};
 use crate::session::Number;
 use crate::transport::{AnswerBody, Unanswered};
@@ -24,11 +27,17 @@ use crate::transport::{AnswerBody, Unanswered};
 /// Bytes of one answer. A page of a list has 4 MiB at most; files come as streams.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-static HISTORY: HeaderName = HeaderName::from_static("statehouse-history");
-static REPLAYED: HeaderName = HeaderName::from_static("statehouse-replayed");
+/// What the routes are about whose writes have a place among the requests of a session.
+const NUMBERED: &[&str] = &["attempts", "cells", "records", "runs", "state", "transactions"];
 
-/// A call that is being put together.
-pub(crate) struct Call {
+static HISTORY: HeaderName = HeaderName::from_static("statehouse-history");
+
+/// A call of any route, for whoever wants the answer as it was sent: [`Client::call`] begins it, one of [`send`](Self::send),
+/// [`read`](Self::read), [`answer`](Self::answer), [`download`](Self::download) and [`events`](Self::events) makes it.
+#[derive(Clone)]
+#[must_use = "nothing is sent yet"]
+pub struct Call {
+    client: Client,
     method: hyper::Method,
     target: String,
     headers: HeaderMap,
@@ -36,37 +45,30 @@ pub(crate) struct Call {
     /// How long the server was asked to wait.
     wait: Duration,
     safety: Safety,
+    /// Whether it may be sent in the client's session.
+    in_session: bool,
     wrong: Option<String>,
 }
 
-/// An answer: its status, its headers and its body.
-#[derive(Clone, Debug)]
-pub struct Reply {
-    /// The status.
-    pub status: StatusCode,
-    /// The headers.
-    pub headers: HeaderMap,
-    /// The body.
-    pub body: Bytes,
-}
-
-impl Reply {
-    /// Whether it was stored by an earlier sending of the same request.
-    pub fn was_replayed(&self) -> bool {
-        self.headers.get(&REPLAYED).is_some_and(|replayed| replayed == "true")
-    }
-
-    /// Reads the body.
-    pub fn read<A: DeserializeOwned>(&self) -> Result<A, Error> {
-        let unreadable =
-            |error: serde_json::Error| Error::Unreadable { cause: error.to_string(), outcome: Outcome::Unknown };
-        serde_json::from_slice(&self.body).map_err(unreadable)
-    }
-}
-
-impl Call {
-    /// A call of a route in the client's place, as far as the route has one; `parts` fill in what its path leaves open.
-    pub(crate) fn new(client: &Client, route: Route, parts: &[&str]) -> Self {
+impl Client {
+    /// Begins a call of a route in the client's place, as far as the route has one; `parts` fill in what its path leaves
+    /// open. The typed methods do this; it is public for whoever wants the answer as it was sent, to the byte.
+    ///
+    /// ```no_run
+    /// use statehouse_client::wire::{cells::ListCells, routes::{CELLS_LIST, CELLS_WRITE}, values::UserJson};
+    /// use statehouse_client::{Client, Value};
+    ///
+    /// # async fn example(client: Client) -> Result<(), statehouse_client::Error> {
+    /// let value = Value::json(r#"{"ratio": 1.50, "limit": 1e400}"#).expect("JSON");
+    /// client.call(CELLS_WRITE, &["config/app"]).json(&UserJson(value)).if_version(Some(7)).send().await?;
+    ///
+    /// let query = ListCells { prefix: Some("config/".into()), ..ListCells::default() };
+    /// let reply = client.call(CELLS_LIST, &[]).query(&query).send().await?;
+    /// println!("{} {}", reply.status, String::from_utf8_lossy(&reply.body));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn call(&self, route: Route, parts: &[&str]) -> Call {
         let method = match route.method {
             Method::Get => hyper::Method::GET,
             Method::Put => hyper::Method::PUT,
@@ -75,18 +77,22 @@ impl Call {
             Method::Delete => hyper::Method::DELETE,
         };
         let safety = if route.method == Method::Get { Safety::Reads } else { Safety::Unprotected };
-        let call = Self {
+        let call = Call {
+            client: self.clone(),
             method,
             target: route.at(parts),
             headers: HeaderMap::new(),
             body: Bytes::new(),
             wait: Duration::ZERO,
             safety,
+            in_session: NUMBERED.contains(&route.subject()),
             wrong: None,
         };
-        call.within(&client.scope, route.scope)
+        call.within(&self.scope, route.scope)
     }
+}
 
+impl Call {
     fn within(mut self, place: &Scope, honours: routes::Scope) -> Self {
         let Scope { space, branch, group } = place;
         let parts = [
@@ -110,8 +116,8 @@ impl Call {
         self
     }
 
-    /// Adds the members of a query; those that are left out are not there.
-    pub(crate) fn query(mut self, query: &impl Serialize) -> Self {
+    /// Adds the members of a query, such as [`wire::cells::ListCells`]; those that are none are left out.
+    pub fn query(mut self, query: &impl Serialize) -> Self {
         let members = match serde_json::to_value(query) {
             Ok(JsonValue::Object(members)) => members,
             Ok(_) => return self,
@@ -130,8 +136,9 @@ impl Call {
         self
     }
 
-    /// Sets the body.
-    pub(crate) fn json(mut self, body: &impl Serialize) -> Self {
+    /// Sets the body, such as [`wire::records::PutRecord`]. JSON of the user's own is sent as the text that it is:
+    /// [`wire::values::UserJson`].
+    pub fn json(mut self, body: &impl Serialize) -> Self {
         match serde_json::to_vec(body) {
             Ok(bytes) => self.body = bytes.into(),
             Err(error) => self.wrong = Some(error.to_string()),
@@ -141,31 +148,38 @@ impl Call {
     }
 
     /// Sets the body to bytes of the caller's own.
-    pub(crate) fn bytes(mut self, body: Vec<u8>) -> Self {
+    pub fn bytes(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
         self
     }
 
-    /// Adds a header, if there is one.
-    pub(crate) fn header(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
-        if let Some(value) = value {
-            match HeaderValue::from_str(&value.to_string()) {
-                Ok(value) => {
-                    self.headers.insert(HeaderName::from_static(name), value);
-                }
-                Err(_) => self.wrong = Some(format!("{name} cannot hold {:?}", value.to_string())),
+    /// Sets a header.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        match (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) {
+            (Ok(name), Ok(value)) => {
+                self.headers.insert(name, value);
             }
+            _ => self.wrong = Some(format!("the header {name:?} cannot hold {value:?}")),
         }
         self
     }
 
     /// Only if the thing is at this version.
-    pub(crate) fn if_version(self, version: Option<u64>) -> Self {
-        self.header("if-match", version.map(|version| format!("\"{version}\"")))
+    pub fn if_version(self, version: Option<u64>) -> Self {
+        self.if_expected(version.map(Expected::Version))
+    }
+
+    /// Only if the thing is at this version, or does not exist.
+    pub fn if_expected(self, expected: Option<Expected>) -> Self {
+        match expected {
+            None => self,
+            Some(Expected::Absent) => self.header("if-none-match", "*"),
+            Some(Expected::Version(version)) => self.header("if-match", &format!("\"{version}\"")),
+        }
     }
 
     /// How long the server is asked to wait, so that its answer is waited for.
-    pub(crate) fn waiting(mut self, wait: Option<Duration>) -> Self {
+    pub fn waiting(mut self, wait: Option<Duration>) -> Self {
         self.wait = wait.unwrap_or_default();
         self
     }
@@ -176,73 +190,98 @@ impl Call {
         self
     }
 
-    /// Sends it, in the client's session if it is a write and the client has sessions.
-    pub(crate) async fn send(self, client: &Client) -> Result<Reply, Error> {
-        if let Some(cause) = self.wrong {
-            return Err(Error::Unsendable { cause });
-        }
-        let numbered = self.safety == Safety::Unprotected && client.shared.options.sessions;
-        match numbered {
-            true => self.send_numbered(client).await,
-            false => self.send_until(client, None).await.map_err(|failed| failed.error),
+    fn sendable(&self) -> Result<(), Error> {
+        match &self.wrong {
+            Some(cause) => Err(Error::Unsendable { cause: cause.clone() }),
+            None => Ok(()),
         }
     }
 
-    /// Sends it as it is, without a number.
-    pub(crate) async fn send_alone(self, client: &Client) -> Result<Reply, Error> {
-        match self.wrong {
-            Some(cause) => Err(Error::Unsendable { cause }),
-            None => self.send_until(client, None).await.map_err(|failed| failed.error),
+    /// Sends it, in the client's session if it is a write and the client has sessions; a refusal is an error.
+    pub async fn send(self) -> Result<Reply, Error> {
+        self.sendable()?;
+        let in_session = self.in_session && self.client.shared.options.sessions;
+        match self.safety == Safety::Unprotected && in_session {
+            true => self.send_numbered().await,
+            false => self.send_alone().await,
         }
+    }
+
+    /// Sends it outside of the client's session. What opens the session and keeps it alive is sent so.
+    pub(crate) async fn send_alone(self) -> Result<Reply, Error> {
+        self.sendable()?;
+        self.send_until(None).await.map_err(|failed| failed.error)
     }
 
     /// Sends it and reads the answer.
-    pub(crate) async fn read<A: DeserializeOwned>(self, client: &Client) -> Result<A, Error> {
-        self.send(client).await?.read()
+    pub async fn read<A: DeserializeOwned>(self) -> Result<A, Error> {
+        self.send().await?.read()
     }
 
     /// The same; nothing that is found is none.
-    pub(crate) async fn find<A: DeserializeOwned>(self, client: &Client) -> Result<Option<A>, Error> {
-        match self.read(client).await {
+    pub async fn find<A: DeserializeOwned>(self) -> Result<Option<A>, Error> {
+        match self.read().await {
             Ok(found) => Ok(Some(found)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    async fn send_numbered(self, client: &Client) -> Result<Reply, Error> {
-        let mut number = client.number().await?;
+    /// Sends it once, outside of any session, and gives whatever is answered: a refusal too.
+    pub async fn answer(self) -> Result<Reply, Error> {
+        self.sendable()?;
+        self.exchange(None).await
+    }
+
+    /// Sends it once, and gives the body as it comes; a refusal is an error.
+    pub async fn download(self) -> Result<Download, Error> {
+        let response = self.begin().await?;
+        match response.status().is_success() {
+            true => Ok(Download::new(self.client.named(), response.into_body())),
+            false => Err(self.refused_stream(response).await),
+        }
+    }
+
+    /// What a route streams, after the event with this id or from now on.
+    pub fn events(self, after: Option<String>) -> EventStream {
+        EventStream::new(self, after.map_or(Resume::Now, Resume::After))
+    }
+
+    async fn send_numbered(self) -> Result<Reply, Error> {
+        let mut number = self.client.number().await?;
         loop {
-            let failed = match self.send_until(client, Some(&number)).await {
+            let failed = match self.send_until(Some(&number)).await {
                 Ok(reply) => return Ok(reply),
                 Err(failed) => failed,
             };
             if failed.error.code() != Some("SH-5004") {
                 return Err(failed.error);
             }
-            client.forget_session(number.session()).await;
+            self.client.forget_session(number.session()).await;
             // The session has ended. What was sent once was refused by that; of what was sent before, nobody knows.
             if failed.sendings > 1 {
                 let cause = "the client's session ended before the answer came".to_owned();
-                return Err(Error::NoAnswer { cause, outcome: Outcome::Unknown });
+                return Err(self.no_answer(cause, Outcome::Unknown));
             }
-            number = client.number().await?;
+            number = self.client.number().await?;
         }
     }
 
     /// Sends it until there is an answer that stays, or its time is over.
-    async fn send_until(&self, client: &Client, number: Option<&Number>) -> Result<Reply, Failed> {
+    async fn send_until(&self, number: Option<&Number>) -> Result<Reply, Failed> {
+        let options = &self.client.shared.options;
         let safety = if number.is_some() { Safety::Numbered } else { self.safety };
-        let until = Instant::now() + client.shared.options.deadline + self.wait;
+        let until = Instant::now() + options.deadline + self.wait;
         let mut sendings = 0;
         loop {
-            let error = match self.send_once(client, number).await {
+            let error = match self.send_once(number).await {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
             sendings += 1;
             let pause = retry::pause(sendings);
-            if !retry::is_worth_it(&error, safety) || Instant::now() + pause >= until {
+            let again = options.retries && retry::is_worth_it(&error, safety);
+            if !again || Instant::now() + pause >= until {
                 return Err(Failed { error, sendings });
             }
             tracing::debug!(%error, target = %self.target, sendings, "sent again");
@@ -250,47 +289,76 @@ impl Call {
         }
     }
 
-    async fn send_once(&self, client: &Client, number: Option<&Number>) -> Result<Reply, Error> {
-        let limit = client.shared.options.timeout + self.wait;
-        let exchanged = tokio::time::timeout(limit, async {
-            let response = self.begin(client, number).await?;
-            collect(response, self.unknown()).await
-        });
-        let reply = exchanged.await.unwrap_or_else(|_| {
-            let cause = format!("{} did not answer within {} ms", client.named(), limit.as_millis());
-            Err(Error::NoAnswer { cause, outcome: self.unknown() })
-        })?;
+    async fn send_once(&self, number: Option<&Number>) -> Result<Reply, Error> {
+        let reply = self.exchange(number).await?;
         match reply.status.is_success() {
             true => Ok(reply),
-            false => Err(refused(&reply, self.unknown())),
+            false => Err(reply.refused(self.unknown())),
         }
     }
 
+    /// Sends it and reads the answer to its end.
+    async fn exchange(&self, number: Option<&Number>) -> Result<Reply, Error> {
+        let limit = self.client.shared.options.timeout + self.wait;
+        let exchanged = tokio::time::timeout(limit, async {
+            let response = self.begin_with(number).await?;
+            self.collect(response).await
+        });
+        exchanged
+            .await
+            .unwrap_or_else(|_| Err(Error::TimedOut { server: self.client.named(), limit, outcome: self.unknown() }))
+    }
+
     /// Sends it and gives the head of the answer; its body is still to come.
-    pub(crate) async fn begin(&self, client: &Client, number: Option<&Number>) -> Result<Response<AnswerBody>, Error> {
+    pub(crate) async fn begin(&self) -> Result<Response<AnswerBody>, Error> {
+        self.sendable()?;
+        self.begin_with(None).await
+    }
+
+    async fn begin_with(&self, number: Option<&Number>) -> Result<Response<AnswerBody>, Error> {
+        let shared = &self.client.shared;
         let request = Request::builder().method(self.method.clone()).uri(&self.target).body(self.body.clone());
         let mut request = request.map_err(|error| Error::Unsendable { cause: error.to_string() })?;
         request.headers_mut().clone_from(&self.headers);
         if let Some(number) = number {
             number.write(request.headers_mut());
         }
-        if let Some(history) = &client.shared.options.history {
+        if let Some(history) = &shared.options.history {
             let history = HeaderValue::from_str(history);
             let history = history.map_err(|_| Error::Unsendable { cause: "the history is no header".to_owned() })?;
             request.headers_mut().insert(&HISTORY, history);
         }
-        let response =
-            client.shared.transport.send(request).await.map_err(|Unanswered { cause, may_have_arrived }| {
-                let outcome = if may_have_arrived { self.unknown() } else { Outcome::NotApplied };
-                Error::NoAnswer { cause: format!("{}: {cause}", client.named()), outcome }
-            })?;
+        let response = shared.transport.send(request).await.map_err(|Unanswered { cause, may_have_arrived }| {
+            let outcome = if may_have_arrived { self.unknown() } else { Outcome::NotApplied };
+            self.no_answer(cause, outcome)
+        })?;
         if let Some(history) = response.headers().get(&HISTORY) {
-            let mut known = client.shared.history.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut known = shared.history.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if known.as_ref() != Some(history) {
                 *known = Some(history.clone());
             }
         }
         Ok(response)
+    }
+
+    /// Reads an answer to its end.
+    async fn collect(&self, response: Response<AnswerBody>) -> Result<Reply, Error> {
+        let (parts, body) = response.into_parts();
+        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+        let broken = |error| self.no_answer(format!("the answer broke off: {error}"), self.unknown());
+        Ok(Reply { status: parts.status, headers: parts.headers, body: body.map_err(broken)?.to_bytes() })
+    }
+
+    /// A refusal whose body is still to come.
+    pub(crate) async fn refused_stream(&self, response: Response<AnswerBody>) -> Error {
+        match self.collect(response).await {
+            Ok(reply) => reply.refused(self.unknown()),
+            Err(error) => error,
+        }
+    }
+
+    pub(crate) fn no_answer(&self, cause: String, outcome: Outcome) -> Error {
+        Error::NoAnswer { server: self.client.named(), cause, outcome }
     }
 
     /// What is known when no answer came: of a call that changes nothing, everything.
@@ -307,29 +375,5 @@ struct Failed {
     sendings: u32,
 }
 
-/// Reads an answer to its end.
-async fn collect(response: Response<AnswerBody>, outcome: Outcome) -> Result<Reply, Error> {
-    let (parts, body) = response.into_parts();
-    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-    let broken = |error| Error::NoAnswer { cause: format!("the answer broke off: {error}"), outcome };
-    Ok(Reply { status: parts.status, headers: parts.headers, body: body.map_err(broken)?.to_bytes() })
-}
-
-/// The error that a refusal stands for.
-fn refused(reply: &Reply, outcome: Outcome) -> Error {
-    match Refusal::read(reply.status.as_u16(), &reply.body) {
-        Some(refusal) => Error::Refused(Box::new(refusal)),
-        None => {
-            let cause = format!("status {} without a problem document; it is no Statehouse server", reply.status);
-            Error::Unreadable { cause, outcome }
-        }
-    }
-}
-
-/// A refusal whose body is still to come.
-pub(crate) async fn refused_stream(response: Response<AnswerBody>) -> Error {
-    match collect(response, Outcome::NotApplied).await {
-        Ok(reply) => refused(&reply, Outcome::NotApplied),
-        Err(error) => error,
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -9,9 +9,10 @@ use wire::routes::{
     SPACES_SET_RETENTION, TYPES_DECLARE, TYPES_LIST,
 };
 
-use crate::call::{Call, Reply};
+use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
+use crate::reply::Reply;
 
 /// The catalogue of a server. Its changes are not numbered in a session: they say what is to be, so that a second one of
 /// the same changes nothing, or is refused.
@@ -29,58 +30,58 @@ impl Client {
 
 impl Catalogue<'_> {
     fn call(&self, route: Route, parts: &[&str]) -> Call {
-        Call::new(self.client, route, parts)
+        self.client.call(route, parts)
     }
 
     /// The spaces.
     pub async fn spaces(&self) -> Result<SpaceList, Error> {
-        self.call(SPACES_LIST, &[]).read(self.client).await
+        self.call(SPACES_LIST, &[]).read().await
     }
 
     /// Makes a space.
     pub async fn create_space(&self, space: &str) -> Result<SpaceMade, Error> {
-        self.call(SPACES_CREATE, &[space]).send_alone(self.client).await?.read()
+        self.call(SPACES_CREATE, &[space]).read().await
     }
 
     /// How much history the cells of a space keep.
     pub async fn retention(&self, space: &str) -> Result<Retention, Error> {
-        self.call(SPACES_RETENTION, &[space]).read(self.client).await
+        self.call(SPACES_RETENTION, &[space]).read().await
     }
 
     /// Sets how much history the cells of a space keep.
     pub async fn set_retention(&self, space: &str, retention: &SetRetention) -> Result<Retention, Error> {
         let call = self.call(SPACES_SET_RETENTION, &[space]).json(retention);
-        call.repeatable().send_alone(self.client).await?.read()
+        call.repeatable().read().await
     }
 
     /// The branches of the client's space.
     pub async fn branches(&self) -> Result<BranchList, Error> {
-        self.call(BRANCHES_LIST, &[]).read(self.client).await
+        self.call(BRANCHES_LIST, &[]).read().await
     }
 
     /// Makes an empty branch.
     pub async fn create_branch(&self, branch: &str) -> Result<BranchMade, Error> {
-        self.call(BRANCHES_CREATE, &[branch]).send_alone(self.client).await?.read()
+        self.call(BRANCHES_CREATE, &[branch]).read().await
     }
 
     /// Deletes a branch.
     pub async fn delete_branch(&self, branch: &str) -> Result<Reply, Error> {
-        self.call(BRANCHES_DELETE, &[branch]).send_alone(self.client).await
+        self.call(BRANCHES_DELETE, &[branch]).send().await
     }
 
     /// The record types of the client's space.
     pub async fn types(&self) -> Result<TypeList, Error> {
-        self.call(TYPES_LIST, &[]).read(self.client).await
+        self.call(TYPES_LIST, &[]).read().await
     }
 
     /// Declares a type for the records whose names begin with a prefix.
     pub async fn declare_type(&self, prefix: &str, declared: &DeclareType) -> Result<ShownType, Error> {
         let call = self.call(TYPES_DECLARE, &[prefix]).json(declared);
-        call.repeatable().send_alone(self.client).await?.read()
+        call.repeatable().read().await
     }
 
     /// The limits that are in force.
     pub async fn limits(&self) -> Result<LimitsAnswer, Error> {
-        self.call(LIMITS_READ, &[]).read(self.client).await
+        self.call(LIMITS_READ, &[]).read().await
     }
 }

@@ -26,24 +26,24 @@ impl Client {
 
 impl Cells<'_> {
     fn call(&self, route: wire::routes::Route, cell: &str) -> Call {
-        Call::new(self.client, route, &[cell])
+        self.client.call(route, &[cell])
     }
 
     /// A cell; none if there is none.
     pub async fn get(&self, cell: &str) -> Result<Option<Cell>, Error> {
-        self.call(CELLS_READ, cell).find(self.client).await
+        self.call(CELLS_READ, cell).find().await
     }
 
     /// A cell as it was at a version or a time.
     pub async fn at(&self, cell: &str, moment: contract::Moment) -> Result<Option<Cell>, Error> {
         let query = ReadCell { at: Some(MomentText(moment)), ..ReadCell::default() };
-        self.call(CELLS_READ, cell).query(&query).find(self.client).await
+        self.call(CELLS_READ, cell).query(&query).find().await
     }
 
     /// The versions that are kept, newest first; with `before`, those before a version.
     pub async fn history(&self, cell: &str, before: Option<u64>) -> Result<CellHistory, Error> {
         let query = ReadCell { view: Some(View::History), before, ..ReadCell::default() };
-        match self.call(CELLS_READ, cell).query(&query).read(self.client).await? {
+        match self.call(CELLS_READ, cell).query(&query).read().await? {
             CellRead::History(history) => Ok(history),
             CellRead::Cell(cell) => {
                 let cause = format!("a history was asked for, and the cell {:?} came", cell.name);
@@ -54,31 +54,27 @@ impl Cells<'_> {
 
     /// Cells by name; see [`ListCells`].
     pub async fn list(&self, query: &ListCells) -> Result<CellList, Error> {
-        Call::new(self.client, CELLS_LIST, &[]).query(query).read(self.client).await
+        self.client.call(CELLS_LIST, &[]).query(query).read().await
     }
 
     /// Writes a cell.
     pub async fn set(&self, cell: &str, value: impl Into<Value>) -> Result<Written, Error> {
-        self.call(CELLS_WRITE, cell).json(&UserJson(value.into())).read(self.client).await
+        self.call(CELLS_WRITE, cell).json(&UserJson(value.into())).read().await
     }
 
     /// Writes a cell if it is at a version, or does not exist. One that is not so is a refusal with what is there.
     pub async fn cas(&self, cell: &str, expected: Expected, value: impl Into<Value>) -> Result<Written, Error> {
         let call = self.call(CELLS_WRITE, cell).json(&UserJson(value.into()));
-        let call = match expected {
-            Expected::Absent => call.header("if-none-match", Some("*")),
-            Expected::Version(version) => call.if_version(Some(version)),
-        };
-        call.read(self.client).await
+        call.if_expected(Some(expected)).read().await
     }
 
     /// Writes a cell if it does not exist, and says which it was.
     pub async fn init(&self, cell: &str, value: impl Into<Value>) -> Result<InitialisedCell, Error> {
-        self.call(CELLS_INIT, cell).json(&UserJson(value.into())).read(self.client).await
+        self.call(CELLS_INIT, cell).json(&UserJson(value.into())).read().await
     }
 
     /// Deletes a cell; none if there is none. With `version`, only at that version.
     pub async fn delete(&self, cell: &str, version: Option<u64>) -> Result<Option<Deleted>, Error> {
-        self.call(CELLS_DELETE, cell).if_version(version).find(self.client).await
+        self.call(CELLS_DELETE, cell).if_version(version).find().await
     }
 }

@@ -5,10 +5,9 @@ use wire::routes::CHANGES_READ;
 use wire::runs::Follow;
 use wire::values::FeedCursor;
 
-use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
-use crate::events::{EventStream, Resume};
+use crate::events::EventStream;
 
 impl Client {
     /// Changes behind a cursor; with [`Follow::Wait`], waits for one.
@@ -17,7 +16,7 @@ impl Client {
             Some(Follow::Wait(wait)) => Some(wait.0),
             _ => None,
         };
-        Call::new(self, CHANGES_READ, &[]).query(query).waiting(wait).read(self).await
+        self.call(CHANGES_READ, &[]).query(query).waiting(wait).read().await
     }
 
     /// Follows the changes of things whose names begin with a prefix, over restarts of the server. Without a cursor, from
@@ -25,8 +24,6 @@ impl Client {
     pub fn follow_changes(&self, prefix: &str, from: Option<FeedCursor>) -> EventStream {
         let query =
             ReadChanges { prefix: Some(prefix.to_owned()), follow: Some(Follow::Stream), ..ReadChanges::default() };
-        let call = Call::new(self, CHANGES_READ, &[]).query(&query);
-        let resume = from.map_or(Resume::Now, |from| Resume::After(from.to_string()));
-        EventStream::new(self.clone(), call, resume)
+        self.call(CHANGES_READ, &[]).query(&query).events(from.map(|from| from.to_string()))
     }
 }

@@ -18,6 +18,8 @@ pub struct ClientOptions {
     pub timeout: Duration,
     /// How long a call may take with all of its sendings.
     pub deadline: Duration,
+    /// Whether a call is sent again where that is harmless. Without it the first failure is what a caller gets.
+    pub retries: bool,
     /// Whether writes are sent in a session, so that they can be sent again. Without it three commits become one for a
     /// program that writes once, and a write whose answer is lost is an error with an unknown outcome.
     pub sessions: bool,
@@ -33,6 +35,7 @@ impl Default for ClientOptions {
         Self {
             timeout: Duration::from_secs(10),
             deadline: Duration::from_secs(30),
+            retries: true,
             sessions: true,
             session_timeout: Duration::from_secs(30),
             history: None,
@@ -50,6 +53,12 @@ impl ClientOptions {
     /// Sets [`deadline`](Self::deadline).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Sends every call once.
+    pub fn without_retries(mut self) -> Self {
+        self.retries = false;
         self
     }
 

@@ -1,8 +1,10 @@
 //! What went wrong with a call: whose no it was, whether a write may have happened, and what to do next.
 
 use std::fmt;
+use std::time::Duration;
 
 use contract::Outcome;
+use hyper::body::Bytes;
 use serde_json::{Map, Value as JsonValue};
 
 /// Why a call did not do what it was asked.
@@ -13,8 +15,19 @@ pub enum Error {
     Refused(Box<Refusal>),
     /// No answer came.
     NoAnswer {
+        /// Who was asked.
+        server: String,
         /// Why, as far as it is known.
         cause: String,
+        /// Whether a write may have happened all the same.
+        outcome: Outcome,
+    },
+    /// No answer came in time.
+    TimedOut {
+        /// Who was asked.
+        server: String,
+        /// How long it was waited for.
+        limit: Duration,
         /// Whether a write may have happened all the same.
         outcome: Outcome,
     },
@@ -50,12 +63,14 @@ pub struct Refusal {
     pub outcome: Outcome,
     /// What else the refusal carries: `current_version`, `holder`, `last` and so on.
     pub members: Map<String, JsonValue>,
+    /// The document as it was sent: JSON of users in it is to the byte what they stored.
+    pub document: Bytes,
 }
 
 impl Refusal {
     /// Reads a problem document; none if it is not one.
-    pub(crate) fn read(status: u16, body: &[u8]) -> Option<Self> {
-        let mut members: Map<String, JsonValue> = serde_json::from_slice(body).ok()?;
+    pub(crate) fn read(status: u16, document: &Bytes) -> Option<Self> {
+        let mut members: Map<String, JsonValue> = serde_json::from_slice(document).ok()?;
         let mut text = |name: &str| match members.remove(name) {
             Some(JsonValue::String(text)) => Some(text),
             _ => None,
@@ -67,7 +82,8 @@ impl Refusal {
             _ => Outcome::NotApplied,
         };
         let retryable = members.remove("retryable").and_then(|retryable| retryable.as_bool()).unwrap_or(false);
-        Some(Self { code, status, title, detail, retryable, outcome, members })
+        let document = document.clone();
+        Some(Self { code, status, title, detail, retryable, outcome, members, document })
     }
 
     /// The path of the page that explains the code.
@@ -89,7 +105,9 @@ impl Error {
     pub fn outcome(&self) -> Outcome {
         match self {
             Error::Refused(refusal) => refusal.outcome,
-            Error::NoAnswer { outcome, .. } | Error::Unreadable { outcome, .. } => *outcome,
+            Error::NoAnswer { outcome, .. } | Error::TimedOut { outcome, .. } | Error::Unreadable { outcome, .. } => {
+                *outcome
+            }
             Error::Unsendable { .. } => Outcome::NotApplied,
         }
     }
@@ -98,7 +116,7 @@ impl Error {
     pub fn retryable(&self) -> bool {
         match self {
             Error::Refused(refusal) => refusal.retryable,
-            Error::NoAnswer { .. } => true,
+            Error::NoAnswer { .. } | Error::TimedOut { .. } => true,
             Error::Unreadable { .. } | Error::Unsendable { .. } => false,
         }
     }
@@ -107,10 +125,11 @@ impl Error {
     pub fn next_step(&self) -> String {
         match self {
             Error::Refused(refusal) => format!("read {} of the server", refusal.page()),
-            Error::NoAnswer { outcome: Outcome::NotApplied, .. } => {
+            Error::NoAnswer { outcome: Outcome::NotApplied, .. }
+            | Error::TimedOut { outcome: Outcome::NotApplied, .. } => {
                 "see that the server runs, and send it again".to_owned()
             }
-            Error::NoAnswer { .. } | Error::Unreadable { outcome: Outcome::Unknown, .. } => {
+            Error::NoAnswer { .. } | Error::TimedOut { .. } | Error::Unreadable { outcome: Outcome::Unknown, .. } => {
                 "read the current state before it is sent again: it may have been done".to_owned()
             }
             Error::Unreadable { .. } => "see that the address is one of a Statehouse server".to_owned(),
@@ -136,7 +155,10 @@ impl fmt::Display for Error {
                 let code = if ends_with_code { String::new() } else { format!(" [{}]", refusal.code) };
                 write!(formatter, "{}{code}", refusal.detail)
             }
-            Error::NoAnswer { cause, .. } => write!(formatter, "no answer: {cause}{unknown}"),
+            Error::NoAnswer { server, cause, .. } => write!(formatter, "no answer from {server}: {cause}{unknown}"),
+            Error::TimedOut { server, limit, .. } => {
+                write!(formatter, "no answer from {server} within {} ms{unknown}", limit.as_millis())
+            }
             Error::Unreadable { cause, .. } => write!(formatter, "the answer cannot be read: {cause}{unknown}"),
             Error::Unsendable { cause } => write!(formatter, "the call cannot be sent: {cause}"),
         }
@@ -153,12 +175,12 @@ mod tests {
     fn a_refusal_says_what_the_problem_said() {
         let body = br#"{"type":"/v1/errors/SH-4002","code":"SH-4002","title":"the attempt is over","status":409,
             "detail":"attempt 1 is over [SH-4002]","retryable":false,"outcome":"not_applied","attempt":2,"holder":"w"}"#;
-        let refusal = Refusal::read(409, body).expect("a problem");
+        let refusal = Refusal::read(409, &Bytes::from_static(body)).expect("a problem");
         assert_eq!((refusal.code.as_str(), refusal.members["attempt"].as_u64()), ("SH-4002", Some(2)));
         assert_eq!(refusal.page(), "/v1/errors/SH-4002");
         let error = Error::Refused(Box::new(refusal));
         assert_eq!(error.to_string(), "attempt 1 is over [SH-4002]", "the code is there once");
         assert_eq!((error.outcome(), error.retryable()), (Outcome::NotApplied, false));
-        assert!(Refusal::read(502, b"<html>").is_none());
+        assert!(Refusal::read(502, &Bytes::from_static(b"<html>")).is_none());
     }
 }

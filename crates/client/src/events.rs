@@ -7,8 +7,7 @@ use std::time::Duration;
 use contract::Outcome;
 use http_body_util::BodyExt;
 
-use crate::call::{Call, refused_stream};
-use crate::client::Client;
+use crate::call::Call;
 use crate::error::Error;
 use crate::retry::pause;
 use crate::transport::AnswerBody;
@@ -41,8 +40,7 @@ pub struct Event {
 
 /// Events as they come. It connects again by itself; what it gives as an error will not pass.
 pub struct EventStream {
-    client: Client,
-    call: Option<Call>,
+    call: Call,
     resume: Resume,
     open: Option<Open>,
     failures: u32,
@@ -54,8 +52,8 @@ struct Open {
 }
 
 impl EventStream {
-    pub(crate) fn new(client: Client, call: Call, resume: Resume) -> Self {
-        Self { client, call: Some(call), resume, open: None, failures: 0 }
+    pub(crate) fn new(call: Call, resume: Resume) -> Self {
+        Self { call: call.header("accept", "text/event-stream"), resume, open: None, failures: 0 }
     }
 
     /// The next event. Heartbeats are not given; they move the place at which the stream would go on.
@@ -110,7 +108,7 @@ impl EventStream {
                     }
                 }
             }
-            let broken = |cause: String| Error::NoAnswer { cause, outcome: Outcome::NotApplied };
+            let broken = |cause: String| self.call.no_answer(cause, Outcome::NotApplied);
             let frame = tokio::time::timeout(SILENCE_MAX, open.body.frame()).await;
             match frame.map_err(|_| broken(format!("silent for {} s", SILENCE_MAX.as_secs())))? {
                 None => return Ok(None),
@@ -125,26 +123,21 @@ impl EventStream {
     }
 
     async fn connect(&mut self) -> Result<Open, Error> {
-        let call = self.call.take().map(|call| call.header("accept", Some("text/event-stream")));
-        let Some(mut call) = call else {
-            return Err(Error::Unsendable { cause: "the stream was given up while it connected".to_owned() });
+        let call = match &self.resume {
+            Resume::Now => self.call.clone(),
+            Resume::After(id) => self.call.clone().header("last-event-id", id),
         };
-        if let Resume::After(id) = &self.resume {
-            call = call.header("last-event-id", Some(id));
-        }
-        let begun = call.begin(&self.client, None).await;
-        self.call = Some(call);
-        let response = begun?;
+        let response = call.begin().await?;
         match response.status().is_success() {
             true => Ok(Open { body: response.into_body(), parser: Parser::default() }),
-            false => Err(refused_stream(response).await),
+            false => Err(call.refused_stream(response).await),
         }
     }
 }
 
 /// The problem that a stream ends with.
 fn error_event(event: &Event) -> Error {
-    match crate::error::Refusal::read(200, event.data.as_bytes()) {
+    match crate::error::Refusal::read(200, &event.data.clone().into()) {
         Some(refusal) => Error::Refused(Box::new(refusal)),
         None => Error::Unreadable { cause: event.data.clone(), outcome: Outcome::NotApplied },
     }

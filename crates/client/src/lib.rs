@@ -6,7 +6,8 @@
 //! - [`events`]: what follows, as a stream that resumes by itself where it was cut.
 //! - [`Error`]: what went wrong: code, whether the write may have happened, and what to do next.
 //! - [`transport`]: how a request travels; another way than TCP can be brought.
-//! - `call`, `retry`, `session`: one call from its type to its answer, when it is sent again, and under which number.
+//! - [`Call`]: any route, for whoever wants the answer as it was sent; [`Client::call`].
+//! - `retry`, `session`: when a call is sent again, and under which number.
 //!
 //! Writes are sent in a session that the client opens with the first of them and keeps alive, so a write whose answer was
 //! lost is sent again and executed once. Jobs that are claimed through a client come back when the client is gone.
@@ -38,6 +39,7 @@ mod error;
 pub mod events;
 pub mod operations;
 pub mod records;
+mod reply;
 mod retry;
 pub mod runs;
 mod session;
@@ -45,8 +47,9 @@ pub mod sessions;
 pub mod transactions;
 pub mod transport;
 
-pub use call::Reply;
+pub use call::Call;
 pub use client::{Client, ClientOptions};
 pub use contract::{Outcome, Value};
-pub use error::Error;
+pub use error::{Error, Refusal};
+pub use reply::Reply;
 pub use wire;

@@ -4,9 +4,8 @@ use contract::Outcome;
 use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use wire::operations::{StatusAnswer, Version};
-use wire::routes::{BACKUP_CREATE, EXPORT_CREATE, Route, SERVER_READY, SERVER_STATUS, SERVER_VERSION};
+use wire::routes::{BACKUP_CREATE, EXPORT_CREATE, SERVER_READY, SERVER_STATUS, SERVER_VERSION};
 
-use crate::call::{Call, refused_stream};
 use crate::client::Client;
 use crate::error::Error;
 use crate::transport::AnswerBody;
@@ -14,45 +13,41 @@ use crate::transport::AnswerBody;
 impl Client {
     /// Which release the server is, and which contracts it keeps.
     pub async fn version(&self) -> Result<Version, Error> {
-        Call::new(self, SERVER_VERSION, &[]).read(self).await
+        self.call(SERVER_VERSION, &[]).read().await
     }
 
     /// Whether it can serve now.
     pub async fn is_ready(&self) -> Result<bool, Error> {
-        let probe = Call::new(self, SERVER_READY, &[]);
-        Ok(probe.begin(self, None).await?.status().is_success())
+        Ok(self.call(SERVER_READY, &[]).answer().await?.status.is_success())
     }
 
     /// How it is doing, in one screen.
     pub async fn status(&self) -> Result<StatusAnswer, Error> {
-        Call::new(self, SERVER_STATUS, &[]).read(self).await
+        self.call(SERVER_STATUS, &[]).read().await
     }
 
     /// A backup of everything, as it comes.
     pub async fn backup(&self) -> Result<Download, Error> {
-        self.download(BACKUP_CREATE).await
+        self.call(BACKUP_CREATE, &[]).download().await
     }
 
     /// Everything, or the client's space, as lines of JSON, as they come.
     pub async fn export(&self) -> Result<Download, Error> {
-        self.download(EXPORT_CREATE).await
-    }
-
-    async fn download(&self, route: Route) -> Result<Download, Error> {
-        let response = Call::new(self, route, &[]).begin(self, None).await?;
-        match response.status().is_success() {
-            true => Ok(Download { body: response.into_body() }),
-            false => Err(refused_stream(response).await),
-        }
+        self.call(EXPORT_CREATE, &[]).download().await
     }
 }
 
 /// A file that is being sent. One that was cut is an error, never a short file.
 pub struct Download {
+    server: String,
     body: AnswerBody,
 }
 
 impl Download {
+    pub(crate) fn new(server: String, body: AnswerBody) -> Self {
+        Self { server, body }
+    }
+
     /// The next bytes; none at the end.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
@@ -64,8 +59,8 @@ impl Download {
                     }
                 }
                 Some(Err(error)) => {
-                    let cause = format!("the file broke off: {error}");
-                    return Err(Error::NoAnswer { cause, outcome: Outcome::NotApplied });
+                    let cause = format!("the answer broke off before its end: {error}");
+                    return Err(Error::NoAnswer { server: self.server.clone(), cause, outcome: Outcome::NotApplied });
                 }
             }
         }

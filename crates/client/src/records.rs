@@ -37,50 +37,44 @@ pub fn fields<N: Into<String>, V: Into<Value>>(fields: impl IntoIterator<Item = 
 
 impl Records<'_> {
     fn call(&self, route: Route, record: &str) -> Call {
-        Call::new(self.client, route, &[record])
+        self.client.call(route, &[record])
     }
 
     /// A record; none if there is none.
     pub async fn get(&self, record: &str) -> Result<Option<Record>, Error> {
-        self.call(RECORDS_READ, record).find(self.client).await
+        self.call(RECORDS_READ, record).find().await
     }
 
     /// Records that match; see [`ScanRecords`].
     pub async fn scan(&self, query: &ScanRecords) -> Result<RecordPage, Error> {
-        Call::new(self.client, RECORDS_SCAN, &[]).query(query).read(self.client).await
+        self.client.call(RECORDS_SCAN, &[]).query(query).read().await
     }
 
     /// How many records of each type are in each state.
     pub async fn counts(&self, prefix: &str) -> Result<RecordCounts, Error> {
         let query = CountRecords { prefix: Some(prefix.to_owned()) };
-        Call::new(self.client, RECORDS_COUNTS, &[]).query(&query).read(self.client).await
+        self.client.call(RECORDS_COUNTS, &[]).query(&query).read().await
     }
 
     /// Replaces a record; with `expected`, only if it is so.
     pub async fn put(&self, record: &str, put: &PutRecord, expected: Option<Expected>) -> Result<Written, Error> {
-        let call = self.call(RECORDS_PUT, record).json(put);
-        let call = match expected {
-            None => call,
-            Some(Expected::Absent) => call.header("if-none-match", Some("*")),
-            Some(Expected::Version(version)) => call.if_version(Some(version)),
-        };
-        call.read(self.client).await
+        self.call(RECORDS_PUT, record).json(put).if_expected(expected).read().await
     }
 
     /// Changes fields of a record, all of it in one commit; with `version`, only at that version.
     pub async fn patch(&self, record: &str, patch: &PatchRecord, version: Option<u64>) -> Result<Patched, Error> {
-        self.call(RECORDS_PATCH, record).json(patch).if_version(version).read(self.client).await
+        self.call(RECORDS_PATCH, record).json(patch).if_version(version).read().await
     }
 
     /// Deletes a record; none if there is none. With `version`, only at that version.
     pub async fn delete(&self, record: &str, version: Option<u64>) -> Result<Option<Deleted>, Error> {
-        self.call(RECORDS_DELETE, record).if_version(version).find(self.client).await
+        self.call(RECORDS_DELETE, record).if_version(version).find().await
     }
 
     /// Takes records for a worker; with [`Claim::wait`], waits for one.
     pub async fn claim(&self, claim: &Claim) -> Result<Vec<ClaimedRecord>, Error> {
-        let call = Call::new(self.client, RECORDS_CLAIM, &[]).json(claim);
-        let answer: ClaimAnswer = call.waiting(claim.wait.map(|wait| wait.0)).read(self.client).await?;
+        let call = self.client.call(RECORDS_CLAIM, &[]).json(claim);
+        let answer: ClaimAnswer = call.waiting(claim.wait.map(|wait| wait.0)).read().await?;
         Ok(answer.claimed)
     }
 
@@ -91,7 +85,7 @@ impl Records<'_> {
     }
 
     fn attempt(&self, route: Route) -> Call {
-        Call::new(self.client, route, &[])
+        self.client.call(route, &[])
     }
 
     /// Writes fields, if the attempt is the live one.
@@ -101,18 +95,18 @@ impl Records<'_> {
         of: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Written, Error> {
         let body = StepToken { token: Self::token(token)?, fields: Some(fields(of)) };
-        self.attempt(ATTEMPTS_STEP).json(&body).read(self.client).await
+        self.attempt(ATTEMPTS_STEP).json(&body).read().await
     }
 
     /// Holds the record for so long from now, or as long as its type says.
     pub async fn extend(&self, token: &str, lease: Option<std::time::Duration>) -> Result<Written, Error> {
         let body = ExtendToken { token: Self::token(token)?, lease: lease.map(DurationText) };
-        self.attempt(ATTEMPTS_EXTEND).json(&body).read(self.client).await
+        self.attempt(ATTEMPTS_EXTEND).json(&body).read().await
     }
 
     /// Gives the record back: it can be claimed at once.
     pub async fn release(&self, token: &str) -> Result<Written, Error> {
-        self.attempt(ATTEMPTS_RELEASE).json(&ReleaseToken { token: Self::token(token)? }).read(self.client).await
+        self.attempt(ATTEMPTS_RELEASE).json(&ReleaseToken { token: Self::token(token)? }).read().await
     }
 
     /// Finishes the record, with fields that are written in the same commit.
@@ -122,12 +116,12 @@ impl Records<'_> {
         of: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Written, Error> {
         let body = CompleteToken { token: Self::token(token)?, fields: Some(fields(of)) };
-        self.attempt(ATTEMPTS_COMPLETE).json(&body).read(self.client).await
+        self.attempt(ATTEMPTS_COMPLETE).json(&body).read().await
     }
 
     /// Says that the attempt failed: the record is tried again after a pause, or its budget is used up.
     pub async fn fail(&self, token: &str, error: &str) -> Result<FailedAttempt, Error> {
         let body = FailToken { token: Self::token(token)?, error: Some(error.to_owned()) };
-        self.attempt(ATTEMPTS_FAIL).json(&body).read(self.client).await
+        self.attempt(ATTEMPTS_FAIL).json(&body).read().await
     }
 }

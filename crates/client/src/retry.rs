@@ -27,7 +27,7 @@ const PASSING: &[&str] =
 /// Whether a call that failed so is to be sent again.
 pub(crate) fn is_worth_it(error: &Error, safety: Safety) -> bool {
     let passing = match error {
-        Error::NoAnswer { .. } => true,
+        Error::NoAnswer { .. } | Error::TimedOut { .. } => true,
         Error::Refused(refusal) => PASSING.contains(&refusal.code.as_str()),
         Error::Unreadable { .. } | Error::Unsendable { .. } => false,
     };
@@ -48,15 +48,18 @@ mod tests {
 
     fn refused(code: &str, outcome: &str) -> Error {
         let body = format!(r#"{{"code":"{code}","outcome":"{outcome}"}}"#);
-        Error::Refused(Box::new(Refusal::read(409, body.as_bytes()).expect("a problem")))
+        Error::Refused(Box::new(Refusal::read(409, &body.into()).expect("a problem")))
     }
 
     #[test]
     fn nothing_that_could_be_done_twice_is_sent_again() {
-        let silent = |outcome| Error::NoAnswer { cause: String::new(), outcome };
+        let silent = |outcome| Error::NoAnswer { server: String::new(), cause: String::new(), outcome };
+        let slow = |outcome| Error::TimedOut { server: String::new(), limit: Duration::ZERO, outcome };
         let table = [
             (silent(Outcome::Unknown), [true, true, false]),
             (silent(Outcome::NotApplied), [true, true, true]),
+            (slow(Outcome::Unknown), [true, true, false]),
+            (slow(Outcome::NotApplied), [true, true, true]),
             (refused("SH-2001", "not_applied"), [true, true, true]),
             (refused("SH-2013", "unknown"), [true, true, false]),
             // What the data decided.

@@ -10,7 +10,7 @@ use wire::values::JsonText;
 use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
-use crate::events::{EventStream, Resume};
+use crate::events::EventStream;
 
 /// The runs of a client's place.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ impl Client {
 
 impl Runs<'_> {
     fn call(&self, route: Route, run: &str) -> Call {
-        Call::new(self.client, route, &[run])
+        self.client.call(route, &[run])
     }
 
     /// Appends an event, given as JSON: `{"eventType": "Paid", "idempotencyKey": "payment-1", "eventData": {…}}`. With
@@ -62,7 +62,7 @@ impl Runs<'_> {
         query: &AppendEvents,
         expect: Option<u64>,
     ) -> Result<AppendAnswer, Error> {
-        self.call(RUNS_APPEND, run).query(query).if_version(expect).json(events).read(self.client).await
+        self.call(RUNS_APPEND, run).query(query).if_version(expect).json(events).read().await
     }
 
     /// The events behind a sequence; with [`Follow::Wait`], waits for one.
@@ -71,39 +71,38 @@ impl Runs<'_> {
             Some(Follow::Wait(wait)) => Some(wait.0),
             _ => None,
         };
-        self.call(RUNS_EVENTS, run).query(query).waiting(wait).read(self.client).await
+        self.call(RUNS_EVENTS, run).query(query).waiting(wait).read().await
     }
 
     /// Follows the events behind a sequence, over restarts of the server.
     pub fn follow(&self, run: &str, after: u64) -> EventStream {
         let query = ReadEvents { follow: Some(Follow::Stream), ..ReadEvents::default() };
-        let call = self.call(RUNS_EVENTS, run).query(&query);
-        EventStream::new(self.client.clone(), call, Resume::After(after.to_string()))
+        self.call(RUNS_EVENTS, run).query(&query).events(Some(after.to_string()))
     }
 
     /// The projection, as the contract spells it; none if there is no such run.
     pub async fn snapshot(&self, run: &str) -> Result<Option<SnapshotText>, Error> {
-        self.call(RUNS_SNAPSHOT, run).query(&ReadSnapshot::default()).find(self.client).await
+        self.call(RUNS_SNAPSHOT, run).query(&ReadSnapshot::default()).find().await
     }
 
     /// Runs by status, type and how long they have been quiet.
     pub async fn list(&self, query: &ListRuns) -> Result<RunsPage, Error> {
-        Call::new(self.client, RUNS_LIST, &[]).query(query).read(self.client).await
+        self.client.call(RUNS_LIST, &[]).query(query).read().await
     }
 
     /// Lets nothing more be appended.
     pub async fn close(&self, run: &str) -> Result<RunPosition, Error> {
-        self.call(RUNS_CLOSE, run).read(self.client).await
+        self.call(RUNS_CLOSE, run).read().await
     }
 
     /// Makes a run that shares the events up to a sequence.
     pub async fn fork(&self, run: &str, fork: &Fork) -> Result<RunPosition, Error> {
-        self.call(RUNS_FORK, run).json(fork).read(self.client).await
+        self.call(RUNS_FORK, run).json(fork).read().await
     }
 
     /// Deletes a run for good; its name is not used again.
     pub async fn delete(&self, run: &str) -> Result<RunPosition, Error> {
-        self.call(RUNS_DELETE, run).read(self.client).await
+        self.call(RUNS_DELETE, run).read().await
     }
 }
 

@@ -11,10 +11,11 @@ use wire::sessions::{
 };
 use wire::values::SessionId;
 
-use crate::call::{Call, Reply};
+use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
-use crate::events::{EventStream, Resume};
+use crate::events::EventStream;
+use crate::reply::Reply;
 
 /// The sessions of a server.
 #[derive(Clone)]
@@ -31,58 +32,57 @@ impl Client {
 
 impl Sessions<'_> {
     fn call(&self, route: Route, session: SessionId) -> Call {
-        Call::new(self.client, route, &[&session.to_string()])
+        self.client.call(route, &[&session.to_string()])
     }
 
     /// Opens a session.
     pub async fn open(&self, open: &OpenSession) -> Result<OpenedSession, Error> {
-        let call = Call::new(self.client, SESSIONS_OPEN, &[]).json(open);
-        call.send_alone(self.client).await?.read()
+        let call = self.client.call(SESSIONS_OPEN, &[]).json(open);
+        call.read().await
     }
 
     /// Opens a session, and another one if the answer is lost: the first is ended by its timeout.
     pub(crate) async fn open_again(&self, open: &OpenSession) -> Result<OpenedSession, Error> {
-        let call = Call::new(self.client, SESSIONS_OPEN, &[]).json(open);
-        call.repeatable().send_alone(self.client).await?.read()
+        let call = self.client.call(SESSIONS_OPEN, &[]).json(open);
+        call.repeatable().send_alone().await?.read()
     }
 
     /// How a session is doing; none if there is none.
     pub async fn get(&self, session: SessionId) -> Result<Option<Session>, Error> {
-        self.call(SESSIONS_READ, session).find(self.client).await
+        self.call(SESSIONS_READ, session).find().await
     }
 
     /// The sessions, in the order they were opened.
     pub async fn list(&self, query: &ListSessions) -> Result<SessionPage, Error> {
-        Call::new(self.client, SESSIONS_LIST, &[]).query(query).read(self.client).await
+        self.client.call(SESSIONS_LIST, &[]).query(query).read().await
     }
 
     /// Ends a session: what it has claimed can be claimed by others.
     pub async fn end(&self, session: SessionId) -> Result<EndedSession, Error> {
-        self.call(SESSIONS_END, session).repeatable().send_alone(self.client).await?.read()
+        self.call(SESSIONS_END, session).repeatable().read().await
     }
 
     /// A sign of life.
     pub async fn keep_alive(&self, session: SessionId) -> Result<(), Error> {
-        self.call(SESSIONS_KEEPALIVE, session).repeatable().send_alone(self.client).await.map(drop)
+        self.call(SESSIONS_KEEPALIVE, session).repeatable().send_alone().await.map(drop)
     }
 
     /// What was pushed to a session and is not acknowledged; with [`ReadPushes::wait`], waits for something.
     pub async fn pushes(&self, session: SessionId, query: &ReadPushes) -> Result<PushPage, Error> {
         let call = self.call(SESSIONS_PUSHES, session).query(query);
-        call.waiting(query.wait.map(|wait| wait.0)).read(self.client).await
+        call.waiting(query.wait.map(|wait| wait.0)).read().await
     }
 
     /// Follows what is pushed to a session, over restarts of the server.
     pub fn follow_pushes(&self, session: SessionId, after: u64) -> EventStream {
         let query = ReadPushes { follow: Some(true), ..ReadPushes::default() };
-        let call = self.call(SESSIONS_PUSHES, session).query(&query);
-        EventStream::new(self.client.clone(), call, Resume::After(after.to_string()))
+        self.call(SESSIONS_PUSHES, session).query(&query).events(Some(after.to_string()))
     }
 
     /// Pushes up to this one are dealt with.
     pub async fn acknowledge(&self, session: SessionId, upto: u64) -> Result<Acknowledged, Error> {
         let call = self.call(SESSIONS_ACKNOWLEDGE, session).json(&Acknowledge { upto });
-        call.repeatable().send_alone(self.client).await?.read()
+        call.repeatable().read().await
     }
 
     /// A command to a machine that the server hosts, in the machine's own bytes, with a number of the caller's own. Sent again
@@ -94,21 +94,21 @@ impl Sessions<'_> {
         machine: Option<u16>,
         command: Vec<u8>,
     ) -> Result<Reply, Error> {
-        let call = Call::new(self.client, SESSIONS_REQUEST, &[&session.to_string()]);
+        let call = self.client.call(SESSIONS_REQUEST, &[&session.to_string()]);
         let call = call.query(&MachineRequest { machine }).bytes(command);
-        let call = call.header("statehouse-request", Some(request));
-        let call = call.header("statehouse-lowest-pending", Some(lowest_pending));
-        call.repeatable().send_alone(self.client).await
+        let call = call.header("statehouse-request", &request.to_string());
+        let call = call.header("statehouse-lowest-pending", &lowest_pending.to_string());
+        call.repeatable().send().await
     }
 
     /// Whether pushes wait for their acknowledgement.
     pub async fn waiting(&self, query: &WaitingPushes) -> Result<PushesWaiting, Error> {
-        Call::new(self.client, PUSHES_WAITING, &[]).query(query).read(self.client).await
+        self.client.call(PUSHES_WAITING, &[]).query(query).read().await
     }
 
     /// Takes pushes that were last sent before a time, to be sent again.
     pub async fn retry(&self, retry: &RetryPushes) -> Result<RetriedPushes, Error> {
-        let call = Call::new(self.client, PUSHES_RETRY, &[]).json(retry);
-        call.send_alone(self.client).await?.read()
+        let call = self.client.call(PUSHES_RETRY, &[]).json(retry);
+        call.read().await
     }
 }

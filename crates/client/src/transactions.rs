@@ -3,7 +3,6 @@
 use wire::routes::TRANSACTIONS_COMMIT;
 use wire::transactions::{Committed, Transaction};
 
-use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
 
@@ -21,6 +20,6 @@ impl Client {
     /// # }
     /// ```
     pub async fn transact(&self, group: &str, transaction: &Transaction) -> Result<Committed, Error> {
-        Call::new(self, TRANSACTIONS_COMMIT, &[group]).json(transaction).read(self).await
+        self.call(TRANSACTIONS_COMMIT, &[group]).json(transaction).read().await
     }
 }

@@ -1,5 +1,6 @@
 //! How a request travels to a server and its answer back: over TCP, or another way that somebody brings.
 
+use std::error::Error as _;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 /// The body of an answer, as it comes.
-pub type AnswerBody = http_body_util::combinators::BoxBody<Bytes, BrokenBody>;
+pub type AnswerBody = http_body_util::combinators::UnsyncBoxBody<Bytes, BrokenBody>;
 /// An answer to come.
 pub type Answering<'transport> =
     Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Unanswered>> + Send + 'transport>>;
@@ -98,7 +99,9 @@ impl Transport for HttpTransport {
         Box::pin(async move {
             let answered = self.client.request(self.addressed(request)?).await;
             match answered {
-                Ok(response) => Ok(response.map(|body| body.map_err(|error| BrokenBody(error.to_string())).boxed())),
+                Ok(response) => {
+                    Ok(response.map(|body| body.map_err(|error| BrokenBody(error.to_string())).boxed_unsync()))
+                }
                 Err(error) => Err(Unanswered { cause: cause_of(&error), may_have_arrived: !error.is_connect() }),
             }
         })
@@ -128,28 +131,29 @@ fn authority_of(url: &str) -> Result<Authority, String> {
 
 /// The last cause that is known, in words that say what to look at.
 fn cause_of(error: &legacy::Error) -> String {
-    let mut source: &(dyn std::error::Error + 'static) = error;
-    let mut io_kind = None;
-    while let Some(next) = source.source() {
-        source = next;
-        io_kind = source.downcast_ref::<std::io::Error>().map(std::io::Error::kind).or(io_kind);
+    let causes = || std::iter::successors(error.source(), |cause| (*cause).source());
+    let io_kind = causes().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).last().map(std::io::Error::kind);
+    let last = causes().last().map_or_else(|| error.to_string(), ToString::to_string);
+    if error.is_connect() {
+        return match io_kind {
+            Some(std::io::ErrorKind::ConnectionRefused) => "connection refused, nothing listens there".to_owned(),
+            Some(std::io::ErrorKind::TimedOut) => {
+                format!("nobody accepted a connection within {} s", CONNECT_TIME_MAX.as_secs())
+            }
+            _ if causes().any(|cause| cause.to_string().contains("lookup")) => "no host has this name".to_owned(),
+            _ => last,
+        };
     }
-    let last = source.to_string();
-    match io_kind {
-        Some(std::io::ErrorKind::ConnectionRefused) => "connection refused, nothing listens there".to_owned(),
-        Some(std::io::ErrorKind::TimedOut) if error.is_connect() => {
-            format!("nobody accepted a connection within {} s", CONNECT_TIME_MAX.as_secs())
-        }
-        _ if error.is_connect() && last.contains("lookup") => "no host has this name".to_owned(),
-        _ if error.is_connect() => last,
-        _ if last.contains("invalid") || last.contains("unexpected message") => {
-            "connected, but what answers is not HTTP".to_owned()
-        }
-        _ if last.contains("before message completed") || last.contains("closed") => {
-            "connected, but the connection was closed before an answer came".to_owned()
-        }
-        _ => last,
+    let http = || causes().filter_map(|cause| cause.downcast_ref::<hyper::Error>());
+    // One that speaks before it is asked is heard of as a connection that ended, with this behind it.
+    let spoke_first = causes().any(|cause| cause.to_string().contains("unexpected message"));
+    if spoke_first || http().any(hyper::Error::is_parse) {
+        return "connected, but what answers is not HTTP".to_owned();
     }
+    if http().any(|error| error.is_incomplete_message() || error.is_closed() || error.is_canceled()) {
+        return "connected, but the connection was closed before an answer came".to_owned();
+    }
+    last
 }
 
 #[cfg(test)]
@@ -196,5 +200,8 @@ mod tests {
             (true, false),
             "{refused:?}"
         );
+        // Longer than a part of a name may be, so that no name server is asked, which may take its time.
+        let nobody = unanswered(format!("http://{}.invalid:1", "x".repeat(64))).await;
+        assert_eq!((nobody.cause.as_str(), nobody.may_have_arrived), ("no host has this name", false));
     }
 }

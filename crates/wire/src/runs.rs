@@ -21,7 +21,7 @@ object! {
         status: Option<StatusText>,
         /// Only of this kind.
         "type" run_type: Option<String>,
-        /// Only runs without an event for this long.
+        /// Only runs without an event for this long; without a status, only unfinished ones.
         stalled: Option<DurationText>,
         /// Maximum number of runs.
         limit: Option<u64>,
