@@ -200,6 +200,6 @@ mod tests {
     fn the_word_of_a_flag_is_refused_by_the_flag() {
         assert_eq!(word::<StatusText>("--status", "RUNNING").expect("a status"), StatusText::Running);
         let refused = word::<StatusText>("--status", "ODD").expect_err("no status");
-        assert!(refused.detail.starts_with("--status: \"ODD\" is not known; it is one of PENDING"), "{refused}");
+        assert!(refused.detail.starts_with("--status: \"ODD\" is unknown; known are PENDING"), "{refused}");
     }
 }

@@ -79,7 +79,7 @@ mod tests {
         assert!(sent.contains(r#""value":{"b":1e400,"b": -0}"#), "{sent}");
         let refused = |json| read("f", json).map(drop).expect_err("refused").detail;
         let misspelt = r#"{"do":[{"op":"cell.set","nam":"a","value":1}]}"#;
-        assert_eq!(refused(misspelt), r#"f: "do[0].nam" is not known here; did you mean "name"?"#);
+        assert_eq!(refused(misspelt), r#"f: "do[0].nam" is unknown; did you mean "name"?"#);
         assert_eq!(refused(r#"{"group":7,"do":[]}"#), r#"f: "group" is no text"#);
         assert_eq!(refused("[]"), "f: is no JSON object");
     }
