@@ -48,6 +48,6 @@ pub mod transport;
 
 pub use call::{Call, Reply};
 pub use client::{Client, ClientOptions};
-pub use contract::{Outcome, Value};
+pub use contract::{Expected, HistoryPage, Moment, Outcome, Value};
 pub use error::{Error, Refusal};
 pub use wire;
