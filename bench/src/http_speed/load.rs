@@ -1,5 +1,6 @@
 //! The load: connections that each send a request as soon as the one before is answered. One thread for all of them, bytes
-//! made before, and no more of an answer is read than where it ends, so that both cores are left to the server.
+//! made before, and no more of an answer is read than where it ends, so that both cores are left to the server. It has
+//! sockets of its own, because it measures the server: what a client costs is measured beside it, in `typed`.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
