@@ -3,10 +3,16 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use serde_json::{Map, Value as JsonValue, json};
+use client::Call;
 use statehouse::shell::Suggested;
+use wire::claims::Claim;
+use wire::records::{CompleteAttempt, ExtendAttempt, FailAttempt, ReleaseAttempt, StepAttempt};
+use wire::routes::{
+    RECORDS_CLAIM, RECORDS_COMPLETE, RECORDS_EXTEND, RECORDS_FAIL, RECORDS_RELEASE, RECORDS_STEP, Route,
+};
+use wire::values::DurationText;
 
-use crate::connection::{Call, Connection, path};
+use crate::connection::{Ask, Connection};
 use crate::exit::{Exit, Failure};
 use crate::given;
 use crate::output::Output;
@@ -32,7 +38,7 @@ pub(crate) enum Verb {
         name: Option<String>,
         /// How many, at most.
         #[arg(long, default_value_t = 1)]
-        n: u64,
+        n: u32,
         /// Who claims.
         #[arg(long)]
         worker: Option<String>,
@@ -127,21 +133,19 @@ const FAILED: &[Column] = &[column("NEXT TRY IN", "retry_in_ms", Style::Millis).
 
 impl Verb {
     pub(crate) async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
-        let post = async |name: &str, action: &str, body: JsonValue| {
-            connection.ask(Call::post(format!("{}/{action}", path("/v1/records", name)), body)).await
-        };
+        let of = |route: Route, name: &str| -> Call { connection.call(route, &[name]) };
         match self {
             Verb::Claim { prefix, name, n, worker, lease, wait } => {
-                let mut body = Map::new();
-                match name {
-                    Some(name) => body.insert("name".into(), name.clone().into()),
-                    None => body.insert("prefix".into(), prefix.clone().into()),
+                let claim = Claim {
+                    prefix: name.is_none().then(|| prefix.clone()),
+                    name: name.clone(),
+                    n: Some(*n),
+                    worker: worker.clone(),
+                    lease: lease.map(DurationText),
+                    wait: Some(DurationText(*wait)),
                 };
-                body.insert("n".into(), (*n).into());
-                body.insert("wait".into(), text(*wait));
-                body.extend(worker.clone().map(|worker| ("worker".to_owned(), worker.into())));
-                body.extend(lease.map(|lease| ("lease".to_owned(), text(lease))));
-                let found = connection.ask(Call::post("/v1/claims", body.into()).wait(*wait)).await?;
+                let call = connection.call(RECORDS_CLAIM, &[]).json(&claim).waiting(Some(*wait));
+                let found = call.ask().await?;
                 if found["claimed"].as_array().is_none_or(Vec::is_empty) {
                     let which = name.as_ref().unwrap_or(prefix);
                     return Err(Failure::new(Exit::NotFound, format!("nothing is ready to be claimed: {which:?}"))
@@ -150,27 +154,25 @@ impl Verb {
                 output.list(&found, "claimed", CLAIMED)
             }
             Verb::Extend { name, attempt, lease } => {
-                let body = json!({ "attempt": attempt, "lease": lease.map(text) });
-                output.one(&post(name, "extend", body).await?, WRITTEN)
+                let body = ExtendAttempt { attempt: *attempt, lease: lease.map(DurationText) };
+                output.one(&of(RECORDS_EXTEND, name).json(&body).ask().await?, WRITTEN)
             }
             Verb::Step { name, attempt, fields } => {
-                let body = json!({ "attempt": attempt, "fields": given::fields(fields, false)? });
-                output.one(&post(name, "step", body).await?, WRITTEN)
+                let body = StepAttempt { attempt: *attempt, fields: Some(given::fields(fields, false)?) };
+                output.one(&of(RECORDS_STEP, name).json(&body).ask().await?, WRITTEN)
             }
             Verb::Release { name, attempt } => {
-                output.one(&post(name, "release", json!({ "attempt": attempt })).await?, WRITTEN)
+                let body = ReleaseAttempt { attempt: *attempt };
+                output.one(&of(RECORDS_RELEASE, name).json(&body).ask().await?, WRITTEN)
             }
             Verb::Complete { name, attempt, fields } => {
-                let body = json!({ "attempt": attempt, "fields": given::fields(fields, false)? });
-                output.one(&post(name, "complete", body).await?, WRITTEN)
+                let body = CompleteAttempt { attempt: *attempt, fields: Some(given::fields(fields, false)?) };
+                output.one(&of(RECORDS_COMPLETE, name).json(&body).ask().await?, WRITTEN)
             }
             Verb::Fail { name, attempt, error } => {
-                output.one(&post(name, "fail", json!({ "attempt": attempt, "error": error })).await?, FAILED)
+                let body = FailAttempt { attempt: *attempt, error: Some(error.clone()) };
+                output.one(&of(RECORDS_FAIL, name).json(&body).ask().await?, FAILED)
             }
         }
     }
-}
-
-fn text(duration: Duration) -> JsonValue {
-    format!("{}ms", duration.as_millis()).into()
 }

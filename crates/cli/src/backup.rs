@@ -11,8 +11,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value as JsonValue, json};
 use statehouse::backup::file::WholeFile;
 use statehouse::{TransferError, backup, hex};
+use wire::operations::VerifiedBackup;
+use wire::routes::{BACKUP_CREATE, BACKUP_VERIFIED};
 
-use crate::connection::{Call, Connection, serve_command};
+use crate::connection::{Connection, Streaming, serve_command};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -94,7 +96,7 @@ impl Backup {
 
 async fn create(connection: &Connection, file: &Path, output: &Output) -> Result<(), Failure> {
     let mut out = WholeFile::begin(file).map_err(|error| cannot_write(file, &error))?;
-    let mut answer = connection.stream(Call::get("/v1/backup")).await?;
+    let mut answer = Streaming::begin(connection.call(BACKUP_CREATE, &[])).await?;
     let mut progress = Progress::bytes("measure", None);
     let mut done = 0;
     while let Some(bytes) = answer.next().await? {
@@ -113,7 +115,7 @@ async fn create(connection: &Connection, file: &Path, output: &Output) -> Result
     out.finish().map_err(|error| cannot_write(file, &error))?;
     // For the age of the last backup that was verified, which is watched. An older server does not know the route.
     let store = format!("{:016x}", checked.manifest.store_id);
-    connection.exchange(Call::post("/v1/backup/verified", json!({ "store": store }))).await?;
+    connection.call(BACKUP_VERIFIED, &[]).json(&VerifiedBackup { store }).answer().await?;
     output.card(&shown(file, &checked), SHOWN)?;
     output.done(&format!("done: {} in {}, taken and verified", size(checked.bytes), file.display()))
 }

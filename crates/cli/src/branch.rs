@@ -1,10 +1,10 @@
 //! `branch`: branches of a space.
 
 use clap::{Args, Subcommand};
-use hyper::Method;
 use serde_json::json;
+use wire::routes::BRANCHES_LIST;
 
-use crate::connection::{Call, Connection, path};
+use crate::connection::Connection;
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::reach::Reach;
@@ -61,8 +61,6 @@ enum Verb {
     },
 }
 
-const BRANCHES: &str = "/v1/branches";
-
 const NAMED: &[Column] = &[plain("BRANCH", "name").raw()];
 
 impl Branch {
@@ -74,14 +72,14 @@ impl Branch {
 impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         match self {
-            Verb::Ls { listing } => listing.run_names(connection, output, (BRANCHES, "branches"), NAMED).await,
+            Verb::Ls { listing } => listing.run_names(connection, output, (BRANCHES_LIST, "branches"), NAMED).await,
             Verb::Create { name } => {
-                connection.ask(Call::new(Method::PUT, path(BRANCHES, name)).body(json!({}))).await?;
+                connection.client().catalogue().create_branch(name).await?;
                 output.one(&json!({ "name": name }), NAMED)
             }
             Verb::Rm { name, sure } => {
                 sure.or_ask(&format!("delete the branch {name:?} with everything in it"))?;
-                connection.ask(Call::new(Method::DELETE, path(BRANCHES, name))).await?;
+                connection.client().catalogue().delete_branch(name).await?;
                 output.one(&json!({ "name": name, "deleted": true }), NAMED)
             }
         }

@@ -1,11 +1,13 @@
 //! `cell`: named values with versions and history.
 
 use clap::{Args, Subcommand};
-use hyper::Method;
+use statehouse::Expected;
+use wire::cells::{ListCells, ReadCell, View};
+use wire::routes::{CELLS_DELETE, CELLS_INIT, CELLS_LIST, CELLS_READ, CELLS_WRITE};
 
-use crate::connection::{Call, Connection, path};
+use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
-use crate::expecting::{Expect, Expected};
+use crate::expect_flag::{Expect, expected};
 use crate::following::Follow;
 use crate::given;
 use crate::output::Output;
@@ -81,6 +83,7 @@ enum Verb {
         /// Its name.
         name: String,
         /// The version that it has to be at, or `absent`.
+        #[arg(value_parser = expected)]
         expected: Expected,
         /// The value.
         value: String,
@@ -187,8 +190,6 @@ const PAST: &[Column] = &[
     column("UPDATED", "updated_at", Style::Ago),
 ];
 
-const CELLS: &str = "/v1/cells";
-
 impl Cell {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         self.reach.run(async |connection| self.verb.run(connection, &output).await)
@@ -198,27 +199,30 @@ impl Cell {
 impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         match self {
-            Verb::Get { name } => output.one(&connection.ask(Call::get(path(CELLS, name))).await?, CELL),
+            Verb::Get { name } => output.one(&connection.call(CELLS_READ, &[name]).ask().await?, CELL),
             Verb::Set { name, value, text, expect } => {
-                let call = Call::new(Method::PUT, path(CELLS, name)).body(given::value(value, *text)?);
-                output.one(&connection.ask(expect.in_headers(call)).await?, WRITTEN)
+                let call = connection.call(CELLS_WRITE, &[name]).json(&given::value(value, *text)?);
+                output.one(&expect.of(call).ask().await?, WRITTEN)
             }
             Verb::Init { name, value, text } => {
-                let call = Call::new(Method::POST, path(CELLS, name)).body(given::value(value, *text)?);
-                output.one(&connection.ask(call).await?, INITIALISED)
+                let call = connection.call(CELLS_INIT, &[name]).json(&given::value(value, *text)?);
+                output.one(&call.ask().await?, INITIALISED)
             }
             Verb::Cas { name, expected, value, text } => {
-                let call = Call::new(Method::PUT, path(CELLS, name)).body(given::value(value, *text)?);
-                output.one(&connection.ask(expected.in_headers(call)).await?, WRITTEN)
+                let call = connection.call(CELLS_WRITE, &[name]).json(&given::value(value, *text)?);
+                output.one(&call.if_expected(Some(*expected)).ask().await?, WRITTEN)
             }
             Verb::Del { name, expect } => {
-                let call = Call::new(Method::DELETE, path(CELLS, name));
-                output.one(&connection.ask(expect.in_headers(call)).await?, DELETED)
+                output.one(&expect.of(connection.call(CELLS_DELETE, &[name])).ask().await?, DELETED)
             }
             Verb::Ls { prefix, after, listing } => {
+                let query = ListCells {
+                    prefix: Some(prefix.clone()),
+                    cursor: given::word_if_given("--after", after)?,
+                    limit: Some(listing.limit),
+                };
                 let once = async || {
-                    let call = Call::get(CELLS).query("prefix", Some(prefix)).query("cursor", after.as_ref());
-                    let found = connection.ask(call.query("limit", Some(listing.limit))).await?;
+                    let found = connection.call(CELLS_LIST, &[]).query(&query).ask().await?;
                     output.list(&found, "cells", LISTED)?;
                     match found["cursor"].as_str() {
                         Some(last) => output.more("there are more", "--after", last),
@@ -229,16 +233,21 @@ impl Verb {
             }
             Verb::Watch { prefix, follow } => follow.show(connection, output, prefix, Some("cell")).await,
             Verb::History { name, before, listing } => {
+                let query = ReadCell {
+                    view: Some(View::History),
+                    before: *before,
+                    limit: Some(listing.limit),
+                    ..ReadCell::default()
+                };
                 let once = async || {
-                    let call = Call::get(path(CELLS, name)).query("view", Some("history")).query("before", *before);
-                    let found = connection.ask(call.query("limit", Some(listing.limit))).await?;
+                    let found = connection.call(CELLS_READ, &[name]).query(&query).ask().await?;
                     output.list(&found, "versions", PAST)
                 };
                 listing.run(output, once).await
             }
             Verb::At { name, when } => {
-                let call = Call::get(path(CELLS, name)).query("at", Some(when));
-                output.one(&connection.ask(call).await?, CELL)
+                let query = ReadCell { at: Some(given::word("WHEN", when)?), ..ReadCell::default() };
+                output.one(&connection.call(CELLS_READ, &[name]).query(&query).ask().await?, CELL)
             }
         }
     }

@@ -3,9 +3,12 @@
 //! Keeps: every answer names what was measured, the bound, and one thing that can safely be done.
 
 use serde_json::{Value as JsonValue, json};
+use wire::changes::ReadChanges;
+use wire::operations::Probe;
+use wire::routes::{CHANGES_READ, SERVER_LIVE, SERVER_READY, SERVER_STATUS};
 use wire::values::FeedCursor;
 
-use crate::connection::{Call, Connection};
+use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::table::{millis, one_line, size};
 
@@ -50,12 +53,13 @@ impl Checked {
 
 /// It answers, it is ready, and nothing critical is wrong with it.
 pub(crate) async fn health(connection: &Connection) -> Result<Vec<Checked>, Failure> {
-    let alive = connection.exchange(Call::get("/livez")).await?.status.is_success();
-    let reply = connection.exchange(Call::get("/readyz").query("verbose", Some(true))).await?;
+    let alive = connection.call(SERVER_LIVE, &[]).answer().await?.status.is_success();
+    let verbose = Probe { verbose: Some(true) };
+    let reply = connection.call(SERVER_READY, &[]).query(&verbose).answer().await?;
     let ready = reply.status.is_success();
     let reasons = String::from_utf8_lossy(&reply.body).into_owned();
     let failed: Vec<_> = reasons.lines().filter(|line| line.contains(": FAILED: ")).map(one_line).collect();
-    let status = connection.ask(Call::get("/status")).await?;
+    let status = connection.call(SERVER_STATUS, &[]).ask().await?;
     let problems = status["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
     let critical: Vec<_> = problems.iter().filter(|problem| problem["severity"] == "critical").collect();
     let said = if ready { "it takes reads and writes".to_owned() } else { failed.join("; ") };
@@ -83,7 +87,7 @@ pub(crate) async fn health(connection: &Connection) -> Result<Vec<Checked>, Fail
 
 /// There is room on the disk.
 pub(crate) async fn disk(connection: &Connection) -> Result<Vec<Checked>, Failure> {
-    let status = connection.ask(Call::get("/status")).await?;
+    let status = connection.call(SERVER_STATUS, &[]).ask().await?;
     let used = status["journal_bytes"].as_u64().unwrap_or(0) + status["store_bytes"].as_u64().unwrap_or(0);
     let used_said = Checked::new("used", true, format!("journal and store have {}", size(used)));
     let mut checked = vec![used_said.measured(number(used), "bytes")];
@@ -101,7 +105,7 @@ pub(crate) async fn disk(connection: &Connection) -> Result<Vec<Checked>, Failur
 /// The server's clock agrees with ours, and no commit is from the future.
 pub(crate) async fn clock(connection: &Connection) -> Result<Vec<Checked>, Failure> {
     let now = jiff::Timestamp::now();
-    let reply = connection.exchange(Call::get("/livez")).await?;
+    let reply = connection.call(SERVER_LIVE, &[]).answer().await?;
     let mut checked = Vec::new();
     let date = reply.headers.get("date").and_then(|date| date.to_str().ok());
     if let Some(theirs) = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()) {
@@ -116,9 +120,10 @@ pub(crate) async fn clock(connection: &Connection) -> Result<Vec<Checked>, Failu
             .next("set the clocks by NTP; nothing is lost meanwhile, but TTLs and pauses are off"),
         );
     }
-    let status = connection.ask(Call::get("/status")).await?;
+    let status = connection.call(SERVER_STATUS, &[]).ask().await?;
     let from = status["commit"].as_u64().unwrap_or(0).saturating_sub(1);
-    let page = connection.ask(Call::get("/v1/changes").query("from", Some(FeedCursor(from)))).await?;
+    let query = ReadChanges { from: Some(FeedCursor(from)), ..ReadChanges::default() };
+    let page = connection.call(CHANGES_READ, &[]).query(&query).ask().await?;
     let newest = page["changes"].as_array().and_then(|changes| changes.last()).and_then(|change| change["at"].as_str());
     let ahead = newest
         .and_then(|at| at.parse::<jiff::Timestamp>().ok())

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory};
 use serde_json::{Value as JsonValue, json};
+use wire::routes::{LIMITS_READ, SPACES_LIST};
 
-use crate::connection::{Call, Connection};
+use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::reach::Reach;
@@ -50,10 +51,7 @@ impl Version {
     pub(crate) fn run(mut self, output: Output) -> Result<(), Failure> {
         self.reach.timeout = self.reach.timeout.min(Duration::from_secs(2));
         self.reach.run(async |connection| {
-            let server = connection
-                .ask(Call::get("/version"))
-                .await
-                .map_or(JsonValue::Null, |found| found["statehouse"].clone());
+            let server = connection.client().version().await.ok().map(|version| version.statehouse);
             let found = json!({ "command": env!("CARGO_PKG_VERSION"), "server": server, "url": connection.named() });
             output.card(&found, VERSION)
         })
@@ -87,11 +85,11 @@ impl Info {
 }
 
 async fn info(connection: &Connection) -> Result<JsonValue, Failure> {
-    let version = connection.ask(Call::get("/version")).await?;
-    let spaces = connection.ask(Call::get("/v1/spaces")).await?;
-    let limits = connection.ask(Call::get("/v1/limits")).await?;
+    let version = connection.client().version().await?;
+    let spaces = connection.call(SPACES_LIST, &[]).ask().await?;
+    let limits = connection.call(LIMITS_READ, &[]).ask().await?;
     Ok(json!({
-        "version": version["statehouse"],
+        "version": version.statehouse,
         "url": connection.named(),
         "spaces": spaces["spaces"],
         "limits": limits,

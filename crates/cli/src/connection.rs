@@ -1,161 +1,62 @@
 //! How a command reaches a store: by HTTP, or by a directory that it opens itself.
 //!
-//! A directory is asked through the very routes that a server has, in this process, so that every command is written once, against the HTTP
-//! API. Never: makes a directory that is not there.
+//! Both are a [`client::Client`]. A directory is asked through the very routes that a server has, in this process, so that every
+//! command is written once, against the routes. Keeps: a call is sent once and outside of a session: a command that writes once would
+//! commit three times, and one that cannot reach its store says so at once. Never: makes a directory that is not there.
 
+mod opened;
 mod streaming;
 
 use std::path::Path;
 use std::time::Duration;
 
-use axum::body::Body;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
-use hyper::header::CONTENT_TYPE;
-use hyper::{HeaderMap, Method, Request, StatusCode};
+use client::transport::HttpTransport;
+use client::{Call, Client, ClientOptions, Reply};
 use serde_json::Value as JsonValue;
 use statehouse::Statehouse;
 use statehouse::shell::Suggested;
-use tower::ServiceExt;
-use wire::routes::{ALL, Found, Scope, find};
+use wire::routes::Route;
 
 use crate::exit::{Exit, Failure};
 use crate::raw_json;
-use crate::remote::Remote;
+use opened::OpenedDirectory;
+pub(crate) use streaming::Streaming;
 
-/// A request.
-#[derive(Clone, Debug)]
-pub(crate) struct Call {
-    method: Method,
-    path: String,
-    query: Vec<(&'static str, String)>,
-    headers: Vec<(&'static str, String)>,
-    body: Option<JsonValue>,
-    /// How long the answer may take on top of the usual.
-    wait: Duration,
-}
-
-impl Call {
-    pub(crate) fn new(method: Method, path: impl Into<String>) -> Self {
-        let path = path.into();
-        Self { method, path, query: Vec::new(), headers: Vec::new(), body: None, wait: Duration::ZERO }
-    }
-
-    pub(crate) fn get(path: impl Into<String>) -> Self {
-        Self::new(Method::GET, path)
-    }
-
-    pub(crate) fn post(path: impl Into<String>, body: JsonValue) -> Self {
-        Self::new(Method::POST, path).body(body)
-    }
-
-    /// A parameter; none is left out.
-    pub(crate) fn query(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
-        self.query.extend(value.map(|value| (name, value.to_string())));
-        self
-    }
-
-    /// A header; none is left out.
-    pub(crate) fn header(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
-        self.headers.extend(value.map(|value| (name, value.to_string())));
-        self
-    }
-
-    pub(crate) fn body(mut self, body: JsonValue) -> Self {
-        self.body = Some(body);
-        self
-    }
-
-    pub(crate) fn wait(mut self, wait: Duration) -> Self {
-        self.wait = wait;
-        self
-    }
-
-    fn target(&self) -> String {
-        let mut target = self.path.clone();
-        for (place, (name, value)) in self.query.iter().enumerate() {
-            target.push(if place == 0 { '?' } else { '&' });
-            target.push_str(name);
-            target.push('=');
-            target.push_str(&escaped(value, false));
-        }
-        target
-    }
-}
-
-/// A path of the API: a fixed part, and a name that is the rest.
-pub(crate) fn path(fixed: &str, name: &str) -> String {
-    format!("{fixed}/{}", escaped(name, true))
-}
-
-/// Everything but what stands for itself in a URL is escaped.
-pub(crate) fn escaped(text: &str, slashes_stay: bool) -> String {
-    let mut url = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => url.push(byte as char),
-            b'/' if slashes_stay => url.push('/'),
-            _ => url.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    url
-}
-
-/// An answer.
-pub(crate) struct Reply {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
-impl Reply {
-    /// The body as JSON.
-    pub(crate) fn json(&self) -> Result<JsonValue, Failure> {
-        if self.body.is_empty() {
-            return Ok(JsonValue::Null);
-        }
-        raw_json::parse(&String::from_utf8_lossy(&self.body)).map_err(|error| {
-            Failure::new(Exit::Unavailable, format!("the answer ({}) is not JSON: {error}", self.status))
-                .run("check that --url names a statehouse server", Suggested::new(["statehouse", "status"]))
-        })
-    }
-}
-
-enum To {
-    Remote(Remote),
-    Directory { house: Statehouse, router: Box<axum::Router> },
-}
-
-/// See the module.
+/// A store, and the place in it that was asked for.
 pub(crate) struct Connection {
-    to: To,
-    space: Option<String>,
-    branch: Option<String>,
+    client: Client,
     group: Option<String>,
+    /// The directory, if it was opened here.
+    house: Option<Statehouse>,
 }
 
 impl Connection {
     pub(crate) fn remote(url: &str, timeout: Duration) -> Result<Self, Failure> {
-        Ok(Self::over(To::Remote(Remote::new(url, timeout)?)))
+        Ok(Self { client: options(timeout).over(transport(url)?), group: None, house: None })
     }
 
     /// Opens a directory that exists; a command never makes one.
-    pub(crate) fn directory(directory: &Path) -> Result<Self, Failure> {
+    pub(crate) fn directory(directory: &Path, timeout: Duration) -> Result<Self, Failure> {
         if !directory.is_dir() {
             return Err(Failure::new(Exit::NotFound, format!("there is no directory {}", directory.display()))
                 .run("make one, and serve it", serve_command(directory)));
         }
         let house = Statehouse::open(directory)?;
-        let router = Box::new(server::router(server::Server::new(house.clone())));
-        Ok(Self::over(To::Directory { house, router }))
-    }
-
-    fn over(to: To) -> Self {
-        Self { to, space: None, branch: None, group: None }
+        let client = options(timeout).over(OpenedDirectory::new(house.clone()));
+        Ok(Self { client, group: None, house: Some(house) })
     }
 
     pub(crate) fn in_place(mut self, space: Option<String>, branch: Option<String>, group: Option<String>) -> Self {
-        (self.space, self.branch, self.group) = (space, branch, group);
+        if let Some(space) = space {
+            self.client = self.client.space(space);
+        }
+        if let Some(branch) = branch {
+            self.client = self.client.branch(branch);
+        }
+        if let Some(group) = &group {
+            self.client = self.client.group(group);
+        }
+        self.group = group;
         self
     }
 
@@ -165,78 +66,41 @@ impl Connection {
     }
 
     pub(crate) fn is_remote(&self) -> bool {
-        matches!(self.to, To::Remote(_))
+        self.house.is_none()
     }
 
     /// What it talks to, for people.
     pub(crate) fn named(&self) -> String {
-        match &self.to {
-            To::Remote(remote) => remote.url(),
-            To::Directory { .. } => "a directory of this machine".to_owned(),
-        }
+        self.client.named()
     }
 
-    /// Sends a request; a refusal is a failure.
-    pub(crate) async fn ask(&self, call: Call) -> Result<JsonValue, Failure> {
-        let reply = self.exchange(call).await?;
-        let status = reply.status;
-        match status.is_success() {
-            true => reply.json(),
-            false => Err(Failure::refused(status, reply.json()?)),
-        }
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
-    /// Sends a request, and gives what is there; nothing that is found is none.
-    pub(crate) async fn find(&self, call: Call) -> Result<Option<JsonValue>, Failure> {
-        match self.ask(call).await {
-            Ok(found) => Ok(Some(found)),
-            Err(failure) if failure.exit == Exit::NotFound => Ok(None),
-            Err(failure) => Err(failure),
-        }
-    }
-
-    /// Sends a request, and gives whatever is answered.
-    pub(crate) async fn exchange(&self, call: Call) -> Result<Reply, Failure> {
-        // A route refuses a place that means nothing to it.
-        let scope = match find(call.method.as_str(), &call.path) {
-            Found::Route(place, _) => ALL[place].scope,
-            _ => Scope::Store,
-        };
-        let (branch, group) = (self.branch.as_ref(), self.group.as_ref());
-        let call = call.query("branch", branch.filter(|_| scope >= Scope::Branch));
-        let call = call.query("group", group.filter(|_| scope >= Scope::Group));
-        let space = self.space.as_ref().filter(|_| scope >= Scope::Space);
-        let call = call.header("statehouse-space", space.map(|space| escaped_header(space)).transpose()?);
-        let mut request = Request::builder().method(call.method.clone()).uri(call.target());
-        for (name, value) in &call.headers {
-            request = request.header(*name, value);
-        }
-        if call.body.is_some() {
-            request = request.header(CONTENT_TYPE, "application/json");
-        }
-        let body = call.body.as_ref().map(|body| Bytes::from(raw_json::text(body))).unwrap_or_default();
-        let request = request.body(Full::new(body)).map_err(|error| Failure::usage(error.to_string()))?;
-        match &self.to {
-            To::Remote(remote) => remote.send(request, call.wait).await,
-            To::Directory { router, .. } => {
-                let answered = router.as_ref().clone().oneshot(request.map(Body::new)).await;
-                let response = answered.unwrap_or_else(|never| match never {});
-                let (parts, body) = response.into_parts();
-                let body = body.collect().await.map_err(|error| Failure::other(error.to_string()))?.to_bytes();
-                Ok(Reply { status: parts.status, headers: parts.headers, body })
-            }
-        }
+    /// Begins a call of a route, in the place that was asked for.
+    pub(crate) fn call(&self, route: Route, parts: &[&str]) -> Call {
+        self.client.call(route, parts)
     }
 
     /// Closes a directory that was opened.
     pub(crate) async fn close(self) -> Result<(), Failure> {
-        let To::Directory { house, router } = self.to else {
+        let Self { client, house: Some(house), .. } = self else {
             return Ok(());
         };
-        drop(router);
+        drop(client);
         let closed = tokio::task::spawn_blocking(move || house.close()).await;
         closed.map_err(|error| Failure::other(error.to_string()))?.map_err(Failure::from)
     }
+}
+
+fn options(timeout: Duration) -> ClientOptions {
+    ClientOptions::default().timeout(timeout).without_retries().without_sessions()
+}
+
+/// A way to a server, which is not asked yet.
+pub(crate) fn transport(url: &str) -> Result<HttpTransport, Failure> {
+    HttpTransport::new(url).map_err(|cause| Failure::usage(cause).next("give --url http://HOST:PORT"))
 }
 
 /// What serves a directory.
@@ -244,21 +108,60 @@ pub(crate) fn serve_command(directory: &Path) -> Suggested {
     Suggested::new(["statehouse", "serve"]).flag("--data", directory.to_string_lossy())
 }
 
-fn escaped_header(value: &str) -> Result<String, Failure> {
-    match value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
-        true => Ok(value.to_owned()),
-        false => Err(Failure::usage(format!("the space {value:?} cannot be named in a header"))),
+/// Calls whose answers are shown: as trees that keep what is the user's as the text that it was.
+pub(crate) trait Ask {
+    /// Sends it; a refusal is a failure.
+    async fn ask(self) -> Result<JsonValue, Failure>;
+
+    /// The same; nothing that is found is none.
+    async fn ask_if_there(self) -> Result<Option<JsonValue>, Failure>;
+}
+
+impl Ask for Call {
+    async fn ask(self) -> Result<JsonValue, Failure> {
+        tree(&self.send().await?)
     }
+
+    async fn ask_if_there(self) -> Result<Option<JsonValue>, Failure> {
+        match self.ask().await {
+            Ok(found) => Ok(Some(found)),
+            Err(failure) if failure.exit == Exit::NotFound => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+fn tree(reply: &Reply) -> Result<JsonValue, Failure> {
+    if reply.body.is_empty() {
+        return Ok(JsonValue::Null);
+    }
+    raw_json::parse(&String::from_utf8_lossy(&reply.body))
+        .map_err(|error| Failure::unreadable(&format!("the answer ({}) is not JSON: {error}", reply.status)))
 }
 
 #[cfg(test)]
 mod tests {
+    use wire::routes::{CELLS_WRITE, SERVER_VERSION};
+
     use super::*;
 
-    #[test]
-    fn names_are_escaped_but_for_slashes() {
-        assert_eq!(path("/v1/cells", "a/b c%é?"), "/v1/cells/a/b%20c%25%C3%A9%3F");
-        let call = Call::get("/v1/cells").query("prefix", Some("a/b&c")).query("after", None::<u64>);
-        assert_eq!(call.target(), "/v1/cells?prefix=a%2Fb%26c");
+    #[tokio::test]
+    async fn a_store_that_is_not_reached_is_named_with_the_cause_and_what_is_not_known() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let connection = Connection::remote(&url, Duration::from_millis(300)).expect("a URL");
+        let read = async || connection.call(SERVER_VERSION, &[]).ask().await.expect_err("nobody answers");
+        let written = async || connection.call(CELLS_WRITE, &["a"]).json(&1).ask().await.expect_err("nobody answers");
+        let (slow, unknown) = (read().await, written().await);
+        assert_eq!(
+            (slow.exit, slow.detail),
+            (Exit::Unavailable, format!("cannot reach {url}: no answer within 300 ms"))
+        );
+        assert!(slow.next.is_some_and(|next| next.contains("--timeout")));
+        assert!(unknown.detail.ends_with("no answer within 300 ms; whether it was done is not known"));
+        drop(listener);
+        let (away, refused) = (read().await, written().await);
+        assert!(away.detail.ends_with("connection refused, nothing listens there"), "{away}");
+        assert_eq!((refused.exit, refused.detail), (Exit::Unavailable, away.detail), "nothing can have been done");
     }
 }

@@ -3,8 +3,9 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value as JsonValue, json};
 use statehouse::shell::Suggested;
+use wire::routes::SERVER_READY;
 
-use crate::connection::{Call, Connection};
+use crate::connection::transport;
 use crate::contexts::{Context, Contexts, Target};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -114,7 +115,7 @@ fn row(contexts: &Contexts, name: &str, target: &Target) -> JsonValue {
 /// A URL has a scheme, everything else is a directory, kept by its full path.
 fn target_of(given: &str) -> Result<Target, Failure> {
     if given.contains("://") {
-        Connection::remote(given, std::time::Duration::ZERO)?;
+        transport(given)?;
         return Ok(Target::Url(given.to_owned()));
     }
     let full = std::path::absolute(given).map_err(|error| Failure::usage(format!("{given}: {error}")))?;
@@ -128,15 +129,15 @@ fn target_of(given: &str) -> Result<Target, Failure> {
 fn check(reach: Reach, output: &Output) -> Result<(), Failure> {
     let target = reach.target(&|name| std::env::var(name).ok())?;
     reach.run(async |connection| {
-        let version = connection.ask(Call::get("/version")).await?;
-        let ready = connection.exchange(Call::get("/readyz")).await?;
+        let version = connection.client().version().await?;
+        let ready = connection.call(SERVER_READY, &[]).answer().await?.status.is_success();
         let found = json!({
             "target": target.to_string(),
-            "version": version["statehouse"],
-            "ready": ready.status.is_success(),
+            "version": version.statehouse,
+            "ready": ready,
         });
         output.one(&found, &[plain("TARGET", "target").raw(), plain("VERSION", "version"), plain("READY", "ready")])?;
-        match ready.status.is_success() {
+        match ready {
             true => Ok(()),
             false => Err(Failure::check(format!("{target} answers, but is not ready"))
                 .run("see why", Suggested::new(["statehouse", "status"]))),

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use client::Outcome;
 use hyper::StatusCode;
 use serde_json::{Value as JsonValue, json};
 use statehouse::shell::Suggested;
@@ -174,6 +175,12 @@ impl Failure {
         self
     }
 
+    /// What came is no answer of ours.
+    pub(crate) fn unreadable(detail: &str) -> Self {
+        Self::new(Exit::Unavailable, detail)
+            .run("check that --url names a statehouse server", Suggested::new(["statehouse", "status"]))
+    }
+
     /// A refusal of the API.
     pub(crate) fn refused(status: StatusCode, problem: JsonValue) -> Self {
         let code = problem["code"].as_str().map(str::to_owned);
@@ -262,6 +269,36 @@ impl From<&ConfigError> for Failure {
     fn from(error: &ConfigError) -> Self {
         let command = Suggested::new(["statehouse", "config", "init"]);
         Failure::usage(error.to_string()).of_lines().run("correct it; see all settings", command)
+    }
+}
+
+/// A call that did not do what it was asked.
+impl From<client::Error> for Failure {
+    fn from(error: client::Error) -> Self {
+        let unknown = match error.outcome() {
+            Outcome::Unknown => "; whether it was done is not known",
+            Outcome::NotApplied => "",
+        };
+        match &error {
+            client::Error::Refused(refusal) => {
+                let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                let problem = raw_json::parse(&String::from_utf8_lossy(&refusal.document));
+                Self::refused(status, problem.unwrap_or_default())
+            }
+            client::Error::NoAnswer { server, cause, .. } => {
+                Self::new(Exit::Unavailable, format!("cannot reach {server}: {cause}{unknown}"))
+                    .run("name another with --url, or start one here", Suggested::new(["statehouse", "dev"]))
+            }
+            client::Error::TimedOut { server, limit, .. } => {
+                let cause = format!("no answer within {} ms{unknown}", limit.as_millis());
+                Self::new(Exit::Unavailable, format!("cannot reach {server}: {cause}")).run(
+                    "ask again with a longer --timeout, or see how it is doing",
+                    Suggested::new(["statehouse", "status"]),
+                )
+            }
+            client::Error::Unsendable { cause } => Self::usage(cause),
+            other => Self::unreadable(&format!("{other}{unknown}")),
+        }
     }
 }
 

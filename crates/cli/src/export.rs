@@ -10,9 +10,10 @@ use serde_json::{Value as JsonValue, json};
 use statehouse::backup::file::WholeFile;
 use statehouse::export::Exported;
 use statehouse::{hex, import, terminal};
+use wire::routes::EXPORT_CREATE;
 
 use crate::backup::{cannot_write, failed, open};
-use crate::connection::{Call, Connection, serve_command};
+use crate::connection::{Connection, Streaming, serve_command};
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -122,7 +123,7 @@ async fn lines(
     mut write: impl FnMut(&[u8]) -> Result<(), Failure>,
 ) -> Result<(JsonValue, u64), Failure> {
     const BUCKET: &[u8] = br#"{"kind":"bucket","#;
-    let mut answer = connection.stream(Call::get("/v1/export")).await?;
+    let mut answer = Streaming::begin(connection.call(EXPORT_CREATE, &[])).await?;
     let (mut progress, mut header) = (None, JsonValue::Null);
     let (mut done, mut buckets) = (0_u64, 0);
     while let Some(bytes) = answer.next().await? {

@@ -3,41 +3,69 @@
 //! A value is JSON if it reads as JSON, and text otherwise; `-` is all of stdin, `@FILE` a file. Bytes that are not text are
 //! `{"$b64":"..."}`, as in the API. Keeps: JSON is sent as it was given, to the byte. Never: reads stdin twice.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 
-use serde_json::{Map, Value as JsonValue, json};
+use serde::de::DeserializeOwned;
+use serde::de::value::StrDeserializer;
+use statehouse::records::Test;
 use statehouse::{InvalidJson, Value, object_text};
+use wire::DecodeError;
+use wire::values::{Members, UserJson};
 
 use crate::exit::Failure;
-use crate::raw_json;
 
 /// Bytes of a value that is read from a file or from stdin; the server's own limit is lower.
 const GIVEN_BYTES_MAX: u64 = 64 << 20;
 
 /// A value.
-pub(crate) fn value(given: &str, as_text: bool) -> Result<JsonValue, Failure> {
-    let bytes = match given {
-        "-" => read("stdin", &mut std::io::stdin().lock())?,
-        _ => match given.strip_prefix('@') {
-            Some(path) => {
-                let mut file = std::fs::File::open(path).map_err(|error| Failure::usage(format!("{path}: {error}")))?;
-                read(path, &mut file)?
-            }
-            None => given.as_bytes().to_vec(),
-        },
-    };
+pub(crate) fn value(given: &str, as_text: bool) -> Result<UserJson, Failure> {
+    let bytes = bytes(given)?;
     if !as_text && let Ok(json) = std::str::from_utf8(&bytes) {
-        match Value::from_json_text(json) {
-            Ok(_) => return Ok(raw_json::keep(json.trim())),
+        match Value::from_json_text(json.trim()) {
+            Ok(value) => return Ok(UserJson(value)),
             Err(InvalidJson::Malformed { .. }) => {}
             // It reads as JSON, and no server would take it.
             Err(refused) => return Err(Failure::usage(refused.to_string())),
         }
     }
-    Ok(match String::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(error) => raw_json::keep(&Value::Bytes(error.into_bytes()).to_json_text()),
-    })
+    Ok(UserJson(match String::from_utf8(bytes) {
+        Ok(text) => Value::Text(text),
+        Err(error) => Value::Bytes(error.into_bytes()),
+    }))
+}
+
+/// What is given, in a file or on stdin.
+fn bytes(given: &str) -> Result<Vec<u8>, Failure> {
+    match (given, given.strip_prefix('@')) {
+        ("-", _) => read("stdin", &mut std::io::stdin().lock()),
+        (_, Some(path)) => {
+            let mut file = std::fs::File::open(path).map_err(|error| Failure::usage(format!("{path}: {error}")))?;
+            read(path, &mut file)
+        }
+        _ => Ok(given.as_bytes().to_vec()),
+    }
+}
+
+/// What is given, in a file or on stdin, as text.
+pub(crate) fn text(given: &str) -> Result<String, Failure> {
+    String::from_utf8(bytes(given)?).map_err(|_| Failure::usage(format!("{given}: is not text in UTF-8")))
+}
+
+/// A document of the API that is given, in a file or on stdin; what is wrong with it is said by its members.
+pub(crate) fn document<T: DeserializeOwned>(given: &str, json: &str) -> Result<T, Failure> {
+    wire::from_json_text(json).map_err(|error| Failure::usage(format!("{given}: {error}")))
+}
+
+/// The word of a flag, in the form that the API has for it: a cursor, a status, a moment.
+pub(crate) fn word<T: DeserializeOwned>(flag: &str, word: &str) -> Result<T, Failure> {
+    let read = T::deserialize(StrDeserializer::<DecodeError>::new(word));
+    read.map_err(|error| Failure::usage(format!("{flag}: {error}")))
+}
+
+/// The same of a flag that may be left out.
+pub(crate) fn word_if_given<T: DeserializeOwned>(flag: &str, given: &Option<String>) -> Result<Option<T>, Failure> {
+    given.as_ref().map(|given| word(flag, given)).transpose()
 }
 
 fn read(what: &str, input: &mut dyn Read) -> Result<Vec<u8>, Failure> {
@@ -51,11 +79,11 @@ fn read(what: &str, input: &mut dyn Read) -> Result<Vec<u8>, Failure> {
 }
 
 /// Fields: each `NAME=VALUE`; or one JSON object, on the command line, in a file or on stdin.
-pub(crate) fn fields(given: &[String], as_text: bool) -> Result<Map<String, JsonValue>, Failure> {
+pub(crate) fn fields(given: &[String], as_text: bool) -> Result<Members<UserJson>, Failure> {
     if let [one] = given
         && (one == "-" || one.starts_with(['@', '{']))
     {
-        return object(one, &value(one, false)?);
+        return object(one, &text(one)?);
     }
     if given.iter().filter(|field| field.ends_with("=-")).count() > 1 {
         return Err(Failure::usage("only one value can come from stdin"));
@@ -63,65 +91,78 @@ pub(crate) fn fields(given: &[String], as_text: bool) -> Result<Map<String, Json
     given.iter().map(|field| one_field(field, as_text)).collect()
 }
 
-/// The members of a value that was given and has to be a JSON object; each is kept as it is.
-pub(crate) fn object(given: &str, value: &JsonValue) -> Result<Map<String, JsonValue>, Failure> {
-    let json = raw_json::text(value);
-    let members = object_text::members(&json).map_err(|_| Failure::usage(format!("{given}: is no JSON object")))?;
-    let mut object = Map::new();
+/// The members of text that has to be a JSON object; each is kept as it is.
+pub(crate) fn object(given: &str, json: &str) -> Result<Members<UserJson>, Failure> {
+    let members = object_text::members(json).map_err(|_| Failure::usage(format!("{given}: is no JSON object")))?;
+    let (mut object, mut names) = (Members::default(), BTreeSet::new());
     for member in members {
-        if object.insert(member.name.to_string(), raw_json::keep(member.json)).is_some() {
+        if !names.insert(member.name.to_string()) {
             return Err(Failure::usage(format!("{given}: has {:?} twice", member.name)));
         }
+        let value = Value::from_json_text(member.json).map_err(|error| Failure::usage(format!("{given}: {error}")))?;
+        object.0.push((member.name.to_string(), UserJson(value)));
     }
     Ok(object)
 }
 
 /// `NAME=VALUE`.
-pub(crate) fn one_field(given: &str, as_text: bool) -> Result<(String, JsonValue), Failure> {
+pub(crate) fn one_field(given: &str, as_text: bool) -> Result<(String, UserJson), Failure> {
     let Some((name, given)) = given.split_once('=') else {
         return Err(Failure::usage(format!("{given:?} is no field; write NAME=VALUE")));
     };
     Ok((name.to_owned(), value(given, as_text)?))
 }
 
+/// A comparison with a value.
+type MakeTest = fn(Value) -> Test;
+
 /// Tests of a scan: `FIELD=VALUE`, `!=`, `<`, `<=`, `>`, `>=`, `FIELD in A,B`, `FIELD not in A,B`, `FIELD exists`.
-pub(crate) fn test(given: &str) -> Result<JsonValue, Failure> {
-    let list = |given: &str| given.split(',').map(|one| value(one.trim(), false)).collect::<Result<Vec<_>, _>>();
+pub(crate) fn test(given: &str) -> Result<(String, Test), Failure> {
+    let one = |given: &str| value(given.trim(), false).map(|value| value.0);
+    let list = |given: &str| given.split(',').map(one).collect::<Result<Vec<_>, _>>();
+    let named = |field: &str, test: Test| Ok((field.trim().to_owned(), test));
     if let Some(field) = given.strip_suffix(" exists") {
-        return Ok(json!([field.trim(), "exists"]));
+        return named(field, Test::Exists);
     }
     if let Some((field, values)) = given.split_once(" not in ") {
-        return Ok(json!([field.trim(), "not_in", list(values)?]));
+        return named(field, Test::NotIn(list(values)?));
     }
     if let Some((field, values)) = given.split_once(" in ") {
-        return Ok(json!([field.trim(), "in", list(values)?]));
+        return named(field, Test::In(list(values)?));
     }
     let operator = given.find(['=', '!', '<', '>']).filter(|place| *place > 0);
     let Some(place) = operator else {
         return Err(Failure::usage(format!("{given:?} is no test; write FIELD=VALUE, FIELD>=VALUE or FIELD exists")));
     };
     let (field, rest) = given.split_at(place);
-    let tests = [("!=", "ne"), ("<=", "lte"), (">=", "gte"), ("<", "lt"), (">", "gt"), ("=", "eq")];
-    let Some((name, given)) = tests.iter().find_map(|(sign, name)| Some((name, rest.strip_prefix(sign)?))) else {
+    let tests: [(&str, MakeTest); 6] =
+        [("!=", Test::Ne), ("<=", Test::Lte), (">=", Test::Gte), ("<", Test::Lt), (">", Test::Gt), ("=", Test::Eq)];
+    let Some((test, given)) = tests.iter().find_map(|(sign, test)| Some((test, rest.strip_prefix(sign)?))) else {
         return Err(Failure::usage(format!("{given:?} is no test; != is the only one that begins with !")));
     };
-    Ok(json!([field.trim(), name, value(given.trim(), false)?]))
+    named(field, test(one(given)?))
 }
 
 #[cfg(test)]
 mod tests {
+    use wire::records::Where;
+    use wire::runs::StatusText;
+
     use super::*;
 
     #[test]
     fn json_if_it_reads_as_json_and_text_otherwise() {
-        let given = |text| value(text, false).expect("a value");
-        assert_eq!(given("5"), json!(5));
-        assert_eq!(given("\"5\""), json!("5"));
-        assert_eq!(given("blue"), json!("blue"));
-        assert_eq!(raw_json::text(&given("{\"b\": 1.0, \"a\":-0}")), "{\"b\": 1.0, \"a\":-0}");
-        assert_eq!(raw_json::text(&given("12345678901234567890123456789")), "12345678901234567890123456789");
+        let given = |text: &str| value(text, false).expect("a value").0;
+        assert_eq!(given("5"), Value::Integer(5));
+        assert_eq!(given("\"5\""), Value::from("5"));
+        assert_eq!(given("blue"), Value::from("blue"));
+        for json in
+            ["{\"b\": 1.0, \"a\":-0, \"b\":1e400}", "-0", "1e400", "12345678901234567890123456789", "\"\\u0041\""]
+        {
+            assert_eq!(serde_json::to_string(&UserJson(given(&format!(" {json}\n")))).expect("JSON"), json);
+        }
         assert!(value("\"\\ud800\"", false).is_err(), "refused by name, and not taken for text");
-        assert_eq!(value("5", true).expect("text"), json!("5"));
+        assert_eq!(value("5", true).expect("text").0, Value::from("5"));
         assert!(value("@/no/such/file", false).is_err());
     }
 
@@ -130,17 +171,35 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), [0_u8, 159, 146, 150]).expect("written");
         let read = value(&format!("@{}", file.path().display()), false).expect("a value");
-        assert_eq!(raw_json::to_bytes(&read), [0, 159, 146, 150]);
+        assert_eq!(read.0, Value::Bytes(vec![0, 159, 146, 150]));
+    }
+
+    #[test]
+    fn an_object_has_each_member_once_and_as_it_was_written() {
+        let members = fields(&["{\"b\": [1.0, 1.0],\"a\":{\"x\":1,\"x\":2}}".to_owned()], false).expect("fields");
+        assert_eq!(serde_json::to_string(&members).expect("JSON"), "{\"b\":[1.0, 1.0],\"a\":{\"x\":1,\"x\":2}}");
+        assert!(fields(&["{\"a\":1,\"\\u0061\":2}".to_owned()], false).is_err());
+        assert!(fields(&["{".to_owned()], false).is_err());
     }
 
     #[test]
     fn tests_have_signs_and_words() {
-        let tested = |text| test(text).expect("a test");
-        assert_eq!(tested("state=pending"), json!(["state", "eq", "pending"]));
-        assert_eq!(tested("n >= 5"), json!(["n", "gte", 5]));
-        assert_eq!(tested("n!=5"), json!(["n", "ne", 5]));
-        assert_eq!(tested("state in a,b"), json!(["state", "in", ["a", "b"]]));
-        assert_eq!(tested("worker exists"), json!(["worker", "exists"]));
+        let tested = |text| {
+            let filter = statehouse::records::Filter { tests: vec![test(text).expect("a test")] };
+            serde_json::to_value(Where(filter)).expect("text").as_str().map(str::to_owned).expect("text")
+        };
+        assert_eq!(tested("state=pending"), r#"[["state","eq","pending"]]"#);
+        assert_eq!(tested("n >= 5"), r#"[["n","gte",5]]"#);
+        assert_eq!(tested("n!=1e400"), r#"[["n","ne",1e400]]"#);
+        assert_eq!(tested("state in a,b"), r#"[["state","in",["a","b"]]]"#);
+        assert_eq!(tested("worker exists"), r#"[["worker","exists"]]"#);
         assert!(test("state").is_err() && test("=5").is_err() && test("a!5").is_err());
+    }
+
+    #[test]
+    fn the_word_of_a_flag_is_refused_by_the_flag() {
+        assert_eq!(word::<StatusText>("--status", "RUNNING").expect("a status"), StatusText::Running);
+        let refused = word::<StatusText>("--status", "ODD").expect_err("no status");
+        assert!(refused.detail.starts_with("--status: \"ODD\" is not known; it is one of PENDING"), "{refused}");
     }
 }

@@ -19,7 +19,7 @@ mod contexts;
 mod ctx;
 mod doctor;
 mod exit;
-mod expecting;
+mod expect_flag;
 mod explain;
 mod export;
 mod following;
@@ -32,9 +32,9 @@ mod raw_json;
 mod reach;
 mod rec;
 mod record_type;
-mod remote;
 mod repeating;
 mod run;
+mod scopes;
 mod serve;
 mod session;
 mod spaces;
@@ -48,7 +48,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use statehouse::terminal;
 
 use exit::{Exit, Failure};
@@ -115,12 +115,14 @@ fn main() -> ExitCode {
     // What is made belongs to its owner alone: also what the libraries below make.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let given: Vec<OsString> = std::env::args_os().collect();
-    let arguments = match Arguments::try_parse_from(&given) {
-        Ok(arguments) => arguments,
+    let parsed = Arguments::command().try_get_matches_from(&given);
+    let parsed = parsed.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let (arguments, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return misunderstood(&given, &error),
     };
     let output = Output { format: arguments.output, color: arguments.color };
-    match arguments.command.run(output) {
+    match scopes::check(&matches).and_then(|()| arguments.command.run(output)) {
         Ok(()) => Exit::Done.into(),
         Err(failure) => {
             failure.say(&output);

@@ -15,15 +15,10 @@ use statehouse::time::parse_duration;
 use crate::connection::Connection;
 use crate::contexts::{Contexts, Target};
 use crate::exit::Failure;
+use crate::scopes;
 
 /// Where a server listens if nothing is said.
 pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:7420";
-
-/// Commands that have these flags.
-const NOUNS: &[&str] = &[
-    "backup", "bench", "branch", "cell", "check", "export", "info", "rec", "run", "session", "space", "status", "txn",
-    "version", "watch", "why",
-];
 
 /// The flags stand behind the program and its noun.
 const NOUN_WORDS: usize = 2;
@@ -91,10 +86,9 @@ impl Reach {
 
     /// A command of ours with the flags that say where, as they were given here.
     fn in_command(&self, command: Suggested) -> Suggested {
-        match command.argv() {
-            [program, noun, ..] if program == "statehouse" && NOUNS.contains(&noun.as_str()) => {}
-            _ => return command,
-        }
+        let Some(outside) = scopes::not_honoured(&command) else {
+            return command;
+        };
         let data = self.data.as_ref().map(|data| data.to_string_lossy().into_owned());
         let given = [
             ("--url", &self.url),
@@ -105,12 +99,6 @@ impl Reach {
             ("--group", &self.group),
         ];
         let said = |flag: &str| command.argv().iter().any(|word| word.starts_with(&format!("{flag}=")));
-        // Spaces are not in a space, nor branches in a branch.
-        let outside: &[&str] = match command.argv()[1].as_str() {
-            "space" => &["--space", "--branch", "--group"],
-            "branch" => &["--branch", "--group"],
-            _ => &[],
-        };
         let flags = given.into_iter().filter(|(flag, _)| !said(flag) && !outside.contains(flag));
         let flags = flags.filter_map(|(flag, value)| Some(format!("{flag}={}", value.as_ref()?))).collect();
         command.with_flags(NOUN_WORDS, flags)
@@ -134,7 +122,7 @@ impl Reach {
         let target = self.target(&|name| std::env::var(name).ok())?;
         let connection = match &target {
             Target::Url(url) => Connection::remote(url, self.timeout)?,
-            Target::Data(directory) => Connection::directory(directory)?,
+            Target::Data(directory) => Connection::directory(directory, self.timeout)?,
         };
         Ok(connection.in_place(self.space.clone(), self.branch.clone(), self.group.clone()))
     }

@@ -3,17 +3,21 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use hyper::Method;
-use serde_json::{Map, Value as JsonValue, json};
+use serde_json::{Value as JsonValue, json};
+use statehouse::records::{Filter, Ttl};
+use wire::records::{CountRecords, PatchRecord, PutRecord, ScanRecords, Where};
+use wire::routes::{
+    RECORDS_COUNTS, RECORDS_DELETE, RECORDS_PATCH, RECORDS_PUT, RECORDS_READ, RECORDS_SCAN, TYPES_LIST,
+};
+use wire::values::{Members, TtlText};
 
 use crate::attempt;
-use crate::connection::{Call, Connection, path};
+use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
-use crate::expecting::Expect;
+use crate::expect_flag::Expect;
 use crate::following::Follow;
 use crate::given;
 use crate::output::{Format, Output};
-use crate::raw_json;
 use crate::reach::{Reach, duration};
 use crate::record_type;
 use crate::repeating::{Listing, Sure};
@@ -194,8 +198,6 @@ enum Verb {
     Attempt(attempt::Verb),
 }
 
-const RECORDS: &str = "/v1/records";
-
 const RECORD: &[Column] = &[
     plain("NAME", "name"),
     plain("TYPE", "type"),
@@ -234,45 +236,52 @@ impl Rec {
 impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         match self {
-            Verb::Get { name } => show(&connection.ask(Call::get(path(RECORDS, name))).await?, output),
+            Verb::Get { name } => show(&connection.call(RECORDS_READ, &[name]).ask().await?, output),
             Verb::Set { name, fields, record_type, ttl, text, expect } => {
-                let mut body = Map::new();
-                body.insert("fields".into(), given::fields(fields, *text)?.into());
-                insert(&mut body, "type", record_type);
-                insert(&mut body, "ttl", ttl);
-                let call = Call::new(Method::PUT, path(RECORDS, name)).body(body.into());
-                output.one(&connection.ask(expect.in_headers(call)).await?, WRITTEN)
+                let body = PutRecord {
+                    fields: given::fields(fields, *text)?,
+                    record_type: record_type.clone(),
+                    ttl: given::word_if_given("--ttl", ttl)?,
+                };
+                let call = connection.call(RECORDS_PUT, &[name]).json(&body);
+                output.one(&expect.of(call).ask().await?, WRITTEN)
             }
             Verb::Patch { name, fields, unset, expect, ttl, text } => {
-                let expected: Result<Map<_, _>, _> = expect.iter().map(|one| given::one_field(one, *text)).collect();
-                let mut body = Map::new();
-                body.insert("set".into(), given::fields(fields, *text)?.into());
-                body.insert("unset".into(), unset.clone().into());
-                body.insert("expect".into(), expected?.into());
-                insert(&mut body, "ttl", ttl);
-                let call = Call::new(Method::PATCH, path(RECORDS, name)).body(body.into());
-                output.one(&connection.ask(call).await?, WRITTEN)
+                let expected: Result<Members<_>, _> = expect.iter().map(|one| given::one_field(one, *text)).collect();
+                let body = PatchRecord {
+                    set: Some(given::fields(fields, *text)?),
+                    unset: Some(unset.clone()),
+                    expect: Some(expected?),
+                    ttl: given::word_if_given("--ttl", ttl)?,
+                    ..PatchRecord::default()
+                };
+                output.one(&connection.call(RECORDS_PATCH, &[name]).json(&body).ask().await?, WRITTEN)
             }
             Verb::Del { name, expect, sure } => {
                 sure.or_ask(&format!("delete the record {name:?}"))?;
-                let call = expect.in_headers(Call::new(Method::DELETE, path(RECORDS, name)));
-                output.one(&connection.ask(call).await?, &[plain("VERSION", "version").raw()])
+                let call = expect.of(connection.call(RECORDS_DELETE, &[name]));
+                output.one(&call.ask().await?, &[plain("VERSION", "version").raw()])
             }
             Verb::Incr { name, field, by } => {
-                let call = Call::new(Method::PATCH, path(RECORDS, name)).body(json!({ "incr": { field: by } }));
-                let mut found = connection.ask(call).await?;
+                let incr = Some(Members(vec![(field.clone(), *by)]));
+                let body = PatchRecord { incr, ..PatchRecord::default() };
+                let mut found = connection.call(RECORDS_PATCH, &[name]).json(&body).ask().await?;
                 if output.format == Format::Table || output.format == Format::Raw {
                     found = json!({ "field": field, "value": found["values"][field] });
                 }
                 output.one(&found, &[plain("FIELD", "field"), plain("VALUE", "value").raw()])
             }
             Verb::Scan { prefix, tests, record_type, cursor, listing } => {
-                let tests: Vec<JsonValue> = tests.iter().map(|test| given::test(test)).collect::<Result<_, _>>()?;
-                let tests = (!tests.is_empty()).then(|| raw_json::text(&JsonValue::from(tests)));
+                let tests: Vec<_> = tests.iter().map(|test| given::test(test)).collect::<Result<_, _>>()?;
+                let query = ScanRecords {
+                    prefix: Some(prefix.clone()),
+                    filter: (!tests.is_empty()).then_some(Where(Filter { tests })),
+                    record_type: record_type.clone(),
+                    limit: Some(listing.limit),
+                    cursor: given::word_if_given("--cursor", cursor)?,
+                };
                 let once = async || {
-                    let call = Call::get(RECORDS).query("prefix", Some(prefix)).query("where", tests.as_ref());
-                    let call = call.query("type", record_type.as_ref()).query("cursor", cursor.as_ref());
-                    let mut found = connection.ask(call.query("limit", Some(listing.limit))).await?;
+                    let mut found = connection.call(RECORDS_SCAN, &[]).query(&query).ask().await?;
                     if output.format == Format::Table {
                         add_states(connection, &mut found).await?;
                     }
@@ -286,18 +295,18 @@ impl Verb {
             }
             Verb::Watch { prefix, follow } => follow.show(connection, output, prefix, Some("record")).await,
             Verb::Ttl { name, time: None } => {
-                let found = connection.ask(Call::get(path(RECORDS, name))).await?;
+                let found = connection.call(RECORDS_READ, &[name]).ask().await?;
                 let found = json!({ "name": found["name"], "ttl_ms": found["ttl_ms"] });
                 output.one(&found, &[plain("NAME", "name"), column("TTL LEFT", "ttl_ms", Style::Millis).raw()])
             }
             Verb::Ttl { name, time: Some(time) } => {
-                let body = json!({ "ttl": format!("{}ms", time.as_millis()) });
-                let call = Call::new(Method::PATCH, path(RECORDS, name)).body(body);
-                output.one(&connection.ask(call).await?, WRITTEN)
+                let body = PatchRecord { ttl: Some(TtlText(Ttl::After(*time))), ..PatchRecord::default() };
+                output.one(&connection.call(RECORDS_PATCH, &[name]).json(&body).ask().await?, WRITTEN)
             }
             Verb::Count { prefix, listing } => {
+                let query = CountRecords { prefix: Some(prefix.clone()) };
                 let once = async || {
-                    let found = connection.ask(Call::get("/v1/counts").query("prefix", Some(prefix))).await?;
+                    let found = connection.call(RECORDS_COUNTS, &[]).query(&query).ask().await?;
                     output.list(&listing.first(found, "counts"), "counts", COUNTED)
                 };
                 listing.run(output, once).await
@@ -327,7 +336,7 @@ async fn add_states(connection: &Connection, found: &mut JsonValue) -> Result<()
     if records.iter().all(|record| record["type"].is_null()) {
         return Ok(());
     }
-    let types = connection.ask(Call::get("/v1/types")).await?;
+    let types = connection.call(TYPES_LIST, &[]).ask().await?;
     for record in records {
         let mut declared = types["types"].as_array().into_iter().flatten();
         let declared = declared.find(|declared| declared["name"] == record["type"]);
@@ -337,10 +346,4 @@ async fn add_states(connection: &Connection, found: &mut JsonValue) -> Result<()
         }
     }
     Ok(())
-}
-
-fn insert(body: &mut Map<String, JsonValue>, name: &str, value: &Option<String>) {
-    if let Some(value) = value {
-        body.insert(name.into(), value.clone().into());
-    }
 }

@@ -1,10 +1,11 @@
 //! `rec type`: the types of records that a space declares.
 
 use clap::Args;
-use hyper::Method;
 use statehouse::shell::Suggested;
+use wire::catalogue::DeclareType;
+use wire::routes::{TYPES_DECLARE, TYPES_LIST};
 
-use crate::connection::{Call, Connection, path};
+use crate::connection::{Ask, Connection};
 use crate::exit::{Exit, Failure};
 use crate::given;
 use crate::output::Output;
@@ -30,11 +31,11 @@ const TYPES: &[Column] = &[
 impl Type {
     pub(crate) async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         if let (Some(prefix), Some(declaration)) = (&self.prefix, &self.declaration) {
-            let call = Call::new(Method::PUT, path("/v1/types", prefix)).body(given::value(declaration, false)?);
-            let declared = connection.ask(call).await?;
+            let body: DeclareType = given::document("the declaration", &given::text(declaration)?)?;
+            let declared = connection.call(TYPES_DECLARE, &[prefix]).json(&body).ask().await?;
             return output.told(&format!("declared for {prefix:?}"), &declared);
         }
-        let mut found = connection.ask(Call::get("/v1/types")).await?;
+        let mut found = connection.call(TYPES_LIST, &[]).ask().await?;
         let Some(prefix) = &self.prefix else {
             return output.list(&found, "types", TYPES);
         };

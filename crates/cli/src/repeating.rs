@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::{Value as JsonValue, json};
+use wire::routes::Route;
 
-use crate::connection::{Call, Connection};
+use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::duration;
@@ -57,16 +58,16 @@ impl Listing {
         found
     }
 
-    /// Shows what the API gives as a list of bare names, at a path and under a key.
+    /// Shows what the API gives as a list of bare names, at a route and under a key.
     pub(crate) async fn run_names(
         &self,
         connection: &Connection,
         output: &Output,
-        (path, key): (&str, &str),
+        (route, key): (Route, &str),
         columns: &[Column],
     ) -> Result<(), Failure> {
         let once = async || {
-            let mut found = self.first(connection.ask(Call::get(path)).await?, key);
+            let mut found = self.first(connection.call(route, &[]).ask().await?, key);
             // A table, or lines, are made of rows.
             if output.format != Format::Json
                 && let Some(names) = found[key].as_array_mut()

@@ -3,12 +3,15 @@
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use hyper::Method;
-use serde_json::{Map, json};
+use serde_json::json;
+use statehouse::Value;
+use wire::routes::{RUNS_APPEND, RUNS_CLOSE, RUNS_DELETE, RUNS_EVENTS, RUNS_FORK, RUNS_LIST, RUNS_SNAPSHOT, Route};
+use wire::runs::{AppendEvents, Fork, ListRuns, ReadEvents, ReadSnapshot};
+use wire::values::{DurationText, Members, UserJson};
 
-use crate::connection::{Call, Connection, path};
+use crate::connection::{Ask, Connection};
 use crate::exit::{Exit, Failure};
-use crate::following::Follow;
+use crate::following::{Follow, Following};
 use crate::given;
 use crate::output::{Format, Output};
 use crate::reach::{Reach, duration};
@@ -173,8 +176,6 @@ enum Verb {
     },
 }
 
-const RUNS: &str = "/v1/runs";
-
 const APPENDED: &[Column] =
     &[plain("SEQUENCE", "runSeq").raw(), plain("PERSISTED", "persisted"), plain("IDEMPOTENT", "idempotent")];
 
@@ -225,28 +226,26 @@ impl Run {
     }
 }
 
-fn part(run: &str, part: &str) -> String {
-    format!("{}/{part}", path(RUNS, run))
-}
-
 impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         match self {
             Verb::Append { run, event_type, data, idempotency_key, expect, step, attempt, run_type, emitted_at } => {
                 let now = jiff::Timestamp::now();
                 let key = idempotency_key.clone().unwrap_or_else(|| own_key(now));
-                let mut event = Map::new();
-                event.insert("eventType".into(), event_type.clone().into());
-                event.insert("idempotencyKey".into(), key.into());
-                event.extend(emitted_at.clone().map(|at| ("emittedAt".to_owned(), at.into())));
-                if let Some(data) = data {
-                    event.insert("eventData".into(), given::value(data, false)?);
-                }
-                event.extend(step.clone().map(|step| ("stepId".to_owned(), step.into())));
-                event.extend(attempt.clone().map(|attempt| ("logicalAttemptId".to_owned(), attempt.into())));
-                let call = Call::post(part(run, "events"), event.into()).query("type", run_type.as_ref());
-                let call = call.header("if-match", expect.map(|sequence| format!("\"{sequence}\"")));
-                output.one(&connection.ask(call).await?, APPENDED)
+                let text = |text: &String| UserJson(Value::from(text.as_str()));
+                let members = [
+                    ("eventType", Some(text(event_type))),
+                    ("idempotencyKey", Some(text(&key))),
+                    ("emittedAt", emitted_at.as_ref().map(text)),
+                    ("eventData", data.as_ref().map(|data| given::value(data, false)).transpose()?),
+                    ("stepId", step.as_ref().map(text)),
+                    ("logicalAttemptId", attempt.as_ref().map(text)),
+                ];
+                let given = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+                let event: Members<UserJson> = given.collect();
+                let query = AppendEvents { run_type: run_type.clone(), ..AppendEvents::default() };
+                let call = connection.call(RUNS_APPEND, &[run]).query(&query).json(&event);
+                output.one(&call.if_version(*expect).ask().await?, APPENDED)
             }
             Verb::Show { run, events } => show(connection, output, run, *events).await,
             Verb::Tail { run, after, follow, limit, time } => {
@@ -254,12 +253,16 @@ impl Verb {
                 tail(connection, output, run, *after, *limit, follow).await
             }
             Verb::Ls { prefix, status, run_type, stuck, cursor, listing } => {
+                let query = ListRuns {
+                    prefix: Some(prefix.clone()).filter(|prefix| !prefix.is_empty()),
+                    status: given::word_if_given("--status", status)?,
+                    run_type: run_type.clone(),
+                    stalled: stuck.map(DurationText),
+                    limit: Some(listing.limit),
+                    cursor: given::word_if_given("--cursor", cursor)?,
+                };
                 let once = async || {
-                    let call = Call::get(RUNS).query("prefix", Some(prefix).filter(|prefix| !prefix.is_empty()));
-                    let call = call.query("status", status.as_ref()).query("type", run_type.as_ref());
-                    let stuck = stuck.map(|stuck| format!("{}ms", stuck.as_millis()));
-                    let call = call.query("stalled", stuck).query("cursor", cursor.as_ref());
-                    let found = connection.ask(call.query("limit", Some(listing.limit))).await?;
+                    let found = connection.call(RUNS_LIST, &[]).query(&query).ask().await?;
                     output.list(&found, "runs", LISTED)?;
                     match found["cursor"].as_str() {
                         Some(cursor) => output.note(&format!("there may be more: --cursor {cursor}")),
@@ -270,17 +273,16 @@ impl Verb {
             }
             Verb::Verify { run } => verify(connection, output, run).await,
             Verb::Fork { run, at, new } => {
-                let mut forked = connection.ask(Call::post(part(run, "fork"), json!({ "at": at, "as": new }))).await?;
+                let fork = Fork { at: *at, name: new.clone() };
+                let mut forked = connection.call(RUNS_FORK, &[run]).json(&fork).ask().await?;
                 // It stands in the group of the run that it was made of.
                 forked["group"] = connection.group().unwrap_or(run).into();
                 output.one(&forked, FORKED)
             }
-            Verb::Close { run } => last(connection, output, run, "close").await,
+            Verb::Close { run } => last(connection, output, RUNS_CLOSE, run).await,
             Verb::Archive { run, sure } => {
                 sure.or_ask(&format!("delete the run {run:?} with all its events"))?;
-                let mut found = connection.ask(Call::new(Method::DELETE, path("/v1/runs", run))).await?;
-                found["runId"] = run.as_str().into();
-                output.one(&found, LAST)
+                last(connection, output, RUNS_DELETE, run).await
             }
         }
     }
@@ -291,19 +293,19 @@ fn own_key(now: jiff::Timestamp) -> String {
     format!("statehouse-{}-{}", now.as_nanosecond(), std::process::id())
 }
 
-async fn last(connection: &Connection, output: &Output, run: &str, action: &str) -> Result<(), Failure> {
-    let mut found = connection.ask(Call::post(part(run, action), json!({}))).await?;
-    found["runId"] = run.into();
-    output.one(&found, LAST)
+/// Does something to a run, and shows where it ended.
+async fn last(connection: &Connection, output: &Output, route: Route, run: &str) -> Result<(), Failure> {
+    output.one(&connection.call(route, &[run]).ask().await?, LAST)
 }
 
 async fn show(connection: &Connection, output: &Output, run: &str, events: u64) -> Result<(), Failure> {
-    let snapshot = connection.ask(Call::get(part(run, "snapshot"))).await?;
+    let snapshot = connection.call(RUNS_SNAPSHOT, &[run]).ask().await?;
     let last = snapshot["lastEventSeq"].as_u64().unwrap_or(0);
     let mut shown = Vec::new();
     if events > 0 {
-        let call = Call::get(part(run, "events")).query("after", Some(last.saturating_sub(events)));
-        let found = connection.ask(call.query("limit", Some(events.min(PAGE)))).await?;
+        let (after, limit) = (Some(last.saturating_sub(events)), Some(events.min(PAGE)));
+        let query = ReadEvents { after, limit, ..ReadEvents::default() };
+        let found = connection.call(RUNS_EVENTS, &[run]).query(&query).ask().await?;
         shown = found["events"].as_array().cloned().unwrap_or_default();
     }
     if output.format != Format::Table {
@@ -330,13 +332,16 @@ async fn tail(
     limit: Option<u64>,
     follow: Option<Follow>,
 ) -> Result<(), Failure> {
-    let began = Instant::now();
+    let (began, mut following) = (Instant::now(), Following::default());
     let mut left = limit.unwrap_or(u64::MAX);
     while left > 0 {
         let wait = follow.as_ref().and_then(|follow| follow.next_wait(began));
-        let call = Call::get(part(run, "events")).query("after", Some(after)).query("limit", Some(left.min(PAGE)));
-        let follow_for = wait.map(|wait| format!("{}ms", wait.as_millis()));
-        let found = connection.ask(call.query("follow", follow_for).wait(wait.unwrap_or_default())).await?;
+        let query = ReadEvents {
+            after: Some(after),
+            limit: Some(left.min(PAGE)),
+            follow: wait.map(|wait| wire::runs::Follow::Wait(DurationText(wait))),
+        };
+        let found = following.ask(connection.call(RUNS_EVENTS, &[run]).query(&query).waiting(wait)).await?;
         let events = found["events"].as_array().map(Vec::as_slice).unwrap_or_default();
         for event in events {
             output.row(event, EVENT)?;
@@ -353,8 +358,9 @@ async fn tail(
 async fn verify(connection: &Connection, output: &Output, run: &str) -> Result<(), Failure> {
     // Both are read at moments of their own; a run that grows meanwhile is looked at again.
     for _ in 0..10 {
-        let kept = connection.ask(Call::get(part(run, "snapshot"))).await?;
-        let replayed = connection.ask(Call::get(part(run, "snapshot")).query("project", Some(true))).await?;
+        let project = ReadSnapshot { project: Some(true) };
+        let kept = connection.call(RUNS_SNAPSHOT, &[run]).ask().await?;
+        let replayed = connection.call(RUNS_SNAPSHOT, &[run]).query(&project).ask().await?;
         if kept["lastEventSeq"] != replayed["lastEventSeq"] {
             continue;
         }
@@ -369,14 +375,4 @@ async fn verify(connection: &Connection, output: &Output, run: &str) -> Result<(
         };
     }
     Err(Failure::new(Exit::Unavailable, format!("run {run:?} grows too fast to be looked at")).next("try again later"))
-}
-
-/// The question for the events of a run after a sequence, for `why`.
-pub(crate) fn events_after(run: &str, after: u64) -> Call {
-    Call::get(part(run, "events")).query("after", Some(after))
-}
-
-/// The question for the projection of a run, for `why`.
-pub(crate) fn snapshot(run: &str) -> Call {
-    Call::get(part(run, "snapshot"))
 }

@@ -14,6 +14,7 @@ use server::{Server, descriptors};
 use statehouse::{DiskReserve, Opening, Options, Statehouse, terminal};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use wire::routes::{CELLS_WRITE, RECORDS_PUT};
 
 use crate::config::{Effective, Flag};
 use crate::exit::Failure;
@@ -92,9 +93,10 @@ impl Dev {
         let effective = self.settings.gather(any_port)?;
         let try_it = |address: SocketAddr| {
             println!("try:");
-            println!("  curl -X PUT http://{address}/v1/cells/greeting -d '\"hello\"'");
-            println!("  curl http://{address}/v1/cells/greeting");
-            println!("  curl -X PUT http://{address}/v1/records/jobs.1 -d '{{\"type\":\"task\",\"fields\":{{}}}}'");
+            let (greeting, job) = (CELLS_WRITE.at(&["greeting"]), RECORDS_PUT.at(&["jobs.1"]));
+            println!("  curl -X PUT http://{address}{greeting} -d '\"hello\"'");
+            println!("  curl http://{address}{greeting}");
+            println!("  curl -X PUT http://{address}{job} -d '{{\"type\":\"task\",\"fields\":{{}}}}'");
         };
         match &self.keep {
             Some(directory) => Ok(serve(directory, &effective, try_it)?),
@@ -133,11 +135,12 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
         let listener = server::listen(effective.listen()).await?;
         let address = listener.local_addr()?;
         let json = log::start(effective.log(), effective.log_format())?;
-        tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %data.display(), memory = %split, "started");
+        tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %data.display(), memory = %split, "starting");
         let (percent, bytes) = effective.disk_low();
         let options = split.options().disk_reserve(DiskReserve { percent, bytes });
         let hosts = effective.hosts();
         let house = open(data, options, &listener, &hosts).await?;
+        tracing::info!(%address, took = ?began.elapsed(), "started");
         // Before it is said that it serves: whoever reads that may stop it at once.
         let stop = stop();
         if !(json && one_file(std::io::stdout(), std::io::stderr())) {

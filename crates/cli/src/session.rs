@@ -1,12 +1,14 @@
 //! `session`: the clients whose requests are executed once.
 
 use clap::{Args, Subcommand};
-use hyper::Method;
 use serde_json::json;
 use statehouse::shell::Suggested;
+use wire::routes::{SESSIONS_END, SESSIONS_LIST, SESSIONS_READ};
+use wire::sessions::{EndedSession, ListSessions};
 
-use crate::connection::{Call, Connection, path};
+use crate::connection::{Ask, Connection};
 use crate::exit::{Exit, Failure};
+use crate::given;
 use crate::output::Output;
 use crate::reach::Reach;
 use crate::repeating::{Listing, Sure};
@@ -65,8 +67,6 @@ enum Verb {
     },
 }
 
-const SESSIONS: &str = "/v1/sessions";
-
 pub(crate) const SESSION: &[Column] = &[
     plain("SESSION", "session").raw(),
     plain("STATE", "state"),
@@ -88,9 +88,9 @@ impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         match self {
             Verb::Ls { after, listing } => {
+                let query = ListSessions { after: given::word_if_given("--after", after)?, limit: Some(listing.limit) };
                 let once = async || {
-                    let call = Call::get(SESSIONS).query("after", after.as_ref()).query("limit", Some(listing.limit));
-                    let found = connection.ask(call).await?;
+                    let found = connection.call(SESSIONS_LIST, &[]).query(&query).ask().await?;
                     output.list(&found, "sessions", SESSION)?;
                     match found["next_after"].as_str() {
                         Some(last) => output.more("there are more", "--after", last),
@@ -99,11 +99,11 @@ impl Verb {
                 };
                 listing.run(output, once).await
             }
-            Verb::Show { session } => output.card(&connection.ask(Call::get(path(SESSIONS, session))).await?, SESSION),
+            Verb::Show { session } => output.card(&connection.call(SESSIONS_READ, &[session]).ask().await?, SESSION),
             Verb::Kill { session, sure } => {
                 sure.or_ask(&format!("end session {session} and give back what it holds"))?;
-                let ended = connection.ask(Call::new(Method::DELETE, path(SESSIONS, session))).await?;
-                if ended["ended"] != true {
+                let ended: EndedSession = connection.call(SESSIONS_END, &[session]).read().await?;
+                if !ended.ended {
                     return Err(Failure::new(Exit::NotFound, format!("there is no session {session}"))
                         .run("list the sessions", Suggested::new(["statehouse", "session", "ls"])));
                 }

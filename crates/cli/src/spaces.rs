@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use hyper::Method;
 use serde_json::json;
 use statehouse::time::millis;
+use wire::catalogue::SetRetention;
+use wire::routes::SPACES_LIST;
 
-use crate::connection::{Call, Connection, path};
+use crate::connection::Connection;
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::reach::{Reach, duration};
@@ -68,8 +69,6 @@ enum Verb {
     },
 }
 
-const SPACES: &str = "/v1/spaces";
-
 const NAMED: &[Column] = &[plain("SPACE", "name").raw()];
 
 const RETENTION: &[Column] = &[plain("VERSIONS", "versions").raw(), column("AGE", "age_ms", Style::Millis)];
@@ -83,25 +82,22 @@ impl Space {
 impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         match self {
-            Verb::Ls { listing } => listing.run_names(connection, output, (SPACES, "spaces"), NAMED).await,
+            Verb::Ls { listing } => listing.run_names(connection, output, (SPACES_LIST, "spaces"), NAMED).await,
             Verb::Create { name } => {
-                connection.ask(Call::new(Method::PUT, path(SPACES, name)).body(json!({}))).await?;
+                connection.client().catalogue().create_space(name).await?;
                 output.one(&json!({ "name": name }), NAMED)
             }
             Verb::Retention { name, versions, age } => {
-                let place = format!("{}/retention", path(SPACES, name));
-                let mut kept = connection.ask(Call::get(place.clone())).await?;
+                let catalogue = connection.client().catalogue();
+                let mut kept = catalogue.retention(name).await?;
                 if versions.is_some() || age.is_some() {
                     // What is left out is meant to stay as it is; the API would take the bound away.
-                    if let Some(versions) = versions {
-                        kept["versions"] = (*versions).into();
-                    }
-                    if let Some(age) = age {
-                        kept["age_ms"] = millis(*age).into();
-                    }
-                    connection.ask(Call::new(Method::PUT, place).body(kept.clone())).await?;
+                    kept.versions = versions.or(kept.versions);
+                    kept.age_ms = age.map(millis).or(kept.age_ms);
+                    let set = SetRetention { versions: kept.versions, age: None, age_ms: kept.age_ms };
+                    catalogue.set_retention(name, &set).await?;
                 }
-                output.one(&kept, RETENTION)
+                output.one(&json!({ "versions": kept.versions, "age_ms": kept.age_ms }), RETENTION)
             }
         }
     }

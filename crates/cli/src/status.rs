@@ -3,8 +3,9 @@
 use clap::Args;
 use serde_json::Value as JsonValue;
 use statehouse::shell::Suggested;
+use wire::routes::SERVER_STATUS;
 
-use crate::connection::Call;
+use crate::connection::Ask;
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::Reach;
@@ -25,10 +26,10 @@ pub(crate) struct Status {
 impl Status {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         self.reach.run(async |connection| {
-            let found = connection.ask(Call::get("/status")).await?;
+            let found = connection.call(SERVER_STATUS, &[]).ask().await?;
             let text = match output.format {
                 Format::Table | Format::Raw => {
-                    let reply = connection.exchange(Call::get("/status").header("accept", Some("text/plain"))).await?;
+                    let reply = connection.call(SERVER_STATUS, &[]).header("accept", "text/plain").answer().await?;
                     let page = String::from_utf8_lossy(&reply.body);
                     format!("{}\n{}", one_line(&connection.named()), self.reach.in_text(&page, &found))
                 }

@@ -1,10 +1,13 @@
 //! `txn`: one commit over things of one group.
 
 use clap::Args;
-use serde_json::Value as JsonValue;
+use statehouse::Value;
 use statehouse::shell::Suggested;
+use wire::routes::TRANSACTIONS_COMMIT;
+use wire::transactions::Transaction;
+use wire::values::{Members, UserJson};
 
-use crate::connection::{Call, path};
+use crate::connection::Ask;
 use crate::exit::Failure;
 use crate::given;
 use crate::output::Output;
@@ -34,18 +37,36 @@ pub(crate) struct Txn {
 impl Txn {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         let given = if self.file == "-" { self.file.clone() } else { format!("@{}", self.file) };
-        let transaction = given::object(&self.file, &given::value(&given, false)?);
+        let text = given::text(&given)?;
         let help = || Suggested::new(["statehouse", "txn", "--help"]);
-        let mut transaction = transaction.map_err(|failure| failure.run("see how it looks", help()))?;
-        let named = transaction.remove("group").and_then(|group| group.as_str().map(str::to_owned));
+        let read = || {
+            let mut members = given::object(&self.file, &text)?;
+            let named = take_group(&mut members);
+            let json = serde_json::to_string(&members).map_err(|error| Failure::other(error.to_string()))?;
+            Ok::<(_, Transaction), Failure>((named, given::document(&self.file, &json)?))
+        };
+        let (named, transaction) = read().map_err(|failure| failure.run("see how it looks", help()))?;
         let mut reach = self.reach.clone();
         let Some(group) = reach.group.take().or(named) else {
             return Err(Failure::usage("a transaction is in one group; give --group, or \"group\" in the file"));
         };
-        let body = JsonValue::Object(transaction);
         reach.run(async |connection| {
-            let call = Call::post(format!("{}/txn", path("/v1/groups", &group)), body);
-            output.one(&connection.ask(call).await?, &[plain("COMMIT", "commit").raw()])
+            let call = connection.call(TRANSACTIONS_COMMIT, &[&group]).json(&transaction);
+            output.one(&call.ask().await?, &[plain("COMMIT", "commit").raw()])
         })
+    }
+}
+
+/// Takes the group that a file names out of it: the API has it in the path.
+fn take_group(members: &mut Members<UserJson>) -> Option<String> {
+    let place = members.0.iter().position(|(name, _)| name == "group")?;
+    match &members.0[place].1.0 {
+        Value::Text(group) => {
+            let group = group.clone();
+            members.0.remove(place);
+            Some(group)
+        }
+        // Not a name; it stays, and is refused with the other members.
+        _ => None,
     }
 }

@@ -81,13 +81,25 @@ fn a_stop_answers_what_is_under_way_and_ends_with_0() {
         .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("JSON: {line}")))
         .collect();
     let messages: Vec<_> = lines.iter().filter_map(|line| line["message"].as_str()).collect();
-    assert_eq!(messages, ["started", "ready", "draining", "stopped"], "one line for each change of state");
+    assert_eq!(messages, ["starting", "started", "ready", "draining", "stopped"], "one line for each change of state");
     assert!(lines[0]["memory"].as_str().expect("text").starts_with("memory "), "{}", lines[0]);
     assert!(!ended.stdout.contains("memory "), "the memory is said once: {}", ended.stdout);
 
     let again = Launch::serve(BINARY, directory.path().join("house")).start().expect("ready");
     assert!(get(again.address(), "/v1/cells/c").contains("\"a\""), "what was answered is there");
     assert!(again.terminate(PATIENCE).status.success());
+}
+
+#[test]
+fn a_server_says_that_it_has_started_when_the_directory_is_its_own() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = directory.path().join("house");
+    let server = Launch::serve(BINARY, &house).start().expect("ready");
+    assert!(server.stderr().contains("\"started\""), "{}", server.stderr());
+    let data = house.to_str().expect("UTF-8");
+    let (code, said) = refused(&["serve", "--listen", "127.0.0.1:0", "--data", data], &[]);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("starting") && said.contains("SH-2020") && !said.contains("started"), "{said}");
 }
 
 #[test]

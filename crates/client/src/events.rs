@@ -122,7 +122,7 @@ impl EventStream {
         }
     }
 
-    async fn connect(&self) -> Result<Open, Error> {
+    async fn connect(&mut self) -> Result<Open, Error> {
         let call = match &self.resume {
             Resume::Now => self.call.clone(),
             Resume::After(id) => self.call.clone().header("last-event-id", id),

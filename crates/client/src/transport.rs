@@ -15,7 +15,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 /// The body of an answer, as it comes.
-pub type AnswerBody = http_body_util::combinators::BoxBody<Bytes, BrokenBody>;
+pub type AnswerBody = http_body_util::combinators::UnsyncBoxBody<Bytes, BrokenBody>;
 /// An answer to come.
 pub type Answering<'transport> =
     Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Unanswered>> + Send + 'transport>>;
@@ -100,7 +100,9 @@ impl Transport for HttpTransport {
         Box::pin(async move {
             let answered = self.client.request(self.addressed(request)?).await;
             match answered {
-                Ok(response) => Ok(response.map(|body| body.map_err(|error| BrokenBody(error.to_string())).boxed())),
+                Ok(response) => {
+                    Ok(response.map(|body| body.map_err(|error| BrokenBody(error.to_string())).boxed_unsync()))
+                }
                 Err(error) => Err(Unanswered { cause: cause_of(&error), may_have_arrived: !error.is_connect() }),
             }
         })

@@ -19,6 +19,7 @@ use statehouse::Opening;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
+use wire::routes::{SERVER_LIVE, SERVER_READY, SERVER_STARTED};
 
 use crate::gate::{Hosts, harden};
 use crate::http::encode::json_body;
@@ -74,9 +75,9 @@ async fn answer_one(stream: TcpStream, opening: &Opening, hosts: &Hosts) -> hype
 fn answer(path: &str, opening: &Opening) -> Response<Body> {
     let said = said(opening);
     match path {
-        "/livez" => json_body(StatusCode::OK, &json!({ "alive": true })),
-        "/startupz" | "/readyz" => {
-            let what = if path == "/readyz" { "ready" } else { "started" };
+        path if path == SERVER_LIVE.path => json_body(StatusCode::OK, &json!({ "alive": true })),
+        path if [SERVER_STARTED.path, SERVER_READY.path].contains(&path) => {
+            let what = if path == SERVER_READY.path { "ready" } else { "started" };
             let progress = json!({
                 what: false,
                 "detail": said,

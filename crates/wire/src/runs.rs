@@ -21,7 +21,7 @@ object! {
         status: Option<StatusText>,
         /// Only of this kind.
         "type" run_type: Option<String>,
-        /// Only those without an event for so long.
+        /// Only those without an event for so long; of every status, those that are not finished.
         stalled: Option<DurationText>,
         /// How many at most.
         limit: Option<u64>,

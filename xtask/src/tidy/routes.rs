@@ -1,8 +1,7 @@
 //! Routes: a path of the HTTP API is spelled once.
 //!
-//! Touches: the Rust files of the crates and the examples. Keeps: paths below `/v1/` stand in the table of the wire; a crate that
-//! still spells some of its own has a number here that only falls. Never: looks at tests, comments and documentation, which
-//! show what a user types.
+//! Touches: the Rust files of the crates and the examples. Keeps: paths of the API stand in the table of the wire and nowhere
+//! else. Never: looks at tests, comments and documentation, which show what a user types.
 
 use super::Complaint;
 use crate::repository::Tree;
@@ -10,53 +9,46 @@ use crate::repository::Tree;
 /// Where routes are spelled.
 const TABLE: &str = "crates/wire/src/routes.rs";
 
-/// What a path begins with.
+/// What most paths begin with.
 const PREFIX: &str = "/v1/";
 
-/// Crates that spell paths beside the table, and how many.
-const STILL: &[(&str, usize)] = &[("crates/cli/", 41)];
-
-const HERE: &str = "xtask/src/tidy/routes.rs";
-
-/// Counts the paths that are spelled outside of the table.
+/// Finds the paths that are spelled outside of the table.
 pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
     let mut complaints = Vec::new();
-    let mut still: Vec<usize> = vec![0; STILL.len()];
+    let table = if tree.exists(TABLE) { tree.text(TABLE)? } else { String::new() };
+    let elsewhere = paths_elsewhere(&table);
     for path in tree.files_with("rs") {
         let shipped = path.starts_with("crates/") && path.contains("/src/") && path != TABLE;
         if !shipped || path.ends_with("/tests.rs") || path.contains("/tests/") {
             continue;
         }
         for (index, line) in tree.text(path)?.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate() {
-            if !spells_a_path(line) {
-                continue;
-            }
-            match STILL.iter().position(|(crate_path, _)| path.starts_with(crate_path)) {
-                Some(place) => still[place] += 1,
-                None => complaints.push(Complaint::error(
+            if spells_a_path(line, &elsewhere) {
+                complaints.push(Complaint::error(
                     path,
                     index + 1,
-                    format!("a path below `{PREFIX}` is spelled outside of the table"),
+                    "a path of the API is spelled outside of the table".to_owned(),
                     format!("use the route of {TABLE}"),
-                )),
+                ));
             }
         }
-    }
-    for ((crate_path, max), found) in STILL.iter().zip(still).filter(|((_, max), found)| found > max) {
-        complaints.push(Complaint::error(
-            HERE,
-            1,
-            format!("{crate_path} spells {found} paths of the API, {max} were there"),
-            format!("use the routes of {TABLE}; the number only falls"),
-        ));
     }
     Ok(complaints)
 }
 
+/// The paths of the table that are not below `/v1/`, as they stand in code: with their quotes.
+fn paths_elsewhere(table: &str) -> Vec<String> {
+    let routes = table.split_once("routes! {\n").map_or("", |(_, routes)| routes);
+    let paths = routes.lines().filter_map(|line| line.split('"').nth(1));
+    let paths = paths.filter(|path| path.len() > 1 && path.starts_with('/') && !path.starts_with(PREFIX));
+    paths.map(|path| format!("\"{path}\"")).collect()
+}
+
 /// Whether a line of code, not of comments, holds a path in a text.
-fn spells_a_path(line: &str) -> bool {
+fn spells_a_path(line: &str, elsewhere: &[String]) -> bool {
     let code = line.trim_start();
-    !code.starts_with("//") && code.contains('"') && code.contains(PREFIX)
+    let below = code.contains('"') && code.contains(PREFIX);
+    !code.starts_with("//") && (below || elsewhere.iter().any(|path| code.contains(path)))
 }
 
 #[cfg(test)]
@@ -82,11 +74,13 @@ mod tests {
     }
 
     #[test]
-    fn what_still_spells_its_own_may_not_grow() {
-        let (crate_path, max) = STILL[0];
-        let path = format!("{crate_path}src/main.rs");
-        let line = "const CELLS: &str = \"/v1/cells\";\n";
-        assert_eq!(complaints(&path, &line.repeat(max)), 0);
-        assert_eq!(complaints(&path, &line.repeat(max + 1)), 1);
+    fn probes_are_in_the_table_too() {
+        let table = "routes! {\n    SERVER_LIVE = Get Store \"/livez\" \"server.livez\";\n    SERVER_ROOT = Get Store \"/\" \"r\";\n}\n";
+        let of = |line: &str| {
+            let files = [(TABLE, table), ("crates/server/src/x.rs", line)];
+            check(&TemporaryTree::with(&files).tree()).unwrap().len()
+        };
+        assert_eq!(of("let path = \"/livez\";\n"), 1);
+        assert_eq!(of("let path = \"/\"; let other = \"/livezz\";\n// \"/livez\"\n"), 0);
     }
 }

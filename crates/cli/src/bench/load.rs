@@ -3,12 +3,16 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use client::Client;
+use client::records::fields;
 use hdrhistogram::Histogram;
-use hyper::Method;
-use serde_json::json;
+use statehouse::Value;
+use wire::claims::Claim;
+use wire::records::{PutRecord, ScanRecords};
+use wire::routes::{RUNS_DELETE, SERVER_LIVE};
 
 use crate::checks::number;
-use crate::connection::{Call, Connection, path};
+use crate::connection::{Ask, Connection};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::reach::Reach;
@@ -92,20 +96,20 @@ impl Load {
             true => (0..self.callers).map(|_| reach.connect()).collect::<Result<_, _>>()?,
             false => Vec::new(),
         };
-        let callers: Vec<&Connection> = match first.is_remote() {
-            true => connections.iter().collect(),
-            false => (0..self.callers).map(|_| first).collect(),
+        let callers: Vec<&Client> = match first.is_remote() {
+            true => connections.iter().map(Connection::client).collect(),
+            false => (0..self.callers).map(|_| first.client()).collect(),
         };
         // Connections are made before the clock starts.
-        for answered in futures_util::future::join_all(callers.iter().map(|one| one.ask(Call::get("/livez")))).await {
+        let probes = callers.iter().map(|client| client.call(SERVER_LIVE, &[]).send());
+        for answered in futures_util::future::join_all(probes).await {
             answered?;
         }
         let planned = self.duration.as_millis() * u128::from(self.rate) / 1_000;
         let progress = Progress::steps("measuring", u64::try_from(planned).unwrap_or(u64::MAX));
         let plan =
             Plan { next: AtomicU64::new(0), began: Instant::now(), rate: self.rate, duration: self.duration, progress };
-        let measured =
-            callers.iter().enumerate().map(|(caller, connection)| self.call(&plan, connection, caller as u64));
+        let measured = callers.iter().enumerate().map(|(caller, client)| self.call(&plan, client, caller as u64));
         for measured in futures_util::future::join_all(measured).await {
             all.add(&measured?);
         }
@@ -115,12 +119,12 @@ impl Load {
     }
 
     /// One caller: takes the next operation of the plan, waits for its time, does it.
-    async fn call(&self, plan: &Plan, connection: &Connection, caller: u64) -> Result<Measured, Failure> {
+    async fn call(&self, plan: &Plan, client: &Client, caller: u64) -> Result<Measured, Failure> {
         let mut measured = Measured::new();
         let mut held = None;
         while let Some((ticket, due)) = plan.take() {
             tokio::time::sleep_until(due.into()).await;
-            match self.operation(connection, caller, ticket, &mut held).await {
+            match self.operation(client, caller, ticket, &mut held).await {
                 Ok(()) => measured.done += 1,
                 Err(failure) if failure.exit == Exit::Usage => return Err(failure),
                 Err(failure) => {
@@ -136,63 +140,64 @@ impl Load {
 
     async fn operation(
         &self,
-        connection: &Connection,
+        client: &Client,
         caller: u64,
         ticket: u64,
         held: &mut Option<Held>,
     ) -> Result<(), Failure> {
         match (self.work, ticket % 4) {
-            (Work::Get, _) | (Work::Mixed, 0 | 1) => connection.ask(Call::get(self.cell(ticket))).await.map(drop),
+            (Work::Get, _) | (Work::Mixed, 0 | 1) => {
+                let name = self.cell(ticket);
+                match client.cells().get(&name).await? {
+                    Some(_) => Ok(()),
+                    None => Err(Failure::new(Exit::NotFound, format!("{name} was written, and is not there"))),
+                }
+            }
             (Work::Set, _) | (Work::Mixed, 2) => {
-                let call = Call::new(Method::PUT, self.cell(ticket)).body(json!({ "ticket": ticket }));
-                connection.ask(call).await.map(drop)
+                client.cells().set(&self.cell(ticket), written(ticket)?).await?;
+                Ok(())
             }
             (Work::Append, _) | (Work::Mixed, _) => {
-                let event = json!({
-                    "eventType": "Measured",
-                    "idempotencyKey": format!("{}-{ticket}", self.mark),
-                    "eventData": { "ticket": ticket },
-                });
-                let run = format!("{}/events", path("/v1/runs", &self.run_name(ticket)));
-                connection.ask(Call::post(run, event)).await.map(drop)
+                let event = format!(
+                    r#"{{"eventType":"Measured","idempotencyKey":"{}-{ticket}","eventData":{{"ticket":{ticket}}}}}"#,
+                    self.mark
+                );
+                client.runs().append(&self.run_name(ticket), event, None).await?;
+                Ok(())
             }
-            (Work::Claim, _) => self.job(connection, caller, ticket, held).await,
+            (Work::Claim, _) => self.job(client, caller, ticket, held).await,
         }
     }
 
     /// A job's life in three operations: it is put, claimed and completed.
-    async fn job(
-        &self,
-        connection: &Connection,
-        caller: u64,
-        ticket: u64,
-        held: &mut Option<Held>,
-    ) -> Result<(), Failure> {
-        let prefix = format!("{}{}.{caller}.", self.prefix, self.mark);
+    async fn job(&self, client: &Client, caller: u64, ticket: u64, held: &mut Option<Held>) -> Result<(), Failure> {
+        let (prefix, records) = (format!("{}{}.{caller}.", self.prefix, self.mark), client.records());
         match held.take() {
             None => {
                 let name = format!("{prefix}{ticket}");
-                let put = json!({ "type": "task", "fields": { "ticket": ticket } });
-                connection.ask(Call::new(Method::PUT, path("/v1/records", &name)).body(put)).await?;
-                *held = Some(Held { name, attempt: None });
+                let put = PutRecord {
+                    record_type: Some("task".to_owned()),
+                    ..PutRecord::of(fields([("ticket", whole(ticket))]))
+                };
+                records.put(&name, &put, None).await?;
+                *held = Some(Held::Put { name });
             }
-            Some(Held { name, attempt: None }) => {
-                let body = json!({ "prefix": prefix, "n": 1, "worker": "statehouse-bench" });
-                let claimed = connection.ask(Call::post("/v1/claims", body)).await?;
-                let attempt = claimed["claimed"][0]["attempt"].as_u64();
-                let attempt = attempt.ok_or_else(|| Failure::other(format!("{name} was put, and not claimed")))?;
-                *held = Some(Held { name, attempt: Some(attempt) });
+            Some(Held::Put { name }) => {
+                let claim =
+                    Claim { n: Some(1), worker: Some("statehouse-bench".to_owned()), ..Claim::of_queue(prefix) };
+                let claimed = records.claim(&claim).await?.into_iter().next();
+                let claimed = claimed.ok_or_else(|| Failure::other(format!("{name} was put, and not claimed")))?;
+                *held = Some(Held::Claimed { token: claimed.token });
             }
-            Some(Held { name, attempt: Some(attempt) }) => {
-                let body = json!({ "attempt": attempt });
-                connection.ask(Call::post(format!("{}/complete", path("/v1/records", &name)), body)).await?;
+            Some(Held::Claimed { token }) => {
+                records.complete(&token, [("result", "measured")]).await?;
             }
         }
         Ok(())
     }
 
     fn cell(&self, ticket: u64) -> String {
-        path("/v1/cells", &format!("{}{}", self.prefix, ticket % CELLS))
+        format!("{}{}", self.prefix, ticket % CELLS)
     }
 
     fn run_name(&self, ticket: u64) -> String {
@@ -203,8 +208,7 @@ impl Load {
     async fn prepare(&self, connection: &Connection) -> Result<(), Failure> {
         if matches!(self.work, Work::Get | Work::Mixed) {
             for cell in 0..CELLS {
-                let call = Call::new(Method::PUT, self.cell(cell)).body(json!({ "ticket": 0 }));
-                connection.ask(call).await?;
+                connection.client().cells().set(&self.cell(cell), written(0)?).await?;
             }
         }
         Ok(())
@@ -214,42 +218,48 @@ impl Load {
     pub(crate) async fn clean_up(&self, connection: &Connection) -> Result<(), Failure> {
         if matches!(self.work, Work::Get | Work::Set | Work::Mixed) {
             for cell in 0..CELLS {
-                connection.find(Call::new(Method::DELETE, self.cell(cell))).await?;
+                connection.client().cells().delete(&self.cell(cell), None).await?;
             }
         }
         if matches!(self.work, Work::Append | Work::Mixed) {
             for run in 0..RUNS {
-                let run = path("/v1/runs", &self.run_name(run));
-                connection.find(Call::new(Method::DELETE, run)).await?;
+                connection.call(RUNS_DELETE, &[&self.run_name(run)]).ask_if_there().await?;
             }
         }
         if self.work == Work::Claim {
-            self.delete_jobs(connection).await?;
+            self.delete_jobs(connection.client()).await?;
         }
         Ok(())
     }
 
-    async fn delete_jobs(&self, connection: &Connection) -> Result<(), Failure> {
-        let prefix = format!("{}{}.", self.prefix, self.mark);
+    async fn delete_jobs(&self, client: &Client) -> Result<(), Failure> {
+        let prefix = Some(format!("{}{}.", self.prefix, self.mark));
+        let query = ScanRecords { prefix, limit: Some(1_000), ..ScanRecords::default() };
         loop {
-            let call = Call::get("/v1/records").query("prefix", Some(&prefix)).query("limit", Some(1_000));
-            let page = connection.ask(call).await?;
-            let records = page["records"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let names = records.iter().filter_map(|record| record["name"].as_str());
-            for name in names {
-                connection.find(Call::new(Method::DELETE, path("/v1/records", name))).await?;
+            let page = client.records().scan(&query).await?;
+            for record in &page.records {
+                client.records().delete(&record.name, None).await?;
             }
-            if records.is_empty() {
+            if page.records.is_empty() {
                 return Ok(());
             }
         }
     }
 }
 
-/// A job that a caller has put, and has claimed if it has an attempt.
-struct Held {
-    name: String,
-    attempt: Option<u64>,
+/// What is written into a cell.
+fn written(ticket: u64) -> Result<Value, Failure> {
+    Value::json(format!("{{\"ticket\":{ticket}}}")).map_err(|error| Failure::other(error.to_string()))
+}
+
+fn whole(ticket: u64) -> i64 {
+    i64::try_from(ticket).unwrap_or(i64::MAX)
+}
+
+/// A job that a caller has put, or has claimed.
+enum Held {
+    Put { name: String },
+    Claimed { token: String },
 }
 
 /// When each operation should begin.

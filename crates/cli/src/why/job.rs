@@ -1,14 +1,15 @@
 //! Why a job is as it is.
 
 use serde_json::{Value as JsonValue, json};
+use wire::routes::{RECORDS_READ, SESSIONS_READ, TYPES_LIST};
 
 use super::{CHANGES, Reasons, Thing, changes, last_of, named, not_there, when, with};
-use crate::connection::{Call, Connection, path};
+use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::table::millis;
 
 pub(super) async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Result<Reasons, Failure> {
-    let record = connection.find(thing.ask(connection, Call::get(path("/v1/records", thing.name)))).await?;
+    let record = thing.client(connection).call(RECORDS_READ, &[thing.name]).ask_if_there().await?;
     let (history, complete) = changes(connection, "record", |change| thing.is_of(change), thing.name).await?;
     let Some(record) = record else {
         return Err(not_there("record", thing.name, &history));
@@ -18,7 +19,7 @@ pub(super) async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Resul
         None => JsonValue::Null,
     };
     let session = match record["holder"]["session"].as_str() {
-        Some(session) => connection.find(Call::get(path("/v1/sessions", session))).await?,
+        Some(session) => connection.call(SESSIONS_READ, &[session]).ask_if_there().await?,
         None => None,
     };
     let title = thing.title();
@@ -36,7 +37,7 @@ pub(super) async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Resul
 
 /// The type with this name.
 async fn declared(connection: &Connection, name: &str) -> Result<JsonValue, Failure> {
-    let found = connection.ask(Call::get("/v1/types")).await?;
+    let found = connection.call(TYPES_LIST, &[]).ask().await?;
     let types = found["types"].as_array().into_iter().flatten();
     let mut types = types.filter(|declared| declared["name"] == name);
     Ok(types.next().cloned().unwrap_or(JsonValue::Null))

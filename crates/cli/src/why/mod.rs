@@ -8,10 +8,15 @@ mod run;
 mod session;
 
 use clap::{Args, Subcommand};
+use client::{Call, Client};
 use serde_json::{Value as JsonValue, json};
-use wire::values::FeedCursor;
+use wire::changes::ReadChanges;
+use wire::records::ScanRecords;
+use wire::routes::{CHANGES_READ, RECORDS_SCAN, RUNS_LIST};
+use wire::runs::ListRuns;
+use wire::values::{FeedCursor, PageCursor};
 
-use crate::connection::{Call, Connection};
+use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::Reach;
@@ -94,7 +99,11 @@ impl Why {
         self.reach.run(async |connection| {
             let reasons = match &self.what {
                 What::Job { name } => {
-                    let things = things(connection, "record", ("/v1/records", "records", "name"), name).await?;
+                    let page = |cursor| {
+                        let query = ScanRecords { prefix: Some(name.clone()), cursor, ..ScanRecords::default() };
+                        connection.call(RECORDS_SCAN, &[]).query(&query)
+                    };
+                    let things = things(connection, "record", ("records", "name"), page, name).await?;
                     let mut found = Vec::new();
                     for thing in &things {
                         found.push(job::reasons(connection, thing).await?);
@@ -102,7 +111,11 @@ impl Why {
                     found
                 }
                 What::Run { name } => {
-                    let things = things(connection, "run", ("/v1/runs", "runs", "runId"), name).await?;
+                    let page = |cursor| {
+                        let query = ListRuns { prefix: Some(name.clone()), cursor, ..ListRuns::default() };
+                        connection.call(RUNS_LIST, &[]).query(&query)
+                    };
+                    let things = things(connection, "run", ("runs", "runId"), page, name).await?;
                     let mut found = Vec::new();
                     for thing in &things {
                         found.push(run::reasons(connection, thing).await?);
@@ -175,9 +188,12 @@ struct Thing<'why> {
 }
 
 impl Thing<'_> {
-    /// A question about it. The group that was asked for is in every question already.
-    fn ask(&self, connection: &Connection, call: Call) -> Call {
-        call.query("group", self.group.as_ref().filter(|_| connection.group().is_none()))
+    /// The store, in its group.
+    fn client(&self, connection: &Connection) -> Client {
+        match &self.group {
+            Some(group) => connection.client().group(group),
+            None => connection.client().clone(),
+        }
     }
 
     /// What people read.
@@ -198,17 +214,17 @@ impl Thing<'_> {
 async fn things<'why>(
     connection: &Connection,
     kind: &str,
-    (path, key, member): (&str, &str, &str),
+    (key, member): (&str, &str),
+    page: impl Fn(Option<PageCursor>) -> Call,
     name: &'why str,
 ) -> Result<Vec<Thing<'why>>, Failure> {
     let (mut found, mut cursor) = (Vec::new(), None);
     loop {
-        let call = Call::get(path).query("prefix", Some(name)).query("cursor", cursor.as_ref());
-        let page = connection.ask(call).await?;
+        let page = page(cursor).ask().await?;
         let rows = page[key].as_array().map(Vec::as_slice).unwrap_or_default();
         let named = rows.iter().take_while(|row| row[member] == name);
         found.extend(named.map(|row| Thing { name, group: row["group"].as_str().map(str::to_owned) }));
-        cursor = page["cursor"].as_str().map(str::to_owned);
+        cursor = page["cursor"].as_str().and_then(PageCursor::parse);
         // The list is in the order of names, so nothing with the name comes behind another.
         if cursor.is_none() || rows.last().is_some_and(|row| row[member] != name) {
             break;
@@ -230,8 +246,13 @@ async fn changes(
 ) -> Result<(Vec<JsonValue>, bool), Failure> {
     let (mut found, mut from, mut complete) = (Vec::new(), FeedCursor(0), true);
     for _ in 0..PAGES_MAX {
-        let call = Call::get("/v1/changes").query("prefix", Some(name)).query("from", Some(from));
-        let page = connection.ask(call.query("limit", Some(1_000))).await?;
+        let query = ReadChanges {
+            prefix: Some(name.to_owned()),
+            from: Some(from),
+            limit: Some(1_000),
+            ..ReadChanges::default()
+        };
+        let page = connection.call(CHANGES_READ, &[]).query(&query).ask().await?;
         if let Some(oldest) = page["gap"]["oldest"].as_str().and_then(FeedCursor::parse) {
             (from, complete) = (oldest, false);
             continue;

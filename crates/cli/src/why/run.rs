@@ -1,11 +1,12 @@
 //! Why a run is as it is.
 
 use serde_json::{Value as JsonValue, json};
+use wire::routes::{RUNS_EVENTS, RUNS_SNAPSHOT};
+use wire::runs::ReadEvents;
 
 use super::{Reasons, Thing, not_there, with};
-use crate::connection::Connection;
+use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
-use crate::run::{events_after, snapshot};
 use crate::table::{Column, Style, ago, column, one_line, plain};
 
 const EVENTS: &[Column] = &[
@@ -17,12 +18,13 @@ const EVENTS: &[Column] = &[
 ];
 
 pub(super) async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Result<Reasons, Failure> {
-    let Some(snapshot) = connection.find(thing.ask(connection, snapshot(thing.name))).await? else {
+    let client = thing.client(connection);
+    let Some(snapshot) = client.call(RUNS_SNAPSHOT, &[thing.name]).ask_if_there().await? else {
         return Err(not_there("run", thing.name, &[]));
     };
     let last = snapshot["lastEventSeq"].as_u64().unwrap_or(0);
-    let events = events_after(thing.name, last.saturating_sub(10));
-    let events = connection.ask(thing.ask(connection, events)).await?;
+    let query = ReadEvents { after: Some(last.saturating_sub(10)), ..ReadEvents::default() };
+    let events = client.call(RUNS_EVENTS, &[thing.name]).query(&query).ask().await?;
     let events = events["events"].as_array().cloned().unwrap_or_default();
     let status = snapshot["status"].as_str().unwrap_or("?");
     let quiet = events.last().and_then(|event| event["persistedAt"].as_str()).map_or("?".into(), ago);

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value as JsonValue, json};
 use statehouse::records::Backoff;
+use wire::records::ScanRecords;
+use wire::routes::{RECORDS_SCAN, SESSIONS_READ, TYPES_LIST};
+use wire::values::PageCursor;
 
 use super::{Reasons, with};
-use crate::connection::{Call, Connection, path};
+use crate::connection::{Ask, Connection};
 use crate::exit::{Exit, Failure};
 use crate::table::{Column, Style, column, millis, plain};
 
@@ -22,7 +25,7 @@ const HELD: &[Column] = &[
 ];
 
 pub(super) async fn reasons(connection: &Connection, session: &str) -> Result<Reasons, Failure> {
-    let Some(found) = connection.find(Call::get(path("/v1/sessions", session))).await? else {
+    let Some(found) = connection.call(SESSIONS_READ, &[session]).ask_if_there().await? else {
         let detail =
             format!("session {session} is not known: it was never opened here, was closed, or its time was over");
         let next = "what it held was given back; its client has to open another";
@@ -58,7 +61,7 @@ async fn pauses(connection: &Connection, held: &[JsonValue]) -> Result<Vec<Optio
     if held.is_empty() {
         return Ok(Vec::new());
     }
-    let types = connection.ask(Call::get("/v1/types")).await?;
+    let types = connection.call(TYPES_LIST, &[]).ask().await?;
     let pause = |record: &JsonValue| {
         let mut declared = types["types"].as_array().into_iter().flatten();
         let declared = declared.find(|declared| declared["name"] == record["type"])?;
@@ -94,14 +97,14 @@ fn given_back(held: &[JsonValue], pauses: &[Option<u64>]) -> String {
 
 /// The records that a session holds, and whether all were looked at. Those in groups of other names are not.
 async fn held_by(connection: &Connection, session: &str) -> Result<(Vec<JsonValue>, bool), Failure> {
-    let (mut held, mut cursor, mut looked_at) = (Vec::new(), None::<String>, 0);
+    let (mut held, mut cursor, mut looked_at) = (Vec::new(), None::<PageCursor>, 0);
     loop {
-        let call = Call::get("/v1/records").query("limit", Some(1_000)).query("cursor", cursor.as_ref());
-        let page = connection.ask(call).await?;
+        let query = ScanRecords { limit: Some(1_000), cursor, ..ScanRecords::default() };
+        let page = connection.call(RECORDS_SCAN, &[]).query(&query).ask().await?;
         let records = page["records"].as_array().into_iter().flatten();
         held.extend(records.filter(|record| record["holder"]["session"] == session).cloned());
         looked_at += page["looked_at"].as_u64().unwrap_or(1_000).max(1);
-        cursor = page["cursor"].as_str().map(str::to_owned);
+        cursor = page["cursor"].as_str().and_then(PageCursor::parse);
         if cursor.is_none() || looked_at >= LOOKED_AT_MAX {
             return Ok((held, cursor.is_none()));
         }

@@ -219,8 +219,11 @@ pub(crate) async fn fork(server: Server, call: Call<NoQuery, Fork>) -> Answered<
 pub(crate) async fn list(server: Server, call: Call<ListRuns, NoBody>) -> Answered<RunsPage> {
     let Call { scope, query, .. } = call;
     let mut list = RunList::default();
-    if let Some(status) = query.status {
-        list.statuses = vec![status.into()];
+    match query.status {
+        Some(status) => list.statuses = vec![status.into()],
+        // A run that is finished waits for nothing.
+        None if query.stalled.is_some() => list.statuses.retain(|status| !status.is_terminal()),
+        None => {}
     }
     list.run_type = query.run_type;
     list.quiet_for = query.stalled.map_or(std::time::Duration::ZERO, |stalled| stalled.0);

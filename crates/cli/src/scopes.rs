@@ -1,0 +1,167 @@
+//! Which of `--space`, `--branch` and `--group` a command honours: those that its route honours. The others are refused before
+//! anything is done, because a command that drops one does something to another place than the one that was meant.
+//!
+//! Keeps: every command that has the flags is in the table.
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use statehouse::shell::Suggested;
+use wire::routes::{
+    BACKUP_CREATE, BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, CELLS_DELETE, CELLS_INIT, CELLS_LIST, CELLS_READ,
+    CELLS_WRITE, CHANGES_READ, EXPORT_CREATE, LIMITS_READ, RECORDS_CLAIM, RECORDS_COMPLETE, RECORDS_COUNTS,
+    RECORDS_DELETE, RECORDS_EXTEND, RECORDS_FAIL, RECORDS_PATCH, RECORDS_PUT, RECORDS_READ, RECORDS_RELEASE,
+    RECORDS_SCAN, RECORDS_STEP, RUNS_APPEND, RUNS_CLOSE, RUNS_DELETE, RUNS_EVENTS, RUNS_FORK, RUNS_LIST, RUNS_SNAPSHOT,
+    Route, SERVER_READY, SERVER_STATUS, SERVER_VERSION, SESSIONS_END, SESSIONS_LIST, SESSIONS_READ, SPACES_CREATE,
+    SPACES_LIST, SPACES_RETENTION, Scope, TRANSACTIONS_COMMIT, TYPES_DECLARE,
+};
+
+use crate::exit::Failure;
+
+/// Commands, and of the routes that each calls the one that reaches furthest down.
+const COMMANDS: &[(&str, Route)] = &[
+    ("backup create", BACKUP_CREATE),
+    ("bench", CELLS_WRITE),
+    ("branch create", BRANCHES_CREATE),
+    ("branch ls", BRANCHES_LIST),
+    ("branch rm", BRANCHES_DELETE),
+    ("cell at", CELLS_READ),
+    ("cell cas", CELLS_WRITE),
+    ("cell del", CELLS_DELETE),
+    ("cell get", CELLS_READ),
+    ("cell history", CELLS_READ),
+    ("cell init", CELLS_INIT),
+    ("cell ls", CELLS_LIST),
+    ("cell set", CELLS_WRITE),
+    ("cell watch", CHANGES_READ),
+    ("check all", CHANGES_READ),
+    ("check clock", CHANGES_READ),
+    ("check disk", SERVER_STATUS),
+    ("check health", SERVER_READY),
+    ("check perf", CELLS_WRITE),
+    ("export", EXPORT_CREATE),
+    ("info", LIMITS_READ),
+    ("rec claim", RECORDS_CLAIM),
+    ("rec complete", RECORDS_COMPLETE),
+    ("rec count", RECORDS_COUNTS),
+    ("rec del", RECORDS_DELETE),
+    ("rec extend", RECORDS_EXTEND),
+    ("rec fail", RECORDS_FAIL),
+    ("rec get", RECORDS_READ),
+    ("rec incr", RECORDS_PATCH),
+    ("rec patch", RECORDS_PATCH),
+    ("rec release", RECORDS_RELEASE),
+    ("rec scan", RECORDS_SCAN),
+    ("rec set", RECORDS_PUT),
+    ("rec step", RECORDS_STEP),
+    ("rec ttl", RECORDS_PATCH),
+    ("rec type", TYPES_DECLARE),
+    ("rec watch", CHANGES_READ),
+    ("run append", RUNS_APPEND),
+    ("run archive", RUNS_DELETE),
+    ("run close", RUNS_CLOSE),
+    ("run fork", RUNS_FORK),
+    ("run ls", RUNS_LIST),
+    ("run show", RUNS_SNAPSHOT),
+    ("run tail", RUNS_EVENTS),
+    ("run verify", RUNS_SNAPSHOT),
+    ("session kill", SESSIONS_END),
+    ("session ls", SESSIONS_LIST),
+    ("session show", SESSIONS_READ),
+    ("space create", SPACES_CREATE),
+    ("space ls", SPACES_LIST),
+    ("space retention", SPACES_RETENTION),
+    ("status", SERVER_STATUS),
+    ("txn", TRANSACTIONS_COMMIT),
+    ("version", SERVER_VERSION),
+    ("watch", CHANGES_READ),
+    ("why job", RECORDS_SCAN),
+    ("why run", RUNS_LIST),
+    ("why session", RECORDS_SCAN),
+];
+
+/// A flag, its id, and from which scope on a route honours it.
+const FLAGS: [(&str, &str, Scope); 3] = [
+    ("--space", "where-space", Scope::Space),
+    ("--branch", "where-branch", Scope::Branch),
+    ("--group", "where-group", Scope::Group),
+];
+
+/// Whether a route honours what a flag says. A transaction has its group in its path.
+fn is_honoured(route: Route, from: Scope) -> bool {
+    route.scope >= from || (from == Scope::Group && route == TRANSACTIONS_COMMIT)
+}
+
+/// The flags that a suggested command of ours must not have; none if it is no command that reaches a store.
+pub(crate) fn not_honoured(command: &Suggested) -> Option<Vec<&'static str>> {
+    let [program, words @ ..] = command.argv() else { return None };
+    let of = |words: &[String]| COMMANDS.iter().find(|(name, _)| *name == words.join(" "));
+    let found = (1..=words.len().min(2)).find_map(|count| of(&words[..count]))?;
+    let (_, route) = Some(found).filter(|_| program == "statehouse")?;
+    Some(FLAGS.iter().filter(|(_, _, from)| !is_honoured(*route, *from)).map(|(flag, ..)| *flag).collect())
+}
+
+/// Refuses a flag that the command does not honour.
+pub(crate) fn check(matches: &ArgMatches) -> Result<(), Failure> {
+    let (mut words, mut leaf) = (Vec::new(), matches);
+    while let Some((word, inner)) = leaf.subcommand() {
+        words.push(word);
+        leaf = inner;
+    }
+    let command = words.join(" ");
+    let Some((_, route)) = COMMANDS.iter().find(|(name, _)| *name == command) else {
+        return Ok(());
+    };
+    let is_given = |id: &str| leaf.value_source(id) == Some(ValueSource::CommandLine);
+    match FLAGS.iter().find(|(_, id, from)| is_given(id) && !is_honoured(*route, *from)) {
+        None => Ok(()),
+        Some((flag, ..)) => {
+            let whole = match route.scope {
+                Scope::Store => "the whole store",
+                Scope::Space => "a whole space",
+                Scope::Branch | Scope::Group => "a whole branch",
+            };
+            Err(Failure::usage(format!("`statehouse {command}` is about {whole}; {flag} means nothing to it"))
+                .next(format!("leave {flag} out")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory};
+
+    use super::*;
+    use crate::Arguments;
+
+    /// The leaves that have the flags, by name.
+    fn leaves(command: &Command, path: &str, global: bool, found: &mut Vec<String>) {
+        let has = command.get_arguments().any(|argument| argument.get_id() == "where-space");
+        let mut verbs = command.get_subcommands().peekable();
+        if verbs.peek().is_none() && (has || global) {
+            found.push(path.to_owned());
+        }
+        for verb in verbs {
+            let path = format!("{path} {}", verb.get_name()).trim_start().to_owned();
+            leaves(verb, &path, has || global, found);
+        }
+    }
+
+    #[test]
+    fn every_command_with_the_flags_is_in_the_table() {
+        let mut found = Vec::new();
+        leaves(&Arguments::command(), "", false, &mut found);
+        found.sort();
+        assert_eq!(found, COMMANDS.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn every_suggested_command_gets_the_flags_that_it_takes() {
+        let of = |words: &[&str]| not_honoured(&Suggested::new(words.iter().copied()));
+        assert_eq!(of(&["statehouse", "why", "job", "a"]), Some(vec![]));
+        assert_eq!(of(&["statehouse", "space", "ls"]), Some(vec!["--space", "--branch", "--group"]));
+        assert_eq!(of(&["statehouse", "branch", "ls"]), Some(vec!["--branch", "--group"]));
+        assert_eq!(of(&["statehouse", "rec", "type"]), Some(vec!["--branch", "--group"]));
+        assert_eq!(of(&["statehouse", "txn"]), Some(vec![]));
+        assert_eq!((of(&["statehouse", "dev"]), of(&["ls"])), (None, None));
+    }
+}
