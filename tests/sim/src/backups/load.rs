@@ -23,7 +23,7 @@ const NAMES: u64 = 40;
 /// Records that expire while the test goes on.
 pub(super) const SHORT_TTL: Duration = Duration::from_secs(2);
 
-/// Longer than the test: what a client holds is held when it has gone.
+/// Longer than the test: the end of a session would be a change between two copies of one state.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(3_600);
 const LEASE: Duration = Duration::from_secs(7_200);
 
@@ -37,16 +37,15 @@ pub(super) struct Load {
 impl Load {
     pub(super) fn start(address: SocketAddr, seed: u64) -> Self {
         let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let client = move || {
-            let options = ClientOptions::default().session_timeout(SESSION_TIMEOUT);
-            testkit::http::Client::to(address).typed(options)
-        };
-        block_on(client().catalogue().create_space("shop")).expect("a space");
+        let options = ClientOptions::default().session_timeout(SESSION_TIMEOUT);
+        let client = move |options: ClientOptions| testkit::http::Client::to(address).typed(options);
+        block_on(client(options.clone()).catalogue().create_space("shop")).expect("a space");
         let clients = (0..CLIENTS).map(|number| {
             let (stop, answered) = (stop.clone(), answered.clone());
+            let (client, claims) = (client(options.clone()), client(options.clone().without_sessions()));
             std::thread::spawn(move || {
                 let mut random = Random::new(seed.wrapping_add(number));
-                let mut client = One { client: client(), number, events: 0 };
+                let mut client = One { client, claims, number, events: 0 };
                 while !stop.load(Ordering::Relaxed) {
                     client.turn(&mut random);
                     answered.fetch_add(1, Ordering::Relaxed);
@@ -80,6 +79,8 @@ impl Load {
 
 struct One {
     client: Client,
+    /// Without a session: in an imported store every session has ended, and what one held is given back.
+    claims: Client,
     number: u64,
     events: u64,
 }
@@ -139,7 +140,7 @@ impl One {
     fn work(&self, random: &mut Random) {
         let worker = Some(format!("w{}", self.number));
         let claim = Claim { n: Some(1), worker, lease: Some(DurationText(LEASE)), ..Claim::of_queue("jobs.") };
-        let records = self.client.records();
+        let records = self.claims.records();
         for job in told(block_on(records.claim(&claim))).unwrap_or_default() {
             match random.below(4) {
                 0..=1 => drop(told(block_on(records.complete(&job.token, [("result", "sent")])))),
