@@ -9,6 +9,7 @@
 //! Last, gets and claims by 64 tasks of the typed client, beside the bare load with as many connections: what the client
 //! costs is known, and has no goal.
 
+mod earlier;
 mod echo;
 mod load;
 mod requests;
@@ -22,6 +23,7 @@ use testkit::http::Client;
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
+pub use earlier::run as run_beside_earlier;
 pub use echo::serve as serve_echo;
 use load::{Load, Measured};
 use requests::Operation;
@@ -60,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Report {
         let echo = start_echo(operation, &house);
         for &connections in &connections {
             let compared = compare(operation, connections, rounds, round, &house, &echo);
-            print_row(operation, connections, &compared);
+            print_row(operation, connections, &compared, ["statehouse", "echo"]);
             let (ours, theirs) = (median(&compared.house), median(&compared.echo));
             let ratio = ours / theirs;
             let item = format!("speed.{}-{connections}", operation.name());
@@ -152,9 +154,10 @@ fn median(measured: &[Measured]) -> f64 {
     rates[rates.len() / 2]
 }
 
-fn print_row(operation: Operation, connections: usize, compared: &Compared) {
-    print_one(operation, connections, "statehouse", &compared.house);
-    print_one(operation, connections, "echo", &compared.echo);
+fn print_row(operation: Operation, connections: usize, compared: &Compared, names: [&str; 2]) {
+    for (what, rounds) in names.into_iter().zip([&compared.house, &compared.echo]) {
+        print_one(operation, connections, what, rounds);
+    }
 }
 
 fn print_one(operation: Operation, connections: usize, what: &str, rounds: &[Measured]) {

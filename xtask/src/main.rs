@@ -1,8 +1,8 @@
 //! Repository tasks, run as `cargo xtask TASK`: tidy, verify, show, check-small.
 //!
-//! Touches: the source tree (reads only), cargo and git as child processes, temporary directories.
+//! Touches: the source tree, cargo and git as child processes, temporary directories.
 //! Keeps: one exit code for the caller (0 all well, 1 a check said no, 2 the task could not be run).
-//! Never: writes into the source tree, or is needed to build a crate.
+//! Never: writes into the source tree, except `docs/measured.md` by `show --write`; is needed to build a crate.
 
 mod check_small;
 mod process;
@@ -13,11 +13,14 @@ mod verify;
 
 use std::process::ExitCode;
 
+use show::Figures;
+
 const USAGE: &str = "\
 usage: cargo xtask TASK
   tidy                  check what the compiler cannot: levels, module docs, names, links
   verify [--no-tests]   format, clippy, tidy, docs, tests, licences
   show [TOPIC [ITEM]]   run a topic's checks at full size; alone, list the topics
+       [--write]        write the figures into docs/measured.md too
   check-small           the same checks at a small size; what .ci/run runs";
 
 fn main() -> ExitCode {
@@ -44,8 +47,10 @@ fn run(arguments: &[&str]) -> Result<bool, String> {
             show::list();
             Ok(true)
         }
-        ["show", topic] => show::run(&root, topic, None),
-        ["show", topic, item] => show::run(&root, topic, Some(item)),
+        ["show", topic] => show::run(&root, topic, None, Figures::Print),
+        ["show", topic, "--write"] => show::run(&root, topic, None, Figures::Write),
+        ["show", topic, item] => show::run(&root, topic, Some(item), Figures::Print),
+        ["show", topic, item, "--write"] => show::run(&root, topic, Some(item), Figures::Write),
         ["check-small"] => check_small::run(&root),
         _ => Err(format!("unknown task `{}`\n{USAGE}", arguments.join(" "))),
     }

@@ -1,8 +1,8 @@
 //! Show: run a topic's checks at full size and end with one line per figure.
 //!
-//! Touches: the programs named in the tables below, as child processes. Keeps: a program that fails
-//! or says nothing counts as short; the figures are the last thing printed. Never: measures by
-//! itself, except how long a clean clone takes to pass.
+//! Touches: the programs named in the tables below, as child processes; `docs/measured.md`, when it is told to write. Keeps: a
+//! program that fails or says nothing counts as short; the figures are the last thing printed. Never: measures by itself,
+//! except how long a clean clone takes to pass.
 //!
 //! A new topic is a file in `show/` with a table, and a line in `TOPICS`.
 
@@ -10,6 +10,7 @@ mod cells;
 mod clean_clone;
 mod edge;
 mod figures;
+mod measured;
 mod records;
 mod runs;
 mod server;
@@ -20,6 +21,7 @@ use std::path::Path;
 
 use crate::process::cargo;
 use figures::{Figure, Report};
+pub(crate) use measured::PAGE as MEASURED_PAGE;
 
 /// Every topic, in the order in which they were built.
 const TOPICS: &[Topic] = &[cells::TOPIC, records::TOPIC, sessions::TOPIC, runs::TOPIC, server::TOPIC, edge::TOPIC];
@@ -94,7 +96,10 @@ pub(crate) fn list() {
             }
         }
     }
-    println!("\nrun all of a topic: cargo xtask show TOPIC; one: cargo xtask show TOPIC ITEM");
+    println!(
+        "\nrun all of a topic: cargo xtask show TOPIC; one: cargo xtask show TOPIC ITEM; with --write the figures go to {}",
+        measured::PAGE
+    );
 }
 
 fn command_lines(work: &Work) -> Vec<String> {
@@ -106,15 +111,49 @@ fn command_lines(work: &Work) -> Vec<String> {
     }
 }
 
+/// Where the figures go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Figures {
+    /// To standard output.
+    Print,
+    /// Into `docs/measured.md` too.
+    Write,
+}
+
 /// Runs a topic, or one item of it by name or number, at full size.
-pub(crate) fn run(root: &Path, topic: &str, item: Option<&str>) -> Result<bool, String> {
+pub(crate) fn run(root: &Path, topic: &str, item: Option<&str>, figures: Figures) -> Result<bool, String> {
     let (topic, items) = select(topic, item)?;
-    let mut report = Report::default();
+    let mut reports = Vec::new();
     for item in items {
+        let mut report = Report::default();
         run_item(root, topic, item, Size::Full, &mut report)?;
+        reports.push((item.name, report));
     }
-    print!("\n{report}");
-    Ok(report.is_free_of(|figure| figure.short))
+    println!();
+    reports.iter().for_each(|(_, report)| print!("{report}"));
+    if figures == Figures::Write {
+        write(root, topic, &reports)?;
+    }
+    Ok(reports.iter().all(|(_, report)| report.is_free_of(|figure| figure.short)))
+}
+
+/// Writes the items whose programs printed all of their figures; a figure that is short is written as it is.
+fn write(root: &Path, topic: &Topic, reports: &[(&str, Report)]) -> Result<(), String> {
+    let (whole, broken): (Vec<_>, Vec<_>) =
+        reports.iter().partition(|(_, report)| report.figures().iter().all(|figure| figure.measured));
+    let parts: Vec<_> = whole
+        .iter()
+        .map(|(item, report)| measured::Part {
+            item,
+            lines: report.figures().iter().map(|figure| figure.text.as_str()).collect(),
+        })
+        .collect();
+    let order: Vec<_> = topic.items.iter().map(|item| item.name).collect();
+    measured::write(root, topic.name, &order, &parts)?;
+    for (item, _) in broken {
+        println!("show: {} keeps its old figures of {} {item}, whose program broke down", measured::PAGE, topic.name);
+    }
+    Ok(())
 }
 
 /// Runs every program of every topic at its small size; a speed that is short passes.

@@ -5,6 +5,7 @@
 
 mod architecture;
 mod book;
+mod figures;
 mod invariants;
 mod levels;
 mod links;
@@ -41,6 +42,7 @@ fn check(root: &Path) -> Result<Vec<Complaint>, String> {
     complaints.extend(names::check(&tree)?);
     complaints.extend(architecture::check(&tree)?);
     complaints.extend(book::check(&tree)?);
+    complaints.extend(figures::check(&tree)?);
     complaints.extend(invariants::check(&tree)?);
     complaints.extend(links::check(&tree)?);
     complaints.extend(routes::check(&tree)?);
@@ -119,7 +121,7 @@ mod tests {
             "[package]\nname = \"statehouse-new\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
         );
         tree.write("crates/kv/src/util.rs", "fn undocumented() {}\n");
-        tree.write("README.md", "[gone](gone.md)\n");
+        tree.write("README.md", "[gone](gone.md)\n\n`5` by `cargo xtask show cells kill`\n");
         tree.write("ARCHITECTURE.md", "`crates/kv`, `docs/gone`\n\n| K1 | broken |\n");
         tree.write("docs/lost.md", "");
         tree.write("notes.txt", concat!("see ../sha", "red\n"));
@@ -128,6 +130,7 @@ mod tests {
             "tidy: ARCHITECTURE.md:1: `docs/gone` does not exist; ",
             "tidy: ARCHITECTURE.md:3: invariant K1 is named in 0 of 2 Rust files; ",
             "tidy: README.md:1: the link `gone.md` points to nothing; ",
+            "tidy: README.md:3: `5` is no figure of `cargo xtask show cells kill` in docs/measured.md; ",
             "tidy: crates/kv/Cargo.toml:2: crate `statehouse-new` is not in the table of levels; ",
             "tidy: crates/kv/src/util.rs:1: `util` names no purpose; ",
             "tidy: crates/kv/src/util.rs:1: no module documentation at the top; ",

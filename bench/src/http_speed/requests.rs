@@ -11,6 +11,8 @@ pub enum Operation {
     Get,
     Claim,
     Append,
+    /// Makes a task that is claimed later.
+    PutTask,
 }
 
 impl Operation {
@@ -19,6 +21,7 @@ impl Operation {
             Operation::Get => "get",
             Operation::Claim => "claim",
             Operation::Append => "append",
+            Operation::PutTask => "put-task",
         }
     }
 
@@ -30,6 +33,7 @@ impl Operation {
             Operation::Append => Request::post("/v1/runs/sample/events").body(
                 r#"{"eventType":"Progress","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z","eventData":{}}"#,
             ),
+            Operation::PutTask => put_task("sample"),
         }
     }
 
@@ -38,7 +42,7 @@ impl Operation {
         match self {
             Operation::Get => Some(0.6),
             Operation::Claim => Some(0.35),
-            Operation::Append => None,
+            Operation::Append | Operation::PutTask => None,
         }
     }
 }
@@ -51,6 +55,14 @@ const DIGITS: &str = "0000000000000000";
 
 pub fn cell(number: u64) -> String {
     format!("cell.{number}")
+}
+
+pub fn put_cell(number: u64) -> Request {
+    Request::put(format!("/v1/cells/{}", cell(number))).body(format!("{VALUE:?}"))
+}
+
+fn put_task(name: &str) -> Request {
+    Request::put(format!("/v1/records/jobs.email.{name}")).body(r#"{"type":"task","fields":{"to":"ann@example.org"}}"#)
 }
 
 /// The requests of one connection, over and over.
@@ -80,6 +92,7 @@ impl Requests {
                 );
                 vec![Request::post(format!("/v1/runs/run.{connection}/events")).body(event)]
             }
+            Operation::PutTask => vec![put_task(&format!("{connection}-{DIGITS}"))],
         };
         let prepared: Vec<Vec<u8>> = requests.iter().map(Request::to_bytes).collect();
         let digits_at = prepared[0].windows(DIGITS.len()).position(|bytes| bytes == DIGITS.as_bytes());

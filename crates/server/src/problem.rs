@@ -299,6 +299,15 @@ impl Problem {
         Self::beyond(StatusCode::REQUEST_TIMEOUT, "SH-1043", limit, ms, detail)
     }
 
+    /// The request asks to wait longer than it may.
+    pub(crate) fn wait_too_long(max: std::time::Duration, got: std::time::Duration) -> Self {
+        let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let (max, got) = (ms(max), ms(got));
+        let detail =
+            format!("waiting {got} ms exceeds wait_time_max = {max} ms; wait for less, and ask again if nothing came");
+        Self::beyond(StatusCode::PAYLOAD_TOO_LARGE, "SH-1002", "wait_time_max", max, detail).got(got)
+    }
+
     /// A body is compressed.
     pub(crate) fn encoded(encoding: &str) -> Self {
         let detail =

@@ -291,3 +291,68 @@ fn listings_that_nobody_reads_leave_memory_to_others() {
     drop(unread);
     assert_eq!(served.get_soon("/v1/cells?prefix=c").status, 200, "what is given back can be used");
 }
+
+/// The reads that take a parameter, from the server's own document.
+fn reads_with(served: &limited::Served, parameter: &str) -> Vec<String> {
+    let document = served.get("/openapi.json").body;
+    let paths = document["paths"].as_object().expect("paths");
+    let takes = |operation: &serde_json::Value| {
+        operation["parameters"].as_array().into_iter().flatten().any(|taken| taken["name"] == parameter)
+    };
+    let taking = paths.iter().filter(|(_, operations)| takes(&operations["get"]));
+    taking.map(|(path, _)| path.replace("{session}", "s-1").replace(['{', '}'], "")).collect()
+}
+
+#[test]
+fn a_page_has_at_least_one_row_and_at_most_its_limit() {
+    let served = served(|_| {});
+    let pages = reads_with(&served, "limit");
+    assert!(pages.len() >= 7, "{pages:?}");
+    // A stream has no pages.
+    let session = "POST /v1/sessions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}";
+    assert_eq!(served.send(session).body["session"], "s-1");
+    let append = r#"{"eventType":"A","idempotencyKey":"k"}"#;
+    let head = "POST /v1/runs/run/events HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
+    assert_eq!(served.send(format!("{head}content-length: {}\r\n\r\n{append}", append.len())).status, 200);
+    let streams = reads_with(&served, "Last-Event-ID");
+    assert_eq!(streams.len(), 3, "{streams:?}");
+    for stream in streams {
+        let head = "host: localhost\r\naccept: text/event-stream\r\nconnection: close\r\n\r\n";
+        let paged = served.send(format!("GET {stream}?limit=5 HTTP/1.1\r\n{head}"));
+        assert_eq!((paged.status, paged.body["member"].as_str()), (400, Some("limit")), "{stream}: {}", paged.body);
+    }
+    for page in pages {
+        let history = if page == "/v1/cells/name" { "view=history&" } else { "" };
+        let none = served.get(&format!("{page}?{history}limit=0"));
+        assert_eq!((none.status, none.body["member"].as_str()), (400, Some("limit")), "{page}: {}", none.body);
+    }
+    for (path, body) in
+        [("/v1/claims", r#"{"prefix":"","n":0}"#), ("/v1/pushes/retry", r#"{"sent_before_us":0,"limit":0}"#)]
+    {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let none = served.send(head + body);
+        assert_eq!(none.status, 400, "{path}: {}", none.body);
+        assert!(none.body["member"] == "n" || none.body["member"] == "limit", "{path}: {}", none.body);
+    }
+}
+
+#[test]
+fn a_wait_that_is_too_long_is_refused_and_not_cut() {
+    let served = served(|limits| limits.wait_time_max = Duration::from_secs(2));
+    let beyond = Some(("wait_time_max", 2_000, Some(2_001)));
+    let claim = r#"{"prefix":"","wait":"2001ms"}"#;
+    let head = "POST /v1/claims HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
+    let refused = served.send(format!("{head}content-length: {}\r\n\r\n{claim}", claim.len()));
+    assert_eq!((refused.status, refused.code(), Some(refused.beyond())), (413, "SH-1002", beyond), "{}", refused.body);
+    for (parameter, max) in [("follow", "2001ms"), ("wait", "2001ms")] {
+        let waiting = reads_with(&served, parameter);
+        assert!(!waiting.is_empty(), "{parameter}");
+        for path in waiting.iter().filter(|path| parameter == "wait" || *path != "/v1/sessions/s-1/pushes") {
+            let refused = served.get(&format!("{path}?{parameter}={max}"));
+            assert_eq!((refused.status, Some(refused.beyond())), (413, beyond), "{path}: {}", refused.body);
+        }
+    }
+}

@@ -122,6 +122,17 @@ fn a_held_record_expires_and_its_worker_is_fenced() {
 }
 
 #[test]
+fn a_lease_without_an_end_in_sight_is_not_over() {
+    let (_directory, _, house) = house();
+    let records = house.records();
+    records.put("q.1", [("n", 1)], Put::typed("task")).expect("put");
+    records.claim("q.1", &options().lease(Duration::MAX)).expect("claim");
+    let held = records.get("q.1").expect("get").expect("it exists");
+    let timeout_at = held.fields.get("timeout_at").map(|field| field.value.clone());
+    assert!(matches!(timeout_at, Some(Value::Integer(ms)) if ms > i64::from(u32::MAX)), "{timeout_at:?}");
+}
+
+#[test]
 fn a_claim_waits_for_the_pause_and_a_swap_does_not() {
     let (_directory, _, house) = house();
     let records = house.records();

@@ -3,7 +3,7 @@
 //! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: is
 //! the only place that says what a program's arguments mean; the program does.
 
-use super::{Item, Judge, Program, SIM, Topic, Work};
+use super::{BENCH, Item, Judge, Program, SIM, Topic, Work};
 
 /// The table.
 pub(super) const TOPIC: Topic = Topic {
@@ -68,6 +68,16 @@ pub(super) const TOPIC: Topic = Topic {
             shows: "umask 000 and a link at every path that is made: owner only, no link followed",
             work: Work::Programs(&[Program { cargo: SIM, full: "edge-files", small: "edge-files" }]),
             judge: Judge::Correctness,
+        },
+        Item {
+            name: "speed",
+            shows: "get and claim over HTTP at 64 connections, beside the server as it was before requests had types",
+            work: Work::Programs(&[Program {
+                cargo: BENCH,
+                full: "http-earlier",
+                small: "http-earlier --small --earlier self",
+            }]),
+            judge: Judge::Speed,
         },
     ],
 };

@@ -66,6 +66,11 @@ impl Report {
         self.figures.push(figure);
     }
 
+    /// The figures, in the order they came.
+    pub(super) fn figures(&self) -> &[Figure] {
+        &self.figures
+    }
+
     /// Whether every program ended well and no figure is such.
     pub(super) fn is_free_of(&self, is_such: impl Fn(&Figure) -> bool) -> bool {
         !self.a_program_failed && !self.figures.iter().any(is_such)

@@ -78,7 +78,8 @@ impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
     /// When the lease ends if cluster time goes on as wall time does.
     fn lease_wall_us(&self, row: &Row<'_>) -> u64 {
         let left = i128::from(row.numbers.lease_us) - i128::from(self.stamp.cluster_us);
-        u64::try_from(i128::from(self.stamp.wall_us) + left).unwrap_or(0)
+        let ends = (i128::from(self.stamp.wall_us) + left).clamp(0, i128::from(u64::MAX));
+        u64::try_from(ends).unwrap_or(u64::MAX)
     }
 
     fn content(&self, record: &ThingId<'_>, field: &FieldRow<'_>) -> Result<Value, Halt> {

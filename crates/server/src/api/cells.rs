@@ -52,7 +52,7 @@ async fn history(server: &Server, call: Call<ReadCell, NoBody>) -> Answered<Cell
     if call.query.at.is_some() {
         return Err(Refusal::invalid("at", "at reads one version, and view=history reads all: send one of them"));
     }
-    let page = HistoryPage { before: call.query.before, limit: page_limit(call.query.limit, PAGE_ROWS) };
+    let page = HistoryPage { before: call.query.before, limit: page_limit(call.query.limit, PAGE_ROWS)? };
     let Call { scope, name, .. } = call;
     let asked = name.clone();
     let memory = server.reserve_page().await?;
@@ -121,7 +121,7 @@ pub(crate) async fn list(server: Server, call: Call<ListCells, NoBody>) -> Answe
         }
     };
     let prefix = query.prefix.unwrap_or_default();
-    let page = ListPage { after, limit: page_limit(query.limit, PAGE_ROWS) };
+    let page = ListPage { after, limit: page_limit(query.limit, PAGE_ROWS)? };
     let memory = server.reserve_page().await?;
     let found = server.call(move |house| scope.open(house).cells().list(&prefix, page)).await?;
     let cursor = found.next_after.map(|after| PageCursor(after.to_cursor().into_bytes()));

@@ -7,7 +7,7 @@ use wire::changes::{Change, ChangeGap, ChangePage, ChangesAnswer, GapBounds, Rea
 use wire::operations::NoBody;
 use wire::values::FeedCursor;
 
-use super::{Call, Refusal, Reply, page_limit};
+use super::{Call, Refusal, Reply, page_limit, refuse_limit_of_stream};
 use crate::Server;
 use crate::metrics::Watcher;
 use crate::stream::{Followed, Sent, Source};
@@ -37,12 +37,13 @@ pub(crate) async fn read(server: Server, call: Call<ReadChanges, NoBody>) -> Res
         None => feed.newest()?,
     };
     if stream {
+        refuse_limit_of_stream(query.limit)?;
         // That the space and the branch exist is said before the stream begins.
         feed.read(from, 1)?;
         let watcher = server.metrics.watchers.join();
         return Ok(Followed::Stream(server.stream(ChangeFeed { feed, cursor: from, watcher })?));
     }
-    let limit = page_limit(query.limit, PAGE_ROWS);
+    let limit = page_limit(query.limit, PAGE_ROWS)?;
     let mut memory = server.reserve_page().await?;
     let (mut followed, feed) = server.call(move |_| Ok((feed.read(from, limit)?, feed))).await?;
     if let StoredFollowed::Page(page) = &followed

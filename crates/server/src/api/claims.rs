@@ -30,6 +30,7 @@ pub(crate) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answere
             let detail = "prefix is missing: name the queues whose jobs are claimed, or \"\" for all of them";
             return Err(Refusal::invalid("prefix", detail));
         }
+        _ if body.n == Some(0) => return Err(Refusal::invalid("n", "n is 0; claim at least 1")),
         (Some(_), None) if body.n.is_some_and(|n| n != 1) => {
             return Err(Refusal::invalid("n", "a claim by name is of one record"));
         }

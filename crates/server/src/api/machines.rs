@@ -80,6 +80,9 @@ pub(crate) async fn waiting(server: Server, call: Call<WaitingPushes, NoBody>) -
 /// Takes the pushes that were last sent before a time, and notes that they are sent now.
 pub(crate) async fn retry(server: Server, call: Call<NoQuery, RetryPushes>) -> Answered<RetriedPushes> {
     let RetryPushes { sent_before_us, limit } = call.body;
+    if limit == Some(0) {
+        return Err(Refusal::invalid("limit", "limit is 0; ask for at least 1"));
+    }
     let limit = limit.unwrap_or(PUSHES);
     let pushes = server.call(move |house| house.sessions().requests_for_retry(sent_before_us, limit)).await?;
     let pushes = pushes.into_iter().map(|push| RetriedPush {

@@ -136,7 +136,21 @@ impl From<Error> for Refusal {
     }
 }
 
-/// How many rows a page has.
-pub(crate) fn page_limit(asked: Option<u64>, default: usize) -> usize {
-    asked.map_or(default, |asked| usize::try_from(asked).unwrap_or(usize::MAX))
+/// How many rows a page has. A page of none would read as the end of the list.
+pub(crate) fn page_limit(asked: Option<u64>, default: usize) -> Result<usize, Refusal> {
+    match asked {
+        None => Ok(default),
+        Some(0) => Err(Refusal::invalid("limit", "limit is 0; ask for at least 1")),
+        Some(asked) => Ok(usize::try_from(asked).unwrap_or(usize::MAX)),
+    }
+}
+
+/// A stream has no pages, so it refuses the size of one.
+pub(crate) fn refuse_limit_of_stream(asked: Option<u64>) -> Result<(), Refusal> {
+    match asked {
+        None => Ok(()),
+        Some(_) => {
+            Err(Refusal::invalid("limit", "limit is the size of a page, and a stream has no pages; leave it out"))
+        }
+    }
 }

@@ -160,7 +160,7 @@ pub(crate) async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Ans
     let Call { scope, query, .. } = call;
     let prefix = query.prefix.unwrap_or_default();
     let filter = query.filter.map_or_else(Filter::all, |filter| filter.0);
-    let mut options = ScanOptions::default().limit(page_limit(query.limit, PAGE_ROWS));
+    let mut options = ScanOptions::default().limit(page_limit(query.limit, PAGE_ROWS)?);
     options.record_type = query.record_type;
     options.cursor = query.cursor.map(|cursor| cursor.0);
     let memory = server.reserve_page().await?;

@@ -13,7 +13,7 @@ use wire::runs::{
 };
 use wire::values::{JsonText, PageCursor};
 
-use super::{Answered, Call, Refusal, Reply, page_limit};
+use super::{Answered, Call, Refusal, Reply, page_limit, refuse_limit_of_stream};
 use crate::Server;
 use crate::stream::{Followed, Sent, Source};
 
@@ -28,6 +28,7 @@ pub(crate) async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Re
     let runs = scope.open(&server.house).runs();
     names::check_run(&run).map_err(Error::from)?;
     if stream {
+        refuse_limit_of_stream(query.limit)?;
         let resumed = last_event.map(|text| text.parse().map_err(|_| not_an_id())).transpose()?;
         let after = resumed.or(query.after).unwrap_or(0);
         let mut tail = runs.tail(&run, after);
@@ -36,7 +37,7 @@ pub(crate) async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Re
         tail.read(0)?;
         return Ok(Followed::Stream(server.stream(RunEvents { tail })?));
     }
-    let limit = page_limit(query.limit, FETCH_LIMIT);
+    let limit = page_limit(query.limit, FETCH_LIMIT)?;
     let mut tail = runs.tail(&run, query.after.unwrap_or(0));
     let mut memory = server.reserve_page().await?;
     let read = server.call(move |_| {
@@ -228,7 +229,7 @@ pub(crate) async fn list(server: Server, call: Call<ListRuns, NoBody>) -> Answer
     list.run_type = query.run_type;
     list.quiet_for = query.stalled.map_or(std::time::Duration::ZERO, |stalled| stalled.0);
     list.prefix = query.prefix.unwrap_or_default();
-    list.limit = page_limit(query.limit, PAGE_ROWS);
+    list.limit = page_limit(query.limit, PAGE_ROWS)?;
     list.cursor = query.cursor.map(|cursor| cursor.0);
     let memory = server.reserve_page().await?;
     let found = server.call(move |house| scope.open(house).runs().list(&list)).await?;

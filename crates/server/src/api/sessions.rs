@@ -14,7 +14,7 @@ use wire::sessions::{
 };
 use wire::values::{Payload, SessionId};
 
-use super::{Answered, Call, Refusal, Reply, page_limit};
+use super::{Answered, Call, Refusal, Reply, page_limit, refuse_limit_of_stream};
 use crate::Server;
 use crate::stream::{Followed, Sent, Source};
 
@@ -80,7 +80,7 @@ pub(crate) async fn end(server: Server, call: Call<NoQuery, NoBody>) -> Answered
 
 pub(crate) async fn list(server: Server, call: Call<ListSessions, NoBody>) -> Answered<SessionPage> {
     let after = call.query.after.map_or(0, |after| after.0);
-    let limit = page_limit(call.query.limit, PAGE_ROWS);
+    let limit = page_limit(call.query.limit, PAGE_ROWS)?;
     let memory = server.reserve_page().await?;
     let found = server.call(move |house| {
         let sessions = house.sessions();
@@ -98,13 +98,14 @@ pub(crate) async fn list(server: Server, call: Call<ListSessions, NoBody>) -> An
 
 /// The pushes that are not acknowledged, from the first on; waits for one if there is none and it is asked to.
 pub(crate) async fn pushes(server: Server, call: Call<ReadPushes, NoBody>) -> Result<Followed<PushPage>, Refusal> {
+    let limit = page_limit(call.query.limit, PAGE_ROWS)?;
     let mut deliveries = server.house.sessions().deliveries(session_of(&call.name)?)?;
     if call.stream {
+        refuse_limit_of_stream(call.query.limit)?;
         let not_an_id = |_| Refusal::invalid("Last-Event-ID", "it is no id that was given out");
         let seen = call.last_event.map(|text| text.parse().map_err(not_an_id)).transpose()?.unwrap_or(0);
         return Ok(Followed::Stream(server.stream(SessionPushes { deliveries, seen })?));
     }
-    let limit = page_limit(call.query.limit, PAGE_ROWS);
     let mut memory = server.reserve_page().await?;
     let read = server.call(move |_| {
         let (mut pushes, mut bytes) = (Vec::new(), 0);

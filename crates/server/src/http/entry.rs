@@ -18,11 +18,6 @@ use crate::Server;
 use crate::api::{Call, RawBytes, Refusal};
 use crate::problem::Problem;
 
-/// A claim waits no longer than this; then the client asks again.
-pub(crate) const CLAIM_WAIT_MAX: Duration = Duration::from_secs(60);
-/// A request that follows something waits no longer than this; then the client asks again.
-pub(crate) const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(30);
-
 /// What a route does to the store, for permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -156,14 +151,13 @@ where
     R: Encode,
     F: Future<Output = Result<R, Refusal>> + Send + 'static,
 {
-    waiting(route, summary, FOLLOW_WAIT_MAX, |_, _| Asked::default(), serve)
+    waiting(route, summary, |_, _| Asked::default(), serve)
 }
 
-/// A route that may wait, for at most so long; how long is in what was decoded.
+/// A route that may wait; the decoded request says how long.
 pub(crate) fn waiting<Q, B, R, F>(
     route: Route,
     summary: &'static str,
-    wait_max: Duration,
     asks: fn(&Q, &B) -> Asked,
     serve: impl Fn(Server, Call<Q, B>) -> F + Copy + Send + Sync + 'static,
 ) -> Entry
@@ -178,7 +172,7 @@ where
         let body = B::from_body(bytes).map_err(Problem::refused_body)?;
         let asked = asks(&query, &body);
         let stream = asked.stream || head.accepts_events;
-        let wait = head.wait(asked, stream, wait_max.min(server.limits.wait_time_max))?;
+        let wait = head.wait(asked, stream, server.limits.wait_time_max)?;
         let call = Call {
             scope: head.scope,
             name: head.name,

@@ -101,7 +101,7 @@ impl Head {
         })
     }
 
-    /// How long the request may wait, at most `max`; none if it does not wait.
+    /// How long the request waits; none if it does not. More than `max` is refused.
     pub(crate) fn wait(&self, asked: Asked, stream: bool, max: Duration) -> Result<Option<Duration>, Problem> {
         if self.last_event.is_some() && !stream {
             let detail = "Last-Event-ID is where a stream goes on, and this request asks for none";
@@ -117,7 +117,10 @@ impl Head {
         if stream && wait.is_some() {
             return Err(Problem::refused_member("Prefer", "a stream does not wait: it follows until it ends"));
         }
-        Ok(wait.filter(|wait| !wait.is_zero()).map(|wait| wait.min(max)))
+        match wait {
+            Some(wait) if wait > max => Err(Problem::wait_too_long(max, wait)),
+            wait => Ok(wait.filter(|wait| !wait.is_zero())),
+        }
     }
 
     /// A parameter that is not known, or not as it must be.

@@ -16,7 +16,7 @@ use wire::routes::{
 };
 use wire::runs::Follow;
 
-use super::entry::{Asked, CLAIM_WAIT_MAX, Entry, FOLLOW_WAIT_MAX, entry, waiting};
+use super::entry::{Asked, Entry, entry, waiting};
 use crate::metrics::Operation;
 use crate::{api, backup, errors, export, health, metrics, openapi, root, status};
 
@@ -129,7 +129,6 @@ fn records() -> Vec<Entry> {
         waiting(
             RECORDS_CLAIM,
             "Takes the next records that are ready, and waits for one if it is asked to",
-            CLAIM_WAIT_MAX,
             |_, claim: &wire::claims::Claim| Asked { wait: claim.wait.map(|wait| wait.0), stream: false },
             api::claims::claim,
         )
@@ -170,7 +169,6 @@ fn runs() -> Vec<Entry> {
         waiting(
             RUNS_EVENTS,
             "The events behind a sequence",
-            FOLLOW_WAIT_MAX,
             |query: &wire::runs::ReadEvents, _| followed(query.follow),
             api::runs::events,
         )
@@ -187,7 +185,6 @@ fn runs() -> Vec<Entry> {
         waiting(
             CHANGES_READ,
             "What every commit changed, behind a cursor",
-            FOLLOW_WAIT_MAX,
             |query: &wire::changes::ReadChanges, _| followed(query.follow),
             api::changes::read,
         )
@@ -206,7 +203,6 @@ fn sessions() -> Vec<Entry> {
         waiting(
             SESSIONS_PUSHES,
             "What was pushed to the session and is not acknowledged",
-            FOLLOW_WAIT_MAX,
             |query: &wire::sessions::ReadPushes, _| Asked {
                 wait: query.wait.map(|wait| wait.0),
                 stream: query.follow == Some(true),

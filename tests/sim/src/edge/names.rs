@@ -7,6 +7,7 @@
 
 mod hostile;
 mod leaves;
+mod servers;
 mod suggested;
 
 use std::path::Path;
@@ -66,6 +67,8 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         }
     });
     stage.at_a_terminal(&names);
+    servers::start_with(&stage, &names);
+    servers::execute_for_changes(&stage, &Client::to(server.address()), &names);
     // Whatever else the server has to say of what waits, its text is for people too.
     let client = Client::to(server.address());
     let status = client.send(Request::get("/status").header("accept", "text/plain")).expect("an answer").text();
@@ -144,11 +147,15 @@ impl Stage<'_> {
         self.complaints.lock().expect("nobody panics with it").push(complaint);
     }
 
+    fn count(&self) {
+        self.ran.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn command(&self, words: &[String], format: &str) -> Output {
         let mut command = Command::new(self.statehouse);
         command.args(["-o", format]).args(words).current_dir(self.folder).env_clear().stdin(Stdio::null());
         command.env("STATEHOUSE_URL", &self.url).env("XDG_CONFIG_HOME", self.folder.join("config"));
-        self.ran.fetch_add(1, Ordering::Relaxed);
+        self.count();
         command.output().expect("it starts")
     }
 
@@ -219,7 +226,7 @@ impl Stage<'_> {
                 .env("STATEHOUSE_URL", &self.url)
                 .stdin(Stdio::null());
             let said = script.output().expect("script, of util-linux, is there").stdout;
-            self.ran.fetch_add(1, Ordering::Relaxed);
+            self.count();
             self.judge(&format!("a terminal for {words:?}"), &String::from_utf8_lossy(&said).replace("\r\n", "\n"));
         };
         for words in [&["cell", "ls"][..], &["rec", "ls"], &["status"], &["cell", "ls", "-o", "raw"], &["export"]] {

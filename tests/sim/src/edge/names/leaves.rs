@@ -4,10 +4,10 @@ use std::path::Path;
 
 use testkit::commands::help;
 
-/// Servers, which do not end, and what runs for a time and takes no name.
-const LEFT_OUT: &[&str] = &["dev", "serve", "completions"];
+/// Servers, which do not end by themselves; they are started apart.
+const LEFT_OUT: &[&str] = &["dev", "serve"];
 
-/// Flags that would run what they are given, or say where the store is, or how it is written.
+/// Flags that would run what they are given, or say where the store is, or how it is written. `--exec` is tried apart.
 const FLAGS_LEFT_OUT: &[&str] = &[
     "--exec",
     "--output",

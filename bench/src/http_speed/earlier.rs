@@ -1,0 +1,104 @@
+//! Get and claim over HTTP, beside the server of an earlier commit, so that a change that costs speed is seen.
+//!
+//! The earlier commit is cloned and built once, in the release profile. Both servers are filled over HTTP, since they may
+//! store data in different formats, and are measured in turns by the same load. `--earlier self` starts today's server
+//! twice: the ratio then says how much two runs of the same program differ on this machine.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use testkit::arguments::Arguments;
+use testkit::http::Client;
+use testkit::report::Report;
+use testkit::server_process::{Launch, ServerProcess, binary};
+
+use super::load::Load;
+use super::requests::{Operation, put_cell};
+use super::{CELLS, CLAIMS_PER_SECOND_MAX, compare, median, print_row};
+
+/// The commit before requests were decoded into types.
+const EARLIER: &str = "03d0970";
+const CONNECTIONS: usize = 64;
+/// How much of the earlier speed must be left.
+const GOAL: f64 = 0.97;
+/// Connections that fill a server.
+const FILLERS: usize = 64;
+
+/// `bench http-earlier [--earlier COMMIT|self] [--rounds N] [--milliseconds N] [--small]`.
+pub fn run(arguments: &Arguments) -> Report {
+    let small = arguments.flag("small");
+    let rounds = arguments.number("rounds", if small { 2 } else { 15 });
+    let round = Duration::from_millis(arguments.number("milliseconds", if small { 100 } else { 1_000 }));
+    let earlier = match arguments.text("earlier").unwrap_or(EARLIER) {
+        "self" => binary(),
+        commit => build(commit),
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let (earlier, later) = (start(earlier, &directory, "earlier"), start(binary(), &directory, "later"));
+    let milliseconds = u64::try_from(round.as_millis()).expect("a short time") * (rounds + 1);
+    let claims = CLAIMS_PER_SECOND_MAX / 2 * milliseconds / 1_000;
+    let mut report = Report::new("edge");
+    for server in [&earlier, &later] {
+        put_cells(server);
+        put_tasks(server, claims, round);
+    }
+    for operation in [Operation::Get, Operation::Claim] {
+        let compared = compare(operation, CONNECTIONS, rounds, round, &later, &earlier);
+        print_row(operation, CONNECTIONS, &compared, ["later", "earlier"]);
+        let (now, before) = (median(&compared.house), median(&compared.echo));
+        let ratio = now / before;
+        let figure = format!("{ratio:.2} {now:.0}/s of {before:.0}/s");
+        report.add(&format!("speed.{}", operation.name()), figure, &format!(">={GOAL} of {EARLIER}"), ratio >= GOAL);
+    }
+    report
+}
+
+fn start(program: PathBuf, directory: &TempDir, name: &str) -> ServerProcess {
+    Launch::serve(program, directory.path().join(name)).start().expect("a server")
+}
+
+fn put_cells(server: &ServerProcess) {
+    let client = Client::to(server.address());
+    std::thread::scope(|scope| {
+        for filler in 0..FILLERS as u64 {
+            let client = &client;
+            scope.spawn(move || {
+                for number in (filler..CELLS).step_by(FILLERS) {
+                    assert!(client.send(put_cell(number)).expect("an answer").is_success(), "cell {number}");
+                }
+            });
+        }
+    });
+}
+
+/// Writes at least `count` tasks.
+fn put_tasks(server: &ServerProcess, count: u64, round: Duration) {
+    let mut load = Load::connect(server.address(), Operation::PutTask, FILLERS);
+    let mut written = 0;
+    while written < count {
+        written += load.run(round).latency_ns.len();
+    }
+}
+
+/// The program of an earlier commit of this repository.
+fn build(commit: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
+    let program = std::env::current_exe().expect("the path of this program");
+    let target = program.ancestors().nth(2).expect("a target directory").join("earlier").join(commit);
+    let built = target.join("release/statehouse");
+    if built.is_file() {
+        return built;
+    }
+    let clone = tempfile::tempdir().expect("a directory");
+    let succeeds = |command: &mut Command| {
+        let status = command.current_dir(clone.path()).status().expect("it starts");
+        assert!(status.success(), "{command:?} failed");
+    };
+    succeeds(Command::new("git").args(["clone", "--quiet", "--shared", "--no-checkout"]).arg(root).arg("."));
+    succeeds(Command::new("git").args(["checkout", "--quiet", commit]));
+    let build = ["build", "--release", "--locked", "--package", "statehouse-cli"];
+    succeeds(Command::new("cargo").args(build).env("CARGO_TARGET_DIR", &target));
+    built
+}
