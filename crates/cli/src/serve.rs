@@ -140,7 +140,7 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
         let options = split.options().disk_reserve(DiskReserve { percent, bytes });
         let hosts = effective.hosts();
         let house = open(data, options, &listener, &hosts).await?;
-        tracing::info!(%address, took = ?began.elapsed(), "started");
+        tracing::info!(took = ?began.elapsed(), "started");
         // Before it is said that it serves: whoever reads that may stop it at once.
         let stop = stop();
         if !(json && one_file(std::io::stdout(), std::io::stderr())) {

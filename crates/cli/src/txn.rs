@@ -5,7 +5,6 @@ use statehouse::Value;
 use statehouse::shell::Suggested;
 use wire::routes::TRANSACTIONS_COMMIT;
 use wire::transactions::Transaction;
-use wire::values::{Members, UserJson};
 
 use crate::connection::Ask;
 use crate::exit::Failure;
@@ -36,16 +35,13 @@ pub(crate) struct Txn {
 
 impl Txn {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
-        let given = if self.file == "-" { self.file.clone() } else { format!("@{}", self.file) };
+        let (given, file) = match self.file.as_str() {
+            "-" => ("-".to_owned(), "stdin"),
+            file => (format!("@{file}"), file),
+        };
         let text = given::text(&given)?;
         let help = || Suggested::new(["statehouse", "txn", "--help"]);
-        let read = || {
-            let mut members = given::object(&self.file, &text)?;
-            let named = take_group(&mut members);
-            let json = serde_json::to_string(&members).map_err(|error| Failure::other(error.to_string()))?;
-            Ok::<(_, Transaction), Failure>((named, given::document(&self.file, &json)?))
-        };
-        let (named, transaction) = read().map_err(|failure| failure.run("see how it looks", help()))?;
+        let (named, transaction) = read(file, &text).map_err(|failure| failure.run("see how it looks", help()))?;
         let mut reach = self.reach.clone();
         let Some(group) = reach.group.take().or(named) else {
             return Err(Failure::usage("a transaction is in one group; give --group, or \"group\" in the file"));
@@ -57,16 +53,34 @@ impl Txn {
     }
 }
 
-/// Takes the group that a file names out of it: the API has it in the path.
-fn take_group(members: &mut Members<UserJson>) -> Option<String> {
-    let place = members.0.iter().position(|(name, _)| name == "group")?;
-    match &members.0[place].1.0 {
-        Value::Text(group) => {
-            let group = group.clone();
-            members.0.remove(place);
-            Some(group)
-        }
-        // Not a name; it stays, and is refused with the other members.
-        _ => None,
+/// The group that a file names, if it does, and its transaction. The API has the group in the path.
+fn read(file: &str, json: &str) -> Result<(Option<String>, Transaction), Failure> {
+    let mut members = given::object(file, json)?;
+    let named = members.0.iter().position(|(name, _)| name == "group").map(|place| members.0.remove(place).1.0);
+    let named = match named {
+        None => None,
+        Some(Value::Text(group)) => Some(group),
+        Some(_) => return Err(Failure::usage(format!("{file}: \"group\" is no text"))),
+    };
+    let json = serde_json::to_string(&members).map_err(|error| Failure::other(error.to_string()))?;
+    Ok((named, given::document(file, &json)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_by_its_members_and_sent_as_it_was_written() {
+        let json = r#"{"group":"g","do":[{"op":"cell.set","name":"a","value":{"b":1e400,"b": -0}}]}"#;
+        let (group, transaction) = read("f", json).expect("a transaction");
+        assert_eq!(group.as_deref(), Some("g"));
+        let sent = serde_json::to_string(&transaction).expect("JSON");
+        assert!(sent.contains(r#""value":{"b":1e400,"b": -0}"#), "{sent}");
+        let refused = |json| read("f", json).map(drop).expect_err("refused").detail;
+        let misspelt = r#"{"do":[{"op":"cell.set","nam":"a","value":1}]}"#;
+        assert_eq!(refused(misspelt), r#"f: "do[0].nam" is not known here; did you mean "name"?"#);
+        assert_eq!(refused(r#"{"group":7,"do":[]}"#), r#"f: "group" is no text"#);
+        assert_eq!(refused("[]"), "f: is no JSON object");
     }
 }

@@ -38,6 +38,13 @@ fn every_command_is_run_and_has_two_examples() {
 }
 
 #[test]
+fn a_flag_that_says_where_is_honoured_or_refused_by_name() {
+    let (pairs, complaints) = commands::check_flags(Path::new(STATEHOUSE));
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    assert!(pairs > 150, "only {pairs} pairs were tried");
+}
+
+#[test]
 fn json_of_a_server() {
     run(Store::Server, Format::Json);
 }

@@ -7,7 +7,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Bytes;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::{HeaderMap, HeaderName, HeaderValue};
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as JsonValue;
@@ -16,9 +16,10 @@ use wire::query::encode;
 use wire::routes::{self, Method, Route};
 
 use crate::client::{Client, Scope};
-use crate::error::{Error, Refusal};
+use crate::error::Error;
 use crate::events::{EventStream, Resume};
 use crate::operations::Download;
+use crate::reply::Reply;
 use crate::retry::{self, Safety};
 use crate::session::Number;
 use crate::transport::{AnswerBody, Unanswered};
@@ -30,7 +31,6 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 const NUMBERED: &[&str] = &["attempts", "cells", "records", "runs", "state", "transactions"];
 
 static HISTORY: HeaderName = HeaderName::from_static("statehouse-history");
-static REPLAYED: HeaderName = HeaderName::from_static("statehouse-replayed");
 
 /// A call of any route, for whoever wants the answer as it was sent: [`Client::call`] begins it, one of [`send`](Self::send),
 /// [`read`](Self::read), [`answer`](Self::answer), [`download`](Self::download) and [`events`](Self::events) makes it.
@@ -48,31 +48,6 @@ pub struct Call {
     /// Whether it may be sent in the client's session.
     in_session: bool,
     wrong: Option<String>,
-}
-
-/// An answer: its status, its headers and its body.
-#[derive(Clone, Debug)]
-pub struct Reply {
-    /// The status.
-    pub status: StatusCode,
-    /// The headers.
-    pub headers: HeaderMap,
-    /// The body.
-    pub body: Bytes,
-}
-
-impl Reply {
-    /// Whether it was stored by an earlier sending of the same request.
-    pub fn was_replayed(&self) -> bool {
-        self.headers.get(&REPLAYED).is_some_and(|replayed| replayed == "true")
-    }
-
-    /// Reads the body.
-    pub fn read<A: DeserializeOwned>(&self) -> Result<A, Error> {
-        let unreadable =
-            |error: serde_json::Error| Error::Unreadable { cause: error.to_string(), outcome: Outcome::Unknown };
-        serde_json::from_slice(&self.body).map_err(unreadable)
-    }
 }
 
 impl Client {
@@ -318,7 +293,7 @@ impl Call {
         let reply = self.exchange(number).await?;
         match reply.status.is_success() {
             true => Ok(reply),
-            false => Err(refused(&reply, self.unknown())),
+            false => Err(reply.refused(self.unknown())),
         }
     }
 
@@ -377,7 +352,7 @@ impl Call {
     /// A refusal whose body is still to come.
     pub(crate) async fn refused_stream(&self, response: Response<AnswerBody>) -> Error {
         match self.collect(response).await {
-            Ok(reply) => refused(&reply, self.unknown()),
+            Ok(reply) => reply.refused(self.unknown()),
             Err(error) => error,
         }
     }
@@ -400,43 +375,5 @@ struct Failed {
     sendings: u32,
 }
 
-/// The error that a refusal stands for.
-fn refused(reply: &Reply, outcome: Outcome) -> Error {
-    match Refusal::read(reply.status.as_u16(), &reply.body) {
-        Some(refusal) => Error::Refused(Box::new(refusal)),
-        None => {
-            let cause = format!("status {} without a problem document; it is no Statehouse server", reply.status);
-            Error::Unreadable { cause, outcome }
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::net::TcpListener;
-
-    use wire::routes::{CELLS_WRITE, SERVER_VERSION};
-
-    use super::*;
-    use crate::client::ClientOptions;
-
-    #[tokio::test]
-    async fn a_server_that_is_silent_is_not_waited_for_longer_than_was_said() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let options = ClientOptions::default().timeout(Duration::from_millis(200)).without_retries().without_sessions();
-        let client = options.connect(&url).expect("a client");
-        let began = Instant::now();
-        let read = client.call(SERVER_VERSION, &[]).send().await.expect_err("nobody answers");
-        assert_eq!(read.to_string(), format!("no answer from {url} within 200 ms"));
-        let written = client.call(CELLS_WRITE, &["a"]).json(&1).send().await.expect_err("nobody answers");
-        assert_eq!(written.outcome(), Outcome::Unknown);
-        let waited = client.call(CELLS_WRITE, &["a"]).waiting(Some(Duration::from_millis(100))).answer().await;
-        assert!(waited.expect_err("nobody answers").to_string().contains("within 300 ms"));
-        drop(listener);
-        let refused = client.call(CELLS_WRITE, &["a"]).json(&1).send().await.expect_err("nobody listens");
-        assert_eq!(refused.outcome(), Outcome::NotApplied);
-        assert!(refused.to_string().contains("connection refused"), "{refused}");
-        assert!(began.elapsed() < Duration::from_secs(5), "each was sent once");
-    }
-}
+mod tests;

@@ -9,9 +9,10 @@ use wire::routes::{
     SPACES_SET_RETENTION, TYPES_DECLARE, TYPES_LIST,
 };
 
-use crate::call::{Call, Reply};
+use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
+use crate::reply::Reply;
 
 /// The catalogue of a server. Its changes are not numbered in a session: they say what is to be, so that a second one of
 /// the same changes nothing, or is refused.

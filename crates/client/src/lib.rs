@@ -39,6 +39,7 @@ mod error;
 pub mod events;
 pub mod operations;
 pub mod records;
+mod reply;
 mod retry;
 pub mod runs;
 mod session;
@@ -46,8 +47,9 @@ pub mod sessions;
 pub mod transactions;
 pub mod transport;
 
-pub use call::{Call, Reply};
+pub use call::Call;
 pub use client::{Client, ClientOptions};
 pub use contract::{Expected, HistoryPage, Moment, Outcome, Value};
 pub use error::{Error, Refusal};
+pub use reply::Reply;
 pub use wire;

@@ -11,10 +11,11 @@ use wire::sessions::{
 };
 use wire::values::SessionId;
 
-use crate::call::{Call, Reply};
+use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
 use crate::events::EventStream;
+use crate::reply::Reply;
 
 /// The sessions of a server.
 #[derive(Clone)]

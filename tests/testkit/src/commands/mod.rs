@@ -2,12 +2,14 @@
 //!
 //! - `script`: the commands, in an order in which each finds what it needs, with the exit code that each has to give.
 //! - `stage`: a store to run them against: a server process, or a directory.
+//! - `scopes`: every command with each flag that says where.
 //! - `mask`: what differs from run to run is blotted out, so that the rest can be compared with a golden file.
 //!
 //! Keeps: every leaf of the tree of commands is in the script; a command that is not is a complaint. Never: kills or waits for anything but
 //! its own processes.
 
 mod mask;
+mod scopes;
 mod script;
 mod stage;
 
@@ -16,6 +18,7 @@ use std::path::Path;
 
 use serde_json::Value as JsonValue;
 
+pub use scopes::check_flags;
 use stage::{Done, Stage};
 pub use stage::{Store, help};
 
@@ -133,29 +136,22 @@ fn complaint(step: &script::Step, format: Format, done: &Done) -> Option<String>
 /// Walks the tree of commands by `--help`: every leaf that the script does not run, and every help without two examples. Gives
 /// how many commands there are, too.
 pub fn walk(statehouse: &Path) -> (usize, Vec<String>) {
-    let (mut leaves, mut complaints, mut left) = (0, Vec::new(), vec![Vec::<String>::new()]);
-    while let Some(path) = left.pop() {
-        let name = path.join(" ");
-        let help = stage::help(statehouse, &path);
+    let mut complaints = Vec::new();
+    let tree = stage::tree(statehouse);
+    for (path, help) in &tree {
         let examples = help.split_once("Examples:\n").map_or("", |(_, examples)| examples);
         let examples = examples.lines().take_while(|line| line.starts_with("  "));
         if examples.filter(|line| line.contains("statehouse ")).count() < 2 {
-            complaints.push(format!("`{name} --help` has fewer than two examples"));
+            complaints.push(format!("`{} --help` has fewer than two examples", path.join(" ")));
         }
-        let commands = help.split_once("Commands:\n").map_or("", |(_, commands)| commands);
-        let commands: Vec<_> = commands.lines().take_while(|line| line.starts_with("  ")).collect();
-        let verbs =
-            commands.iter().filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
-        let verbs: Vec<_> = verbs.map(|verb| [&path[..], &[verb.to_owned()]].concat()).collect();
-        let server = path.first().is_some_and(|noun| SERVERS.contains(&noun.as_str()));
-        if verbs.is_empty() {
-            leaves += 1;
-            let run = script::STEPS.iter().any(|step| step.words().starts_with(&path));
-            if !run && !server {
-                complaints.push(format!("`{name}` is not in the script"));
-            }
-        }
-        left.extend(verbs);
     }
-    (leaves, complaints)
+    let leaves = stage::leaves(statehouse);
+    for leaf in &leaves {
+        let path: Vec<_> = leaf.split(' ').map(str::to_owned).collect();
+        let is_server = path.first().is_some_and(|noun| SERVERS.contains(&noun.as_str()));
+        if !is_server && !script::STEPS.iter().any(|step| step.words().starts_with(&path)) {
+            complaints.push(format!("`{leaf}` is not in the script"));
+        }
+    }
+    (leaves.len(), complaints)
 }

@@ -1,6 +1,7 @@
 //! A store to run commands against, and a folder of their own for what they read and write.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -39,7 +40,7 @@ pub(super) struct Stage {
     statehouse: PathBuf,
     folder: TempDir,
     /// Alive as long as commands are run.
-    _server: Option<ServerProcess>,
+    server: Option<ServerProcess>,
     /// The variable that names the store, and its value.
     target: (&'static str, String),
 }
@@ -56,9 +57,7 @@ impl Stage {
             stop(roomy(Launch::serve(statehouse, inside(name))));
         }
         std::fs::write(inside("damaged").join("IDENTITY"), "statehouse directory\nhash 0\n").expect("written");
-        for (name, text) in super::script::FILES {
-            std::fs::write(inside(name), text).expect("written");
-        }
+        write_files(folder.path());
         let launch = match store {
             Store::Server => Launch::dev(statehouse),
             Store::Directory => Launch::serve(statehouse, inside("store")),
@@ -77,12 +76,27 @@ impl Stage {
                 (None, ("STATEHOUSE_DATA", inside("store").display().to_string()))
             }
         };
-        Self { statehouse: statehouse.to_owned(), folder, _server: server, target }
+        Self { statehouse: statehouse.to_owned(), folder, server, target }
     }
 
     /// Runs one command, with its stdin closed unless it gets something to read.
     pub(super) fn run(&self, step: &Step, format: Format) -> Done {
-        let words = step.words().into_iter().map(|word| word.replace("{target}", &self.target.1));
+        self.run_words(&step.words(), step, format, self.folder.path())
+    }
+
+    /// Where the server is.
+    pub(super) fn server_address(&self) -> SocketAddr {
+        self.server.as_ref().expect("it is a server").address()
+    }
+
+    /// Lets commands go another way to the store.
+    pub(super) fn reach_at(&mut self, url: String) {
+        self.target.1 = url;
+    }
+
+    /// Runs other words with what the step has besides, in a folder.
+    pub(super) fn run_words(&self, words: &[String], step: &Step, format: Format, folder: &Path) -> Done {
+        let words = words.iter().map(|word| word.replace("{target}", &self.target.1));
         // The shell closes the descriptor; a child's stdin can otherwise only be an empty one.
         let mut command = match step.stdin {
             Some(_) => Command::new(&self.statehouse),
@@ -92,7 +106,7 @@ impl Stage {
                 shell
             }
         };
-        command.args(words).args(["-o", format.name()]).current_dir(self.folder.path()).env_clear();
+        command.args(words).args(["-o", format.name()]).current_dir(folder).env_clear();
         command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
         if !step.alone {
             command.env(self.target.0, &self.target.1);
@@ -133,6 +147,43 @@ fn stop(server: ServerProcess) {
     block_on(client.is_ready()).expect("an answer");
     let ended = server.terminate(STOP);
     assert!(ended.status.success(), "a server stops when it is asked to: {ended:?}");
+}
+
+/// A folder with the files that commands read.
+pub(super) fn folder_with_files() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_files(folder.path());
+    folder
+}
+
+fn write_files(folder: &Path) {
+    for (name, text) in super::script::FILES {
+        std::fs::write(folder.join(name), text).expect("written");
+    }
+}
+
+/// Every command by its words, with its long help.
+pub(super) fn tree(statehouse: &Path) -> Vec<(Vec<String>, String)> {
+    let (mut found, mut left) = (Vec::new(), vec![Vec::<String>::new()]);
+    while let Some(path) = left.pop() {
+        let help = help(statehouse, &path);
+        left.extend(verbs(&help).map(|verb| [&path[..], &[verb.to_owned()]].concat()));
+        found.push((path, help));
+    }
+    found
+}
+
+/// The commands that have no commands below them.
+pub(super) fn leaves(statehouse: &Path) -> Vec<String> {
+    let tree = tree(statehouse).into_iter();
+    tree.filter(|(_, help)| verbs(help).next().is_none()).map(|(path, _)| path.join(" ")).collect()
+}
+
+/// The commands that a help lists.
+fn verbs(help: &str) -> impl Iterator<Item = &str> {
+    let commands = help.split_once("Commands:\n").map_or("", |(_, commands)| commands);
+    let commands = commands.lines().take_while(|line| line.starts_with("  "));
+    commands.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next())
 }
 
 /// The long help of a command.

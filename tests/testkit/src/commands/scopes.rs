@@ -1,0 +1,190 @@
+//! Every command with each of `--space`, `--branch` and `--group`: it is honoured, or refused by name before anything is sent.
+//!
+//! What a command honours is not taken from the command: it is run once through a line that listens, and the routes that it calls say it.
+//! Would see broken: a flag that is dropped without a word, a flag that is refused although a route honours it, and a command of which
+//! nobody knows.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use wire::routes::{ALL, Found, Route, Scope, TRANSACTIONS_COMMIT, find};
+
+use super::stage::{self, Done, Stage, Store};
+use super::{Format, script};
+
+/// The flags, what is given to each, and from which scope on a route honours it. No such space exists, so nothing is changed.
+const FLAGS: [(&str, &str, Scope); 3] = [
+    ("--space", "no-such-space", Scope::Space),
+    ("--branch", "no-such-branch", Scope::Branch),
+    ("--group", "some-group", Scope::Group),
+];
+
+/// Tries every command with every flag. Gives how many pairs there were, and what was not as it should be.
+pub fn check_flags(statehouse: &Path) -> (usize, Vec<String>) {
+    let mut stage = Stage::set(statehouse, Store::Server);
+    let line = Line::before(stage.server_address());
+    stage.reach_at(format!("http://{}", line.address));
+    let mut left: BTreeMap<String, bool> = stage::leaves(statehouse).into_iter().map(|leaf| (leaf, false)).collect();
+    left.retain(|leaf, _| stage::help(statehouse, &words_of(leaf)).contains("--group"));
+    let (mut pairs, mut complaints) = (0, Vec::new());
+    for step in script::STEPS {
+        line.clear();
+        let done = stage.run(step, Format::Table);
+        let called = line.routes();
+        let leaf = left.keys().find(|leaf| step.words().starts_with(&words_of(leaf))).cloned();
+        let usable = done.exit == Some(0) && !step.alone && !called.is_empty();
+        let Some(leaf) = leaf.filter(|leaf| usable && !left[leaf]) else { continue };
+        left.insert(leaf.clone(), true);
+        let mut case = Case { stage: &stage, line: &line, step, leaf, complaints: &mut complaints };
+        case.check(&called);
+        pairs += FLAGS.len();
+    }
+    complaints.extend(left.iter().filter(|(_, tried)| !**tried).map(|(leaf, _)| format!("`{leaf}` was not tried")));
+    (pairs, complaints)
+}
+
+fn words_of(leaf: &str) -> Vec<String> {
+    leaf.split(' ').map(str::to_owned).collect()
+}
+
+struct Case<'case> {
+    stage: &'case Stage,
+    line: &'case Line,
+    step: &'case script::Step,
+    leaf: String,
+    complaints: &'case mut Vec<String>,
+}
+
+impl Case<'_> {
+    /// Every flag that no route honours is refused; the others are all sent, together.
+    fn check(&mut self, called: &[Route]) {
+        let is_honoured = |from: Scope| {
+            called.iter().any(|route| {
+                // A transaction has its group in its path.
+                route.scope >= from || (from == Scope::Group && *route == TRANSACTIONS_COMMIT)
+            })
+        };
+        let (honoured, refused): (Vec<_>, Vec<_>) = FLAGS.iter().partition(|(_, _, from)| is_honoured(*from));
+        for (flag, value, _) in refused {
+            let done = self.run(&[(flag, value)]);
+            let named = done.stderr.contains(flag) && done.stderr.contains(&format!("`statehouse {}`", self.leaf));
+            let sent = self.line.targets();
+            if done.exit != Some(2) || !named || !sent.is_empty() {
+                self.complain(&format!("{flag} is not refused by name, sent {sent:?}"), &done);
+            }
+        }
+        let flags: Vec<_> = honoured.iter().map(|(flag, value, _)| (*flag, *value)).collect();
+        if flags.is_empty() {
+            return;
+        }
+        let done = self.run(&flags);
+        let sent = self.line.targets();
+        for (flag, value) in flags {
+            if !sent.iter().any(|target| target.contains(value)) {
+                self.complain(&format!("{flag} {value} is not sent: {sent:?}"), &done);
+            }
+        }
+    }
+
+    /// Runs it with flags, in a folder where nothing was written yet.
+    fn run(&self, flags: &[(&str, &str)]) -> Done {
+        self.line.clear();
+        let mut words = self.step.words();
+        for (flag, ..) in FLAGS {
+            if let Some(place) = words.iter().position(|word| word == flag) {
+                words.drain(place..place + 2);
+            }
+        }
+        words.extend(flags.iter().flat_map(|(flag, value)| [(*flag).to_owned(), (*value).to_owned()]));
+        let folder = stage::folder_with_files();
+        self.stage.run_words(&words, self.step, Format::Table, folder.path())
+    }
+
+    fn complain(&mut self, wrong: &str, done: &Done) {
+        let stderr = done.stderr.trim_end();
+        self.complaints.push(format!("`{}`: {wrong}; it exits with {:?}: {stderr}", self.leaf, done.exit));
+    }
+}
+
+/// A line to a server that keeps what is asked on it.
+struct Line {
+    address: SocketAddr,
+    /// Methods and targets, in their order.
+    asked: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+impl Line {
+    /// Listens as long as the process lives.
+    fn before(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let (address, asked) = (listener.local_addr().expect("an address"), Arc::default());
+        let kept = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for caller in listener.incoming().flatten() {
+                let Ok(called) = TcpStream::connect(server) else { continue };
+                let kept = Arc::clone(&kept);
+                let (Ok(back_from), Ok(back_to)) = (called.try_clone(), caller.try_clone()) else { continue };
+                std::thread::spawn(move || pass(back_from, back_to, |_| {}));
+                std::thread::spawn(move || {
+                    let mut begun = Vec::new();
+                    pass(caller, called, |bytes| keep_requests(&mut begun, bytes, &kept));
+                });
+            }
+        });
+        Self { address, asked }
+    }
+
+    fn clear(&self) {
+        self.asked.lock().expect("no panic").clear();
+    }
+
+    fn targets(&self) -> Vec<String> {
+        self.asked.lock().expect("no panic").iter().map(|(_, target)| target.clone()).collect()
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        let asked = self.asked.lock().expect("no panic");
+        let found = asked.iter().map(|(method, target)| {
+            let path = target.split_once('?').map_or(target.as_str(), |(path, _)| path);
+            match find(method, path) {
+                Found::Route(place, _) => ALL[place],
+                other => panic!("{method} {target} is {other:?}"),
+            }
+        });
+        found.collect()
+    }
+}
+
+/// Passes bytes on until one side ends.
+fn pass(mut from: TcpStream, mut to: TcpStream, mut see: impl FnMut(&[u8])) {
+    let mut bytes = vec![0; 64 << 10];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        see(&bytes[..count]);
+        if to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+}
+
+/// Keeps the first line of each request. Bodies of commands hold no line that looks like one.
+fn keep_requests(begun: &mut Vec<u8>, bytes: &[u8], kept: &Mutex<Vec<(String, String)>>) {
+    begun.extend_from_slice(bytes);
+    let lines: Vec<u8> = match begun.iter().rposition(|byte| *byte == b'\n') {
+        Some(end) => begun.drain(..=end).collect(),
+        None => return,
+    };
+    for line in String::from_utf8_lossy(&lines).lines() {
+        // The body of the request before may stand in front, without an end of its own.
+        if let Some(request) = line.strip_suffix(" HTTP/1.1")
+            && let Some((before, target)) = request.rsplit_once(' ')
+        {
+            let method: String = before.chars().rev().take_while(char::is_ascii_uppercase).collect();
+            let method = method.chars().rev().collect();
+            kept.lock().expect("no panic").push((method, target.to_owned()));
+        }
+    }
+}
