@@ -1,3 +1,5 @@
+//! A server that is silent, and one that is not there.
+
 use std::net::TcpListener;
 
 use wire::routes::{CELLS_WRITE, SERVER_VERSION};
