@@ -5,11 +5,15 @@
 //! in turns, a second each, so that what else the machine does meets both. The figure is the ratio of the medians.
 //! Claims and appends are durable when they are answered, and the bare server's answers cost nothing: at one connection
 //! their ratio is mostly the time of a sync.
+//!
+//! Last, gets and claims by 64 tasks of the typed client, beside the bare load with as many connections: what the client
+//! costs is known, and has no goal.
 
 mod earlier;
 mod echo;
 mod load;
 mod requests;
+mod typed;
 
 use std::time::Duration;
 
@@ -23,10 +27,13 @@ pub use earlier::run as run_beside_earlier;
 pub use echo::serve as serve_echo;
 use load::{Load, Measured};
 use requests::Operation;
+use typed::Typed;
 
 use crate::record_work::Work;
 
 const CONNECTIONS: [usize; 4] = [1, 16, 64, 256];
+/// Tasks of the typed client.
+const TASKS: usize = 64;
 /// Cells that gets are spread over.
 const CELLS: u64 = 10_000;
 /// Claims a second at most; the queue is filled for as long as is measured.
@@ -44,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Report {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("house");
     let milliseconds = u64::try_from(round.as_millis()).expect("a short time") * (rounds + 1);
-    let claims = connections.len() as u64 * CLAIMS_PER_SECOND_MAX * milliseconds / 1_000;
+    let claims = (connections.len() as u64 + 2) * CLAIMS_PER_SECOND_MAX * milliseconds / 1_000;
     fill(&path, if only.is_none_or(|only| only == "claim") { claims } else { 1_000 });
     let house = Launch::serve(binary(), &path).start().expect("a server");
     let mut report = Report::new("server");
@@ -65,8 +72,27 @@ pub fn run(arguments: &Arguments) -> Report {
                 None => report.add(&item, figure, "-", true),
             };
         }
+        if operation != Operation::Append {
+            let (typed, bare) = beside_the_client(operation, rounds, round, &house);
+            let figure = format!("{:.2} {typed:.0}/s of {bare:.0}/s", typed / bare);
+            report.add(&format!("speed.client-{}-{TASKS}", operation.name()), figure, "-", true);
+        }
     }
     report
+}
+
+/// Calls a second of the typed client, and of the bare load with as many connections, in turns.
+fn beside_the_client(operation: Operation, rounds: u64, round: Duration, house: &ServerProcess) -> (f64, f64) {
+    let client = Typed::connect(house.address(), operation, TASKS);
+    let mut load = Load::connect(house.address(), operation, TASKS);
+    client.run(round / 2);
+    let (mut typed, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        bare.push(load.run(round));
+        typed.push(client.run(round));
+    }
+    print_one(operation, TASKS, "client", &typed);
+    (median(&typed), median(&bare))
 }
 
 /// Cells to get and tasks to claim, written by the library, which is faster.
@@ -130,14 +156,18 @@ fn median(measured: &[Measured]) -> f64 {
 
 fn print_row(operation: Operation, connections: usize, compared: &Compared, names: [&str; 2]) {
     for (what, rounds) in names.into_iter().zip([&compared.house, &compared.echo]) {
-        let mut latency = crate::callers::histogram();
-        rounds.iter().for_each(|round| latency.add(&round.latency_ns).expect("the same bounds"));
-        println!(
-            "{:<6} {connections:>3} connections {what:<10} {:>8.0}/s, p50 {:>6.0} us, p99 {:>6.0} us",
-            operation.name(),
-            median(rounds),
-            latency.value_at_quantile(0.5) as f64 / 1000.0,
-            latency.value_at_quantile(0.99) as f64 / 1000.0,
-        );
+        print_one(operation, connections, what, rounds);
     }
+}
+
+fn print_one(operation: Operation, connections: usize, what: &str, rounds: &[Measured]) {
+    let mut latency = crate::callers::histogram();
+    rounds.iter().for_each(|round| latency.add(&round.latency_ns).expect("the same bounds"));
+    println!(
+        "{:<6} {connections:>3} connections {what:<10} {:>8.0}/s, p50 {:>6.0} us, p99 {:>6.0} us",
+        operation.name(),
+        median(rounds),
+        latency.value_at_quantile(0.5) as f64 / 1000.0,
+        latency.value_at_quantile(0.99) as f64 / 1000.0,
+    );
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use testkit::arguments::Arguments;
-use testkit::http::{Client, Request};
+use testkit::http::{Client, ClientOptions, block_on};
 use testkit::pages::reader::Done;
 use testkit::pages::{blocks, reader, repository};
 use testkit::report::Report;
@@ -80,8 +80,8 @@ fn start(statehouse: &Path, times: u64, report: &mut Report) {
         .map(|_| {
             let began = Instant::now();
             let server = Launch::dev(statehouse).start().expect("a server");
-            let answer = Client::to(server.address()).send(Request::get("/readyz")).expect("an answer");
-            assert!(answer.is_success(), "{}", answer.text());
+            let client = Client::to(server.address()).typed(ClientOptions::default());
+            assert!(block_on(client.is_ready()).expect("an answer"), "it is ready");
             let took = began.elapsed();
             server.terminate(Duration::from_secs(30));
             took

@@ -1,6 +1,6 @@
 //! Cells: named values with versions.
 
-use contract::{Expected, Value};
+use contract::{Expected, HistoryPage, Value};
 use wire::cells::{
     Cell, CellHistory, CellList, CellRead, Deleted, InitialisedCell, ListCells, MomentText, ReadCell, View, Written,
 };
@@ -40,9 +40,10 @@ impl Cells<'_> {
         self.call(CELLS_READ, cell).query(&query).find().await
     }
 
-    /// The versions that are kept, newest first; with `before`, those before a version.
-    pub async fn history(&self, cell: &str, before: Option<u64>) -> Result<CellHistory, Error> {
-        let query = ReadCell { view: Some(View::History), before, ..ReadCell::default() };
+    /// A page of the versions that are kept, newest first.
+    pub async fn history(&self, cell: &str, page: HistoryPage) -> Result<CellHistory, Error> {
+        let HistoryPage { before, limit } = page;
+        let query = ReadCell { view: Some(View::History), before, limit: Some(limit as u64), ..ReadCell::default() };
         match self.call(CELLS_READ, cell).query(&query).read().await? {
             CellRead::History(history) => Ok(history),
             CellRead::Cell(cell) => {

@@ -1,10 +1,13 @@
 //! What went wrong with a call: whose no it was, whether a write may have happened, and what to do next.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use contract::Outcome;
 use hyper::body::Bytes;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value as JsonValue};
 
 /// Why a call did not do what it was asked.
@@ -61,7 +64,8 @@ pub struct Refusal {
     pub retryable: bool,
     /// Whether a write may have happened all the same.
     pub outcome: Outcome,
-    /// What else the refusal carries: `current_version`, `holder`, `last` and so on.
+    /// What else the refusal carries: `current_version`, `holder`, `last` and so on. A number of a user's own that no
+    /// [`JsonValue`] can hold is left out here; [`member`](Self::member) reads it.
     pub members: Map<String, JsonValue>,
     /// The document as it was sent: JSON of users in it is to the byte what they stored.
     pub document: Bytes,
@@ -70,7 +74,9 @@ pub struct Refusal {
 impl Refusal {
     /// Reads a problem document; none if it is not one.
     pub(crate) fn read(status: u16, document: &Bytes) -> Option<Self> {
-        let mut members: Map<String, JsonValue> = serde_json::from_slice(document).ok()?;
+        let raw: BTreeMap<String, &RawValue> = serde_json::from_slice(document).ok()?;
+        let tree = |(name, json): (String, &RawValue)| Some((name, serde_json::from_str(json.get()).ok()?));
+        let mut members: Map<String, JsonValue> = raw.into_iter().filter_map(tree).collect();
         let mut text = |name: &str| match members.remove(name) {
             Some(JsonValue::String(text)) => Some(text),
             _ => None,
@@ -84,6 +90,13 @@ impl Refusal {
         let retryable = members.remove("retryable").and_then(|retryable| retryable.as_bool()).unwrap_or(false);
         let document = document.clone();
         Some(Self { code, status, title, detail, retryable, outcome, members, document })
+    }
+
+    /// Reads a member of the document; none if it is not there, or of another type. JSON of users is read to the byte by
+    /// [`wire::values::UserJson`].
+    pub fn member<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let members: BTreeMap<String, &RawValue> = serde_json::from_slice(&self.document).ok()?;
+        serde_json::from_str(members.get(name)?.get()).ok()
     }
 
     /// The path of the page that explains the code.
@@ -182,5 +195,16 @@ mod tests {
         assert_eq!(error.to_string(), "attempt 1 is over [SH-4002]", "the code is there once");
         assert_eq!((error.outcome(), error.retryable()), (Outcome::NotApplied, false));
         assert!(Refusal::read(502, &Bytes::from_static(b"<html>")).is_none());
+    }
+
+    #[test]
+    fn a_refusal_holds_what_users_stored() {
+        let body = br#"{"code":"SH-1019","field":"n","current":1e400,"current_version":null}"#;
+        let refusal = Refusal::read(409, &Bytes::from_static(body)).expect("a problem, whatever is stored");
+        let current = refusal.member::<wire::values::UserJson>("current").map(|current| current.0.to_json_text());
+        assert_eq!(current.as_deref(), Some("1e400"));
+        assert_eq!(refusal.member::<String>("field").as_deref(), Some("n"));
+        assert_eq!(refusal.member::<Option<u64>>("current_version"), Some(None));
+        assert_eq!((refusal.member::<u64>("field"), refusal.member::<u64>("none")), (None, None));
     }
 }

@@ -48,7 +48,7 @@ pub struct EventStream {
 
 struct Open {
     body: AnswerBody,
-    parser: Parser,
+    parser: EventParser,
 }
 
 impl EventStream {
@@ -129,7 +129,7 @@ impl EventStream {
         };
         let response = call.begin().await?;
         match response.status().is_success() {
-            true => Ok(Open { body: response.into_body(), parser: Parser::default() }),
+            true => Ok(Open { body: response.into_body(), parser: EventParser::default() }),
             false => Err(call.refused_stream(response).await),
         }
     }
@@ -143,17 +143,19 @@ fn error_event(event: &Event) -> Error {
     }
 }
 
-/// Lines into events, as the standard of server-sent events has it.
+/// Bytes into events, as the standard of server-sent events has it: all of them, heartbeats too. For whoever reads a
+/// stream over a [`transport`](crate::transport) without an [`EventStream`].
 #[derive(Default)]
-struct Parser {
+pub struct EventParser {
     bytes: Vec<u8>,
     event: Event,
     has_data: bool,
     ready: std::collections::VecDeque<Event>,
 }
 
-impl Parser {
-    fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
+impl EventParser {
+    /// Takes the bytes that came next, cut anywhere.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.bytes.extend_from_slice(bytes);
         let mut begin = 0;
         while let Some(length) = self.bytes[begin..].iter().position(|byte| *byte == b'\n') {
@@ -195,7 +197,9 @@ impl Parser {
         }
     }
 
-    fn next(&mut self) -> Option<Event> {
+    /// The next event that is whole.
+    #[allow(clippy::should_implement_trait, reason = "more may come after none")]
+    pub fn next(&mut self) -> Option<Event> {
         self.ready.pop_front()
     }
 }
@@ -209,7 +213,7 @@ mod tests {
         let text =
             "id: 1\nevent: event\ndata: {\"a\":\ndata: 1}\n\n: a comment\n\r\nid: 2\r\nevent: push\r\ndata:x\r\n\r\n";
         for cut in 0..text.len() {
-            let mut parser = Parser::default();
+            let mut parser = EventParser::default();
             parser.push(&text.as_bytes()[..cut]).expect("small");
             parser.push(&text.as_bytes()[cut..]).expect("small");
             let first = Event { id: "1".into(), kind: "event".into(), data: "{\"a\":\n1}".into() };

@@ -85,6 +85,11 @@ impl Runs<'_> {
         self.call(RUNS_SNAPSHOT, run).query(&ReadSnapshot::default()).find().await
     }
 
+    /// The projection, made anew from all events.
+    pub async fn project(&self, run: &str) -> Result<SnapshotText, Error> {
+        self.call(RUNS_SNAPSHOT, run).query(&ReadSnapshot { project: Some(true) }).read().await
+    }
+
     /// Runs by status, type and how long they have been quiet.
     pub async fn list(&self, query: &ListRuns) -> Result<RunsPage, Error> {
         self.client.call(RUNS_LIST, &[]).query(query).read().await

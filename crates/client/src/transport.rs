@@ -89,7 +89,8 @@ impl HttpTransport {
         let unsendable = |cause: String| Unanswered { cause, may_have_arrived: false };
         parts.uri = Uri::from_parts(uri).map_err(|error| unsendable(error.to_string()))?;
         let host = self.authority.as_str().parse().map_err(|_| unsendable("the host is no header".to_owned()))?;
-        parts.headers.insert(HOST, host);
+        // A host that a request names itself is asked for, at this address.
+        parts.headers.entry(HOST).or_insert(host);
         Ok(Request::from_parts(parts, Full::new(body)))
     }
 }

@@ -41,15 +41,27 @@ fn apply(kernel: &mut Kernel, store: &Arc<MemoryStore>, cluster_us: u64, bodies:
     store.commit(effects.batch).expect("commit");
 }
 
-#[test]
-fn leases_of_a_deleted_branch_end_after_its_counts_are_gone() {
+/// A store with a branch in which there is nothing yet, and the names of what is to be in it.
+struct Scene {
+    store: Arc<MemoryStore>,
+    keys: Keys,
+    kernel: Kernel,
+    names: Vec<String>,
+}
+
+fn a_branch() -> Scene {
     let store = Arc::new(MemoryStore::new());
     let keys = Keys::new(1, 0);
     store.commit(Kernel::genesis(store.view().expect("a view"), keys, Buckets::new(1).expect("one"))).expect("commit");
     let mut kernel = Kernel::load(&*store.view().expect("a view"), keys).expect("no halt").expect("a state");
     let branch = CatalogueChange::CreateBranch { space: SPACE, name: "draft".to_owned() };
     apply(&mut kernel, &store, 1, &[Body::Catalogue(branch)]);
-    let names: Vec<_> = (0..RECORDS).map(|number| format!("jobs.{number}")).collect();
+    Scene { store, keys, kernel, names: (0..RECORDS).map(|number| format!("jobs.{number}")).collect() }
+}
+
+#[test]
+fn leases_of_a_deleted_branch_end_after_its_counts_are_gone() {
+    let Scene { store, keys, mut kernel, names } = a_branch();
     for name in &names {
         let act = RecordAct::Put { record_type: Some("task"), ttl: TtlArgument::Persist, fields: Vec::new() };
         let ops = vec![Op::Record(name, act)];
@@ -77,13 +89,7 @@ fn leases_of_a_deleted_branch_end_after_its_counts_are_gone() {
 
 #[test]
 fn names_in_groups_go_with_the_branch_however_many_there_are() {
-    let store = Arc::new(MemoryStore::new());
-    let keys = Keys::new(1, 0);
-    store.commit(Kernel::genesis(store.view().expect("a view"), keys, Buckets::new(1).expect("one"))).expect("commit");
-    let mut kernel = Kernel::load(&*store.view().expect("a view"), keys).expect("no halt").expect("a state");
-    let branch = CatalogueChange::CreateBranch { space: SPACE, name: "draft".to_owned() };
-    apply(&mut kernel, &store, 1, &[Body::Catalogue(branch)]);
-    let names: Vec<_> = (0..RECORDS).map(|number| format!("jobs.{number}")).collect();
+    let Scene { store, keys, mut kernel, names } = a_branch();
     let event = NewEvent::new("RunStarted", "k", "2026-02-11T10:00:00Z", Json::new("{}").expect("JSON"));
     for name in &names {
         let put = RecordAct::Put { record_type: Some("task"), ttl: TtlArgument::Persist, fields: Vec::new() };

@@ -84,9 +84,8 @@ fn streams_and_waiting_requests_end_when_the_server_stops() {
     let mut changes = served.events("/v1/changes?follow=true", &[]);
     let began = std::time::Instant::now();
     std::thread::scope(|scope| {
-        let address = served.address;
-        let claim =
-            scope.spawn(move || client::Client { address }.post("/v1/claims", r#"{"prefix":"jobs.","wait":"50s"}"#));
+        let client = served.clone();
+        let claim = scope.spawn(move || client.post("/v1/claims", r#"{"prefix":"jobs.","wait":"50s"}"#));
         std::thread::sleep(Duration::from_millis(200));
         drop(served);
         assert_eq!(claim.join().expect("no panic").body["claimed"], json!([]));

@@ -7,6 +7,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::{Value as JsonValue, json};
 
+use crate::reader::read_as_first_of;
 use crate::schema::{Described, Schemas, object, words};
 use crate::values::{PageCursor, UserJson};
 
@@ -119,7 +120,7 @@ words! {
 }
 
 /// A cell or its history.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub enum CellRead {
     /// The history, for `view=history`.
@@ -127,6 +128,8 @@ pub enum CellRead {
     /// The cell.
     Cell(Cell),
 }
+
+read_as_first_of!(CellRead: History(CellHistory), Cell(Cell));
 
 impl Described for CellRead {
     fn schema(schemas: &mut Schemas) -> JsonValue {

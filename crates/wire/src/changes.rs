@@ -2,6 +2,7 @@
 
 use serde_json::{Value as JsonValue, json};
 
+use crate::reader::read_as_first_of;
 use crate::runs::Follow;
 use crate::schema::{Described, Schemas, object, words};
 use crate::values::FeedCursor;
@@ -109,7 +110,7 @@ words! {
 }
 
 /// A page, or a gap.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub enum ChangesAnswer {
     /// A page.
@@ -117,6 +118,8 @@ pub enum ChangesAnswer {
     /// The feed no longer reaches back that far.
     Gap(ChangeGap),
 }
+
+read_as_first_of!(ChangesAnswer: Page(ChangePage), Gap(ChangeGap));
 
 impl Described for ChangesAnswer {
     fn schema(schemas: &mut Schemas) -> JsonValue {

@@ -52,6 +52,24 @@ fn whole<'de, T: Deserialize<'de>>(mut reader: Reader<'de>) -> Result<T, DecodeE
     }
 }
 
+/// Reads an answer that has one of several forms, as the first of them that fits. `untagged` of serde reads a tree first, and
+/// a tree holds no text of users' own.
+macro_rules! read_as_first_of {
+    ($answer:ident: $($variant:ident($form:ty)),+) => {
+        impl<'de> serde::Deserialize<'de> for $answer {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let raw = <&'de serde_json::value::RawValue>::deserialize(deserializer)?.get();
+                $(if let Ok(form) = $crate::reader::from_json_text::<$form>(raw) {
+                    return Ok(Self::$variant(form));
+                })+
+                Err(serde::de::Error::custom(concat!("it has no form of ", stringify!($answer))))
+            }
+        }
+    };
+}
+
+pub(crate) use read_as_first_of;
+
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = DecodeError;
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value as JsonValue, json};
 
 use crate::error::pass;
-use crate::reader::from_json_text;
+use crate::reader::{from_json_text, read_as_first_of};
 use crate::schema::{Described, Schemas, object, words};
 use crate::values::{DurationText, JsonText, PageCursor};
 
@@ -235,7 +235,7 @@ impl Described for EventText {
 }
 
 /// The result of appending one event or several.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub enum AppendAnswer {
     /// The results for a list.
@@ -243,6 +243,8 @@ pub enum AppendAnswer {
     /// The result for one event.
     One(Appended),
 }
+
+read_as_first_of!(AppendAnswer: Several(AppendedAll), One(Appended));
 
 impl Described for AppendAnswer {
     fn schema(schemas: &mut Schemas) -> JsonValue {

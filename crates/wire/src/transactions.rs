@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value as JsonValue, json};
 
 use crate::error::{DecodeError, pass};
-use crate::reader::{from_json_text, from_tagged_json};
+use crate::reader::{from_json_text, from_tagged_json, read_as_first_of};
 use crate::runs::Appended;
 use crate::schema::{Described, Member, Schemas, object};
 use crate::values::{DurationText, JsonText, Members, Payload, SessionId, TtlText, UserJson};
@@ -413,7 +413,7 @@ impl<'de> Deserialize<'de> for Operation {
 }
 
 /// The result of one operation.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub enum Done {
     /// An event was appended.
@@ -461,6 +461,10 @@ object! {
         sent: bool,
     }
 }
+
+read_as_first_of!(Done:
+    Appended(Appended), Written(WrittenOperation), Nothing(NothingDone), Failed(FailedOperation), Sent(Sent)
+);
 
 impl Described for Done {
     fn schema(schemas: &mut Schemas) -> JsonValue {

@@ -6,28 +6,41 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use client::ClientOptions;
 use testkit::arguments::Arguments;
-use testkit::http::Client;
-use testkit::http::message::Request;
+use testkit::http::{Client, Request, block_on};
 use testkit::report::Report;
 use testkit::server_process::{Launch, binary};
+
+use wire::claims::Claim;
+use wire::records::PutRecord;
+use wire::runs::{AppendEvents, NewEvents};
+use wire::sessions::OpenSession;
+use wire::values::{JsonText, Members};
 
 use crate::tools;
 
 /// What is done before the scrape, so that every kind of metric has something to say.
-const DONE: [(&str, &str, &str); 7] = [
-    ("PUT", "/v1/cells/a", "1"),
-    ("PUT", "/v1/records/jobs.1", r#"{"type":"task","fields":{}}"#),
-    ("PUT", "/v1/records/jobs.2", r#"{"type":"task","fields":{}}"#),
-    ("POST", "/v1/claims", r#"{"prefix":"jobs."}"#),
-    ("POST", "/v1/records/jobs.1/complete", r#"{"attempt":7}"#),
-    ("POST", "/v1/sessions", "{}"),
-    (
-        "POST",
-        "/v1/runs/r/events?type=import",
-        r#"{"eventType":"RunStarted","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z","eventData":{}}"#,
-    ),
-];
+async fn work(client: &client::Client) -> Result<(), client::Error> {
+    client.cells().set("a", 1).await?;
+    let job = PutRecord { record_type: Some("task".to_owned()), ..PutRecord::of(Members::default()) };
+    for name in ["jobs.1", "jobs.2"] {
+        client.records().put(name, &job, None).await?;
+    }
+    client.records().claim(&Claim::of_queue("jobs.")).await?;
+    client.sessions().open(&OpenSession::default()).await?;
+    let import = AppendEvents { run_type: Some("import".to_owned()), ..AppendEvents::default() };
+    let started = NewEvents::One(JsonText(
+        r#"{"eventType":"RunStarted","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z","eventData":{}}"#
+            .to_owned(),
+    ));
+    client.runs().send("r", &started, &import, None).await.map(drop)
+}
+
+/// An attempt that nobody has begun: no typed call can name it.
+fn stale() -> Request {
+    Request::post("/v1/records/jobs.1/complete").body(r#"{"attempt":7}"#)
+}
 
 /// `sim monitoring`.
 pub(crate) fn run(_arguments: &Arguments) -> Report {
@@ -62,11 +75,9 @@ fn check(report: &mut Report) -> Result<(), String> {
 
     let server = Launch::dev(binary()).start()?;
     let client = Client::to(server.address());
-    for (method, path, body) in DONE {
-        let request = Request::new(method, path).body(body);
-        client.send_plain(&request).map_err(|error| format!("{method} {path}: {error}"))?;
-    }
-    let scraped = client.send_plain(&Request::get("/metrics")).map_err(|error| error.to_string())?;
+    block_on(work(&client.typed(ClientOptions::default()))).map_err(|error| error.to_string())?;
+    client.send(stale()).map_err(|error| error.to_string())?;
+    let scraped = client.send(Request::get("/metrics")).map_err(|error| error.to_string())?;
     promtool(&["check", "metrics"], Some(&scraped.body))?;
     let text = scraped.text();
     let found: BTreeSet<&str> =

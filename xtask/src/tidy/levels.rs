@@ -23,7 +23,11 @@ const LEVELS: &[(&str, Sees)] = &[
     ("statehouse-contract", Sees::Only(&[])),
     ("statehouse-kv", Sees::Only(&[])),
     ("statehouse-wire", Sees::Only(&["statehouse-contract"])),
-    ("statehouse-testkit", Sees::Only(&["statehouse-contract", "statehouse-kv", "statehouse-wire"])),
+    ("statehouse-client", Sees::Only(&["statehouse-contract", "statehouse-wire"])),
+    (
+        "statehouse-testkit",
+        Sees::Only(&["statehouse-contract", "statehouse-kv", "statehouse-wire", "statehouse-client"]),
+    ),
     ("statehouse-session", Sees::Only(&["statehouse-kv"])),
     ("statehouse-kernel", Sees::Only(&["statehouse-contract", "statehouse-kv", "statehouse-session"])),
     ("statehouse-storage", Sees::Only(&["statehouse-kv"])),
@@ -39,7 +43,6 @@ const LEVELS: &[(&str, Sees)] = &[
             "statehouse-journal",
         ]),
     ),
-    ("statehouse-client", Sees::Only(&["statehouse-contract", "statehouse-wire"])),
     ("statehouse-server", Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse"])),
     (
         "statehouse-cli",

@@ -1,15 +1,14 @@
-//! A server of its own for each test, and a small client over a real socket: one request, one connection, one answer.
+//! A server of its own for each test, and a client whose answers are JSON.
 
 #![allow(dead_code, reason = "each file of tests uses a part of it")]
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use serde_json::Value as JsonValue;
 use statehouse::{Options, Statehouse};
 use statehouse_server::Server;
 
-use crate::running::{Running, exchange};
+use crate::running::{Running, request};
 
 /// A server; it stops when this is dropped.
 pub struct Served {
@@ -28,8 +27,7 @@ impl std::ops::Deref for Served {
 
 pub fn served() -> Served {
     let running = Running::start(&Options::default(), Server::new);
-    let client = Client { address: running.address };
-    Served { client, house: running.house.clone(), _running: running }
+    Served { client: Client(running.client()), house: running.house.clone(), _running: running }
 }
 
 /// An answer.
@@ -47,18 +45,15 @@ impl Answer {
 }
 
 /// A client of a server.
-pub struct Client {
-    pub address: SocketAddr,
-}
+#[derive(Clone)]
+pub struct Client(testkit::http::Client);
 
 impl Client {
     /// Sends a request with headers and a body, as text, and reads the answer.
-    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let (status, head, body) = exchange(self.address, method, path, headers, body);
-        let lines = head.lines().skip(1).filter_map(|line| line.split_once(": "));
-        let headers = lines.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
-        let body = if body.is_empty() { JsonValue::Null } else { serde_json::from_str(&body).expect("JSON") };
-        Answer { status, headers, body }
+    pub fn send(&self, method: &'static str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let response = self.0.send(request(method, path, headers, body)).expect("an answer");
+        let body = if response.body.is_empty() { JsonValue::Null } else { response.json() };
+        Answer { status: response.status, headers: response.headers, body }
     }
 
     /// Opens a stream of events and reads them one by one: id, kind and data.
@@ -67,32 +62,13 @@ impl Client {
         path: &str,
         headers: &[(&str, &str)],
     ) -> impl Iterator<Item = (String, String, JsonValue)> + use<> {
-        let mut stream = TcpStream::connect(self.address).expect("a connection");
-        stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).expect("a timeout");
-        let mut request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n");
-        for (name, value) in headers {
-            request += &format!("{name}: {value}\r\n");
-        }
-        stream.write_all((request + "\r\n").as_bytes()).expect("sent");
-        let mut lines = BufReader::new(stream).lines().map(|line| line.expect("a line"));
-        let status = lines.next().expect("a status");
-        assert!(status.starts_with("HTTP/1.1 200"), "{status}");
+        let request = request("GET", path, headers, "").header("accept", "text/event-stream");
+        let mut events = self.0.follow(request).expect("an answer");
+        assert_eq!(events.head().status, 200, "{}", events.head().text());
+        events.set_wait(Duration::from_secs(30));
         std::iter::from_fn(move || {
-            let (mut id, mut kind) = (String::new(), String::new());
-            // Sizes of chunks and empty lines lie in between.
-            for line in lines.by_ref() {
-                // The last chunk: the connection stays, the stream is over.
-                if line == "0" {
-                    return None;
-                }
-                match line.split_once(": ") {
-                    Some(("id", value)) => id = value.to_owned(),
-                    Some(("event", value)) => kind = value.to_owned(),
-                    Some(("data", value)) => return Some((id, kind, serde_json::from_str(value).expect("JSON"))),
-                    _ => {}
-                }
-            }
-            None
+            let event = events.next().expect("an event, or the end in good order")?;
+            Some((event.id, event.kind, serde_json::from_str(&event.data).expect("JSON")))
         })
     }
 

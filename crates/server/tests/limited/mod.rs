@@ -1,4 +1,5 @@
-//! A server within limits, and clients that go up to them and beyond.
+//! A server within limits, and clients that go up to them and beyond. They have sockets of their own: half a head, a body that
+//! does not come and an answer that nobody reads are no requests that a client sends.
 
 #![allow(dead_code, reason = "each file of tests uses a part of it")]
 

@@ -2,12 +2,12 @@
 
 #![allow(dead_code, reason = "each file of tests uses a part of it")]
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
 use statehouse::{Options, Statehouse};
 use statehouse_server::Server;
+use testkit::http::{Client, Request};
 use tokio::sync::oneshot;
 
 /// The server; it stops when this is dropped.
@@ -43,6 +43,11 @@ impl Running {
         Self { address, house, folder, stop: Some(stop), thread: Some(thread) }
     }
 
+    /// A client of it.
+    pub fn client(&self) -> Client {
+        Client::to(self.address)
+    }
+
     /// Tells it to stop, and does not wait for that.
     pub fn begin_stop(&mut self) {
         drop(self.stop.take());
@@ -56,26 +61,10 @@ impl Running {
     }
 }
 
-/// One request on a connection of its own; gives the status, the head and the body of the answer.
-pub fn exchange(
-    address: SocketAddr,
-    method: &str,
-    path: &str,
-    headers: &[(&str, &str)],
-    body: &str,
-) -> (u16, String, String) {
-    let mut stream = TcpStream::connect(address).expect("a connection");
-    let mut request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
-    for (name, value) in headers {
-        request += &format!("{name}: {value}\r\n");
-    }
-    request += &format!("content-length: {}\r\n\r\n{body}", body.len());
-    stream.write_all(request.as_bytes()).expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-    (status, head.to_owned(), body.to_owned())
+/// A request with headers and a body, as text.
+pub fn request(method: &'static str, path: &str, headers: &[(&str, &str)], body: &str) -> Request {
+    let request = Request::new(method, path).body(body);
+    headers.iter().fold(request, |request, (name, value)| request.header(name, value))
 }
 
 impl Drop for Running {

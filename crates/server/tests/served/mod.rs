@@ -10,32 +10,35 @@ use statehouse::{Options, Statehouse};
 use statehouse_server::Server;
 use statehouse_server::memory::{Budget, Source};
 
-use crate::running::{Running, exchange};
+use crate::running::{Running, request};
 
 /// The server; it stops when this is dropped.
 pub struct Served {
     pub address: SocketAddr,
     pub house: Statehouse,
+    client: testkit::http::Client,
     _running: Running,
 }
 
 pub fn served(options: &Options) -> Served {
     let budget = Budget { bytes: 256 << 20, source: Source::Said };
     let running = Running::start(options, move |house| Server::new(house).with_budget(budget));
-    Served { address: running.address, house: running.house.clone(), _running: running }
+    Served { address: running.address, house: running.house.clone(), client: running.client(), _running: running }
 }
 
 /// An answer as text.
 pub struct Text {
     pub status: u16,
+    /// Its headers, one on a line.
     pub head: String,
     pub body: String,
 }
 
 impl Served {
-    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Text {
-        let (status, head, body) = exchange(self.address, method, path, headers, body);
-        Text { status, head: head.to_lowercase(), body }
+    pub fn send(&self, method: &'static str, path: &str, headers: &[(&str, &str)], body: &str) -> Text {
+        let response = self.client.send(request(method, path, headers, body)).expect("an answer");
+        let head = response.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+        Text { status: response.status, head, body: response.text() }
     }
 
     pub fn get(&self, path: &str) -> Text {
@@ -43,14 +46,14 @@ impl Served {
     }
 
     /// Sends and expects a status.
-    pub fn expect(&self, status: u16, method: &str, path: &str, body: &str) -> Text {
+    pub fn expect(&self, status: u16, method: &'static str, path: &str, body: &str) -> Text {
         let answer = self.send(method, path, &[], body);
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.body);
         answer
     }
 
     /// Sends what is done.
-    pub fn done(&self, method: &str, path: &str, body: &str) -> Text {
+    pub fn done(&self, method: &'static str, path: &str, body: &str) -> Text {
         let answer = self.send(method, path, &[], body);
         assert!((200..300).contains(&answer.status), "{method} {path}: {}", answer.body);
         answer

@@ -129,3 +129,27 @@ fn tests_of_a_scan_have_two_or_three_parts() {
         assert!(read(wrong).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn an_answer_of_several_forms_keeps_what_users_wrote() {
+    use crate::cells::CellRead;
+    use crate::runs::AppendAnswer;
+    use crate::transactions::Done;
+
+    fn comes_back<T: serde::Serialize + serde::de::DeserializeOwned>(text: &str) -> T {
+        // As a client reads it, by `serde_json`.
+        let read: T = serde_json::from_str(text).expect("an answer");
+        assert_eq!(serde_json::to_string(&read).expect("JSON"), text);
+        read
+    }
+    let cell = r#""version":1,"commit":7,"updated_at":"2026-02-11T10:00:00Z","value":1.50"#;
+    assert!(matches!(comes_back(&format!(r#"{{"name":"a",{cell}}}"#)), CellRead::Cell(_)));
+    let version = cell.replace("\"commit\"", "\"deleted\":false,\"commit\"");
+    let history = format!(r#"{{"name":"a","versions":[{{{version}}}],"next_before":null}}"#);
+    assert!(matches!(comes_back(&history), CellRead::History(_)));
+    let appended = r#"{"runSeq":1,"idempotent":true,"persisted":false,"payloadMismatch":true,"event":{"n":1e400}}"#;
+    assert!(matches!(comes_back(appended), AppendAnswer::One(_)));
+    assert!(matches!(comes_back(&format!(r#"{{"results":[{appended}]}}"#)), AppendAnswer::Several(_)));
+    assert!(matches!(comes_back(appended), Done::Appended(_)));
+    assert!(serde_json::from_str::<CellRead>(r#"{"name":"a"}"#).is_err());
+}

@@ -76,13 +76,13 @@ fn try_one(what: &str, request: &Request) -> Result<Duration, String> {
     let request = in_session(&client, request)?;
     let began = Instant::now();
     // The answer may be that nobody knows, and may not come at all before the deadline of the request.
-    let met = client.send_plain(&request).map_err(|error| error.to_string())?;
+    let met = client.send(&request).map_err(|error| error.to_string())?;
     if what == "messages" {
         // It is applied by a tick, soon after the answer; until then a write would be entered rightly.
         while ready(&client)? && began.elapsed() < Duration::from_secs(5) {}
     }
     let refused = loop {
-        let write = client.send_plain(&Request::put("/v1/cells/after").body("1")).map_err(|error| error.to_string())?;
+        let write = client.send(Request::put("/v1/cells/after").body("1")).map_err(|error| error.to_string())?;
         let problem: JsonValue = serde_json::from_slice(&write.body).unwrap_or_default();
         if problem["code"] == HALTED {
             break problem["detail"].as_str().unwrap_or_default().to_owned();
@@ -99,12 +99,12 @@ fn try_one(what: &str, request: &Request) -> Result<Duration, String> {
     if took > REFUSED_WITHIN {
         return Err(format!("a write was refused only after {} ms", took.as_millis()));
     }
-    let live = client.send_plain(&Request::get("/livez")).map_err(|error| error.to_string())?.status;
+    let live = client.send(Request::get("/livez")).map_err(|error| error.to_string())?.status;
     if live != 503 || ready(&client)? {
         return Err(format!("the probes are not red: /livez says {live}"));
     }
     for _ in 0..20 {
-        let write = client.send_plain(&Request::put("/v1/cells/after").body("1")).map_err(|error| error.to_string())?;
+        let write = client.send(Request::put("/v1/cells/after").body("1")).map_err(|error| error.to_string())?;
         if write.status != 503 {
             return Err(format!("a write behind it was answered {}", write.status));
         }
@@ -120,7 +120,7 @@ fn try_one(what: &str, request: &Request) -> Result<Duration, String> {
 }
 
 fn ready(client: &Client) -> Result<bool, String> {
-    let probe = client.send_plain(&Request::get("/readyz")).map_err(|error| error.to_string())?;
+    let probe = client.send(Request::get("/readyz")).map_err(|error| error.to_string())?;
     Ok(probe.status == 200)
 }
 
@@ -156,7 +156,7 @@ fn entry_in(message: &str) -> Option<u64> {
 
 /// The last entry that is durable.
 fn durable(client: &Client) -> Result<u64, String> {
-    let metrics = client.send_plain(&Request::get("/metrics")).map_err(|error| error.to_string())?.text();
+    let metrics = client.send(Request::get("/metrics")).map_err(|error| error.to_string())?.text();
     let line = metrics.lines().find_map(|line| line.strip_prefix("statehouse_durable_index "));
     let number = line.and_then(|number| number.trim().parse::<f64>().ok()).ok_or("no statehouse_durable_index")?;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of entries")]

@@ -1,5 +1,6 @@
 //! `sim edge-listings --listings 1024 --seconds 10 --rounds 3`: clients ask a server in 512 MiB for listings of 4 MiB and read
-//! none of them. The server is never killed, and a client that behaves hardly notices.
+//! none of them: they have sockets of their own, because a client reads. The server is never killed, and a client that behaves
+//! hardly notices.
 //!
 //! Touches: a process of its own, and a control group below the one that this program is in. Never: takes a refusal of the
 //! client that behaves for an answer.

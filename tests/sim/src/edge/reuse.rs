@@ -69,7 +69,7 @@ impl Scene {
         let mut found = Found { requests: requests.len(), pairs: 0, wrong: Vec::new() };
         for (place, one) in requests.iter().enumerate() {
             let session = self.session();
-            let send = |request: &Request| self.client.send_plain(&numbered(request, &session)).expect("an answer");
+            let send = |request: &Request| self.client.send(numbered(request, &session)).expect("an answer");
             let first = send(one);
             let before = self.position();
             for (other_place, other) in requests.iter().enumerate() {

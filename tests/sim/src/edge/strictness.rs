@@ -43,7 +43,7 @@ impl Tally {
     /// A request that must be refused with 400, by the name of a member.
     fn refused(&mut self, kind: &'static str, client: &Client, request: Request, member: &str) {
         let said = format!("{} {} {:?} {}", request.method, request.path, request.headers, show(&request.body));
-        let response = client.send_plain(&request).expect("an answer");
+        let response = client.send(&request).expect("an answer");
         let named = is_refused(&response, member);
         self.case(kind, named, || {
             format!("{said} is not refused by {member:?}: {} {}", response.status, response.text())
@@ -157,10 +157,10 @@ impl Served {
 /// Generates the cases from the OpenAPI document and sends them.
 pub(crate) fn run(_: &Arguments) -> Report {
     let served = Served::start();
-    let document = served.client.send_plain(&Request::get("/openapi.json")).expect("an answer").json();
+    let document = served.client.send(Request::get("/openapi.json")).expect("an answer").json();
     let operations = operations(&document);
     for (path, body) in [("/v1/cells/strict", "1"), ("/v1/records/strict", r#"{"fields":{"n":1}}"#)] {
-        assert!(served.client.send_plain(&Request::put(path).body(body)).expect("an answer").is_success());
+        assert!(served.client.send(Request::put(path).body(body)).expect("an answer").is_success());
     }
     let before = served.state();
     let mut tally = Tally::default();

@@ -1,12 +1,12 @@
-//! What hostile clients send, and what has to be said to them.
+//! What hostile clients send, and what has to be said to them. They have sockets of their own: what they send is no HTTP, or
+//! half of it, or is left unread.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use testkit::http::connection::Connection;
-use testkit::http::message::Request;
+use testkit::http::{Client, Request};
 
 /// How long something may go without its end.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -207,14 +207,13 @@ pub(super) fn half_open(address: SocketAddr, each: u64, tally: &mut Tally) {
 
 /// Streams of which nothing is read until the server has given up.
 pub(super) fn slow_readers(address: SocketAddr, readers: u64, tally: &mut Tally) {
-    let mut connection = Connection::open(address).expect("a connection");
+    let client = Client::to(address);
     let data = "d".repeat(32 << 10);
     for number in 0..200 {
         let event = format!(
             "{{\"eventType\":\"Step\",\"idempotencyKey\":\"{number}\",\"emittedAt\":\"2026-02-11T10:00:00Z\",\"eventData\":{{\"d\":\"{data}\"}}}}"
         );
-        let appended = connection.send(&Request::post("/v1/runs/hostile/events").body(event)).expect("an answer");
-        assert!(appended.is_success(), "{}", appended.text());
+        client.call(Request::post("/v1/runs/hostile/events").body(event)).expect("appended");
     }
     let follow = "GET /v1/runs/hostile/events?after=0&follow=true HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
     let mut streams = Vec::new();

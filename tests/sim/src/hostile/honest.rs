@@ -1,4 +1,5 @@
-//! A well-behaved client: one connection, a write and a read every few ms, and the duration of each.
+//! A well-behaved client: the one that users have, with a write or a read every few ms, and the duration of each. It
+//! retries nothing, so that every refusal counts.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use testkit::http::connection::Connection;
-use testkit::http::message::Request;
+use client::ClientOptions;
+use testkit::http::{Client, block_on};
 
 /// Between two requests.
 const PAUSE: Duration = Duration::from_millis(4);
@@ -41,25 +42,20 @@ impl Honest {
         let thread = std::thread::spawn({
             let (stopped, took, failures) = (stopped.clone(), took.clone(), failures.clone());
             move || {
-                let mut connection = Connection::open(address).expect("a connection");
+                let client = Client::to(address).typed(ClientOptions::default().without_retries());
+                let cells = client.cells();
+                let value = "v".repeat(200);
                 let mut number = 0;
                 while !stopped.load(Ordering::Acquire) {
                     number += 1;
-                    let name = format!("/v1/cells/honest/{}", number / 2 % 100);
-                    let request = match number % 2 {
-                        0 => Request::put(&name).body(format!("\"{}\"", "v".repeat(200))),
-                        _ => Request::get(&name),
-                    };
+                    let cell = format!("honest/{}", number / 2 % 100);
                     let began = Instant::now();
-                    let answered =
-                        connection.send(&request).is_ok_and(|response| response.status < 500 && response.status != 429);
+                    let answered = match number % 2 {
+                        0 => block_on(cells.set(&cell, value.as_str())).is_ok(),
+                        _ => block_on(cells.get(&cell)).is_ok(),
+                    };
                     took.lock().expect("no panic").push(began.elapsed());
-                    if !answered {
-                        failures.fetch_add(1, Ordering::AcqRel);
-                        if let Ok(again) = Connection::open(address) {
-                            connection = again;
-                        }
-                    }
+                    failures.fetch_add(u64::from(!answered), Ordering::AcqRel);
                     std::thread::sleep(PAUSE);
                 }
             }

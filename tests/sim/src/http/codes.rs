@@ -1,5 +1,6 @@
 //! Every code that a call can answer is brought about over HTTP, or by the process itself; the few that no client can
-//! bring about are named with the test that does. Which codes there are, `docs/errors/README.md` says.
+//! bring about are named with the test that does. Which codes there are, `docs/errors/README.md` says. Requests are sent as
+//! they stand here: most of them no typed client would send.
 
 mod damage;
 

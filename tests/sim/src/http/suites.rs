@@ -1,9 +1,9 @@
-//! The contracts' suites over HTTP: each check against a server process of its own, over a directory of its own.
+//! The contracts' suites over HTTP, through the typed client: each check against a server process of its own, over a directory of its own.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
+use client::{Client, ClientOptions};
 use contract::records::state_store::{PortableRecord, ScanFilter, StateStore};
 use contract::runs::{AppendResult, NewEvent, RunSnapshot, RunStateStore, StoredEvent};
 use contract::sessions::{PushedRequest, SessionStore};
@@ -14,12 +14,11 @@ use contract::{
 use statehouse::sessions::UserMachine;
 use tempfile::TempDir;
 use testkit::arguments::Arguments;
+use testkit::http::block_on;
 use testkit::http::cells::HttpCells;
 use testkit::http::records::HttpRecords;
-use testkit::http::routes::Called;
 use testkit::http::runs::HttpRuns;
 use testkit::http::sessions::HttpSessions;
-use testkit::http::{Client, Request};
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
@@ -28,7 +27,6 @@ use crate::running::fast_directory;
 
 /// `sim http-suites [--only SUITE]`. A suite that fails panics with the duty that was broken.
 pub(crate) fn run(arguments: &Arguments) -> Report {
-    let called = Arc::new(Called::default());
     let statehouse = binary();
     let serve = |directory: &TempDir| Launch::serve(&statehouse, directory.path().join("house"));
     let this = std::env::current_exe().expect("the path of this program");
@@ -44,31 +42,31 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
             passed.push(name);
         }
     };
-    suite("cells", &|| testkit::cells::suite(|| Kept::start(&serve, &called, HttpCells::new)));
+    suite("cells", &|| testkit::cells::suite(|| Kept::start(&serve, HttpCells::new)));
     suite("cells-of-a-group", &|| {
         // One of the suite's names is the group's own.
-        let grouped = |client: Client| HttpCells::new(client.within("group", "job/1"));
-        testkit::cells::suite(|| Kept::start(&serve, &called, grouped));
+        let grouped = |client: Client| HttpCells::new(client.group("job/1"));
+        testkit::cells::suite(|| Kept::start(&serve, grouped));
     });
     suite("cells-of-a-branch", &|| {
-        testkit::cells::suite(|| Kept::start(&serve, &called, |client| HttpCells::new(branch(client))))
+        testkit::cells::suite(|| Kept::start(&serve, |client| HttpCells::new(branch(client))))
     });
     suite("records", &|| {
         let sleep = |_: &Kept<HttpRecords>, by: Duration| std::thread::sleep(by);
-        testkit::state_store::suite(|| Kept::start(&serve, &called, HttpRecords::new), sleep);
+        testkit::state_store::suite(|| Kept::start(&serve, HttpRecords::new), sleep);
     });
     suite("records-of-a-branch", &|| {
         let sleep = |_: &Kept<HttpRecords>, by: Duration| std::thread::sleep(by);
-        testkit::state_store::suite(|| Kept::start(&serve, &called, |client| HttpRecords::new(branch(client))), sleep);
+        testkit::state_store::suite(|| Kept::start(&serve, |client| HttpRecords::new(branch(client))), sleep);
     });
     suite("runs", &|| {
         let back = |kept: Kept<HttpRuns>| kept.killed_and_back(HttpRuns::new);
-        testkit::run_store::suite(|| Kept::start(&serve, &called, HttpRuns::new), back);
+        testkit::run_store::suite(|| Kept::start(&serve, HttpRuns::new), back);
     });
     suite("sessions", &|| {
-        let machine = |client: Client| HttpSessions::new(client.within("group", "g"), TallyMachine::NUMBER);
+        let machine = |client: Client| HttpSessions::new(client.group("g"), TallyMachine::NUMBER);
         let back = |kept: Kept<HttpSessions>| kept.killed_and_back(machine);
-        testkit::session_store::suite(|| Kept::start(&host, &called, machine), back);
+        testkit::session_store::suite(|| Kept::start(&host, machine), back);
     });
     let mut report = Report::new("server");
     report.add("suites", passed.join("+"), "each passes over HTTP", true);
@@ -77,10 +75,10 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
 
 /// The client in a branch of another space, both of which are new.
 fn branch(client: Client) -> Client {
-    client.call(Request::put("/v1/spaces/tenant")).expect("a space");
-    let client = client.within("space", "tenant");
-    client.call(Request::put("/v1/branches/draft")).expect("a branch");
-    client.within("branch", "draft")
+    block_on(client.catalogue().create_space("tenant")).expect("a space");
+    let client = client.space("tenant");
+    block_on(client.catalogue().create_branch("draft")).expect("a branch");
+    client.branch("draft")
 }
 
 /// A store behind a server process, with the directory that it serves.
@@ -88,26 +86,27 @@ struct Kept<S> {
     store: S,
     server: ServerProcess,
     launch: Launch,
-    called: Arc<Called>,
     directory: TempDir,
 }
 
 impl<S> Kept<S> {
-    fn start(launch: &impl Fn(&TempDir) -> Launch, called: &Arc<Called>, store: impl Fn(Client) -> S) -> Self {
+    fn start(launch: &impl Fn(&TempDir) -> Launch, store: impl Fn(Client) -> S) -> Self {
         let directory = fast_directory().expect("a directory");
-        Self::open(launch(&directory), directory, called.clone(), store)
+        Self::open(launch(&directory), directory, store)
     }
 
-    fn open(launch: Launch, directory: TempDir, called: Arc<Called>, store: impl Fn(Client) -> S) -> Self {
+    fn open(launch: Launch, directory: TempDir, store: impl Fn(Client) -> S) -> Self {
         let server = launch.start().expect("a server");
-        let store = store(Client::new(server.address(), called.clone()));
-        Self { store, server, launch, called, directory }
+        // As users have it by default, with sessions under writes; but nothing is sent again, for a refusal is to be seen.
+        let client = testkit::http::Client::to(server.address());
+        let store = store(client.typed(ClientOptions::default().without_retries()));
+        Self { store, server, launch, directory }
     }
 
     /// The same directory after the process was killed and started again.
     fn killed_and_back(self, store: impl Fn(Client) -> S) -> Self {
         self.server.kill();
-        Self::open(self.launch, self.directory, self.called, store)
+        Self::open(self.launch, self.directory, store)
     }
 }
 

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use serde_json::json;
+use client::ClientOptions;
 use tempfile::TempDir;
+use wire::sessions::OpenSession;
+use wire::values::DurationText;
 
 use super::Format;
 use super::mask::masked;
 use super::script::Step;
-use crate::http::Client;
-use crate::http::message::Request;
+use crate::http::{Client, block_on};
 use crate::server_process::{Launch, ServerProcess};
 
 /// How a command reaches its store.
@@ -62,9 +63,9 @@ impl Stage {
             Store::Directory => Launch::serve(statehouse, inside("store")),
         };
         let server = roomy(launch);
-        let open = Request::new("POST", "/v1/sessions").body(json!({ "timeout": "1h" }).to_string());
-        let opened = Client::to(server.address()).send(open).expect("an answer");
-        assert!(opened.is_success(), "a session is opened");
+        let open = OpenSession { timeout: Some(DurationText(Duration::from_secs(3_600))), ..OpenSession::default() };
+        let client = Client::to(server.address()).typed(ClientOptions::default());
+        block_on(client.sessions().open(&open)).expect("a session is opened");
         let (server, target) = match store {
             Store::Server => {
                 let url = format!("http://{}", server.address());
@@ -142,7 +143,8 @@ fn roomy(launch: Launch) -> ServerProcess {
 
 /// Asks a server to stop, once it serves: before that, it may not be listening for signals yet.
 fn stop(server: ServerProcess) {
-    Client::to(server.address()).send(Request::get("/livez")).expect("an answer");
+    let client = Client::to(server.address()).typed(ClientOptions::default());
+    block_on(client.is_ready()).expect("an answer");
     let ended = server.terminate(STOP);
     assert!(ended.status.success(), "a server stops when it is asked to: {ended:?}");
 }

@@ -1,41 +1,49 @@
-//! A server's address, with connections to it that are kept alive. Shared by threads; each request has a connection alone.
+//! A client for requests of any kind, also those that no typed call makes: it blocks, and sends each request once.
 
+use std::borrow::Borrow;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
-use contract::{Error, Failure, FailureKind};
-use wire::routes::{ALL, Found, Scope, find};
+use client::ClientOptions;
+use client::transport::{AnswerBody, Transport};
+use http_body_util::BodyExt;
+use tokio::runtime::Runtime;
 
-use super::connection::Connection;
 use super::events::Events;
 use super::message::{Request, Response};
-use super::refusals::refusal;
 use super::routes::Called;
+use super::transport::NotingTransport;
 
-/// See the module. A clone is the same client.
+/// No test waits longer for an answer.
+pub const ANSWER_MAX: Duration = Duration::from_secs(120);
+
+/// All clients of a program share it. Two threads are enough: callers block on their own.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime")
+});
+
+/// Waits for an asynchronous call.
+///
+/// # Panics
+/// If the caller is itself asynchronous.
+pub fn block_on<F: Future>(call: F) -> F::Output {
+    RUNTIME.block_on(call)
+}
+
+/// A server, and connections to it that are kept alive. A clone is the same client; threads share it.
 #[derive(Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
-    /// Added to every query: `space`, `branch`, `group`.
-    place: Vec<(String, String)>,
-}
-
-struct Shared {
-    server: Mutex<Server>,
-    called: Arc<Called>,
-}
-
-struct Server {
-    address: SocketAddr,
-    idle: Vec<Connection>,
+    transport: NotingTransport,
 }
 
 impl Client {
     /// A client that notes in `called` which routes it calls.
     pub fn new(address: SocketAddr, called: Arc<Called>) -> Self {
-        let server = Mutex::new(Server { address, idle: Vec::new() });
-        Self { shared: Arc::new(Shared { server, called }), place: Vec::new() }
+        Self { transport: NotingTransport::new(address, called) }
     }
 
     /// A client of its own.
@@ -43,97 +51,70 @@ impl Client {
         Self::new(address, Arc::default())
     }
 
-    /// The same client in a place: `within("space", "tenant")`, `within("branch", ..)`, `within("group", ..)`.
-    pub fn within(&self, name: &str, value: &str) -> Self {
-        let mut client = self.clone();
-        client.place.push((name.to_owned(), value.to_owned()));
-        client
+    /// The typed client over the same connections, with a session of its own. Its calls are waited for by [`block_on`].
+    pub fn typed(&self, options: ClientOptions) -> client::Client {
+        options.over(self.transport.clone())
     }
 
-    /// Whether [`within`](Self::within) said something of a name.
-    pub fn is_within(&self, name: &str) -> bool {
-        self.place.iter().any(|(place, _)| place == name)
+    /// The way to the server.
+    pub fn transport(&self) -> &NotingTransport {
+        &self.transport
     }
 
-    /// The server has moved: it was started anew. Old connections are not used again.
+    /// The server was started anew. Old connections are not used again.
     pub fn moved_to(&self, address: SocketAddr) {
-        let mut server = self.shared.server.lock().expect("no panic");
-        *server = Server { address, idle: Vec::new() };
+        self.transport.moved_to(address);
     }
 
     /// Where the server is.
     pub fn address(&self) -> SocketAddr {
-        self.shared.server.lock().expect("no panic").address
+        self.transport.address()
     }
 
-    /// Sends a request as it is, without the client's place.
-    pub fn send_plain(&self, request: &Request) -> io::Result<Response> {
-        let (address, idle) = {
-            let mut server = self.shared.server.lock().expect("no panic");
-            (server.address, server.idle.pop())
+    /// Sends a request.
+    pub fn send(&self, request: impl Borrow<Request>) -> io::Result<Response> {
+        in_time(async {
+            let (mut response, body) = self.begin(request.borrow()).await?;
+            response.body = body.collect().await.map_err(io::Error::other)?.to_bytes().into();
+            Ok(response)
+        })
+    }
+
+    /// Sends a request; a refusal is an error that says what was answered.
+    pub fn call(&self, request: impl Borrow<Request>) -> io::Result<Response> {
+        let request = request.borrow();
+        let response = self.send(request)?;
+        let said = |response: &Response| {
+            format!("{} {} was answered {}: {}", request.method, request.path, response.status, response.text())
         };
-        let mut connection = match idle {
-            Some(connection) => connection,
-            None => Connection::open(address)?,
-        };
-        let response = connection.send(request)?;
-        self.shared.called.note(request.method, &request.path, response.status);
-        if connection.is_reusable() {
-            let mut server = self.shared.server.lock().expect("no panic");
-            if server.address == address {
-                server.idle.push(connection);
-            }
+        if response.is_success() { Ok(response) } else { Err(io::Error::other(said(&response))) }
+    }
+
+    /// Begins to follow server-sent events, as they come: with heartbeats, and without resuming.
+    pub fn follow(&self, request: impl Borrow<Request>) -> io::Result<Events> {
+        let begun = in_time(self.begin(request.borrow()));
+        let (mut head, body) = begun?;
+        if !head.is_success() {
+            head.body = in_time(async { body.collect().await.map_err(io::Error::other) })?.to_bytes().into();
+            return Ok(Events::refused(head));
         }
-        Ok(response)
+        Ok(Events::new(head, body))
     }
 
-    /// Sends a request in the client's place.
-    pub fn send(&self, request: Request) -> io::Result<Response> {
-        self.send_plain(&self.placed(request))
-    }
-
-    /// Sends a request and hangs up without an answer. Whether it arrives, nobody knows.
-    pub fn abandon(&self, request: Request) {
-        let request = self.placed(request);
-        if let Ok(mut connection) = Connection::open(self.address()) {
-            // There is nothing to do about it.
-            let _ = connection.write(&request);
-        }
-    }
-
-    /// Sends a request; a refusal is the error that it stands for.
-    pub fn call(&self, request: Request) -> Result<Response, Error> {
-        let response = self.send(request).map_err(unreachable)?;
-        if response.is_success() { Ok(response) } else { Err(refusal(&response)) }
-    }
-
-    /// Begins to follow server-sent events, on a connection of their own.
-    pub fn follow(&self, request: Request) -> io::Result<Events> {
-        let request = self.placed(request);
-        let mut connection = Connection::open(self.address())?;
-        let head = connection.stream(&request)?;
-        self.shared.called.note(request.method, &request.path, head.status);
-        Events::new(connection, head)
-    }
-
-    fn placed(&self, request: Request) -> Request {
-        // A route refuses a place that means nothing to it.
-        let path = request.path.split('?').next().unwrap_or_default();
-        let scope = match find(request.method, path) {
-            Found::Route(place, _) => ALL[place].scope,
-            _ => Scope::Group,
-        };
-        let honoured = |name: &str| match name {
-            "space" => scope >= Scope::Space,
-            "branch" => scope >= Scope::Branch,
-            _ => scope >= Scope::Group,
-        };
-        let place = self.place.iter().filter(|(name, _)| honoured(name));
-        place.fold(request, |request, (name, value)| request.query(name, value))
+    /// Sends a request and gives the head of the response; its body is still to come.
+    async fn begin(&self, request: &Request) -> io::Result<(Response, AnswerBody)> {
+        let request = request.to_http().map_err(io::Error::other)?;
+        let response = self.transport.send(request).await.map_err(|unanswered| io::Error::other(unanswered.cause))?;
+        let (parts, body) = response.into_parts();
+        let text = |value: &hyper::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
+        Ok((Response { status: parts.status.as_u16(), headers, body: Vec::new() }, body))
     }
 }
 
-/// Nobody knows what became of a request whose answer did not come.
-fn unreachable(error: io::Error) -> Error {
-    Failure::unknown(FailureKind::Closed, format!("no answer: {error}")).into()
+fn in_time<T>(exchange: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    block_on(async {
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {ANSWER_MAX:?}"));
+        tokio::time::timeout(ANSWER_MAX, exchange).await.map_err(late)?
+    })
 }

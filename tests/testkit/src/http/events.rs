@@ -1,33 +1,30 @@
-//! Server-sent events, as they come over one connection.
+//! Server-sent events, each as it comes over one connection.
 
 use std::io;
 use std::time::Duration;
 
-use super::connection::Connection;
+use client::events::{Event, EventParser};
+use client::transport::AnswerBody;
+use http_body_util::BodyExt;
+
+use super::client::{ANSWER_MAX, block_on};
 use super::message::Response;
 
-/// One event. A comment is none.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Event {
-    /// Its id, if it has one of its own.
-    pub id: Option<String>,
-    /// Its name; `message` if it has none.
-    pub name: String,
-    /// Its data, lines joined by `\n`.
-    pub data: String,
-}
-
-/// See the module.
+/// A stream of events on a connection of its own; it ends with the connection.
 pub struct Events {
-    connection: Connection,
     head: Response,
-    text: String,
-    ended: bool,
+    body: Option<AnswerBody>,
+    parser: EventParser,
+    wait: Duration,
 }
 
 impl Events {
-    pub(super) fn new(connection: Connection, head: Response) -> io::Result<Self> {
-        Ok(Self { connection, ended: !head.is_success(), head, text: String::new() })
+    pub(super) fn new(head: Response, body: AnswerBody) -> Self {
+        Self { head, body: Some(body), parser: EventParser::default(), wait: ANSWER_MAX }
+    }
+
+    pub(super) fn refused(head: Response) -> Self {
+        Self { head, body: None, parser: EventParser::default(), wait: ANSWER_MAX }
     }
 
     /// The head of the response; with its body, if it is a refusal.
@@ -36,65 +33,35 @@ impl Events {
     }
 
     /// How long [`next`](Self::next) waits; longer than that is an error.
-    pub fn set_wait(&mut self, wait: Duration) -> io::Result<()> {
-        self.connection.set_wait(wait)
+    pub fn set_wait(&mut self, wait: Duration) {
+        self.wait = wait;
     }
 
     /// The next event; none when the server has ended the stream.
     #[allow(clippy::should_implement_trait, reason = "it may fail, and waits")]
     pub fn next(&mut self) -> io::Result<Option<Event>> {
+        block_on(async {
+            let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no event in time");
+            tokio::time::timeout(self.wait, self.read()).await.map_err(late)?
+        })
+    }
+
+    async fn read(&mut self) -> io::Result<Option<Event>> {
         loop {
-            if let Some((block, rest)) = self.text.split_once("\n\n") {
-                let event = parse(block);
-                self.text = rest.to_owned();
-                if event.is_some() {
-                    return Ok(event);
-                }
-            } else if self.ended {
+            if let Some(event) = self.parser.next() {
+                return Ok(Some(event));
+            }
+            let Some(body) = &mut self.body else {
                 return Ok(None);
-            } else {
-                match self.connection.chunk()? {
-                    Some(chunk) => self.text += &String::from_utf8_lossy(&chunk).replace("\r\n", "\n"),
-                    None => self.ended = true,
+            };
+            match body.frame().await {
+                None => self.body = None,
+                Some(frame) => {
+                    if let Ok(bytes) = frame.map_err(io::Error::other)?.into_data() {
+                        self.parser.push(&bytes).map_err(io::Error::other)?;
+                    }
                 }
             }
         }
-    }
-}
-
-fn parse(block: &str) -> Option<Event> {
-    let mut event = Event { name: "message".to_owned(), ..Event::default() };
-    let mut data: Vec<&str> = Vec::new();
-    let mut named = false;
-    for line in block.lines() {
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "id" => event.id = Some(value.to_owned()),
-            "event" => {
-                event.name = value.to_owned();
-                named = true;
-            }
-            "data" => data.push(value),
-            _ => {}
-        }
-    }
-    event.data = data.join("\n");
-    (named || !data.is_empty()).then_some(event)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn events_have_ids_names_and_lines_of_data() {
-        let event = parse("id: 7\nevent: lagged\ndata: {\"a\":\ndata: 1}").expect("an event");
-        assert_eq!(
-            (event.id.as_deref(), event.name.as_str(), event.data.as_str()),
-            (Some("7"), "lagged", "{\"a\":\n1}")
-        );
-        assert_eq!(parse("data:x").map(|event| (event.name, event.data)), Some(("message".into(), "x".into())));
-        assert_eq!(parse(": only a comment"), None);
     }
 }

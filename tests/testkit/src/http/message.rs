@@ -1,6 +1,9 @@
-//! Requests and responses of HTTP/1.1, as bytes.
+//! Requests and responses of any kind.
 
 use std::collections::BTreeMap;
+
+use hyper::body::Bytes;
+use hyper::http;
 
 use serde_json::Value as JsonValue;
 use serde_json::value::RawValue;
@@ -68,7 +71,16 @@ impl Request {
         self
     }
 
-    /// What is sent.
+    /// The request as a transport takes it. What HTTP itself cannot carry is an error: that needs a socket.
+    pub fn to_http(&self) -> Result<http::Request<Bytes>, http::Error> {
+        let mut request = http::Request::builder().method(self.method).uri(&self.path);
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        request.body(self.body.clone().into())
+    }
+
+    /// The bytes of HTTP/1.1, for whoever measures a server and must not pay for a client.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = format!("{} {} HTTP/1.1\r\nhost: localhost\r\n", self.method, self.path);
         for (name, value) in &self.headers {

@@ -1,27 +1,30 @@
-//! A client of the HTTP API for tests: blocking, over real sockets, with the contracts' traits on top.
+//! Clients of the HTTP API for tests, over `crates/client` and real sockets.
 //!
-//! - [`message`]: requests and responses. [`connection`]: one connection that is kept alive. [`events`]: server-sent events.
-//! - [`client`]: a server's address with connections to it. [`session`]: requests by number, sent again until they are
-//!   answered. [`routes`]: which routes were called.
-//! - [`values`]: values as JSON. [`refusals`]: problems, as the errors that they were.
-//! - [`cells`], [`records`], [`runs`], [`sessions`]: the traits of the contracts, so that their suites run over HTTP.
+//! - [`client`]: a blocking client that sends any request once. [`message`]: requests and responses. [`events`]:
+//!   server-sent events, each as it comes.
+//! - [`transport`]: what lies below it and below the typed client; it follows a server that moves. [`routes`]: which
+//!   routes were called.
+//! - [`cells`], [`records`], [`runs`], [`sessions`]: the traits of the contracts over the typed client, so that their suites
+//!   run over HTTP. [`refusals`]: refusals, as the errors that they were.
 //!
-//! Keeps: a refusal becomes the very error that the store gave. Never: sends anything again by itself, except in a
-//! [`session`], where that is harmless.
+//! Keeps: a refusal becomes the very error that the store gave. Never: sends a request of a test's own again.
 
 pub mod cells;
 pub mod client;
-pub mod connection;
 pub mod events;
 pub mod message;
 pub mod records;
 pub mod refusals;
 pub mod routes;
 pub mod runs;
-pub mod session;
 pub mod sessions;
-pub mod values;
+pub mod transport;
 
-pub use client::Client;
+pub use ::client::ClientOptions;
+pub use client::{Client, block_on};
 pub use message::{Request, Response};
-pub use session::NumberedSession;
+
+/// The time that RFC 3339 text says, in µs since 1970.
+fn micros(text: &str) -> u64 {
+    contract::time::parse_iso(text).unwrap_or_else(|| panic!("{text:?} is no time"))
+}

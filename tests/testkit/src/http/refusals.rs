@@ -1,54 +1,59 @@
-//! A problem, as the error of the contract that it stands for: the same variant with the same members.
+//! A refusal, as the error of the contract that it stands for: the same variant with the same members.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use contract::{Error, Failure, FailureKind, RefusalReason, Rejection, WantedKind};
-use serde_json::Value as JsonValue;
-use serde_json::value::RawValue;
+use client::Error as ClientError;
+use client::Refusal;
+use contract::{Error, Failure, FailureKind, Outcome, RefusalReason, Rejection, WantedKind};
+use serde::de::DeserializeOwned;
+use wire::values::UserJson;
 
-use super::message::Response;
-use super::values::from_text;
+/// The version that was asked for is not kept any more. No contract has it as an error.
+pub const HISTORY_GIVEN_UP: &str = "SH-1033";
 
-/// Refusals of the server itself, which no contract knows: malformed, nothing of that name, no such route or method.
-pub const MALFORMED: &str = "SH-1030";
-/// See [`MALFORMED`].
-pub const NOT_FOUND: &str = "SH-1031";
-
-/// The code of a problem; empty if it has none.
-pub fn code(response: &Response) -> String {
-    let members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(&response.body).unwrap_or_default();
-    members.get("code").and_then(|code| serde_json::from_str(code.get()).ok()).unwrap_or_default()
-}
-
-/// The error that a refusal stands for.
+/// The error that a failed call stands for.
 ///
 /// # Panics
-/// If a member is missing, or the code is none of a contract.
-pub fn refusal(response: &Response) -> Error {
-    let raw = response.members();
-    // What a field holds is the user's: it may be a number that no tree takes.
-    let plain = raw.iter().filter(|(name, _)| *name != "current");
-    let read = |json: &RawValue| serde_json::from_str::<JsonValue>(json.get()).expect("JSON");
-    let tree = plain.map(|(name, json)| (name.clone(), read(json))).collect();
-    let problem = Members { json: tree, raw };
-    let code = problem.text("code");
-    match rejection(&code, &problem) {
-        Some(rejection) => rejection.into(),
-        None => failure(&code, &problem).into(),
+/// If a member is missing, the code is none of a contract, or the answer was none at all.
+pub fn error(failed: ClientError) -> Error {
+    match failed {
+        ClientError::Refused(refusal) => match rejection(&refusal) {
+            Some(rejection) => rejection.into(),
+            None => failure(&refusal).into(),
+        },
+        // Nobody knows what became of a request whose answer did not come.
+        ClientError::NoAnswer { .. } => Failure::unknown(FailureKind::Closed, failed.to_string()).into(),
+        other => panic!("{other}"),
     }
 }
 
-fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
-    let text = |name| problem.text(name);
-    let fixed = |name| problem.fixed(name);
-    let number = |name| problem.number(name);
+/// A member of a refusal.
+///
+/// # Panics
+/// If it is not there, or of another kind.
+pub fn member<T: DeserializeOwned>(failed: &ClientError, name: &str) -> T {
+    match failed {
+        ClientError::Refused(refusal) => of(refusal, name),
+        other => panic!("{other} is no refusal"),
+    }
+}
+
+fn of<T: DeserializeOwned>(refusal: &Refusal, name: &str) -> T {
+    refusal.member(name).unwrap_or_else(|| panic!("{name} is missing, or of another kind, in {refusal:?}"))
+}
+
+fn rejection(refusal: &Refusal) -> Option<Rejection> {
+    let text = |name| of::<String>(refusal, name);
+    let number = |name| of::<u64>(refusal, name);
+    let optional = |name| of::<Option<u64>>(refusal, name);
+    let fixed = |name| kept_once(of(refusal, name));
     let reason = || RefusalReason::saying(&text("reason")).expect("a reason of the contract");
     let wanted = || WantedKind::saying(&text("wanted")).expect("a kind of the contract");
-    Some(match code {
+    Some(match refusal.code.as_str() {
         "SH-1001" => Rejection::InvalidName { what: fixed("what"), reason: fixed("reason") },
         "SH-1002" => Rejection::LimitExceeded { limit: fixed("limit"), max: number("max"), got: number("got") },
-        "SH-1003" => Rejection::Conflict { cell: text("cell"), current: problem.optional("current_version") },
+        "SH-1003" => Rejection::Conflict { cell: text("cell"), current: optional("current_version") },
         "SH-1004" => Rejection::TwoGroups { group: text("group"), other: text("other") },
         "SH-1005" => Rejection::NoSuchSpace { space: text("space") },
         "SH-1006" => Rejection::NoSuchBranch { branch: text("branch") },
@@ -61,11 +66,11 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
         "SH-1014" => Rejection::NoSuchType { name: text("name") },
         "SH-1015" => Rejection::WrongState { record: text("record"), state: text("state"), reason: reason() },
         "SH-1016" => Rejection::WrongKind { record: text("record"), field: text("field"), wanted: wanted() },
-        "SH-1017" => Rejection::RecordConflict { record: text("record"), current: problem.optional("current_version") },
+        "SH-1017" => Rejection::RecordConflict { record: text("record"), current: optional("current_version") },
         "SH-1018" => Rejection::InvalidDeclaration { what: text("what"), reason: reason() },
         "SH-1019" => {
-            let held = problem.member("absent") != &JsonValue::Bool(true);
-            let current = held.then(|| from_text(problem.raw["current"].get()));
+            let absent = refusal.member("absent") == Some(true);
+            let current = (!absent).then(|| of::<UserJson>(refusal, "current").0);
             Rejection::FieldConflict { record: text("record"), field: text("field"), current }
         }
         "SH-3001" => Rejection::InvalidEvent { what: text("what").into(), reason: text("reason").into() },
@@ -81,7 +86,7 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
             given: number("given"),
             attempt: number("attempt"),
             state: text("state"),
-            holder: problem.member("holder").as_str().map(str::to_owned),
+            holder: of(refusal, "holder"),
         },
         "SH-5001" => Rejection::SessionBusy { limit: fixed("limit"), max: number("max") },
         "SH-5003" => Rejection::Evicted { request: number("request"), floor: number("floor") },
@@ -94,7 +99,7 @@ fn rejection(code: &str, problem: &Members) -> Option<Rejection> {
     })
 }
 
-fn failure(code: &str, problem: &Members) -> Failure {
+fn failure(refusal: &Refusal) -> Failure {
     let kinds = [
         FailureKind::Busy,
         FailureKind::Closed,
@@ -104,51 +109,23 @@ fn failure(code: &str, problem: &Members) -> Failure {
         FailureKind::Halted,
         FailureKind::Bug,
     ];
-    let kind = kinds.into_iter().find(|kind| kind.code() == code);
-    let kind = kind.unwrap_or_else(|| panic!("{code} is no code of a contract: {}", problem.json));
-    let detail = problem.text("detail");
-    let message = detail.strip_suffix(&format!(" [{code}]")).unwrap_or(&detail);
-    match problem.text("outcome").as_str() {
-        "not_applied" => Failure::not_applied(kind, message),
-        "unknown" => Failure::unknown(kind, message),
-        other => panic!("{other} is no outcome"),
+    let kind = kinds.into_iter().find(|kind| kind.code() == refusal.code);
+    let kind = kind.unwrap_or_else(|| panic!("this is no code of a contract: {refusal:?}"));
+    let message = refusal.detail.strip_suffix(&format!(" [{}]", refusal.code)).unwrap_or(&refusal.detail);
+    match refusal.outcome {
+        Outcome::NotApplied => Failure::not_applied(kind, message),
+        Outcome::Unknown => Failure::unknown(kind, message),
     }
 }
 
-/// The members of a problem.
-struct Members {
-    json: JsonValue,
-    raw: BTreeMap<String, Box<RawValue>>,
-}
-
-impl Members {
-    fn member(&self, name: &str) -> &JsonValue {
-        self.json.get(name).unwrap_or_else(|| panic!("{name} is missing in {}", self.json))
+/// A text that the contract keeps as a constant. There are few, so each is kept once for the life of the program.
+fn kept_once(text: String) -> &'static str {
+    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut known = KNOWN.lock().expect("no panic");
+    if let Some(known) = known.get(text.as_str()) {
+        return known;
     }
-
-    fn text(&self, name: &str) -> String {
-        let text = self.member(name).as_str();
-        text.unwrap_or_else(|| panic!("{name} is no text in {}", self.json)).to_owned()
-    }
-
-    fn number(&self, name: &str) -> u64 {
-        self.member(name).as_u64().unwrap_or_else(|| panic!("{name} is no number in {}", self.json))
-    }
-
-    fn optional(&self, name: &str) -> Option<u64> {
-        if self.member(name).is_null() { None } else { Some(self.number(name)) }
-    }
-
-    /// A text that the contract keeps as a constant. There are few, so each is kept once for the life of the program.
-    fn fixed(&self, name: &str) -> &'static str {
-        static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-        let text = self.text(name);
-        let mut known = KNOWN.lock().expect("no panic");
-        if let Some(known) = known.get(text.as_str()) {
-            return known;
-        }
-        let kept: &'static str = text.leak();
-        known.insert(kept);
-        kept
-    }
+    let kept: &'static str = text.leak();
+    known.insert(kept);
+    kept
 }

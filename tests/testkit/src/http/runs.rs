@@ -1,16 +1,17 @@
-//! The contract of runs, over HTTP.
+//! The contract of runs, over the typed client.
 
+use client::Client;
 use contract::object_text::{self, Member, ObjectText};
 use contract::runs::{
     AppendResult, NewEvent, RunSnapshot, RunStateStore, RunStatus, StepError, StepSnapshot, StepStatus, StoredEvent,
 };
 use contract::{Error, Json};
 use serde_json::Value as JsonValue;
+use wire::runs::ReadEvents;
 
-use super::client::Client;
-use super::message::{Request, path_of};
-use super::refusals::{NOT_FOUND, code, refusal};
-use super::values::micros;
+use super::client::block_on;
+use super::micros;
+use super::refusals::error;
 
 /// The runs of a client's place.
 pub struct HttpRuns {
@@ -22,10 +23,6 @@ impl HttpRuns {
     pub fn new(client: Client) -> Self {
         Self { client }
     }
-}
-
-fn path(run: &str, part: &str) -> String {
-    format!("/v1/runs/{}/{part}", path_of(run))
 }
 
 /// An event as JSON. It is spelled out here and not by the contract's own code, which would refuse what the server is to
@@ -88,34 +85,28 @@ pub fn stored_event(json: &str) -> StoredEvent {
 
 impl RunStateStore for HttpRuns {
     fn append_event(&self, run: &str, event: &NewEvent) -> Result<AppendResult, Error> {
-        let answer = self.client.call(Request::post(path(run, "events")).body(event_json(event)))?.json();
-        let is = |name: &str| answer[name].as_bool().unwrap_or_else(|| panic!("{name} is missing in {answer}"));
+        let appended = block_on(self.client.runs().append(run, event_json(event), None)).map_err(error)?;
         Ok(AppendResult {
-            run_seq: answer["runSeq"].as_u64().expect("a sequence"),
-            idempotent: is("idempotent"),
-            persisted: is("persisted"),
-            payload_mismatch: is("payloadMismatch"),
+            run_seq: appended.run_seq,
+            idempotent: appended.idempotent,
+            persisted: appended.persisted,
+            payload_mismatch: appended.payload_mismatch,
         })
     }
 
     fn fetch_events(&self, run: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        let request = Request::get(path(run, "events")).query("after", after_seq).query("limit", limit);
-        let answer = self.client.call(request)?.members();
-        let events = object_text::entries(answer["events"].get()).expect("a list of events");
-        Ok(events.into_iter().map(stored_event).collect())
+        let query = ReadEvents { after: Some(after_seq), limit: Some(limit as u64), ..ReadEvents::default() };
+        let page = block_on(self.client.runs().events(run, &query)).map_err(error)?;
+        Ok(page.events.iter().map(|event| stored_event(&event.0.0)).collect())
     }
 
     fn get_snapshot(&self, run: &str) -> Result<Option<RunSnapshot>, Error> {
-        let response = self.client.send(Request::get(path(run, "snapshot"))).expect("an answer");
-        match response.status {
-            200 => Ok(Some(snapshot(&response.text()))),
-            404 if code(&response) == NOT_FOUND => Ok(None),
-            _ => Err(refusal(&response)),
-        }
+        let found = block_on(self.client.runs().snapshot(run)).map_err(error)?;
+        Ok(found.map(|found| snapshot(&found.0.0)))
     }
 
     fn project_snapshot(&self, run: &str) -> Result<RunSnapshot, Error> {
-        Ok(snapshot(&self.client.call(Request::get(path(run, "snapshot")).query("project", "true"))?.text()))
+        Ok(snapshot(&block_on(self.client.runs().project(run)).map_err(error)?.0.0))
     }
 }
 

@@ -1,17 +1,16 @@
-//! The contract of sessions, over HTTP, in front of a machine that the server hosts.
+//! The contract of sessions, over the typed client, in front of a machine that the server hosts. The contract numbers
+//! requests itself, so the client's own session has no part in it.
 
 use std::time::Duration;
 
+use client::Client;
 use contract::Error;
 use contract::sessions::{PushedRequest, SessionStore};
-use serde_json::{Map, Value as JsonValue, json};
+use wire::sessions::{OpenSession, RetryPushes, WaitingPushes};
+use wire::values::{DurationText, Payload, SessionId};
 
-use wire::routes::{SESSIONS_ACKNOWLEDGE, SESSIONS_END, SESSIONS_REQUEST};
-use wire::values::SessionId;
-
-use super::client::Client;
-use super::message::Request;
-use super::values::{bytes_text, payload};
+use super::client::block_on;
+use super::refusals::error;
 
 /// Sessions in front of one machine, in the client's place.
 pub struct HttpSessions {
@@ -26,70 +25,46 @@ impl HttpSessions {
     }
 }
 
-/// The number behind the text that a client keeps.
-pub(super) fn session_number(text: &JsonValue) -> u64 {
-    text.as_str().and_then(SessionId::parse).unwrap_or_else(|| panic!("{text} is no session")).0
-}
-
-/// Text as text, other bytes as bytes.
-fn text_or_bytes(bytes: &[u8]) -> JsonValue {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(_) => serde_json::from_str(&bytes_text(bytes)).expect("JSON"),
-    }
-}
-
 impl SessionStore for HttpSessions {
     fn create(&self, timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<u64, Error> {
-        let capabilities: Map<_, _> =
-            capabilities.iter().map(|(name, value)| (name.clone(), text_or_bytes(value))).collect();
-        let timeout = u64::try_from(timeout.as_millis()).expect("a timeout");
-        let body = json!({ "timeout": timeout, "capabilities": capabilities }).to_string();
-        let answer = self.client.call(Request::post("/v1/sessions").body(body))?.json();
-        Ok(session_number(&answer["session"]))
+        let capabilities = capabilities.iter().map(|(name, value)| (name.clone(), Payload(value.clone()))).collect();
+        let open = OpenSession { timeout: Some(DurationText(timeout)), capabilities: Some(capabilities) };
+        Ok(block_on(self.client.sessions().open(&open)).map_err(error)?.session.0)
     }
 
     fn request(&self, session: u64, request: u64, lowest_pending: u64, command: &[u8]) -> Result<Vec<u8>, Error> {
-        let request = Request::post(SESSIONS_REQUEST.at(&[&SessionId(session).to_string()]))
-            .query("machine", self.machine)
-            .header("statehouse-request", request)
-            .header("statehouse-lowest-pending", lowest_pending)
-            .body(command);
-        Ok(self.client.call(request)?.body)
+        let (sessions, numbers) = (self.client.sessions(), (request, lowest_pending));
+        let sent = sessions.request(SessionId(session), numbers, Some(self.machine), command.to_vec());
+        Ok(block_on(sent).map_err(error)?.body.into())
     }
 
     fn acknowledge(&self, session: u64, upto: u64) -> Result<u64, Error> {
-        let request = Request::post(SESSIONS_ACKNOWLEDGE.at(&[&SessionId(session).to_string()]))
-            .body(json!({ "upto": upto }).to_string());
-        Ok(self.client.call(request)?.json()["forgotten"].as_u64().expect("a number"))
+        Ok(block_on(self.client.sessions().acknowledge(SessionId(session), upto)).map_err(error)?.forgotten)
     }
 
     fn expire(&self, session: u64) -> Result<bool, Error> {
-        let answer = self.client.call(Request::delete(SESSIONS_END.at(&[&SessionId(session).to_string()])))?.json();
-        Ok(answer["ended"].as_bool().expect("yes or no"))
+        Ok(block_on(self.client.sessions().end(SessionId(session))).map_err(error)?.ended)
     }
 
     fn requests_for_retry(&self, sent_before: u64, limit: u32) -> Result<Vec<PushedRequest>, Error> {
-        let body = json!({ "sent_before_us": sent_before, "limit": limit }).to_string();
-        let answer = self.client.call(Request::post("/v1/pushes/retry").body(body))?.json();
-        let pushes = answer["pushes"].as_array().expect("pushes").iter();
-        let number = |push: &JsonValue, name: &str| push[name].as_u64().expect("a number");
-        let pushes = pushes.map(|push| PushedRequest {
-            session: session_number(&push["session"]),
-            number: number(push, "number"),
-            last_sent_at: number(push, "last_sent_us"),
-            payload: payload(&push["payload"]),
+        let retry = RetryPushes { sent_before_us: sent_before, limit: Some(limit) };
+        let retried = block_on(self.client.sessions().retry(&retry)).map_err(error)?;
+        let pushes = retried.pushes.into_iter().map(|push| PushedRequest {
+            session: push.session.0,
+            number: push.number,
+            last_sent_at: push.last_sent_us,
+            payload: push.payload.0,
         });
         Ok(pushes.collect())
     }
 
     fn has_pending(&self) -> Result<bool, Error> {
-        let answer = self.client.call(Request::get("/v1/pushes"))?.json();
-        Ok(answer["pending"].as_bool().expect("yes or no"))
+        Ok(block_on(self.client.sessions().waiting(&WaitingPushes { sent_before_us: None })).map_err(error)?.pending)
     }
 
     fn has_overdue(&self, sent_before: u64) -> Result<bool, Error> {
-        let answer = self.client.call(Request::get("/v1/pushes").query("sent_before_us", sent_before))?.json();
-        Ok(answer["overdue"].as_bool().expect("yes or no"))
+        let query = WaitingPushes { sent_before_us: Some(sent_before) };
+        let waiting = block_on(self.client.sessions().waiting(&query)).map_err(error)?;
+        Ok(waiting.overdue.expect("an answer to what was asked"))
     }
 }

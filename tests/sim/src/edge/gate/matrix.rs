@@ -1,4 +1,5 @@
-//! Every combination of what the gate looks at, sent to a real server, and counted against what has to come of it.
+//! Every combination of what the gate looks at, sent to a real server, and counted against what has to come of it. Each is
+//! written to a socket as it is: a client would not send two hosts, or none.
 //!
 //! Keeps: the expectation is a table beside each value, never the server's own parser. What was let in is counted in the
 //! versions of what was written, so a refusal that wrote something is seen.

@@ -108,7 +108,7 @@ fn headers(client: &Client, operation: &Operation, tally: &mut Tally) {
         tally.refused("header", client, both, "If-None-Match");
     }
     let other = operation.request().header("Statehouse-History", "another");
-    let answer = client.send_plain(&other).expect("an answer");
+    let answer = client.send(&other).expect("an answer");
     let held = answer.status == 412 && answer.json()["code"] == "SH-1034";
     tally.case("history", held, || format!("{}: {} {}", operation.name, answer.status, answer.text()));
     tally.case("history", answer.header("statehouse-history").is_some(), || format!("{} says none", operation.name));

@@ -41,7 +41,7 @@ struct Together<'served> {
 
 impl Together<'_> {
     fn send(&self, request: Request) -> Response {
-        self.served.client.send_plain(&request).expect("an answer")
+        self.served.client.send(&request).expect("an answer")
     }
 
     fn done(&self, request: Request) -> JsonValue {

@@ -31,8 +31,8 @@ fn an_entry_that_panics(found: &mut Found) {
     let server = launch().start().expect("a server");
     let client = Client::to(server.address());
     // What it is answered itself may be that nobody knows.
-    client.send_plain(&Request::put("/v1/cells/planted").body("1")).expect("an answer");
-    let behind = client.send_plain(&Request::put("/v1/cells/behind").body("1")).expect("an answer");
+    client.send(Request::put("/v1/cells/planted").body("1")).expect("an answer");
+    let behind = client.send(Request::put("/v1/cells/behind").body("1")).expect("an answer");
     server.kill();
     match (behind.status, behind.text()) {
         (503, text) if text.contains("SH-2007") => {

@@ -2,65 +2,74 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value as JsonValue, json};
-use testkit::http::{Client, Request};
+use client::{Client, Error, Value};
+use testkit::http::block_on;
+use wire::records::ScanRecords;
+use wire::runs::ReadEvents;
+use wire::values::UserJson;
 
 use super::Answered;
 
+/// Rows of a page.
+const PAGE_ROWS: u64 = 500;
+
 /// Adds to `answered.wrong` what is not as it was answered.
 pub(super) fn check(client: &Client, answered: &mut Answered) {
+    let wrong = block_on(find_wrong(client, answered)).unwrap_or_else(|error| vec![format!("afterwards: {error}")]);
+    answered.wrong.extend(wrong);
+}
+
+async fn find_wrong(client: &Client, answered: &Answered) -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     for (counter, values) in &answered.counted {
-        let found = get(client, Request::get(format!("/v1/records/{counter}")));
+        let found = client.records().get(counter).await?;
+        let sum = found.and_then(|found| found.fields.get("n").map(|n| n.0.clone()));
         let distinct: BTreeSet<_> = values.iter().collect();
-        if found["fields"]["n"] != values.len() {
-            wrong.push(format!("counter {counter}: {} of {} increments", found["fields"]["n"], values.len()));
+        if sum != i64::try_from(values.len()).ok().map(Value::Integer) {
+            wrong.push(format!("counter {counter}: {sum:?} of {} increments", values.len()));
         }
         if distinct.len() != values.len() {
             wrong.push(format!("counter {counter}: {} answers for {}", distinct.len(), values.len()));
         }
     }
     for (cell, writes) in &answered.cells {
-        let found = get(client, Request::get(format!("/v1/cells/{cell}")));
-        if (&found["value"], &found["version"]) != (&json!(writes), &json!(writes)) {
-            wrong.push(format!("{cell} was written {writes} times and is {found}"));
+        let found = client.cells().get(cell).await?.map(|found| (found.value.0, found.version));
+        if found != Some((Value::Integer(writes.cast_signed()), *writes)) {
+            wrong.push(format!("{cell} was written {writes} times and is {found:?}"));
         }
     }
     for (run, keys) in &answered.appended {
-        wrong.extend(run_is_wrong(client, run, keys));
+        wrong.extend(run_is_wrong(client, run, keys).await?);
     }
-    wrong.extend(jobs_are_wrong(client, answered));
-    answered.wrong.extend(wrong);
-}
-
-fn get(client: &Client, request: Request) -> JsonValue {
-    client.send(request).expect("an answer").json()
+    wrong.extend(jobs_are_wrong(client, answered).await?);
+    Ok(wrong)
 }
 
 /// Every key once, where its append was answered it is, and nothing else.
-fn run_is_wrong(client: &Client, run: &str, keys: &BTreeMap<String, u64>) -> Option<String> {
+async fn run_is_wrong(client: &Client, run: &str, keys: &BTreeMap<String, u64>) -> Result<Option<String>, Error> {
     let mut found = BTreeMap::new();
     let mut last = 0;
     loop {
-        let page = get(client, Request::get(format!("/v1/runs/{run}/events")).query("after", last).query("limit", 500));
-        let events = page["events"].as_array().expect("events");
-        for event in events {
+        let query = ReadEvents { after: Some(last), limit: Some(PAGE_ROWS), ..ReadEvents::default() };
+        let page = client.runs().events(run, &query).await?;
+        for event in &page.events {
+            let event: serde_json::Value = serde_json::from_str(&event.0.0).expect("an event");
             last = event["runSeq"].as_u64().expect("a sequence");
             let key = event["idempotencyKey"].as_str().expect("a key").to_owned();
             if let Some(first) = found.insert(key.clone(), last) {
-                return Some(format!("{run}: {key} is there twice, at {first} and {last}"));
+                return Ok(Some(format!("{run}: {key} is there twice, at {first} and {last}")));
             }
         }
-        if events.is_empty() {
+        if page.events.is_empty() {
             break;
         }
     }
     let differs = found.len() != keys.len() || last != found.len() as u64 || found != *keys;
-    differs.then(|| format!("{run}: {} events are there up to {last}, {} were answered", found.len(), keys.len()))
+    Ok(differs.then(|| format!("{run}: {} events are there up to {last}, {} were answered", found.len(), keys.len())))
 }
 
 /// Every job that was put was claimed once, by its first attempt, and completed once; and there are no others.
-fn jobs_are_wrong(client: &Client, answered: &Answered) -> Vec<String> {
+async fn jobs_are_wrong(client: &Client, answered: &Answered) -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     for (what, jobs) in [("claimed", &answered.jobs_claimed), ("completed", &answered.jobs_completed)] {
         let distinct: BTreeSet<_> = jobs.iter().cloned().collect();
@@ -72,27 +81,23 @@ fn jobs_are_wrong(client: &Client, answered: &Answered) -> Vec<String> {
         }
     }
     let mut found = BTreeSet::new();
-    let mut cursor: Option<String> = None;
+    let mut query = ScanRecords { prefix: Some("jobs.".to_owned()), limit: Some(PAGE_ROWS), ..ScanRecords::default() };
     loop {
-        let mut request = Request::get("/v1/records").query("prefix", "jobs.").query("limit", 500);
-        if let Some(cursor) = &cursor {
-            request = request.query("cursor", cursor);
-        }
-        let page = get(client, request);
-        for record in page["records"].as_array().expect("records") {
-            let name = record["name"].as_str().expect("a name");
-            if (&record["fields"]["state"], &record["attempt"]) != (&json!("completed"), &json!(1)) {
-                wrong.push(format!("jobs: {name} is {}, attempt {}", record["fields"]["state"], record["attempt"]));
+        let page = client.records().scan(&query).await?;
+        for record in page.records {
+            let state = record.fields.get("state");
+            if (state, record.attempt) != (Some(&UserJson("completed".into())), 1) {
+                wrong.push(format!("jobs: {} is {state:?}, attempt {}", record.name, record.attempt));
             }
-            found.insert(name.to_owned());
+            found.insert(record.name);
         }
-        cursor = page["cursor"].as_str().map(str::to_owned);
-        if cursor.is_none() {
+        query.cursor = page.cursor;
+        if query.cursor.is_none() {
             break;
         }
     }
     if found != answered.jobs_put {
         wrong.push(format!("jobs: {} were put, {} are there", answered.jobs_put.len(), found.len()));
     }
-    wrong
+    Ok(wrong)
 }

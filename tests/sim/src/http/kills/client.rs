@@ -1,28 +1,38 @@
-//! One client: works until it is told to stop, and notes what it was answered.
+//! One worker: works until it is told to stop, and notes what it was answered.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde_json::{Value as JsonValue, json};
-use testkit::http::session::{NumberedSession, until_answered};
-use testkit::http::{Request, Response};
+use client::{Client, ClientOptions, Error, Outcome, Value};
+use serde_json::json;
+use testkit::http::block_on;
 use testkit::random::Random;
+use wire::claims::Claim;
+use wire::records::{PatchRecord, PutRecord};
+use wire::values::{DurationText, Members};
 
+use super::line::Line;
 use super::{Answered, SHARED, Scene, Way};
 
 /// Longer than any run: a session that ended would be a finding.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(600);
-const LEASE: &str = "10m";
+const LEASE: Duration = Duration::from_secs(600);
+/// Between two sendings of what is not known to have been done.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// See the module.
 pub(super) fn work(scene: &Scene, way: Way, number: u64, seed: u64) -> Answered {
-    let session = NumberedSession::open(scene.client.clone(), SESSION_TIMEOUT);
+    let mut random = Random::new(seed);
+    let line = Line::new(scene.client.transport().clone(), random.next());
+    // A server that was killed is waited for as long as it takes.
+    let options = ClientOptions::default().session_timeout(SESSION_TIMEOUT).deadline(SESSION_TIMEOUT);
     let mut worker = Worker {
         scene,
         way,
         number,
-        random: Random::new(seed),
-        session,
+        random,
+        client: options.clone().over(line.clone()),
+        plain: options.without_sessions().over(line.clone()),
         answered: Answered::default(),
         done: 0,
         held: Vec::new(),
@@ -32,9 +42,12 @@ pub(super) fn work(scene: &Scene, way: Way, number: u64, seed: u64) -> Answered 
     }
     // What is claimed is completed, and jobs that are left are taken.
     while worker.complete() || worker.claim() {}
-    let pains = worker.session.pains;
-    worker.answered.pains = pains;
-    worker.answered
+    let mut answered = worker.answered;
+    answered.pains = line.pains();
+    if answered.pains.sessions > 1 {
+        answered.wrong.push(format!("client {number} needed {} sessions", answered.pains.sessions));
+    }
+    answered
 }
 
 struct Worker<'scene> {
@@ -42,12 +55,25 @@ struct Worker<'scene> {
     way: Way,
     number: u64,
     random: Random,
-    session: NumberedSession,
+    /// Writes in a session, and sends again by itself what was not answered.
+    client: Client,
+    /// Writes without one.
+    plain: Client,
     answered: Answered,
     /// Counts what it did, for names that nobody has used.
     done: u64,
-    /// Jobs that it has claimed and not completed, with their attempts.
-    held: Vec<(String, u64)>,
+    /// Jobs that it has claimed and not completed, with their tokens.
+    held: Vec<(String, String)>,
+}
+
+/// Makes a call again whose outcome is not known.
+fn insist<A>(call: impl Fn() -> Result<A, Error>) -> Result<A, Error> {
+    loop {
+        match call() {
+            Err(error) if matches!(error.outcome(), Outcome::Unknown) => std::thread::sleep(PAUSE),
+            answered => return answered,
+        }
+    }
 }
 
 impl Worker<'_> {
@@ -63,37 +89,25 @@ impl Worker<'_> {
         }
     }
 
-    /// Sends a request in the session, one in ten of them twice, and expects that it succeeds.
-    fn send(&mut self, request: Request) -> JsonValue {
-        let response =
-            if self.random.one_in(10) { self.session.send_twice(request) } else { self.session.send(request) };
-        self.expect_success(&response)
-    }
-
-    fn expect_success(&mut self, response: &Response) -> JsonValue {
+    /// Expects that a call succeeds.
+    fn expect<A>(&mut self, answered: Result<A, Error>) -> Option<A> {
         self.scene.answers.fetch_add(1, Ordering::AcqRel);
-        if !response.is_success() {
-            self.answered.wrong.push(format!("client {} was refused: {}", self.number, response.text()));
-            return JsonValue::Null;
-        }
-        response.json()
+        answered
+            .inspect_err(|error| self.answered.wrong.push(format!("client {} was refused: {error}", self.number)))
+            .ok()
     }
 
     fn count(&mut self) {
         let counter = format!("counter.{}", self.random.below(SHARED));
-        let request = Request::patch(format!("/v1/records/{counter}")).body(r#"{"incr":{"n":1}}"#);
-        let answer = match self.way {
-            Way::InSessions => self.send(request),
-            Way::Plain => {
-                if self.random.one_in(10) {
-                    self.scene.client.abandon(request.clone());
-                }
-                let response = until_answered(&self.scene.client, &request, &mut self.session.pains);
-                self.expect_success(&response)
-            }
+        let patch = PatchRecord { incr: Some(Members(vec![("n".to_owned(), 1)])), ..PatchRecord::default() };
+        let add = |client: &Client| block_on(client.records().patch(&counter, &patch, None));
+        let answered = match self.way {
+            Way::InSessions => add(&self.client),
+            Way::Plain => insist(|| add(&self.plain)),
         };
-        if let Some(value) = answer["values"]["n"].as_i64() {
-            self.answered.counted.entry(counter).or_default().push(value);
+        let values = self.expect(answered).and_then(|patched| patched.values);
+        if let Some(value) = values.as_ref().and_then(|values| values.get("n")) {
+            self.answered.counted.entry(counter).or_default().push(*value);
         }
     }
 
@@ -101,16 +115,16 @@ impl Worker<'_> {
     fn write_cell(&mut self) {
         let cell = format!("cell.{}", self.number);
         let value = self.answered.cells.get(&cell).copied().unwrap_or(0) + 1;
-        let answer = self.send(Request::put(format!("/v1/cells/{cell}")).body(value.to_string()));
-        if answer["version"] != value {
-            self.answered.wrong.push(format!("{cell} was answered {answer} for write {value}"));
+        let written = block_on(self.client.cells().set(&cell, Value::Integer(value.cast_signed())));
+        let version = self.expect(written).map(|written| written.version);
+        if version != Some(value) {
+            self.answered.wrong.push(format!("{cell} was answered version {version:?} for write {value}"));
         }
         self.answered.cells.insert(cell.clone(), value);
-        let read = Request::get(format!("/v1/cells/{cell}"));
-        let response = until_answered(&self.scene.client, &read, &mut self.session.pains);
-        let found = self.expect_success(&response);
-        if (&found["value"], &found["version"]) != (&json!(value), &json!(value)) {
-            self.answered.wrong.push(format!("{cell} was written {value} times and read {found}"));
+        let read = block_on(self.client.cells().get(&cell));
+        let found = self.expect(read).flatten().map(|found| (found.value.0, found.version));
+        if found != Some((Value::Integer(value.cast_signed()), value)) {
+            self.answered.wrong.push(format!("{cell} was written {value} times and read {found:?}"));
         }
     }
 
@@ -124,44 +138,42 @@ impl Worker<'_> {
             "emittedAt": "2026-02-11T10:00:00Z",
             "eventData": { "by": self.number },
         });
-        let request = Request::post(format!("/v1/runs/{run}/events")).body(event.to_string());
-        if self.random.one_in(10) {
-            self.scene.client.abandon(request.clone());
-        }
-        let response = until_answered(&self.scene.client, &request, &mut self.session.pains);
-        let answer = self.expect_success(&response);
-        if let Some(seq) = answer["runSeq"].as_u64() {
-            self.answered.appended.entry(run).or_default().insert(key, seq);
+        let appended = insist(|| block_on(self.plain.runs().append(&run, event.to_string(), None)));
+        if let Some(appended) = self.expect(appended) {
+            self.answered.appended.entry(run).or_default().insert(key, appended.run_seq);
         }
     }
 
     fn put_job(&mut self) {
         let job = format!("jobs.{}.{}-{}", self.random.below(SHARED), self.number, self.done);
-        self.send(Request::put(format!("/v1/records/{job}")).body(r#"{"type":"task","fields":{"state":"pending"}}"#));
+        let put = PutRecord { record_type: Some("task".to_owned()), ..PutRecord::of(Members::default()) };
+        let answered = block_on(self.client.records().put(&job, &put, None));
+        self.expect(answered);
         self.answered.jobs_put.insert(job);
     }
 
     /// Claims a job; false if there is none.
     fn claim(&mut self) -> bool {
-        let worker = format!("w{}", self.number);
-        let body = json!({ "prefix": "jobs.", "n": 1, "worker": worker, "lease": LEASE });
-        let answer = self.send(Request::post("/v1/claims").body(body.to_string()));
-        let claimed = answer["claimed"].as_array().cloned().unwrap_or_default();
-        for claimed in &claimed {
-            let job = claimed["record"].as_str().expect("a record").to_owned();
-            self.answered.jobs_claimed.push(job.clone());
-            self.held.push((job, claimed["attempt"].as_u64().expect("an attempt")));
+        let worker = Some(format!("w{}", self.number));
+        let claim = Claim { n: Some(1), worker, lease: Some(DurationText(LEASE)), ..Claim::of_queue("jobs.") };
+        let answered = block_on(self.client.records().claim(&claim));
+        let claimed = self.expect(answered).unwrap_or_default();
+        let any = !claimed.is_empty();
+        for claimed in claimed {
+            self.answered.jobs_claimed.push(claimed.record.clone());
+            self.held.push((claimed.record, claimed.token));
         }
-        !claimed.is_empty()
+        any
     }
 
     /// Completes a job that it holds; false if it holds none.
     fn complete(&mut self) -> bool {
-        let Some((job, attempt)) = self.held.pop() else {
+        let Some((job, token)) = self.held.pop() else {
             return false;
         };
-        let body = json!({ "attempt": attempt, "fields": { "by": self.number } });
-        self.send(Request::post(format!("/v1/records/{job}/complete")).body(body.to_string()));
+        let by = [("by", Value::Integer(self.number.cast_signed()))];
+        let answered = block_on(self.client.records().complete(&token, by));
+        self.expect(answered);
         self.answered.jobs_completed.push(job);
         true
     }

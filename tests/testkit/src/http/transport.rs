@@ -1,0 +1,72 @@
+//! The way to a server that may be started anew elsewhere, with a note of every call: it lies below every client of the
+//! tests, the typed one and the one for requests of any kind.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use client::transport::{Answering, HttpTransport, Transport};
+use hyper::Request;
+use hyper::body::Bytes;
+
+use super::routes::Called;
+
+/// A server's address with connections to it. A clone is the same way: it moves with the others.
+#[derive(Clone)]
+pub struct NotingTransport {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    server: Mutex<Server>,
+    called: Arc<Called>,
+}
+
+#[derive(Clone)]
+struct Server {
+    address: SocketAddr,
+    transport: Arc<HttpTransport>,
+}
+
+impl Server {
+    fn at(address: SocketAddr) -> Self {
+        let transport = HttpTransport::new(&format!("http://{address}")).expect("an address is a host and a port");
+        Self { address, transport: Arc::new(transport) }
+    }
+}
+
+impl NotingTransport {
+    /// A way that notes in `called` which routes are called.
+    pub fn new(address: SocketAddr, called: Arc<Called>) -> Self {
+        Self { shared: Arc::new(Shared { server: Mutex::new(Server::at(address)), called }) }
+    }
+
+    /// The server was started anew. Old connections are not used again.
+    pub fn moved_to(&self, address: SocketAddr) {
+        *self.shared.server.lock().expect("no panic") = Server::at(address);
+    }
+
+    /// Where the server is.
+    pub fn address(&self) -> SocketAddr {
+        self.server().address
+    }
+
+    fn server(&self) -> Server {
+        self.shared.server.lock().expect("no panic").clone()
+    }
+}
+
+impl Transport for NotingTransport {
+    fn send(&self, request: Request<Bytes>) -> Answering<'_> {
+        let transport = self.server().transport;
+        Box::pin(async move {
+            let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+            let response = transport.send(request).await?;
+            self.shared.called.note(method.as_str(), &path, response.status().as_u16());
+            Ok(response)
+        })
+    }
+
+    fn named(&self) -> String {
+        self.server().transport.named()
+    }
+}
