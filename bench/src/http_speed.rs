@@ -141,9 +141,15 @@ fn compare(
     house.run(round / 2);
     echo.run(round / 2);
     let mut compared = Compared { house: Vec::new(), echo: Vec::new() };
-    for _ in 0..rounds {
-        compared.echo.push(echo.run(round));
-        compared.house.push(house.run(round));
+    // Every other time the other one is first, since each leaves merges behind that meet the next.
+    for number in 0..rounds {
+        if number % 2 == 0 {
+            compared.echo.push(echo.run(round));
+            compared.house.push(house.run(round));
+        } else {
+            compared.house.push(house.run(round));
+            compared.echo.push(echo.run(round));
+        }
     }
     compared
 }

@@ -29,8 +29,8 @@ const FILLERS: usize = 64;
 /// `bench http-earlier [--earlier COMMIT|self] [--rounds N] [--milliseconds N] [--small]`.
 pub fn run(arguments: &Arguments) -> Report {
     let small = arguments.flag("small");
-    let rounds = arguments.number("rounds", if small { 2 } else { 15 });
-    let round = Duration::from_millis(arguments.number("milliseconds", if small { 100 } else { 1_000 }));
+    let rounds = arguments.number("rounds", if small { 2 } else { 60 });
+    let round = Duration::from_millis(arguments.number("milliseconds", if small { 100 } else { 200 }));
     let earlier = match arguments.text("earlier").unwrap_or(EARLIER) {
         "self" => binary(),
         commit => build(commit),
@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Report {
     let directory = tempfile::tempdir().expect("a directory");
     let (earlier, later) = (start(earlier, &directory, "earlier"), start(binary(), &directory, "later"));
     let milliseconds = u64::try_from(round.as_millis()).expect("a short time") * (rounds + 1);
-    let claims = CLAIMS_PER_SECOND_MAX / 2 * milliseconds / 1_000;
+    let claims = CLAIMS_PER_SECOND_MAX * milliseconds / 1_000;
     let mut report = Report::new("edge");
     for server in [&earlier, &later] {
         put_cells(server);
