@@ -30,8 +30,8 @@ object! {
         kind: SubjectText,
         /// The reason.
         reason: ReasonText,
-        /// Its group, or null if it has none.
-        group: Option<String>,
+        /// Its group; left out if it has none.
+        group["Option::is_none"]: Option<String>,
         /// Its name.
         name: String,
         /// Its version.

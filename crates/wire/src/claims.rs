@@ -25,8 +25,8 @@ object! {
     answer ClaimedRecord {
         /// Its name.
         record: String,
-        /// Its group, or null if it has none.
-        group: Option<String>,
+        /// Its group; left out if it has none.
+        group["Option::is_none"]: Option<String>,
         /// The attempt's token: keep it, and send it back unchanged. Unique per attempt.
         token: String,
         /// The lease.

@@ -101,8 +101,8 @@ object! {
     answer ListedRun {
         /// The run.
         "runId" run_id: String,
-        /// Its group, or null if it has none.
-        group: Option<String>,
+        /// Its group; left out if it has none.
+        group["Option::is_none"]: Option<String>,
         /// Its kind.
         "type" run_type: String,
         /// Its status.
