@@ -9,6 +9,7 @@
 //! Last, gets and claims by 64 tasks of the typed client, beside the bare load with as many connections: what the client
 //! costs is known, and has no goal.
 
+mod batches;
 mod earlier;
 mod echo;
 mod load;
@@ -23,6 +24,7 @@ use testkit::http::Client;
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
+pub use batches::run as run_batches;
 pub use earlier::run as run_beside_earlier;
 pub use echo::serve as serve_echo;
 use load::{Load, Measured};
@@ -61,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Report {
         }
         let echo = start_echo(operation, &house);
         for &connections in &connections {
-            let compared = compare(operation, connections, rounds, round, &house, &echo);
+            let compared = compare([operation; 2], connections, rounds, round, [&house, &echo]);
             print_row(operation, connections, &compared, ["statehouse", "echo"]);
             let (ours, theirs) = (median(&compared.house), median(&compared.echo));
             let ratio = ours / theirs;
@@ -129,15 +131,14 @@ struct Compared {
 }
 
 fn compare(
-    operation: Operation,
+    operations: [Operation; 2],
     connections: usize,
     rounds: u64,
     round: Duration,
-    house: &ServerProcess,
-    echo: &ServerProcess,
+    servers: [&ServerProcess; 2],
 ) -> Compared {
-    let mut house = Load::connect(house.address(), operation, connections);
-    let mut echo = Load::connect(echo.address(), operation, connections);
+    let mut house = Load::connect(servers[0].address(), operations[0], connections);
+    let mut echo = Load::connect(servers[1].address(), operations[1], connections);
     house.run(round / 2);
     echo.run(round / 2);
     let mut compared = Compared { house: Vec::new(), echo: Vec::new() };

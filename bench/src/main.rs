@@ -11,6 +11,7 @@
 //! - `runs-delivery`: from an append to the tail that has its event, at 5,000 appends a second.
 //! - `runs-speed`: durable appends to 1,000 runs at 1 to 256 callers.
 //! - `http-speed`: get, claim and append over HTTP at 1 to 256 connections, beside a bare axum server.
+//! - `http-batches`: claims and appends over HTTP, one and 64 in each request.
 //! - `http-earlier`: get and claim over HTTP, beside the server of an earlier commit.
 //! - `new-user`: README's commands from a clean folder, how soon `statehouse dev` is ready, and what it takes.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         "runs-speed" => runs_speed::run(&arguments),
         "flat" => flat::run(&arguments),
         "http-speed" => http_speed::run(&arguments),
+        "http-batches" => http_speed::run_batches(&arguments),
         "http-earlier" => http_speed::run_beside_earlier(&arguments),
         "new-user" => new_user::run(&arguments),
         "http-echo" => return http_speed::serve_echo(&arguments),

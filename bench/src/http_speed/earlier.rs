@@ -45,7 +45,7 @@ pub fn run(arguments: &Arguments) -> Report {
         put_tasks(server, claims, round);
     }
     for operation in [Operation::Get, Operation::Claim] {
-        let compared = compare(operation, CONNECTIONS, rounds, round, &later, &earlier);
+        let compared = compare([operation; 2], CONNECTIONS, rounds, round, [&later, &earlier]);
         print_row(operation, CONNECTIONS, &compared, ["later", "earlier"]);
         let (now, before) = (median(&compared.house), median(&compared.echo));
         let ratio = now / before;

@@ -11,6 +11,10 @@ pub enum Operation {
     Get,
     Claim,
     Append,
+    /// Claims [`BATCH`] jobs.
+    ClaimMany,
+    /// Appends [`BATCH`] events.
+    AppendMany,
     /// Makes a task that is claimed later.
     PutTask,
 }
@@ -21,6 +25,8 @@ impl Operation {
             Operation::Get => "get",
             Operation::Claim => "claim",
             Operation::Append => "append",
+            Operation::ClaimMany => "claim-many",
+            Operation::AppendMany => "append-many",
             Operation::PutTask => "put-task",
         }
     }
@@ -29,8 +35,10 @@ impl Operation {
     pub fn sample(self) -> Request {
         match self {
             Operation::Get => Request::get(format!("/v1/cells/{}", cell(CELLS / 2))),
-            Operation::Claim => Request::post("/v1/claims").body(r#"{"prefix":"jobs.","worker":"w1","lease":"10m"}"#),
-            Operation::Append => Request::post("/v1/runs/sample/events").body(
+            Operation::Claim | Operation::ClaimMany => {
+                Request::post("/v1/claims").body(r#"{"prefix":"jobs.","worker":"w1","lease":"10m"}"#)
+            }
+            Operation::Append | Operation::AppendMany => Request::post("/v1/runs/sample/events").body(
                 r#"{"eventType":"Progress","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z","eventData":{}}"#,
             ),
             Operation::PutTask => put_task("sample"),
@@ -42,7 +50,7 @@ impl Operation {
         match self {
             Operation::Get => Some(0.6),
             Operation::Claim => Some(0.35),
-            Operation::Append | Operation::PutTask => None,
+            _ => None,
         }
     }
 }
@@ -50,6 +58,8 @@ impl Operation {
 /// What every cell holds.
 pub const VALUE: &str =
     "a value of about a hundred bytes, as a setting or a small piece of state would be, and no more";
+/// Jobs or events of one request, where there are many.
+pub const BATCH: usize = 64;
 /// Where the digits stand that make a key unlike all others.
 const DIGITS: &str = "0000000000000000";
 
@@ -61,6 +71,13 @@ pub fn put_cell(number: u64) -> Request {
     Request::put(format!("/v1/cells/{}", cell(number))).body(format!("{VALUE:?}"))
 }
 
+/// An event whose key has the digits that rise with every request.
+fn event(connection: usize, suffix: &str) -> String {
+    format!(
+        r#"{{"eventType":"Progress","idempotencyKey":"{connection}-{DIGITS}{suffix}","emittedAt":"2026-02-11T10:00:00Z","eventData":{{"rows":7}}}}"#
+    )
+}
+
 fn put_task(name: &str) -> Request {
     Request::put(format!("/v1/records/jobs.email.{name}")).body(r#"{"type":"task","fields":{"to":"ann@example.org"}}"#)
 }
@@ -70,7 +87,7 @@ pub struct Requests {
     prepared: Vec<Vec<u8>>,
     random: Random,
     /// Where a number is written that rises with every request.
-    digits_at: Option<usize>,
+    digits_at: Vec<usize>,
     number: u64,
     operation: Operation,
 }
@@ -86,16 +103,23 @@ impl Requests {
             Operation::Claim => {
                 vec![Request::post("/v1/claims").body(r#"{"prefix":"jobs.","n":1,"worker":"w1","lease":"10m"}"#)]
             }
+            Operation::ClaimMany => {
+                let claim = format!(r#"{{"prefix":"jobs.","n":{BATCH},"worker":"w1","lease":"10m"}}"#);
+                vec![Request::post("/v1/claims").body(claim)]
+            }
             Operation::Append => {
-                let event = format!(
-                    r#"{{"eventType":"Progress","idempotencyKey":"{connection}-{DIGITS}","emittedAt":"2026-02-11T10:00:00Z","eventData":{{"rows":7}}}}"#
-                );
-                vec![Request::post(format!("/v1/runs/run.{connection}/events")).body(event)]
+                vec![Request::post(format!("/v1/runs/run.{connection}/events")).body(event(connection, ""))]
+            }
+            Operation::AppendMany => {
+                let events: Vec<_> = (0..BATCH).map(|number| event(connection, &format!("-{number}"))).collect();
+                let body = format!("[{}]", events.join(","));
+                vec![Request::post(format!("/v1/runs/many.{connection}/events")).body(body)]
             }
             Operation::PutTask => vec![put_task(&format!("{connection}-{DIGITS}"))],
         };
         let prepared: Vec<Vec<u8>> = requests.iter().map(Request::to_bytes).collect();
-        let digits_at = prepared[0].windows(DIGITS.len()).position(|bytes| bytes == DIGITS.as_bytes());
+        let places = prepared[0].windows(DIGITS.len()).enumerate();
+        let digits_at = places.filter(|(_, bytes)| *bytes == DIGITS.as_bytes()).map(|(at, _)| at).collect();
         // Keys of one run of this program are never those of another load.
         Self { prepared, random, digits_at, number: 1, operation }
     }
@@ -104,8 +128,8 @@ impl Requests {
     pub fn next(&mut self) -> &[u8] {
         let place = usize::try_from(self.random.below(self.prepared.len() as u64)).expect("few");
         let bytes = &mut self.prepared[place];
-        if let Some(at) = self.digits_at {
-            self.number += 1;
+        self.number += 1;
+        for &at in &self.digits_at {
             let mut rest = self.number;
             for digit in bytes[at..at + DIGITS.len()].iter_mut().rev() {
                 *digit = b'0' + u8::try_from(rest % 10).expect("a digit");
@@ -117,6 +141,6 @@ impl Requests {
 
     /// Whether an answer did what was measured: a claim that finds nothing is none.
     pub fn is_done(&self, body_bytes: usize) -> bool {
-        self.operation != Operation::Claim || body_bytes > 64
+        !matches!(self.operation, Operation::Claim | Operation::ClaimMany) || body_bytes > 64
     }
 }

@@ -1,7 +1,7 @@
 //! The ordered, atomic store that the kernel needs, and the layers that need no disk.
 //!
 //! - [`store`]: the [`Store`] and [`View`] traits with their duties, [`Batch`] and [`KvError`].
-//! - [`key`]: keys.
+//! - [`key`]: the layout of keys.
 //! - [`range`]: half-open ranges of keys.
 //! - [`codec`]: how integers and byte strings are laid out in stored values.
 //! - [`memory`]: a store in memory, for tests and as a model.

@@ -92,6 +92,12 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Speed,
         },
         Item {
+            name: "batches",
+            shows: "claims and appends over HTTP, 64 in each request, beside one in each",
+            work: Work::Programs(&[Program { cargo: BENCH, full: "http-batches", small: "http-batches --small" }]),
+            judge: Judge::Speed,
+        },
+        Item {
             name: "metrics",
             shows: "alert rules are checked and tested, a scrape of a server is linted, by promtool",
             work: Work::Programs(&[Program { cargo: SIM, full: "monitoring", small: "monitoring" }]),
