@@ -38,7 +38,7 @@ statehouse dev --random-ports >server.log 2>&1 &
 server=$!
 trap end EXIT
 for _ in {1..300}; do
-    address=$(grep -o 'address":"[^"]*' server.log | cut -d'"' -f3) && break
+    address=$(grep -o 'address":"[^"]*' server.log 2>/dev/null | cut -d'"' -f3) && break
     sleep 0.1
 done
 export STATEHOUSE_URL="http://${address:?the server did not start}"

@@ -76,6 +76,7 @@ const NEXT: &[(&str, Next)] = &[
     ("SH-1060", Next::Say("use the server's address or localhost, or list the name in its setting server.hosts")),
     ("SH-2001", Next::Say("try again in a second")),
     ("SH-2020", Next::Say("talk to the process that has it open (--url), or stop it first")),
+    ("SH-2022", Next::Say("the server is starting; try again in a moment")),
     ("SH-3003", Next::RunWith("read on from there", &["run", "tail"], "run")),
     ("SH-4002", Next::RunWith("stop working on it; see who has it", &["why", "job"], "record")),
     ("SH-5004", Next::Run("list the sessions", &["session", "ls"])),

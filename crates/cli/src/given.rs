@@ -140,6 +140,9 @@ pub(crate) fn test(given: &str) -> Result<(String, Test), Failure> {
     let Some((test, given)) = tests.iter().find_map(|(sign, test)| Some((test, rest.strip_prefix(sign)?))) else {
         return Err(Failure::usage(format!("{given:?} is no test; != is the only one that begins with !")));
     };
+    if given.starts_with('=') {
+        return Err(Failure::usage(format!("{rest:?} is not a comparison; write {field}=VALUE")));
+    }
     named(field, test(one(given)?))
 }
 
@@ -184,6 +187,7 @@ mod tests {
 
     #[test]
     fn tests_have_signs_and_words() {
+        assert!(test("state==failed").is_err(), "it would look for =failed");
         let tested = |text| {
             let filter = statehouse::records::Filter { tests: vec![test(text).expect("a test")] };
             serde_json::to_value(Where(filter)).expect("text").as_str().map(str::to_owned).expect("text")

@@ -265,7 +265,7 @@ pub enum Rejection {
         current: Option<Value>,
     },
     /// The attempt is over: the record was finished, released or rescued, or is held by another attempt. Stop working on it.
-    #[error("attempt {given} of record {record:?} is over: it is {state} at attempt {attempt}{} [SH-4002]", held_by(.holder))]
+    #[error("{}{} [SH-4002]", fenced(.record, *.given, *.attempt, .state), held_by(.holder))]
     Fenced {
         /// The record.
         record: String,
@@ -286,6 +286,16 @@ pub enum Rejection {
         /// The contradiction.
         reason: RefusalReason,
     },
+}
+
+/// Why an attempt is refused. A record that is not there was deleted, or the request looks for it in the wrong group.
+fn fenced(record: &str, given: u64, attempt: u64, state: &str) -> String {
+    match state {
+        "gone" => format!(
+            "attempt {given} holds nothing: there is no record {record:?} here; it was deleted, or is in a group"
+        ),
+        _ => format!("attempt {given} of record {record:?} is over: it is {state} at attempt {attempt}"),
+    }
 }
 
 fn held_by(holder: &Option<String>) -> String {

@@ -24,22 +24,22 @@ pub fn parse_iso(text: &str) -> Option<u64> {
     Some(u64::try_from(time.as_microsecond()).unwrap_or(0))
 }
 
-/// A duration such as `500ms`, `30s`, `10m`, `2h` or `7d`; a bare number is in ms.
+/// A duration such as `500ms`, `30s`, `10m`, `2h` or `7d`. A bare number is none: 30 could mean seconds or milliseconds.
 ///
 /// ```
 /// use statehouse_contract::time::{millis, parse_duration};
 /// assert_eq!(parse_duration("7d").map(millis), Some(604_800_000));
-/// assert_eq!((parse_duration("1y"), parse_duration("99999999999999999999s")), (None, None));
+/// assert_eq!((parse_duration("1y"), parse_duration("30"), parse_duration("99999999999999999999s")), (None, None, None));
 /// ```
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let unit = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
     in_unit(text[..unit].parse().ok()?, &text[unit..])
 }
 
-/// A number of units: `ms`, which may be left out, `s`, `m`, `h` or `d`.
+/// A number of units: `ms`, `s`, `m`, `h` or `d`.
 pub fn in_unit(number: u64, unit: &str) -> Option<Duration> {
     let ms = match unit {
-        "ms" | "" => 1,
+        "ms" => 1,
         "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,

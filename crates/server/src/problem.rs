@@ -21,11 +21,13 @@ pub struct Problem {
     detail: String,
     /// Additional members, as JSON text.
     more: Vec<(&'static str, String)>,
+    /// Methods that the path accepts, where another one was refused.
+    allowed: Vec<&'static str>,
 }
 
 impl Problem {
     fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into(), more: Vec::new() }
+        Self { status, code, detail: detail.into(), more: Vec::new(), allowed: Vec::new() }
     }
 
     fn add(&mut self, name: &'static str, value: impl Serialize) {
@@ -160,11 +162,22 @@ impl IntoResponse for Problem {
         for (name, json) in &self.more {
             body.push_str(&format!(",\"{name}\":{json}"));
         }
+        // Every refusal says whether a retry can help and whether the write may have happened.
+        for (name, json) in [("retryable", "false"), ("outcome", "\"not_applied\"")] {
+            if !self.more.iter().any(|(known, _)| *known == name) {
+                body.push_str(&format!(",\"{name}\":{json}"));
+            }
+        }
         body.push_str("}\n");
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         response.extensions_mut().insert(ProblemCode(self.code));
         if self.status == StatusCode::TOO_MANY_REQUESTS || self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+        }
+        if let Ok(allowed) = self.allowed.join(", ").parse::<HeaderValue>()
+            && !self.allowed.is_empty()
+        {
+            response.headers_mut().insert(header::ALLOW, allowed);
         }
         response
     }
@@ -178,8 +191,9 @@ impl Problem {
     }
 
     /// The path does not accept this method.
-    pub(crate) fn no_such_method() -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "SH-1032", "this path does not accept the method")
+    pub(crate) fn no_such_method(allowed: Vec<&'static str>) -> Self {
+        let detail = format!("this path does not accept the method; it accepts {}", allowed.join(", "));
+        Self { allowed, ..Self::new(StatusCode::METHOD_NOT_ALLOWED, "SH-1032", detail) }
     }
 
     /// A member, a parameter or a header is unsupported or malformed.

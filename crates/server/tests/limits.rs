@@ -356,3 +356,35 @@ fn a_wait_that_is_too_long_is_refused_and_not_cut() {
         }
     }
 }
+
+#[test]
+fn durations_have_a_unit() {
+    let served = served(|_| {});
+    let head = "POST /v1/claims HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
+    for (member, value) in [("lease", "30"), ("lease", "\"30\""), ("wait", "5"), ("wait", "\"0\"")] {
+        let claim = format!("{{\"prefix\":\"\",\"{member}\":{value}}}");
+        let refused = served.send(format!("{head}content-length: {}\r\n\r\n{claim}", claim.len()));
+        assert_eq!((refused.status, refused.body["member"].as_str()), (400, Some(member)), "{claim}: {}", refused.body);
+    }
+    let put = served.send(limited::put("/v1/records/r", r#"{"fields":{},"ttl":1000}"#));
+    assert_eq!((put.status, put.body["member"].as_str()), (400, Some("ttl")), "{}", put.body);
+}
+
+#[test]
+fn every_refusal_says_whether_the_write_happened_and_what_a_path_accepts() {
+    let served = served(|_| {});
+    let asked = |line: &str| served.send(format!("{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"));
+    for (line, status) in [
+        ("GET /v1/cells/none", 404),
+        ("DELETE /v1/records/none", 404),
+        ("GET /v1/nowhere", 404),
+        ("PUT /v1/claims", 405),
+        ("GET /v1/cells/none?x=1", 400),
+    ] {
+        let refused = asked(line);
+        assert_eq!((refused.status, refused.body["outcome"].as_str()), (status, Some("not_applied")), "{line}");
+        assert_eq!(refused.body["retryable"], false, "{line}");
+    }
+    assert!(asked("PUT /v1/claims").head.to_lowercase().contains("allow: post\r\n"));
+    assert!(asked("TRACE /v1/cells/c").head.to_lowercase().contains("allow: get, head, put, post, delete\r\n"));
+}

@@ -63,7 +63,7 @@ impl<'de> Reader<'de> {
                 self.at += word.len();
                 Ok(())
             }
-            false => Err(self.malformed("no value starts like this")),
+            false => Err(self.malformed("no value starts like this; text needs double quotes")),
         }
     }
 
@@ -76,6 +76,7 @@ impl<'de> Reader<'de> {
         match self.byte() {
             Some(b'0') => self.at += 1,
             Some(b'1'..=b'9') => self.digits(),
+            _ if self.at == began => return Err(self.malformed("no value starts like this; text needs double quotes")),
             _ => return Err(self.malformed("a number has no digits")),
         }
         if self.byte() == Some(b'.') {

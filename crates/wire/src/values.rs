@@ -165,7 +165,7 @@ impl<T: Described> Described for Members<T> {
     }
 }
 
-/// A duration: `500ms`, `30s`, `10m`, `2h`, `7d`, or a number of ms.
+/// A duration: `500ms`, `30s`, `10m`, `2h` or `7d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DurationText(pub Duration);
 
@@ -187,7 +187,7 @@ impl Serialize for DurationText {
     }
 }
 
-/// Reads text, or a number of ms.
+/// Reads text; a number has no unit.
 struct DurationVisitor;
 
 impl Visitor<'_> for DurationVisitor {
@@ -199,10 +199,6 @@ impl Visitor<'_> for DurationVisitor {
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<DurationText, E> {
         contract::time::parse_duration(text).map(DurationText).ok_or_else(|| E::custom(not_a_duration(text)))
-    }
-
-    fn visit_u64<E: de::Error>(self, ms: u64) -> Result<DurationText, E> {
-        Ok(DurationText(Duration::from_millis(ms)))
     }
 }
 
@@ -258,10 +254,6 @@ impl<'de> Deserialize<'de> for TtlText {
                         }
                     },
                 }))
-            }
-
-            fn visit_u64<E: de::Error>(self, ms: u64) -> Result<TtlText, E> {
-                Ok(TtlText(Ttl::After(Duration::from_millis(ms))))
             }
         }
 

@@ -51,7 +51,10 @@ impl Routed {
                     Self { entry: Some(entry), name: String::new(), refused: Some(Problem::malformed(detail)) }
                 }
             },
-            Found::OtherMethod => Self { entry: None, name: String::new(), refused: Some(Problem::no_such_method()) },
+            Found::OtherMethod => {
+                let refused = Problem::no_such_method(table::methods(parts.uri.path()));
+                Self { entry: None, name: String::new(), refused: Some(refused) }
+            }
             Found::Nothing => Self { entry: None, name: String::new(), refused: Some(Problem::no_such_route()) },
         }
     }

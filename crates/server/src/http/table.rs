@@ -54,6 +54,16 @@ pub(crate) fn find<'path>(method: &Method, path: &'path str) -> Found<'path> {
     }
 }
 
+/// The methods that a path accepts.
+pub(crate) fn methods(path: &str) -> Vec<&'static str> {
+    let known = ["GET", "HEAD", "PUT", "PATCH", "POST", "DELETE"];
+    let accepts = |method: &&str| match method.parse::<Method>() {
+        Ok(method) => matches!(find(&method, path), Found::Entry(..)),
+        Err(_) => false,
+    };
+    known.into_iter().filter(accepts).collect()
+}
+
 /// The metrics operation of an entry.
 pub(crate) fn operation(entry: &'static Entry) -> Operation {
     Operation::of_entry(entry.place)
