@@ -1,4 +1,4 @@
-//! `check`: one verdict each, for people, monitors and probes. Exits with 7 if one is not well.
+//! `check`: a verdict per check, for people, monitors and probes. Exits with 7 if a check fails.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value as JsonValue, json};
@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::Reach;
 
-/// Check a store: is it well, is there room, does its clock agree, is it fast enough? Exits with 7 if not.
+/// Check a store: its health, disk space, clock and speed. Exits with 7 if a check fails.
 ///
 /// Examples:
 ///   statehouse check health
@@ -20,7 +20,7 @@ use crate::reach::Reach;
 pub(crate) struct Check {
     #[command(flatten)]
     reach: Reach,
-    /// How the verdicts are written; left out, as -o says.
+    /// Format of the verdicts. Default: the format given by -o.
     #[arg(long, global = true, value_enum)]
     format: Option<Verdicts>,
     #[command(subcommand)]
@@ -36,35 +36,35 @@ enum Verdicts {
 
 #[derive(Subcommand)]
 enum What {
-    /// It answers, is ready, and nothing critical is wrong with it.
+    /// Check that the store answers, is ready and has no critical problem.
     ///
     /// Examples:
     ///   statehouse check health
     ///   statehouse check health --timeout 1s --format json
     #[command(verbatim_doc_comment)]
     Health,
-    /// How much room it takes, and how much is left.
+    /// Check how much disk space is used and how much is free.
     ///
     /// Examples:
     ///   statehouse check disk
     ///   statehouse check disk --format prometheus
     #[command(verbatim_doc_comment)]
     Disk,
-    /// Its clock agrees with this machine's, and no commit is from the future.
+    /// Check that its clock agrees with this machine's and that no commit is from the future.
     ///
     /// Examples:
     ///   statehouse check clock
     ///   statehouse check clock --format json
     #[command(verbatim_doc_comment)]
     Clock,
-    /// It keeps up with a load. Writes cells below `statehouse-check/` and deletes them again.
+    /// Check that it keeps up with a load. Writes cells under `statehouse-check/` and deletes them afterwards.
     ///
     /// Examples:
     ///   statehouse check perf
     ///   statehouse check perf --load m --seconds 30
     #[command(verbatim_doc_comment)]
     Perf(Perf),
-    /// Health, disk and clock.
+    /// Check health, disk and clock.
     ///
     /// Examples:
     ///   statehouse check all
@@ -75,10 +75,10 @@ enum What {
 
 #[derive(Args)]
 struct Perf {
-    /// How much: s is 150 writes a second, m 1,000, l 8,000.
+    /// Size of the load: s is 150 writes per second, m 1,000, l 8,000.
     #[arg(long, value_enum, default_value_t = Size::S)]
     load: Size,
-    /// For how long.
+    /// How long to run it.
     #[arg(long, value_name = "N", default_value_t = 10)]
     seconds: u64,
 }
@@ -90,9 +90,9 @@ enum Size {
     L,
 }
 
-/// The slowest percent of writes may take this long, ms, counted from when each should have begun.
+/// Limit of the 99th percentile of writes in ms, measured from when each write was due.
 const P99_MS_MAX: f64 = 100.0;
-/// This part of what was asked for has to be done.
+/// The share of the requested rate that must be reached.
 const DONE_MIN: f64 = 0.95;
 
 impl Check {
@@ -173,7 +173,7 @@ fn show(checked: &[Checked], format: Option<Verdicts>, output: &Output) -> Resul
     }
 }
 
-/// One line for each, with a mark in front.
+/// One line per check, with a mark in front.
 pub(crate) fn text(checked: &[Checked]) -> String {
     let mut text = String::new();
     for one in checked {
@@ -185,7 +185,7 @@ pub(crate) fn text(checked: &[Checked]) -> String {
     text
 }
 
-/// As a file that Prometheus reads.
+/// The Prometheus text format.
 fn prometheus(checked: &[Checked]) -> String {
     let mut text =
         "# HELP statehouse_check_ok Whether a check is well: 1 or 0.\n# TYPE statehouse_check_ok gauge\n".to_owned();

@@ -1,6 +1,6 @@
-//! What is looked at to say whether a store is well. `check` and `status` ask the same questions.
+//! The checks of a store's health, shared by `check` and `status`.
 //!
-//! Keeps: every answer names what was measured, the bound, and one thing that can safely be done.
+//! Keeps: every result names the measured value, the limit and one safe next step.
 
 use serde_json::{Value as JsonValue, json};
 use wire::changes::ReadChanges;
@@ -12,22 +12,22 @@ use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::table::{millis, one_line, size};
 
-/// How far the server's clock may be from ours, ms. Its answers say whole seconds.
+/// How far the server's clock may be off ours, in ms. Its answers give whole seconds.
 const CLOCK_MS_MAX: u64 = 3_000;
-/// How much of the disk should be free, where nothing is reserved. A server refuses writes below its reserve.
+/// How much of the disk should be free if no reserve is configured. A server refuses writes below its reserve.
 const FREE_BYTES_MIN: u64 = 1 << 30;
 
-/// An answer.
+/// The result of one check.
 #[derive(Clone, Debug)]
 pub(crate) struct Checked {
     pub(crate) name: &'static str,
     pub(crate) ok: bool,
     /// What was found, with its numbers.
     pub(crate) said: String,
-    /// What was measured, for programs.
+    /// The measured value, for programs.
     pub(crate) value: f64,
     pub(crate) unit: &'static str,
-    /// What can be done.
+    /// What to do about it.
     pub(crate) next: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Checked {
     }
 }
 
-/// It answers, it is ready, and nothing critical is wrong with it.
+/// The store answers, is ready and has no critical problem.
 pub(crate) async fn health(connection: &Connection) -> Result<Vec<Checked>, Failure> {
     let alive = connection.call(SERVER_LIVE, &[]).answer().await?.status.is_success();
     let verbose = Probe { verbose: Some(true) };
@@ -85,7 +85,7 @@ pub(crate) async fn health(connection: &Connection) -> Result<Vec<Checked>, Fail
     ])
 }
 
-/// There is room on the disk.
+/// The disk has enough free space.
 pub(crate) async fn disk(connection: &Connection) -> Result<Vec<Checked>, Failure> {
     let status = connection.call(SERVER_STATUS, &[]).ask().await?;
     let used = status["journal_bytes"].as_u64().unwrap_or(0) + status["store_bytes"].as_u64().unwrap_or(0);
