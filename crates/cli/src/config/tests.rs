@@ -1,4 +1,4 @@
-//! Layers, origins, and what is said of mistakes.
+//! Layers, origins and error messages.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn mistakes_in_a_file_are_pointed_at() {
     let wrong = in_file("[limits]\nhead_time_max = \"10 years\"\n").expect_err("no time");
     assert_eq!(
         wrong.to_string(),
-        "s.toml:2:17: limits.head_time_max: \"10 years\" is not a time, as 500ms, 30s, 10m, 2h or 7d\n  |\n\
+        "s.toml:2:17: limits.head_time_max: \"10 years\" is not a duration, such as 500ms, 30s, 10m, 2h or 7d\n  |\n\
          2 | head_time_max = \"10 years\"\n  |                 ^^^^^^^^^^"
     );
     let kind = in_file("log = true\n").expect_err("no text").to_string();
