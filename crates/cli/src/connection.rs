@@ -39,7 +39,7 @@ impl Connection {
     pub(crate) fn directory(directory: &Path, timeout: Duration) -> Result<Self, Failure> {
         if !directory.is_dir() {
             return Err(Failure::new(Exit::NotFound, format!("there is no directory {}", directory.display()))
-                .run("make one, and serve it", serve_command(directory)));
+                .run("create and serve one", serve_command(directory)));
         }
         let house = Statehouse::open(directory)?;
         let client = options(timeout).over(OpenedDirectory::new(house.clone()));
@@ -158,7 +158,7 @@ mod tests {
             (Exit::Unavailable, format!("cannot reach {url}: no answer within 300 ms"))
         );
         assert!(slow.next.is_some_and(|next| next.contains("--timeout")));
-        assert!(unknown.detail.ends_with("no answer within 300 ms; whether it was done is not known"));
+        assert!(unknown.detail.ends_with("no answer within 300 ms; it may or may not have been done"));
         drop(listener);
         let (away, refused) = (read().await, written().await);
         assert!(away.detail.ends_with("connection refused, nothing listens there"), "{away}");
