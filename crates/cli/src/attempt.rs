@@ -148,8 +148,8 @@ impl Verb {
                 let found = call.ask().await?;
                 if found["claimed"].as_array().is_none_or(Vec::is_empty) {
                     let which = name.as_ref().unwrap_or(prefix);
-                    return Err(Failure::new(Exit::NotFound, format!("nothing is ready to be claimed: {which:?}"))
-                        .run("see what there is", Suggested::new(["statehouse", "rec", "count"])));
+                    return Err(Failure::new(Exit::NotFound, format!("nothing to claim for {which:?}"))
+                        .run("see which records exist", Suggested::new(["statehouse", "rec", "count"])));
                 }
                 output.list(&found, "claimed", CLAIMED)
             }

@@ -78,7 +78,7 @@ impl Verb {
                 output.one(&json!({ "name": name }), NAMED)
             }
             Verb::Rm { name, sure } => {
-                sure.or_ask(&format!("delete the branch {name:?} with everything in it"))?;
+                sure.or_ask(&format!("delete the branch {name:?} and everything in it"))?;
                 connection.client().catalogue().delete_branch(name).await?;
                 output.one(&json!({ "name": name, "deleted": true }), NAMED)
             }

@@ -164,8 +164,9 @@ fn examine(copy: &Path, checked: &mut Vec<Checked>, found: &mut JsonValue) {
     };
     checked.push(Checked::new("opens", true, "opened, journal replayed"));
     checked.push(match house.verify_journal() {
-        Ok(entries) => Checked::new("journal", true, format!("{entries} entries, all intact"))
-            .measured(number(entries), "entries"),
+        Ok(entries) => {
+            Checked::new("journal", true, format!("{entries} entries, all intact")).measured(number(entries), "entries")
+        }
         Err(error) => Checked::new("journal", false, error.to_string()).next(RESTORE),
     });
     // Writing an image reads every row of the store, which checks every block's checksum.
@@ -180,7 +181,7 @@ fn examine(copy: &Path, checked: &mut Vec<Checked>, found: &mut JsonValue) {
         }
         Ok((_, differing, _)) => {
             Checked::new("runs", false, format!("the projections of {} differ from their events", differing.join(", ")))
-                .next("keep the directory and report it: this is a defect")
+                .next("keep the directory and report this defect")
         }
         Err(error) => Checked::new("runs", false, error.to_string()).next(RESTORE),
     });

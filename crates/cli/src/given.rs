@@ -132,7 +132,9 @@ pub(crate) fn test(given: &str) -> Result<(String, Test), Failure> {
     }
     let operator = given.find(['=', '!', '<', '>']).filter(|place| *place > 0);
     let Some(place) = operator else {
-        return Err(Failure::usage(format!("{given:?} is not a test; write FIELD=VALUE, FIELD>=VALUE or FIELD exists")));
+        return Err(Failure::usage(format!(
+            "{given:?} is not a test; write FIELD=VALUE, FIELD>=VALUE or FIELD exists"
+        )));
     };
     let (field, rest) = given.split_at(place);
     let tests: [(&str, MakeTest); 6] =

@@ -39,7 +39,9 @@ pub(crate) fn check(filter: &str) -> Result<(), String> {
         let level = part.rsplit_once('=').map_or(part, |(_, level)| level);
         if !LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level)) {
             let known = LEVELS.join(", ");
-            return Err(format!("{level:?} is not a level; write one of {known}, or TARGET=LEVEL, such as info,server=debug"));
+            return Err(format!(
+                "{level:?} is not a level; write one of {known}, or TARGET=LEVEL, such as info,server=debug"
+            ));
         }
     }
     EnvFilter::try_new(filter).map(drop).map_err(|error| format!("{filter:?} is not a filter: {error}"))

@@ -125,18 +125,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
     ),
     setting("limits.wait_time_max", Kind::Duration, "60s", "Longest wait that a request may ask for."),
     setting("limits.idle_time_max", Kind::Duration, "60s", "How long to keep a connection without requests."),
-    setting(
-        "limits.write_stall_time_max",
-        Kind::Duration,
-        "10s",
-        "How long a client may stop reading its answer.",
-    ),
-    setting(
-        "limits.drain_time_max",
-        Kind::Duration,
-        "30s",
-        "How long a shutdown waits for requests in progress.",
-    ),
+    setting("limits.write_stall_time_max", Kind::Duration, "10s", "How long a client may stop reading its answer."),
+    setting("limits.drain_time_max", Kind::Duration, "30s", "How long a shutdown waits for requests in progress."),
 ];
 
 impl Setting {
@@ -149,14 +139,18 @@ impl Setting {
     pub(crate) fn check(&self, text: &str) -> Result<(), String> {
         let wrong = |wanted: &str| Err(format!("{text:?} is not {wanted}"));
         match self.kind {
-            Kind::Address if text.parse::<SocketAddr>().is_err() => wrong("an address with a port, such as 127.0.0.1:7420"),
+            Kind::Address if text.parse::<SocketAddr>().is_err() => {
+                wrong("an address with a port, such as 127.0.0.1:7420")
+            }
             Kind::Text if text.is_empty() => Err("must not be empty".to_owned()),
             Kind::Log => crate::log::check(text),
             Kind::Count if text.parse::<usize>().is_ok_and(|count| count > 0) => Ok(()),
             Kind::Count => wrong("a whole number above 0"),
             Kind::Percent if text.parse::<u8>().is_ok_and(|percent| percent <= 100) => Ok(()),
             Kind::Percent => wrong("a whole number up to 100"),
-            Kind::Bytes if parse_bytes(text).is_none() => wrong("a number of bytes, such as 65536, 64KiB, 512MiB or 2GiB"),
+            Kind::Bytes if parse_bytes(text).is_none() => {
+                wrong("a number of bytes, such as 65536, 64KiB, 512MiB or 2GiB")
+            }
             Kind::Duration if parse_duration(text).is_none() => wrong("a duration, such as 500ms, 30s, 10m, 2h or 7d"),
             Kind::Hosts if parse_hosts(text).is_none() => {
                 wrong("a list of host names without ports, such as state.internal")

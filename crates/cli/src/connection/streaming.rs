@@ -30,7 +30,9 @@ impl Streaming {
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
         let next = tokio::time::timeout(STALLED_MAX, self.download.next()).await;
         next.map_err(|_| stalled())?.map_err(|error| match error {
-            Error::NoAnswer { cause, .. } => Failure::new(Exit::Unavailable, cause).next("nothing was written; try again"),
+            Error::NoAnswer { cause, .. } => {
+                Failure::new(Exit::Unavailable, cause).next("nothing was written; try again")
+            }
             other => other.into(),
         })
     }
