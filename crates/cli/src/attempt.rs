@@ -148,7 +148,7 @@ impl Verb {
                 let found = call.ask().await?;
                 if found["claimed"].as_array().is_none_or(Vec::is_empty) {
                     let which = name.as_ref().unwrap_or(prefix);
-                    return Err(Failure::new(Exit::NotFound, format!("nothing to claim for {which:?}"))
+                    return Err(Failure::new(Exit::NotFound, format!("nothing ready to claim: {which:?}"))
                         .run("see which records exist", Suggested::new(["statehouse", "rec", "count"])));
                 }
                 output.list(&found, "claimed", CLAIMED)

@@ -117,7 +117,7 @@ async fn create(connection: &Connection, file: &Path, output: &Output) -> Result
     let store = format!("{:016x}", checked.manifest.store_id);
     connection.call(BACKUP_VERIFIED, &[]).json(&VerifiedBackup { store }).answer().await?;
     output.card(&shown(file, &checked), SHOWN)?;
-    output.done(&format!("done: {} in {}, taken and verified", size(checked.bytes), file.display()))
+    output.done(&format!("done: {} in {}, verified", size(checked.bytes), file.display()))
 }
 
 fn verify(file: &Path, deep: bool, output: &Output) -> Result<(), Failure> {
@@ -131,7 +131,7 @@ fn verify(file: &Path, deep: bool, output: &Output) -> Result<(), Failure> {
         }
     };
     output.card(&shown(file, &checked), SHOWN)?;
-    output.done(&format!("done: {} is whole", file.display()))
+    output.done(&format!("done: {} is intact", file.display()))
 }
 
 fn restore(file: &Path, directory: &Path, output: &Output) -> Result<(), Failure> {
@@ -160,16 +160,15 @@ pub(crate) fn open(file: &Path) -> Result<(File, u64), Failure> {
     let opened = File::open(file).and_then(|opened| opened.metadata().map(|about| (opened, about.len())));
     opened.map_err(|error| {
         let exit = if error.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Other };
-        Failure::new(exit, format!("{} cannot be read: {error}", file.display()))
+        Failure::new(exit, format!("cannot read {}: {error}", file.display()))
     })
 }
 
 /// The failure of reading or restoring a file.
 pub(crate) fn failed(file: &Path, error: TransferError) -> Failure {
     match error {
-        TransferError::Damaged(reason) => {
-            Failure::check(format!("{}: {reason}", file.display())).next("use another copy of it; nothing was changed")
-        }
+        TransferError::Damaged(reason) => Failure::check(format!("{}: {reason}", file.display()))
+            .next("use another copy of the file; nothing was changed"),
         TransferError::Store(error) => Failure::from(error),
         other => Failure::other(format!("{}: {other}", file.display())),
     }
@@ -178,7 +177,7 @@ pub(crate) fn failed(file: &Path, error: TransferError) -> Failure {
 pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     match error.kind() {
         std::io::ErrorKind::AlreadyExists => Failure::new(Exit::Conflict, error.to_string()),
-        _ => Failure::other(format!("{} cannot be written: {error}", path.display())),
+        _ => Failure::other(format!("cannot write {}: {error}", path.display())),
     }
 }
 

@@ -130,21 +130,17 @@ impl Perf {
         let done = measured.rate() / number(rate);
         let p99 = measured.percentile_ms(99.0);
         Ok(vec![
-            Checked::new(
-                "rate",
-                done >= DONE_MIN,
-                format!("{:.0} of {rate} writes a second were done", measured.rate()),
-            )
-            .measured(measured.rate(), "per_second")
-            .next("choose a faster disk, or a smaller load"),
+            Checked::new("rate", done >= DONE_MIN, format!("{:.0} of {rate} writes per second", measured.rate()))
+                .measured(measured.rate(), "per_second")
+                .next("use a faster disk or a smaller load"),
             Checked::new(
                 "p99",
                 p99 <= P99_MS_MAX,
-                format!("99% of writes took at most {p99:.1} ms, {P99_MS_MAX} may be"),
+                format!("99% of writes took at most {p99:.1} ms (limit {P99_MS_MAX} ms)"),
             )
             .measured(p99 / 1_000.0, "seconds")
-            .next("see what else writes to this disk: a write waits for one sync"),
-            Checked::new("failed", measured.failed == 0, format!("{} writes failed, 0 may", measured.failed))
+            .next("look for other writers on this disk: every write waits for a sync"),
+            Checked::new("failed", measured.failed == 0, format!("{} writes failed (limit 0)", measured.failed))
                 .measured(number(measured.failed), "writes")
                 .next("see `statehouse status`"),
         ])
@@ -188,7 +184,7 @@ pub(crate) fn text(checked: &[Checked]) -> String {
 /// The Prometheus text format.
 fn prometheus(checked: &[Checked]) -> String {
     let mut text =
-        "# HELP statehouse_check_ok Whether a check is well: 1 or 0.\n# TYPE statehouse_check_ok gauge\n".to_owned();
+        "# HELP statehouse_check_ok Whether a check passed: 1 or 0.\n# TYPE statehouse_check_ok gauge\n".to_owned();
     for one in checked {
         text.push_str(&format!("statehouse_check_ok{{check=\"{}\"}} {}\n", one.name, u8::from(one.ok)));
     }
@@ -212,7 +208,7 @@ mod tests {
     fn a_check_that_is_not_well_fails_with_seven_and_says_what_to_do() {
         let checked = [Checked::new("ready", true, "it is"), Checked::new("free", false, "1 B is free").next("delete")];
         let output = Output { format: Format::Table, color: crate::paint::Color::Never };
-        let failure = show(&checked, None, &output).expect_err("one is not well");
+        let failure = show(&checked, None, &output).expect_err("one failed");
         assert_eq!((failure.exit as u8, failure.next.as_deref()), (7, Some("delete")));
         assert!(failure.detail.contains("1 of 2") && failure.detail.contains("1 B is free"));
         assert!(show(&checked[..1], None, &output).is_ok());

@@ -150,7 +150,7 @@ impl Load {
                 let name = self.cell(ticket);
                 match client.cells().get(&name).await? {
                     Some(_) => Ok(()),
-                    None => Err(Failure::new(Exit::NotFound, format!("{name} was written, and is not there"))),
+                    None => Err(Failure::new(Exit::NotFound, format!("{name} was written but is missing"))),
                 }
             }
             (Work::Set, _) | (Work::Mixed, 2) => {
@@ -186,7 +186,8 @@ impl Load {
                 let claim =
                     Claim { n: Some(1), worker: Some("statehouse-bench".to_owned()), ..Claim::of_queue(prefix) };
                 let claimed = records.claim(&claim).await?.into_iter().next();
-                let claimed = claimed.ok_or_else(|| Failure::other(format!("{name} was put, and not claimed")))?;
+                let claimed =
+                    claimed.ok_or_else(|| Failure::other(format!("{name} was put but could not be claimed")))?;
                 *held = Some(Held::Claimed { token: claimed.token });
             }
             Some(Held::Claimed { token }) => {

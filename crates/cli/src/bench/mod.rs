@@ -73,10 +73,10 @@ impl Bench {
             What::Mixed => Work::Mixed,
         };
         if self.rate == 0 || self.callers == 0 || self.duration.is_zero() {
-            return Err(Failure::usage("--rate, --callers and --duration have to be above 0"));
+            return Err(Failure::usage("--rate, --callers and --duration must be above 0"));
         }
         if self.callers > 4_096 {
-            return Err(Failure::usage(format!("{} callers are more than 4096", self.callers)));
+            return Err(Failure::usage(format!("--callers is {}; the maximum is 4096", self.callers)));
         }
         self.reach.run(async |connection| {
             let load = Load::new(work, self.rate, self.duration, self.callers, "statehouse-bench/");
@@ -122,7 +122,7 @@ fn text(found: &JsonValue) -> String {
     );
     let rate = found["rate"].as_f64().unwrap_or(0.0);
     text.push_str(&format!(
-        "operations {}, failed {}, {rate:.0} a second of {} asked for\nlatency from when each should have begun:\n",
+        "operations {}, failed {}, {rate:.0} of {} per second\nlatency, from when each operation was due:\n",
         found["operations"], found["failed"], found["asked_rate"]
     ));
     if let Some(failure) = found["first_failure"].as_str() {
@@ -140,7 +140,7 @@ fn text(found: &JsonValue) -> String {
     }
     // The last operations always end a little late; only a long delay means that a queue built up.
     if found["behind_ms"].as_u64().unwrap_or(0) > found["duration_ms"].as_u64().unwrap_or(0) / 20 + 250 {
-        text.push_str("the store or the callers did not keep up: the latency is that of a queue that grew\n");
+        text.push_str("the store or the callers did not keep up; the latencies include time in a growing queue\n");
     }
     text
 }

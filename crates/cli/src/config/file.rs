@@ -39,7 +39,7 @@ impl Reading<'_> {
                         Some(near) => format!("did you mean {near}?"),
                         None => "`statehouse config init` prints all settings".to_owned(),
                     };
-                    return Err(self.complain(name.span(), format!("{key} is no setting; {hint}")));
+                    return Err(self.complain(name.span(), format!("{key} is not a setting; {hint}")));
                 }
             }
         }
@@ -49,19 +49,21 @@ impl Reading<'_> {
     fn value(&mut self, setting: &'static Setting, value: &Spanned<DeValue<'_>>) -> Result<(), ConfigError> {
         let text = match (value.get_ref(), setting.kind) {
             (DeValue::String(text), Kind::Count | Kind::Percent) => {
-                return Err(self.complain(value.span(), format!("{} is a number, not the text {text:?}", setting.key)));
+                return Err(
+                    self.complain(value.span(), format!("{} takes a number, not the text {text:?}", setting.key))
+                );
             }
             (DeValue::String(text), _) => text.to_string(),
             (DeValue::Array(items), Kind::Hosts) => {
                 let names: Option<Vec<_>> = items.iter().map(|item| item.get_ref().as_str()).collect();
-                let wrong = || self.complain(value.span(), format!("{} is a list of names in quotes", setting.key));
+                let wrong = || self.complain(value.span(), format!("{} takes a list of quoted names", setting.key));
                 names.ok_or_else(wrong)?.join(",")
             }
             (DeValue::Integer(number), Kind::Count | Kind::Percent | Kind::Bytes) if number.radix() == 10 => {
                 number.as_str().to_owned()
             }
             (other, _) => {
-                let complaint = format!("{} cannot be of the type {}", setting.key, other.type_str());
+                let complaint = format!("{} cannot be of type {}", setting.key, other.type_str());
                 return Err(self.complain(value.span(), complaint));
             }
         };

@@ -77,7 +77,7 @@ impl Effective {
         let mut effective = Self { values: defaults.collect() };
         if let Some(path) = path {
             let text = std::fs::read_to_string(path)
-                .map_err(|error| ConfigError(one_line(&format!("{} cannot be read: {error}", path.display()))))?;
+                .map_err(|error| ConfigError(one_line(&format!("cannot read {}: {error}", path.display()))))?;
             for (setting, value, line) in file::read(path, &text)? {
                 effective.set(setting, value, Origin::File(path.to_owned(), line));
             }
@@ -90,7 +90,7 @@ impl Effective {
             }
         }
         for (flag, key, value) in flags {
-            let setting = settings::named(key).ok_or_else(|| ConfigError(format!("{key} is no setting")))?;
+            let setting = settings::named(key).ok_or_else(|| ConfigError(format!("{key} is not a setting")))?;
             setting.check(&value).map_err(|complaint| ConfigError(one_line(&format!("{flag}: {complaint}"))))?;
             effective.set(setting, value, Origin::Flag(flag));
         }
@@ -209,7 +209,7 @@ fn setting_of_variable(variable: &str) -> Result<Option<&'static Setting>, Confi
     let near = near.or_else(|| contract::suggest::nearest(rest, names).map(|near| format!("{VARIABLE_PREFIX}{near}")));
     let hint =
         near.map_or("`statehouse config init` prints all settings".to_owned(), |near| format!("did you mean {near}?"));
-    Err(ConfigError(one_line(&format!("the environment variable {variable} is no setting; {hint}"))))
+    Err(ConfigError(one_line(&format!("environment variable {variable} is not a setting; {hint}"))))
 }
 
 /// A file with every setting, its default, its variable and its purpose, all commented out.
