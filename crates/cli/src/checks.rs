@@ -138,7 +138,7 @@ pub(crate) async fn clock(connection: &Connection) -> Result<Vec<Checked>, Failu
 }
 
 /// A whole number as a measured value.
-#[allow(clippy::cast_precision_loss)] // What is measured here has fewer digits than a float.
+#[allow(clippy::cast_precision_loss)] // Measured values have fewer digits than a float.
 pub(crate) fn number(whole: u64) -> f64 {
     whole as f64
 }

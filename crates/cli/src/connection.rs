@@ -161,7 +161,7 @@ mod tests {
         assert!(unknown.detail.ends_with("no answer within 300 ms; it may or may not have been done"));
         drop(listener);
         let (away, refused) = (read().await, written().await);
-        assert!(away.detail.ends_with("connection refused, nothing listens there"), "{away}");
+        assert!(away.detail.ends_with("connection refused; nothing listens there"), "{away}");
         assert_eq!((refused.exit, refused.detail), (Exit::Unavailable, away.detail), "nothing can have been done");
     }
 }

@@ -47,7 +47,7 @@ fn mistakes_in_a_file_are_pointed_at() {
     let unknown = in_file("[limits]\nconections_max = 7\n").expect_err("unknown");
     assert_eq!(
         unknown.to_string(),
-        "s.toml:2:1: limits.conections_max is no setting; did you mean limits.connections_max?\n  |\n\
+        "s.toml:2:1: limits.conections_max is not a setting; did you mean limits.connections_max?\n  |\n\
          2 | conections_max = 7\n  | ^^^^^^^^^^^^^^"
     );
     let wrong = in_file("[limits]\nhead_time_max = \"10 years\"\n").expect_err("no time");
