@@ -69,7 +69,7 @@ impl Cells<'_> {
         call.if_expected(Some(expected)).read().await
     }
 
-    /// Writes a cell if it does not exist, and returns whether it did.
+    /// Creates a cell unless it exists, and returns whether it was created.
     pub async fn init(&self, cell: &str, value: impl Into<Value>) -> Result<InitialisedCell, Error> {
         self.call(CELLS_INIT, cell).json(&UserJson(value.into())).read().await
     }

@@ -191,7 +191,7 @@ mod tests {
             drop(closing);
         });
         let mail = unanswered(format!("http://{address}")).await;
-        assert!(mail.cause.contains("not HTTP"), "{mail:?}");
+        assert!(mail.cause.contains("does not speak HTTP"), "{mail:?}");
         let closed = unanswered(format!("http://{address}")).await;
         assert!(closed.cause.contains("closed before an answer") || closed.cause.contains("reset"), "{closed:?}");
         assert!(closed.may_have_arrived);
