@@ -104,7 +104,7 @@ pub(crate) enum Verb {
         /// NAME=VALUE for each field; or one JSON object, as text, @FILE or - for stdin.
         fields: Vec<String>,
     },
-    /// Report a failed attempt. The record is retried after a back-off until its type's attempts are used up.
+    /// Report a failed attempt. The record is retried after a back-off, as often as its type allows.
     ///
     /// Examples:
     ///   statehouse rec fail jobs.email.1 1 --error "mail server is down"

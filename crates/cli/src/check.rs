@@ -57,7 +57,7 @@ enum What {
     ///   statehouse check clock --format json
     #[command(verbatim_doc_comment)]
     Clock,
-    /// Check that it keeps up with a load. Writes cells under `statehouse-check/` and deletes them afterwards.
+    /// Check that it keeps up with a load. Writes cells under `statehouse-check/`, then deletes them.
     ///
     /// Examples:
     ///   statehouse check perf

@@ -20,7 +20,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::size;
 
-/// Examine a directory without changing it: journal, store and runs. Exits with 7 if something is wrong.
+/// Examine a directory without changing it: journal, store, runs. Exits with 7 if something is wrong.
 ///
 /// No other process may have the directory open. It is copied first, so there must be room for a copy.
 ///

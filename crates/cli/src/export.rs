@@ -34,7 +34,8 @@ pub(crate) struct Export {
     file: Option<PathBuf>,
 }
 
-/// Import an export into a new directory. Exits with 7 if the file is damaged or the result differs, leaving nothing behind.
+/// Import an export into a new directory. Exits with 7, leaving nothing behind, if the file is
+/// damaged or the result differs.
 ///
 /// Examples:
 ///   statehouse import monday.jsonl --data ./restored

@@ -125,7 +125,7 @@ enum Verb {
         #[arg(default_value_t = 1)]
         by: i64,
     },
-    /// Find records by name prefix and by tests of their fields, in all groups, or in one with --group. Also `rec ls`.
+    /// Find records by name prefix and tests of their fields, in all groups, or in one with --group.
     ///
     /// Examples:
     ///   statehouse rec ls jobs. --where state=pending

@@ -101,8 +101,8 @@ enum Verb {
         #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "follow")]
         time: Option<Duration>,
     },
-    /// List runs in all groups, or in one with --group. Sorted by name; with --status or --type, by kind and then
-    /// the longest quiet first.
+    /// List runs in all groups, or in one with --group. Sorted by name; with --status or --type, by
+    /// kind and then the longest quiet first.
     ///
     /// Examples:
     ///   statehouse run ls order-

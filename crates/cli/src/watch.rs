@@ -14,9 +14,9 @@ use crate::reach::Reach;
 
 /// Follow changes by name prefix: cells, records, runs and messages.
 ///
-/// With --exec, a shell runs the command once per change, one after the other. It gets the change as JSON on stdin and in
-/// CHANGE_KIND, CHANGE_REASON, CHANGE_NAME, CHANGE_VERSION and CHANGE_COMMIT. If it fails, watching ends with that failure
-/// and the commit to resume from.
+/// With --exec, a shell runs the command once per change, one after the other. It gets the change as
+/// JSON on stdin and in CHANGE_KIND, CHANGE_REASON, CHANGE_NAME, CHANGE_VERSION and CHANGE_COMMIT.
+/// If it fails, watching ends with that failure and the commit to resume from.
 ///
 /// Examples:
 ///   statehouse watch jobs.
