@@ -1,4 +1,4 @@
-//! What a worker does with a record: claim it, and extend, step, release, complete or fail the attempt.
+//! The verbs of a worker: claim a record, then extend, step, release, complete or fail the attempt.
 
 use std::time::Duration;
 
@@ -20,100 +20,100 @@ use crate::reach::duration;
 use crate::rec::WRITTEN;
 use crate::table::{Column, Style, column, plain};
 
-/// Verbs of `rec`.
+/// Verbs of `rec` that workers use.
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    /// Claim the next jobs with a prefix, or one by name. Exits with 3 if there is none.
+    /// Claim the next jobs with a prefix, or one job by name. Exits with 3 if there is none.
     ///
     /// Examples:
     ///   statehouse rec claim jobs. --worker w1
     ///   statehouse rec claim jobs. --n 10 --lease 5m --wait 30s -o jsonl
     #[command(verbatim_doc_comment)]
     Claim {
-        /// How their names begin.
+        /// Prefix of their names.
         #[arg(default_value = "")]
         prefix: String,
-        /// This record, by name.
+        /// Claim the record with this name.
         #[arg(long, conflicts_with = "prefix")]
         name: Option<String>,
-        /// How many, at most.
+        /// Claim at most this many.
         #[arg(long, default_value_t = 1)]
         n: u32,
-        /// Who claims.
+        /// Name of the worker.
         #[arg(long)]
         worker: Option<String>,
-        /// How long they are held, unless that is extended; left out, what the type says.
+        /// How long the worker holds them unless it extends the lease. Default: the lease of the type.
         #[arg(long, value_parser = duration)]
         lease: Option<Duration>,
-        /// How long to wait for one.
+        /// How long to wait if nothing is ready.
         #[arg(long, value_parser = duration, default_value = "0s")]
         wait: Duration,
     },
-    /// Hold a claimed record longer.
+    /// Extend the lease of a claimed record.
     ///
     /// Examples:
     ///   statehouse rec extend jobs.email.1 1
     ///   statehouse rec extend jobs.email.1 1 --lease 5m
     #[command(verbatim_doc_comment)]
     Extend {
-        /// Its name.
+        /// The record's name.
         name: String,
-        /// The attempt, as the claim said.
+        /// The attempt number from the claim.
         attempt: u64,
-        /// How long from now on; left out, as long as the claim was.
+        /// The lease, starting now. Default: the same as at the claim.
         #[arg(long, value_parser = duration)]
         lease: Option<Duration>,
     },
-    /// Change fields of a claimed record, its state among them.
+    /// Change fields of a claimed record, including its state.
     ///
     /// Examples:
     ///   statehouse rec step jobs.email.1 1 state=running
     ///   statehouse rec step jobs.email.1 1 progress=40
     #[command(verbatim_doc_comment)]
     Step {
-        /// Its name.
+        /// The record's name.
         name: String,
-        /// The attempt, as the claim said.
+        /// The attempt number from the claim.
         attempt: u64,
         /// NAME=VALUE for each field; or one JSON object, as text, @FILE or - for stdin.
         fields: Vec<String>,
     },
-    /// Give a claimed record back, to be claimed again at once.
+    /// Release a claimed record; it can be claimed again at once.
     ///
     /// Examples:
     ///   statehouse rec release jobs.email.1 1
     ///   statehouse rec release jobs.email.1 1 -o json
     #[command(verbatim_doc_comment)]
     Release {
-        /// Its name.
+        /// The record's name.
         name: String,
-        /// The attempt, as the claim said.
+        /// The attempt number from the claim.
         attempt: u64,
     },
-    /// Finish a claimed record.
+    /// Complete a claimed record.
     ///
     /// Examples:
     ///   statehouse rec complete jobs.email.1 1 result=sent
     ///   statehouse rec complete jobs.email.1 1 @result.json
     #[command(verbatim_doc_comment)]
     Complete {
-        /// Its name.
+        /// The record's name.
         name: String,
-        /// The attempt, as the claim said.
+        /// The attempt number from the claim.
         attempt: u64,
         /// NAME=VALUE for each field; or one JSON object, as text, @FILE or - for stdin.
         fields: Vec<String>,
     },
-    /// Say that an attempt failed; the record is tried again after a pause, as long as its type allows.
+    /// Report a failed attempt. The record is retried after a back-off, as often as its type allows.
     ///
     /// Examples:
     ///   statehouse rec fail jobs.email.1 1 --error "mail server is down"
     ///   statehouse rec fail jobs.email.1 2 -o json
     #[command(verbatim_doc_comment)]
     Fail {
-        /// Its name.
+        /// The record's name.
         name: String,
-        /// The attempt, as the claim said.
+        /// The attempt number from the claim.
         attempt: u64,
         /// What went wrong.
         #[arg(long, default_value = "")]
@@ -148,8 +148,8 @@ impl Verb {
                 let found = call.ask().await?;
                 if found["claimed"].as_array().is_none_or(Vec::is_empty) {
                     let which = name.as_ref().unwrap_or(prefix);
-                    return Err(Failure::new(Exit::NotFound, format!("nothing is ready to be claimed: {which:?}"))
-                        .run("see what there is", Suggested::new(["statehouse", "rec", "count"])));
+                    return Err(Failure::new(Exit::NotFound, format!("nothing ready to claim: {which:?}"))
+                        .run("see which records exist", Suggested::new(["statehouse", "rec", "count"])));
                 }
                 output.list(&found, "claimed", CLAIMED)
             }

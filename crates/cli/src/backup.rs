@@ -1,7 +1,7 @@
-//! `backup`: everything that a store holds as one file, checked, and made a directory again.
+//! `backup`: write a whole store to one file, verify such a file, and restore a directory from it.
 //!
-//! Keeps: a file gets its name when it is whole, verified and durable; until then it is `FILE.NUMBER.partial`. Never: replaces a file or a
-//! directory.
+//! Keeps: a file gets its name once it is complete, verified and durable; until then it is `FILE.NUMBER.partial`. Never: overwrites a file or
+//! a directory.
 
 use std::fs::File;
 use std::io::{BufReader, Write};
@@ -35,7 +35,7 @@ pub(crate) struct Backup {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Take a backup of a store in use, of one commit, and verify it. Commands go on meanwhile.
+    /// Back up a store as of one commit, and verify the file. The store stays in use meanwhile.
     ///
     /// Examples:
     ///   statehouse backup create monday.shbackup
@@ -44,32 +44,32 @@ enum Verb {
     Create {
         #[command(flatten)]
         reach: Reach,
-        /// The file; one that exists is never replaced.
+        /// The file to write; an existing file is never overwritten.
         file: PathBuf,
     },
-    /// Read a backup and check every hash in it. Exits 7 if it is damaged.
+    /// Read a backup and check every hash in it. Exits with 7 if it is damaged.
     ///
     /// Examples:
     ///   statehouse backup verify monday.shbackup
     ///   statehouse backup verify monday.shbackup --deep -o json
     #[command(verbatim_doc_comment)]
     Verify {
-        /// The file.
+        /// The backup file.
         file: PathBuf,
-        /// Restore it beside the file as well, read every row and compare, then remove that again.
+        /// Also restore it next to the file, read and compare every row, then delete the restored copy.
         #[arg(long)]
         deep: bool,
     },
-    /// Make a new directory of a backup. Exits 7 if it is damaged; then nothing is left behind.
+    /// Restore a backup into a new directory. Exits with 7 if it is damaged, leaving nothing behind.
     ///
     /// Examples:
     ///   statehouse backup restore monday.shbackup ./restored
     ///   statehouse backup restore monday.shbackup ./restored && statehouse serve --data ./restored
     #[command(verbatim_doc_comment)]
     Restore {
-        /// The file.
+        /// The backup file.
         file: PathBuf,
-        /// The directory, which must not exist.
+        /// The new directory; it must not exist.
         directory: PathBuf,
     },
 }
@@ -101,7 +101,7 @@ async fn create(connection: &Connection, file: &Path, output: &Output) -> Result
     let mut done = 0;
     while let Some(bytes) = answer.next().await? {
         if done == 0 {
-            // The manifest comes first, and says how much there will be.
+            // The manifest comes first and gives the total size.
             progress.leave();
             progress = Progress::bytes("backup", backup::Manifest::peek(&bytes).map(|manifest| manifest.file_bytes()));
         }
@@ -113,11 +113,11 @@ async fn create(connection: &Connection, file: &Path, output: &Output) -> Result
     let partial = out.sync().map_err(|error| cannot_write(file, &error))?;
     let checked = check(partial, |input, progress| backup::verify(input, progress))?;
     out.finish().map_err(|error| cannot_write(file, &error))?;
-    // For the age of the last backup that was verified, which is watched. An older server does not know the route.
+    // The server monitors the age of the last verified backup. An older server does not know this route.
     let store = format!("{:016x}", checked.manifest.store_id);
     connection.call(BACKUP_VERIFIED, &[]).json(&VerifiedBackup { store }).answer().await?;
     output.card(&shown(file, &checked), SHOWN)?;
-    output.done(&format!("done: {} in {}, taken and verified", size(checked.bytes), file.display()))
+    output.done(&format!("done: {} in {}, verified", size(checked.bytes), file.display()))
 }
 
 fn verify(file: &Path, deep: bool, output: &Output) -> Result<(), Failure> {
@@ -131,7 +131,7 @@ fn verify(file: &Path, deep: bool, output: &Output) -> Result<(), Failure> {
         }
     };
     output.card(&shown(file, &checked), SHOWN)?;
-    output.done(&format!("done: {} is whole", file.display()))
+    output.done(&format!("done: {} is intact", file.display()))
 }
 
 fn restore(file: &Path, directory: &Path, output: &Output) -> Result<(), Failure> {
@@ -142,7 +142,7 @@ fn restore(file: &Path, directory: &Path, output: &Output) -> Result<(), Failure
     output.done(&format!("done: restored; serve it: {}", serve_command(directory).shell()))
 }
 
-/// Reads a file with a bar.
+/// Reads a file, showing a progress bar.
 fn check(
     file: &Path,
     read: impl FnOnce(&mut dyn std::io::Read, &mut dyn FnMut(statehouse::Progress)) -> Result<backup::Backup, TransferError>,
@@ -155,21 +155,20 @@ fn check(
     Ok(checked)
 }
 
-/// A file, and how many bytes it has.
+/// Opens a file and returns its size in bytes.
 pub(crate) fn open(file: &Path) -> Result<(File, u64), Failure> {
     let opened = File::open(file).and_then(|opened| opened.metadata().map(|about| (opened, about.len())));
     opened.map_err(|error| {
         let exit = if error.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Other };
-        Failure::new(exit, format!("{} cannot be read: {error}", file.display()))
+        Failure::new(exit, format!("cannot read {}: {error}", file.display()))
     })
 }
 
-/// Why a file could not be read or made a directory.
+/// The failure of reading or restoring a file.
 pub(crate) fn failed(file: &Path, error: TransferError) -> Failure {
     match error {
-        TransferError::Damaged(reason) => {
-            Failure::check(format!("{}: {reason}", file.display())).next("use another copy of it; nothing was changed")
-        }
+        TransferError::Damaged(reason) => Failure::check(format!("{}: {reason}", file.display()))
+            .next("use another copy of the file; nothing was changed"),
         TransferError::Store(error) => Failure::from(error),
         other => Failure::other(format!("{}: {other}", file.display())),
     }
@@ -178,7 +177,7 @@ pub(crate) fn failed(file: &Path, error: TransferError) -> Failure {
 pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     match error.kind() {
         std::io::ErrorKind::AlreadyExists => Failure::new(Exit::Conflict, error.to_string()),
-        _ => Failure::other(format!("{} cannot be written: {error}", path.display())),
+        _ => Failure::other(format!("cannot write {}: {error}", path.display())),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::reach::Reach;
 use crate::repeating::{Listing, Sure};
 use crate::table::{Column, plain};
 
-/// Branches of a space: lines of data that have nothing to do with each other.
+/// Branches of a space: separate sets of data, independent of each other.
 ///
 /// Examples:
 ///   statehouse branch create trial
@@ -37,24 +37,24 @@ enum Verb {
         #[command(flatten)]
         listing: Listing,
     },
-    /// Make a branch. It is empty.
+    /// Create an empty branch.
     ///
     /// Examples:
     ///   statehouse branch create trial
     ///   statehouse branch create trial --space shop
     #[command(verbatim_doc_comment)]
     Create {
-        /// Its name.
+        /// The branch's name.
         name: String,
     },
-    /// Delete a branch with everything in it.
+    /// Delete a branch and everything in it.
     ///
     /// Examples:
     ///   statehouse branch rm trial
     ///   statehouse branch rm trial --yes
     #[command(verbatim_doc_comment)]
     Rm {
-        /// Its name.
+        /// The branch's name.
         name: String,
         #[command(flatten)]
         sure: Sure,
@@ -78,7 +78,7 @@ impl Verb {
                 output.one(&json!({ "name": name }), NAMED)
             }
             Verb::Rm { name, sure } => {
-                sure.or_ask(&format!("delete the branch {name:?} with everything in it"))?;
+                sure.or_ask(&format!("delete the branch {name:?} and everything in it"))?;
                 connection.client().catalogue().delete_branch(name).await?;
                 output.one(&json!({ "name": name, "deleted": true }), NAMED)
             }

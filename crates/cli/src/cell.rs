@@ -15,7 +15,7 @@ use crate::reach::Reach;
 use crate::repeating::Listing;
 use crate::table::{Column, Style, column, plain};
 
-/// Values with versions: get, set, compare and swap, history.
+/// Versioned values: get, set, compare-and-swap, history.
 ///
 /// Examples:
 ///   statehouse cell set greeting hello
@@ -38,125 +38,125 @@ enum Verb {
     ///   statehouse cell get config/app -o raw > app.json
     #[command(verbatim_doc_comment)]
     Get {
-        /// Its name.
+        /// The cell's name.
         name: String,
     },
-    /// Set a cell. The value is JSON if it reads as JSON, text otherwise; - is stdin, @FILE a file.
+    /// Set a cell. The value is JSON if it parses as JSON, otherwise text; - reads stdin, @FILE a file.
     ///
     /// Examples:
     ///   statehouse cell set deployment/colour blue
     ///   statehouse cell set config/app @app.json --expect 7
     #[command(verbatim_doc_comment)]
     Set {
-        /// Its name.
+        /// The cell's name.
         name: String,
         /// The value.
         value: String,
-        /// Take the value as text, whatever it looks like.
+        /// Treat the value as text, even if it parses as JSON.
         #[arg(long)]
         text: bool,
         #[command(flatten)]
         expect: Expect,
     },
-    /// Make a cell if it does not exist; one that does is left as it is.
+    /// Create a cell unless it exists; an existing cell is left unchanged.
     ///
     /// Examples:
     ///   statehouse cell init deployment/colour blue
     ///   statehouse cell init retries 0 -o json
     #[command(verbatim_doc_comment)]
     Init {
-        /// Its name.
+        /// The cell's name.
         name: String,
         /// The value.
         value: String,
-        /// Take the value as text, whatever it looks like.
+        /// Treat the value as text, even if it parses as JSON.
         #[arg(long)]
         text: bool,
     },
-    /// Set a cell if it is at a version, or `absent`.
+    /// Set a cell only if it is at a given version, or `absent`.
     ///
     /// Examples:
     ///   statehouse cell cas leader absent worker-1
     ///   statehouse cell cas deployment/colour 7 green
     #[command(verbatim_doc_comment)]
     Cas {
-        /// Its name.
+        /// The cell's name.
         name: String,
-        /// The version that it has to be at, or `absent`.
+        /// The expected version, or `absent`.
         #[arg(value_parser = expected)]
         expected: Expected,
         /// The value.
         value: String,
-        /// Take the value as text, whatever it looks like.
+        /// Treat the value as text, even if it parses as JSON.
         #[arg(long)]
         text: bool,
     },
-    /// Delete a cell. What it was stays in its history.
+    /// Delete a cell. Its history is kept.
     ///
     /// Examples:
     ///   statehouse cell del greeting
     ///   statehouse cell del leader --expect 3
     #[command(verbatim_doc_comment)]
     Del {
-        /// Its name.
+        /// The cell's name.
         name: String,
         #[command(flatten)]
         expect: Expect,
     },
-    /// List cells by a prefix of their names, of all groups or with --group of one.
+    /// List cells by name prefix, in all groups, or in one with --group.
     ///
     /// Examples:
     ///   statehouse cell ls config/
     ///   statehouse cell ls --limit 10 -o jsonl
     #[command(verbatim_doc_comment)]
     Ls {
-        /// How their names begin.
+        /// Prefix of their names.
         #[arg(default_value = "")]
         prefix: String,
-        /// Begin where the page before ended, as it said.
+        /// Continue after the previous page, with the value that it printed.
         #[arg(long, value_name = "CURSOR")]
         after: Option<String>,
         #[command(flatten)]
         listing: Listing,
     },
-    /// Follow changes of cells by a prefix of their names.
+    /// Follow changes of cells by name prefix.
     ///
     /// Examples:
     ///   statehouse cell watch config/
     ///   statehouse cell watch "" --from 0 --limit 10 -o jsonl
     #[command(verbatim_doc_comment)]
     Watch {
-        /// How their names begin.
+        /// Prefix of their names.
         #[arg(default_value = "")]
         prefix: String,
         #[command(flatten)]
         follow: Follow,
     },
-    /// What a cell was, newest first.
+    /// Show the past versions of a cell, newest first.
     ///
     /// Examples:
     ///   statehouse cell history greeting
     ///   statehouse cell history greeting --before 100 --limit 10
     #[command(verbatim_doc_comment)]
     History {
-        /// Its name.
+        /// The cell's name.
         name: String,
-        /// Begin below this version.
+        /// Start below this version.
         #[arg(long, value_name = "VERSION")]
         before: Option<u64>,
         #[command(flatten)]
         listing: Listing,
     },
-    /// What a cell was at a version, or at a time in RFC 3339.
+    /// Show a cell as of a version, or of a time in RFC 3339.
     ///
     /// Examples:
     ///   statehouse cell at greeting 1
     ///   statehouse cell at greeting 2026-11-15T10:00:00Z -o raw
     #[command(verbatim_doc_comment)]
     At {
-        /// Its name.
+        /// The cell's name.
         name: String,
-        /// A version, or a time.
+        /// A version or a time.
         when: String,
     },
 }

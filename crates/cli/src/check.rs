@@ -1,4 +1,4 @@
-//! `check`: one verdict each, for people, monitors and probes. Exits with 7 if one is not well.
+//! `check`: a verdict per check, for people, monitors and probes. Exits with 7 if a check fails.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value as JsonValue, json};
@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::Reach;
 
-/// Check a store: is it well, is there room, does its clock agree, is it fast enough? Exits with 7 if not.
+/// Check a store: its health, disk space, clock and speed. Exits with 7 if a check fails.
 ///
 /// Examples:
 ///   statehouse check health
@@ -20,7 +20,7 @@ use crate::reach::Reach;
 pub(crate) struct Check {
     #[command(flatten)]
     reach: Reach,
-    /// How the verdicts are written; left out, as -o says.
+    /// Format of the verdicts. Default: the format given by -o.
     #[arg(long, global = true, value_enum)]
     format: Option<Verdicts>,
     #[command(subcommand)]
@@ -36,35 +36,35 @@ enum Verdicts {
 
 #[derive(Subcommand)]
 enum What {
-    /// It answers, is ready, and nothing critical is wrong with it.
+    /// Check that the store answers, is ready and has no critical problem.
     ///
     /// Examples:
     ///   statehouse check health
     ///   statehouse check health --timeout 1s --format json
     #[command(verbatim_doc_comment)]
     Health,
-    /// How much room it takes, and how much is left.
+    /// Check how much disk space is used and how much is free.
     ///
     /// Examples:
     ///   statehouse check disk
     ///   statehouse check disk --format prometheus
     #[command(verbatim_doc_comment)]
     Disk,
-    /// Its clock agrees with this machine's, and no commit is from the future.
+    /// Check that its clock agrees with this machine's and that no commit is from the future.
     ///
     /// Examples:
     ///   statehouse check clock
     ///   statehouse check clock --format json
     #[command(verbatim_doc_comment)]
     Clock,
-    /// It keeps up with a load. Writes cells below `statehouse-check/` and deletes them again.
+    /// Check that it keeps up with a load. Writes cells under `statehouse-check/`, then deletes them.
     ///
     /// Examples:
     ///   statehouse check perf
     ///   statehouse check perf --load m --seconds 30
     #[command(verbatim_doc_comment)]
     Perf(Perf),
-    /// Health, disk and clock.
+    /// Check health, disk and clock.
     ///
     /// Examples:
     ///   statehouse check all
@@ -75,10 +75,10 @@ enum What {
 
 #[derive(Args)]
 struct Perf {
-    /// How much: s is 150 writes a second, m 1,000, l 8,000.
+    /// Size of the load: s is 150 writes per second, m 1,000, l 8,000.
     #[arg(long, value_enum, default_value_t = Size::S)]
     load: Size,
-    /// For how long.
+    /// How long to run it.
     #[arg(long, value_name = "N", default_value_t = 10)]
     seconds: u64,
 }
@@ -90,9 +90,9 @@ enum Size {
     L,
 }
 
-/// The slowest percent of writes may take this long, ms, counted from when each should have begun.
+/// Limit of the 99th percentile of writes in ms, measured from when each write was due.
 const P99_MS_MAX: f64 = 100.0;
-/// This part of what was asked for has to be done.
+/// The share of the requested rate that must be reached.
 const DONE_MIN: f64 = 0.95;
 
 impl Check {
@@ -130,21 +130,17 @@ impl Perf {
         let done = measured.rate() / number(rate);
         let p99 = measured.percentile_ms(99.0);
         Ok(vec![
-            Checked::new(
-                "rate",
-                done >= DONE_MIN,
-                format!("{:.0} of {rate} writes a second were done", measured.rate()),
-            )
-            .measured(measured.rate(), "per_second")
-            .next("choose a faster disk, or a smaller load"),
+            Checked::new("rate", done >= DONE_MIN, format!("{:.0} of {rate} writes per second", measured.rate()))
+                .measured(measured.rate(), "per_second")
+                .next("use a faster disk or a smaller load"),
             Checked::new(
                 "p99",
                 p99 <= P99_MS_MAX,
-                format!("99% of writes took at most {p99:.1} ms, {P99_MS_MAX} may be"),
+                format!("99% of writes took at most {p99:.1} ms (limit {P99_MS_MAX} ms)"),
             )
             .measured(p99 / 1_000.0, "seconds")
-            .next("see what else writes to this disk: a write waits for one sync"),
-            Checked::new("failed", measured.failed == 0, format!("{} writes failed, 0 may", measured.failed))
+            .next("look for other writers on this disk: every write waits for a sync"),
+            Checked::new("failed", measured.failed == 0, format!("{} writes failed (limit 0)", measured.failed))
                 .measured(number(measured.failed), "writes")
                 .next("see `statehouse status`"),
         ])
@@ -173,7 +169,7 @@ fn show(checked: &[Checked], format: Option<Verdicts>, output: &Output) -> Resul
     }
 }
 
-/// One line for each, with a mark in front.
+/// One line per check, with a mark in front.
 pub(crate) fn text(checked: &[Checked]) -> String {
     let mut text = String::new();
     for one in checked {
@@ -185,10 +181,10 @@ pub(crate) fn text(checked: &[Checked]) -> String {
     text
 }
 
-/// As a file that Prometheus reads.
+/// The Prometheus text format.
 fn prometheus(checked: &[Checked]) -> String {
     let mut text =
-        "# HELP statehouse_check_ok Whether a check is well: 1 or 0.\n# TYPE statehouse_check_ok gauge\n".to_owned();
+        "# HELP statehouse_check_ok Whether a check passed: 1 or 0.\n# TYPE statehouse_check_ok gauge\n".to_owned();
     for one in checked {
         text.push_str(&format!("statehouse_check_ok{{check=\"{}\"}} {}\n", one.name, u8::from(one.ok)));
     }
@@ -212,7 +208,7 @@ mod tests {
     fn a_check_that_is_not_well_fails_with_seven_and_says_what_to_do() {
         let checked = [Checked::new("ready", true, "it is"), Checked::new("free", false, "1 B is free").next("delete")];
         let output = Output { format: Format::Table, color: crate::paint::Color::Never };
-        let failure = show(&checked, None, &output).expect_err("one is not well");
+        let failure = show(&checked, None, &output).expect_err("one failed");
         assert_eq!((failure.exit as u8, failure.next.as_deref()), (7, Some("delete")));
         assert!(failure.detail.contains("1 of 2") && failure.detail.contains("1 B is free"));
         assert!(show(&checked[..1], None, &output).is_ok());

@@ -1,6 +1,6 @@
-//! What is looked at to say whether a store is well. `check` and `status` ask the same questions.
+//! The checks of a store's health, shared by `check` and `status`.
 //!
-//! Keeps: every answer names what was measured, the bound, and one thing that can safely be done.
+//! Keeps: every result names the measured value, the limit and one safe next step.
 
 use serde_json::{Value as JsonValue, json};
 use wire::changes::ReadChanges;
@@ -12,22 +12,22 @@ use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::table::{millis, one_line, size};
 
-/// How far the server's clock may be from ours, ms. Its answers say whole seconds.
+/// How far the server's clock may be off ours, in ms. Its answers give whole seconds.
 const CLOCK_MS_MAX: u64 = 3_000;
-/// How much of the disk should be free, where nothing is reserved. A server refuses writes below its reserve.
+/// How much of the disk should be free if no reserve is configured. A server refuses writes below its reserve.
 const FREE_BYTES_MIN: u64 = 1 << 30;
 
-/// An answer.
+/// The result of one check.
 #[derive(Clone, Debug)]
 pub(crate) struct Checked {
     pub(crate) name: &'static str,
     pub(crate) ok: bool,
     /// What was found, with its numbers.
     pub(crate) said: String,
-    /// What was measured, for programs.
+    /// The measured value, for programs.
     pub(crate) value: f64,
     pub(crate) unit: &'static str,
-    /// What can be done.
+    /// What to do about it.
     pub(crate) next: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Checked {
     }
 }
 
-/// It answers, it is ready, and nothing critical is wrong with it.
+/// The store answers, is ready and has no critical problem.
 pub(crate) async fn health(connection: &Connection) -> Result<Vec<Checked>, Failure> {
     let alive = connection.call(SERVER_LIVE, &[]).answer().await?.status.is_success();
     let verbose = Probe { verbose: Some(true) };
@@ -68,35 +68,31 @@ pub(crate) async fn health(connection: &Connection) -> Result<Vec<Checked>, Fail
         format!(": {}: {}", part("object"), part("text"))
     });
     Ok(vec![
-        Checked::new("alive", alive, if alive { "it answers" } else { "it says that only a restart helps" })
-            .next("restart it, and look at its log"),
-        Checked::new("ready", ready, said).next("wait for it; its log says what it does"),
+        Checked::new("alive", alive, if alive { "it answers" } else { "it reports that it needs a restart" })
+            .next("restart it, and check its log"),
+        Checked::new("ready", ready, said).next("wait for it; its log shows what it is doing"),
         Checked::new(
             "problems",
             critical.is_empty(),
-            format!(
-                "{} critical problem{}, 0 may be{worst}",
-                critical.len(),
-                if critical.len() == 1 { "" } else { "s" }
-            ),
+            format!("{} critical problem{}{worst}", critical.len(), if critical.len() == 1 { "" } else { "s" }),
         )
         .measured(number(critical.len() as u64), "problems")
         .next("see `statehouse status`"),
     ])
 }
 
-/// There is room on the disk.
+/// The disk has enough free space.
 pub(crate) async fn disk(connection: &Connection) -> Result<Vec<Checked>, Failure> {
     let status = connection.call(SERVER_STATUS, &[]).ask().await?;
     let used = status["journal_bytes"].as_u64().unwrap_or(0) + status["store_bytes"].as_u64().unwrap_or(0);
-    let used_said = Checked::new("used", true, format!("journal and store have {}", size(used)));
+    let used_said = Checked::new("used", true, format!("journal and store use {}", size(used)));
     let mut checked = vec![used_said.measured(number(used), "bytes")];
     if let Some(free) = status["disk_free_bytes"].as_u64() {
         let bound = status["disk_low_bytes"].as_u64().filter(|bytes| *bytes > 0).unwrap_or(FREE_BYTES_MIN);
         checked.push(
-            Checked::new("free", free > bound, format!("{} are free, at least {} should be", size(free), size(bound)))
+            Checked::new("free", free > bound, format!("{} free (at least {} required)", size(free), size(bound)))
                 .measured(number(free), "bytes")
-                .next("delete what is not needed, which is always let through, or make the disk larger"),
+                .next("delete data, which is always allowed, or enlarge the disk"),
         );
     }
     Ok(checked)
@@ -114,10 +110,10 @@ pub(crate) async fn clock(connection: &Connection) -> Result<Vec<Checked>, Failu
             Checked::new(
                 "agrees",
                 apart <= CLOCK_MS_MAX,
-                format!("its clock is {} from ours, {} may be", millis(apart), millis(CLOCK_MS_MAX)),
+                format!("its clock is {} off ours (limit {})", millis(apart), millis(CLOCK_MS_MAX)),
             )
             .measured(number(apart) / 1_000.0, "seconds")
-            .next("set the clocks by NTP; nothing is lost meanwhile, but TTLs and pauses are off"),
+            .next("sync the clocks with NTP; no data is at risk, but TTLs and back-offs are inaccurate"),
         );
     }
     let status = connection.call(SERVER_STATUS, &[]).ask().await?;
@@ -133,16 +129,16 @@ pub(crate) async fn clock(connection: &Connection) -> Result<Vec<Checked>, Failu
         Checked::new(
             "commits",
             ahead <= CLOCK_MS_MAX,
-            format!("the last commit is {} ahead of now, {} may be", millis(ahead), millis(CLOCK_MS_MAX)),
+            format!("the last commit is {} ahead of now (limit {})", millis(ahead), millis(CLOCK_MS_MAX)),
         )
         .measured(number(ahead) / 1_000.0, "seconds")
-        .next("a clock was set back: times go on from the last commit until it is reached"),
+        .next("a clock was set back; commit times stay at the last commit until the clock catches up"),
     );
     Ok(checked)
 }
 
 /// A whole number as a measured value.
-#[allow(clippy::cast_precision_loss)] // What is measured here has fewer digits than a float.
+#[allow(clippy::cast_precision_loss)] // Measured values have fewer digits than a float.
 pub(crate) fn number(whole: u64) -> f64 {
     whole as f64
 }

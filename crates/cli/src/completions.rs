@@ -1,4 +1,4 @@
-//! `completions` and `version`: what the command knows of itself.
+//! `completions`, `version` and `info`: facts about this command and the store it reaches.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::reach::Reach;
 use crate::table::{Column, plain};
 
-/// Write completions for a shell to stdout.
+/// Print completions for a shell.
 ///
 /// Examples:
 ///   statehouse completions bash > /etc/bash_completion.d/statehouse
@@ -33,7 +33,7 @@ impl Completions {
     }
 }
 
-/// The version of this command, and of the server if one answers.
+/// Show the version of this command, and of the server if one answers.
 ///
 /// Examples:
 ///   statehouse version
@@ -58,7 +58,7 @@ impl Version {
     }
 }
 
-/// What a store is: its version, where it is, its spaces, its limits.
+/// Describe a store: its version, address, spaces and limits.
 ///
 /// Examples:
 ///   statehouse info

@@ -1,4 +1,4 @@
-//! `config`: a server's settings, where each is from, and whether they make sense.
+//! `config`: a server's settings, their origins, and whether they are valid.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::exit::Failure;
 use crate::output::Output;
 use crate::table::{Column, plain};
 
-/// Settings of a server: a file to begin with, a check, and what holds.
+/// Server settings: print a template, check a file, show the values in effect.
 ///
 /// Examples:
 ///   statehouse config init > statehouse.toml
@@ -27,39 +27,39 @@ pub(crate) struct Config {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Write a file with every setting, its default and what it is for, all commented out.
+    /// Print a file with every setting, its default and its purpose, all commented out.
     ///
     /// Examples:
     ///   statehouse config init > statehouse.toml
     ///   statehouse config init --to /etc/statehouse.toml
     #[command(verbatim_doc_comment)]
     Init {
-        /// A new file, instead of stdout.
+        /// Write to this new file instead of stdout.
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
     },
-    /// See whether a file and the environment make sense. Exits with 2 if they do not.
+    /// Check that a file and the environment are valid. Exits with 2 if they are not.
     ///
     /// Examples:
     ///   statehouse config check --config statehouse.toml
     ///   statehouse config check -o json
     #[command(verbatim_doc_comment)]
     Check {
-        /// The file; left out, STATEHOUSE_CONFIG, or none.
+        /// The settings file. Default: STATEHOUSE_CONFIG, or none.
         #[arg(long, value_name = "FILE", env = "STATEHOUSE_CONFIG")]
         config: Option<PathBuf>,
     },
-    /// Show what a server would use that is started here and now.
+    /// Show the settings that a server started here and now would use.
     ///
     /// Examples:
     ///   statehouse config show
     ///   statehouse config show --origins --config statehouse.toml
     #[command(verbatim_doc_comment)]
     Show {
-        /// The file; left out, STATEHOUSE_CONFIG, or none.
+        /// The settings file. Default: STATEHOUSE_CONFIG, or none.
         #[arg(long, value_name = "FILE", env = "STATEHOUSE_CONFIG")]
         config: Option<PathBuf>,
-        /// Also where each value is from.
+        /// Also show the origin of each value.
         #[arg(long)]
         origins: bool,
     },
@@ -73,7 +73,7 @@ impl Config {
         match self.verb {
             Verb::Init { to: None } => output.told(&template(), &json!({ "template": template() })),
             Verb::Init { to: Some(path) } => {
-                // A file that is there is somebody's; it is never written over.
+                // Never overwrite an existing file: it is somebody's.
                 let write = || {
                     let mut file = WholeFile::begin(&path)?;
                     file.write_all(template().as_bytes())?;

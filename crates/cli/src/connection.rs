@@ -1,8 +1,8 @@
-//! How a command reaches a store: by HTTP, or by a directory that it opens itself.
+//! How a command reaches a store: over HTTP, or by opening a directory itself.
 //!
-//! Both are a [`client::Client`]. A directory is asked through the very routes that a server has, in this process, so that every
-//! command is written once, against the routes. Keeps: a call is sent once and outside of a session: a command that writes once would
-//! commit three times, and one that cannot reach its store says so at once. Never: makes a directory that is not there.
+//! Both are a [`client::Client`]. A directory is served in this process through the same routes as a server's, so every command is
+//! written once. Keeps: a call is sent once and outside of a session. A session would turn one write into three commits, and retries
+//! would delay the error of an unreachable store. Never: creates a missing directory.
 
 mod opened;
 mod streaming;
@@ -22,11 +22,11 @@ use crate::raw_json;
 use opened::OpenedDirectory;
 pub(crate) use streaming::Streaming;
 
-/// A store, and the place in it that was asked for.
+/// A store, and the place in it that the flags name.
 pub(crate) struct Connection {
     client: Client,
     group: Option<String>,
-    /// The directory, if it was opened here.
+    /// The directory, if this process opened it.
     house: Option<Statehouse>,
 }
 
@@ -35,11 +35,11 @@ impl Connection {
         Ok(Self { client: options(timeout).over(transport(url)?), group: None, house: None })
     }
 
-    /// Opens a directory that exists; a command never makes one.
+    /// Opens an existing directory; a command never creates one.
     pub(crate) fn directory(directory: &Path, timeout: Duration) -> Result<Self, Failure> {
         if !directory.is_dir() {
             return Err(Failure::new(Exit::NotFound, format!("there is no directory {}", directory.display()))
-                .run("make one, and serve it", serve_command(directory)));
+                .run("create and serve one", serve_command(directory)));
         }
         let house = Statehouse::open(directory)?;
         let client = options(timeout).over(OpenedDirectory::new(house.clone()));
@@ -60,7 +60,7 @@ impl Connection {
         self
     }
 
-    /// The group that was asked for.
+    /// The group that the flags name.
     pub(crate) fn group(&self) -> Option<&str> {
         self.group.as_deref()
     }
@@ -69,7 +69,7 @@ impl Connection {
         self.house.is_none()
     }
 
-    /// What it talks to, for people.
+    /// The store's address, for people.
     pub(crate) fn named(&self) -> String {
         self.client.named()
     }
@@ -78,12 +78,12 @@ impl Connection {
         &self.client
     }
 
-    /// Begins a call of a route, in the place that was asked for.
+    /// Starts a call of a route, in the place that the flags name.
     pub(crate) fn call(&self, route: Route, parts: &[&str]) -> Call {
         self.client.call(route, parts)
     }
 
-    /// Closes a directory that was opened.
+    /// Closes the directory, if this process opened one.
     pub(crate) async fn close(self) -> Result<(), Failure> {
         let Self { client, house: Some(house), .. } = self else {
             return Ok(());
@@ -98,22 +98,22 @@ fn options(timeout: Duration) -> ClientOptions {
     ClientOptions::default().timeout(timeout).without_retries().without_sessions()
 }
 
-/// A way to a server, which is not asked yet.
+/// A transport to a server; it does not connect yet.
 pub(crate) fn transport(url: &str) -> Result<HttpTransport, Failure> {
     HttpTransport::new(url).map_err(|cause| Failure::usage(cause).next("give --url http://HOST:PORT"))
 }
 
-/// What serves a directory.
+/// The command that serves a directory.
 pub(crate) fn serve_command(directory: &Path) -> Suggested {
     Suggested::new(["statehouse", "serve"]).flag("--data", directory.to_string_lossy())
 }
 
-/// Calls whose answers are shown: as trees that keep what is the user's as the text that it was.
+/// Calls whose answers are displayed: as trees that keep user JSON as its original text.
 pub(crate) trait Ask {
-    /// Sends it; a refusal is a failure.
+    /// Sends the call; a refusal is a failure.
     async fn ask(self) -> Result<JsonValue, Failure>;
 
-    /// The same; nothing that is found is none.
+    /// Like `ask`, but "not found" is none.
     async fn ask_if_there(self) -> Result<Option<JsonValue>, Failure>;
 }
 
@@ -158,10 +158,10 @@ mod tests {
             (Exit::Unavailable, format!("cannot reach {url}: no answer within 300 ms"))
         );
         assert!(slow.next.is_some_and(|next| next.contains("--timeout")));
-        assert!(unknown.detail.ends_with("no answer within 300 ms; whether it was done is not known"));
+        assert!(unknown.detail.ends_with("no answer within 300 ms; it may or may not have been done"));
         drop(listener);
         let (away, refused) = (read().await, written().await);
-        assert!(away.detail.ends_with("connection refused, nothing listens there"), "{away}");
+        assert!(away.detail.ends_with("connection refused; nothing listens there"), "{away}");
         assert_eq!((refused.exit, refused.detail), (Exit::Unavailable, away.detail), "nothing can have been done");
     }
 }

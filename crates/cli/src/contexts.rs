@@ -1,7 +1,7 @@
-//! Contexts: stores by name, in a file of the user, and which of them is the current one.
+//! Contexts: named stores in a file of the user, and which of them is current.
 //!
-//! The file is `statehouse/contexts.toml` below `XDG_CONFIG_HOME`, or below `.config` of the home directory. Keeps: it is replaced as a
-//! whole, so a command that dies leaves the old one. Never: holds a secret; there is nothing secret yet.
+//! The file is `statehouse/contexts.toml` under `XDG_CONFIG_HOME`, or under `.config` in the home directory. Keeps: it is replaced as a
+//! whole, so a command that dies leaves the old one. Never: holds a secret; there are none yet.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use statehouse::shell::Suggested;
 
 use crate::exit::{Exit, Failure};
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Url(String),
@@ -28,7 +28,7 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// A context as the file has it.
+/// A context as stored in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Context {
@@ -50,18 +50,18 @@ impl Context {
         match (&self.url, &self.data) {
             (Some(url), None) => Ok(Target::Url(url.clone())),
             (None, Some(directory)) => Ok(Target::Data(directory.clone())),
-            _ => Err(Failure::usage(format!("context {name:?} has to have one of url and data"))
-                .run("write it anew", add_command(name))),
+            _ => Err(Failure::usage(format!("context {name:?} needs either url or data"))
+                .run("define it again", add_command(name))),
         }
     }
 }
 
-/// What makes a context of this name, of the server that listens where servers do.
+/// The command that adds a context of this name for the server at the default address.
 fn add_command(name: &str) -> Suggested {
     Suggested::new(["statehouse", "ctx", "add"]).name(name).name(crate::reach::DEFAULT_URL)
 }
 
-/// The file.
+/// The contents of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Contexts {
@@ -74,7 +74,7 @@ pub(crate) struct Contexts {
 }
 
 impl Contexts {
-    /// Reads the file; none is no contexts.
+    /// Reads the file; a missing file means no contexts.
     pub(crate) fn read(environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, Failure> {
         let said = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let folder = said("XDG_CONFIG_HOME").or_else(|| said("HOME").map(|home| home.join(".config")));
@@ -94,12 +94,12 @@ impl Contexts {
     /// Replaces the file.
     pub(crate) fn write(&self) -> Result<PathBuf, Failure> {
         let Some(path) = &self.path else {
-            return Err(Failure::usage("neither XDG_CONFIG_HOME nor HOME is set, so there is no place for contexts"));
+            return Err(Failure::usage("neither XDG_CONFIG_HOME nor HOME is set, so contexts cannot be stored"));
         };
         let failed = |error: &dyn std::fmt::Display| Failure::other(format!("{}: {error}", path.display()));
         let text = toml::to_string_pretty(self).map_err(|error| failed(&error))?;
-        let folder = path.parent().ok_or_else(|| failed(&"it has no folder"))?;
-        // The folder above is the user's own, and may be a link; ours is not.
+        let folder = path.parent().ok_or_else(|| failed(&"no parent folder"))?;
+        // The parent folder is the user's and may be a link; ours may not.
         if std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) {
             return Err(Failure::other(format!(
                 "{} is a link, and links are not followed here; remove it",
@@ -115,7 +115,7 @@ impl Contexts {
     pub(crate) fn find(&self, name: &str) -> Result<Target, Failure> {
         let context = self.contexts.get(name).ok_or_else(|| {
             Failure::new(Exit::NotFound, format!("there is no context {name:?}"))
-                .run("see which there are", Suggested::new(["statehouse", "ctx", "ls"]))
+                .run("list the contexts", Suggested::new(["statehouse", "ctx", "ls"]))
         })?;
         context.target(name)
     }

@@ -1,4 +1,4 @@
-//! `ctx`: stores by name.
+//! `ctx`: named stores.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value as JsonValue, json};
@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::reach::Reach;
 use crate::table::{Column, plain};
 
-/// Stores by name: add one, use one, see which there are, check that they answer.
+/// Named stores: add, select, list and check them.
 ///
 /// Examples:
 ///   statehouse ctx add staging http://127.0.0.1:7421
@@ -26,18 +26,18 @@ pub(crate) struct Ctx {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Add a context, or change one: a server's URL, or a directory.
+    /// Add or change a context: a server's URL or a directory.
     ///
     /// Examples:
     ///   statehouse ctx add local http://127.0.0.1:7420
     ///   statehouse ctx add copy ./data --use
     #[command(verbatim_doc_comment)]
     Add {
-        /// Its name.
+        /// The context's name.
         name: String,
-        /// A URL, or a directory.
+        /// A URL or a directory.
         target: String,
-        /// Make it the current one.
+        /// Make it the current context.
         #[arg(long = "use")]
         make_current: bool,
     },
@@ -48,7 +48,7 @@ enum Verb {
     ///   statehouse ctx use local -o json
     #[command(verbatim_doc_comment)]
     Use {
-        /// Its name.
+        /// The context's name.
         name: String,
     },
     /// List contexts.
@@ -58,18 +58,18 @@ enum Verb {
     ///   statehouse ctx ls -o raw
     #[command(verbatim_doc_comment)]
     Ls {
-        /// How many, at most.
+        /// List at most this many.
         #[arg(long, value_name = "N", default_value_t = 100)]
         limit: usize,
     },
-    /// Connect to a context, the current one if none is named, and see that it answers.
+    /// Check that a context answers. Default: the current one.
     ///
     /// Examples:
     ///   statehouse ctx check
     ///   statehouse ctx check staging -o json
     #[command(verbatim_doc_comment)]
     Check {
-        /// Its name.
+        /// The context's name.
         name: Option<String>,
     },
 }
@@ -112,7 +112,7 @@ fn row(contexts: &Contexts, name: &str, target: &Target) -> JsonValue {
     json!({ "name": name, "target": target.to_string(), "current": current })
 }
 
-/// A URL has a scheme, everything else is a directory, kept by its full path.
+/// Anything with a scheme is a URL; everything else is a directory, stored by its absolute path.
 fn target_of(given: &str) -> Result<Target, Failure> {
     if given.contains("://") {
         transport(given)?;
@@ -122,7 +122,7 @@ fn target_of(given: &str) -> Result<Target, Failure> {
     match full.is_dir() {
         true => Ok(Target::Data(full)),
         false => Err(Failure::new(Exit::NotFound, format!("there is no directory {}", full.display()))
-            .next("give a URL as http://HOST:PORT, or a directory that exists")),
+            .next("give a URL like http://HOST:PORT, or an existing directory")),
     }
 }
 

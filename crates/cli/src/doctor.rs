@@ -1,7 +1,7 @@
-//! `doctor`: looks through a directory that no server has open, and says what it found.
+//! `doctor`: examines a directory that no server has open, and reports what it found.
 //!
-//! Keeps: not one byte of the directory is changed. It is copied to a scratch folder, under its own lock, and the copy is opened: replaying a
-//! journal writes, and what is damaged is better kept as it is. Never: repairs.
+//! Keeps: not one byte of the directory changes. It is copied to a scratch folder while its lock is held, and the copy is opened: replaying a
+//! journal writes, and damaged data is better left alone. Never: repairs.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
@@ -20,9 +20,9 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::size;
 
-/// Look through a directory without changing it: the journal, the store, the runs. Exits with 7 if something is wrong.
+/// Examine a directory without changing it: journal, store, runs. Exits with 7 if something is wrong.
 ///
-/// The directory must not be open anywhere. It is copied first, so there has to be room for a second one.
+/// No other process may have the directory open. It is copied first, so there must be room for a copy.
 ///
 /// Examples:
 ///   statehouse doctor /var/lib/statehouse
@@ -30,24 +30,24 @@ use crate::table::size;
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Doctor {
-    /// The directory.
+    /// The data directory.
     directory: PathBuf,
-    /// Where the copy is made; it is deleted again. Left out, where temporary files go.
+    /// Folder for the copy, which is deleted afterwards. Default: the folder for temporary files.
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
 }
 
-/// Bytes that are copied at a time.
+/// Bytes to copy at a time.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Runs that are replayed of each branch.
+/// Runs to replay in each branch.
 const RUNS_MAX: usize = 1_000;
 
 impl Doctor {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         let directory = &self.directory;
         if !directory.join("IDENTITY").is_file() {
-            return Err(Failure::new(Exit::NotFound, format!("{} is no statehouse directory", directory.display()))
-                .next("it has to hold a file IDENTITY; look one level up or down"));
+            return Err(Failure::new(Exit::NotFound, format!("{} is not a statehouse directory", directory.display()))
+                .next("it must contain a file IDENTITY; look one level up or down"));
         }
         let _held = hold(directory)?;
         let files = files_of(directory).map_err(|error| failed(directory, &error))?;
@@ -56,14 +56,14 @@ impl Doctor {
             Some(scratch) => tempfile::tempdir_in(scratch),
             None => tempfile::tempdir(),
         };
-        let scratch = scratch.map_err(|error| Failure::other(format!("no scratch folder: {error}")))?;
+        let scratch = scratch.map_err(|error| Failure::other(format!("cannot create a scratch folder: {error}")))?;
         let copy = scratch.path().join("copy");
         copy_all(directory, &copy, &files, bytes)?;
-        let read = Checked::new("files", true, format!("{} files with {} can be read", files.len(), size(bytes)));
+        let read = Checked::new("files", true, format!("{} files ({}) are readable", files.len(), size(bytes)));
         let mut checked = vec![read.measured(number(bytes), "bytes")];
         let mut found = json!({ "directory": directory.display().to_string() });
         examine(&copy, &mut checked, &mut found);
-        // What was wrong with the copy is wrong with the directory, and that is the name that people know.
+        // A fault of the copy is a fault of the directory, and people know it by the directory's name.
         let (copied, own) = (copy.display().to_string(), directory.display().to_string());
         for one in &mut checked {
             one.said = one.said.replace(&copied, &own);
@@ -81,10 +81,10 @@ impl Doctor {
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::check(format!("{}: {error}", path.display()))
-        .next("look at the disk; restore from a backup if it cannot be read")
+        .next("check the disk; restore from a backup if it is unreadable")
 }
 
-/// Holds the directory's lock, so that nobody opens it meanwhile; the file is only read.
+/// Holds the directory's lock, so that nobody opens it meanwhile; the lock file is only read.
 fn hold(directory: &Path) -> Result<Option<File>, Failure> {
     let path = directory.join("LOCK");
     let lock = match owner_only::open(&path) {
@@ -96,13 +96,13 @@ fn hold(directory: &Path) -> Result<Option<File>, Failure> {
         Ok(()) => Ok(Some(lock)),
         Err(TryLockError::WouldBlock) => {
             Err(Failure::new(Exit::Unavailable, format!("{} is open in another process", directory.display()))
-                .run("stop the server first, or ask it", Suggested::new(["statehouse", "status"])))
+                .run("stop the server first, or query it", Suggested::new(["statehouse", "status"])))
         }
         Err(TryLockError::Error(error)) => Err(failed(&path, &error)),
     }
 }
 
-/// Every file below the directory but its lock, by its path from there, with its size.
+/// Every file under the directory except its lock, by relative path, with its size.
 fn files_of(directory: &Path) -> std::io::Result<Vec<(PathBuf, u64)>> {
     let (mut files, mut folders) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(folder) = folders.pop() {
@@ -141,7 +141,7 @@ fn copy_all(from: &Path, to: &Path, files: &[(PathBuf, u64)], bytes: u64) -> Res
             let written = output.write_all(&chunk[..read]);
             written.map_err(|error| {
                 Failure::other(format!("{}: {error}; there is not enough room for a copy", target.display()))
-                    .next("give --scratch a folder with more room")
+                    .next("use --scratch with a folder that has more room")
             })?;
             copied += read as u64;
             progress.at(copied);
@@ -151,9 +151,9 @@ fn copy_all(from: &Path, to: &Path, files: &[(PathBuf, u64)], bytes: u64) -> Res
     Ok(())
 }
 
-const RESTORE: &str = "keep the directory as it is, and restore a backup elsewhere";
+const RESTORE: &str = "leave the directory as it is, and restore a backup elsewhere";
 
-/// Opens the copy and looks at everything in it.
+/// Opens the copy and examines everything in it.
 fn examine(copy: &Path, checked: &mut Vec<Checked>, found: &mut JsonValue) {
     let house = match Statehouse::open(copy) {
         Ok(house) => house,
@@ -162,25 +162,26 @@ fn examine(copy: &Path, checked: &mut Vec<Checked>, found: &mut JsonValue) {
             return;
         }
     };
-    checked.push(Checked::new("opens", true, "it opens, and its journal could be replayed"));
+    checked.push(Checked::new("opens", true, "opened, journal replayed"));
     checked.push(match house.verify_journal() {
-        Ok(entries) => Checked::new("journal", true, format!("{entries} entries, each as it was written"))
-            .measured(number(entries), "entries"),
+        Ok(entries) => {
+            Checked::new("journal", true, format!("{entries} entries, all intact")).measured(number(entries), "entries")
+        }
         Err(error) => Checked::new("journal", false, error.to_string()).next(RESTORE),
     });
-    // An image reads every row of the store, and with it every block's checksum.
+    // Writing an image reads every row of the store, which checks every block's checksum.
     checked.push(match house.write_image(&mut std::io::sink()) {
-        Ok(rows) => Checked::new("store", true, format!("{rows} rows, all can be read")).measured(number(rows), "rows"),
+        Ok(rows) => Checked::new("store", true, format!("{rows} rows, all readable")).measured(number(rows), "rows"),
         Err(error) => Checked::new("store", false, error.to_string()).next(RESTORE),
     });
     checked.push(match replay_runs(&house) {
         Ok((replayed, differing, all)) if differing.is_empty() => {
-            Checked::new("runs", true, format!("{replayed} of {all} replayed, each as its projection says"))
+            Checked::new("runs", true, format!("{replayed} of {all} replayed, all match their projections"))
                 .measured(number(replayed), "runs")
         }
         Ok((_, differing, _)) => {
             Checked::new("runs", false, format!("the projections of {} differ from their events", differing.join(", ")))
-                .next("keep the directory and report it: this is a defect")
+                .next("keep the directory and report this defect")
         }
         Err(error) => Checked::new("runs", false, error.to_string()).next(RESTORE),
     });
@@ -194,7 +195,7 @@ fn examine(copy: &Path, checked: &mut Vec<Checked>, found: &mut JsonValue) {
     let _ = house.close();
 }
 
-/// How many runs were replayed, which of them differ, and how many there are.
+/// The number of replayed runs, the names of those that differ, and the number of all runs.
 fn replay_runs(house: &Statehouse) -> Result<(u64, Vec<String>, u64), statehouse::Error> {
     let (mut replayed, mut differing, mut all) = (0, Vec::new(), 0);
     for space in house.spaces()? {

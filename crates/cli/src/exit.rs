@@ -1,8 +1,8 @@
-//! How a command ends: eight exit codes, and what is said when it was not 0.
+//! How a command ends: eight exit codes, and the message for every one but 0.
 //!
-//! Keeps: one table decides the exit code of every refusal, and one the next step; a message names what was refused, why, and one
-//! thing that can safely be done next, as a command with the names filled in where there is one. What a name or a server brings along
-//! cannot forge a line. Never: writes to stdout, which holds results only.
+//! Keeps: one table decides the exit code of every refusal, and one the next step. A message names what was refused, why, and one safe
+//! next step, as a complete command where there is one. Text from names or servers cannot forge a line. Never: writes to stdout, which
+//! holds results only.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Codes whose exit code is not the one of their HTTP status.
+/// Error codes whose exit code does not follow from their HTTP status.
 const BY_CODE: &[(&str, Exit)] = &[
     ("SH-1011", Exit::Conflict),
     ("SH-1032", Exit::Other),
@@ -53,17 +53,17 @@ const BY_CODE: &[(&str, Exit)] = &[
     ("SH-5004", Exit::NotFound),
 ];
 
-/// What can safely be done after a refusal.
+/// The safe next step after a refusal.
 enum Next {
     /// In words.
     Say(&'static str),
     /// A command.
     Run(&'static str, &'static [&'static str]),
-    /// A command with a name, which is this member of the problem.
+    /// A command with a name, taken from this member of the problem.
     RunWith(&'static str, &'static [&'static str], &'static str),
 }
 
-/// The next step of each code that has one of its own. Any other has a page that says it.
+/// The next step of each code that has its own. All others have a page that explains them.
 const NEXT: &[(&str, Next)] = &[
     ("SH-1003", Next::RunWith("read the cell again, then decide again", &["cell", "get"], "cell")),
     ("SH-1005", Next::Run("list the spaces", &["space", "ls"])),
@@ -72,12 +72,12 @@ const NEXT: &[(&str, Next)] = &[
     ("SH-1015", Next::RunWith("see why", &["why", "job"], "record")),
     ("SH-1017", Next::RunWith("read the record again, then decide again", &["rec", "get"], "record")),
     ("SH-1019", Next::RunWith("read the record again, then decide again", &["rec", "get"], "record")),
-    ("SH-1032", Next::Run("see whether the server is of another version", &["version"])),
-    ("SH-1060", Next::Say("use the server's address or localhost, or list the name in its setting server.hosts")),
+    ("SH-1032", Next::Run("check whether the server runs another version", &["version"])),
+    ("SH-1060", Next::Say("use the server's address or localhost, or add the name to its setting server.hosts")),
     ("SH-2001", Next::Say("try again in a second")),
     ("SH-2020", Next::Say("talk to the process that has it open (--url), or stop it first")),
     ("SH-2022", Next::Say("the server is starting; try again in a moment")),
-    ("SH-3003", Next::RunWith("read on from there", &["run", "tail"], "run")),
+    ("SH-3003", Next::RunWith("continue from there", &["run", "tail"], "run")),
     ("SH-4002", Next::RunWith("stop working on it; see who has it", &["why", "job"], "record")),
     ("SH-5004", Next::Run("list the sessions", &["session", "ls"])),
 ];
@@ -99,7 +99,7 @@ fn next_of(code: &str, problem: &JsonValue) -> (String, Option<Suggested>) {
     ("see what it means".to_owned(), Some(command(&["explain", code])))
 }
 
-/// Which exit code a refusal of the API has.
+/// The exit code of a refusal by the API.
 pub(crate) fn exit_of(code: Option<&str>, status: StatusCode) -> Exit {
     if let Some((_, exit)) = BY_CODE.iter().find(|(known, _)| Some(*known) == code) {
         return *exit;
@@ -115,22 +115,22 @@ pub(crate) fn exit_of(code: Option<&str>, status: StatusCode) -> Exit {
     }
 }
 
-/// How it begins.
+/// The start of every message.
 const BEGIN: &str = "statehouse: ";
 const NEXT_STEP: &str = "  next: ";
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     pub(crate) code: Option<String>,
     pub(crate) detail: String,
     pub(crate) next: Option<String>,
-    /// The command that the next step is.
+    /// The command for the next step.
     pub(crate) command: Option<Suggested>,
-    /// Whether the detail is lines that we made.
+    /// Whether the detail is several lines of our own making.
     lines: bool,
-    /// What the API said.
+    /// The API's problem document.
     problem: Option<Box<JsonValue>>,
 }
 
@@ -139,7 +139,7 @@ impl Failure {
         Self { exit, code: None, detail: detail.into(), next: None, command: None, lines: false, problem: None }
     }
 
-    /// The command line asks for something that makes no sense.
+    /// The command line is invalid.
     pub(crate) fn usage(detail: impl Into<String>) -> Self {
         Self::new(Exit::Usage, detail)
     }
@@ -148,45 +148,45 @@ impl Failure {
         Self::new(Exit::Other, detail)
     }
 
-    /// Something was looked at and is not as it should be.
+    /// A check failed.
     pub(crate) fn check(detail: impl Into<String>) -> Self {
         Self::new(Exit::CheckFailed, detail)
     }
 
-    /// The reader of our output went away, which is its right.
+    /// The reader of our output closed it, which is not an error.
     pub(crate) fn nobody_reads() -> Self {
         Self::new(Exit::Done, "")
     }
 
-    /// What can be done next.
+    /// Sets the next step.
     pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
         (self.next, self.command) = (Some(next.into()), None);
         self
     }
 
-    /// What can be done next, by a command.
+    /// Sets the next step, with its command.
     pub(crate) fn run(mut self, next: impl Into<String>, command: Suggested) -> Self {
         (self.next, self.command) = (Some(next.into()), Some(command));
         self
     }
 
-    /// The detail is lines that we made, in which nothing from outside ends a line.
+    /// Marks the detail as several lines of our own making, in which outside text cannot end a line.
     pub(crate) fn of_lines(mut self) -> Self {
         self.lines = true;
         self
     }
 
-    /// What came is no answer of ours.
+    /// The answer did not come from a statehouse server.
     pub(crate) fn unreadable(detail: &str) -> Self {
         Self::new(Exit::Unavailable, detail)
             .run("check that --url names a statehouse server", Suggested::new(["statehouse", "status"]))
     }
 
-    /// A refusal of the API.
+    /// A refusal by the API.
     pub(crate) fn refused(status: StatusCode, problem: JsonValue) -> Self {
         let code = problem["code"].as_str().map(str::to_owned);
         let detail = match problem["detail"].as_str() {
-            // Texts of the library end in their code, which is printed in front here.
+            // The library's messages end with their code, which is printed in front here.
             Some(detail) => match &code {
                 Some(code) => detail.trim_end_matches(&format!(" [{code}]")).to_owned(),
                 None => detail.to_owned(),
@@ -198,7 +198,7 @@ impl Failure {
         Self { exit, code, detail, next, command: command.flatten(), lines: false, problem: Some(Box::new(problem)) }
     }
 
-    /// Says it on stderr: as text, or as one JSON object where results are JSON.
+    /// Prints the failure to stderr: as text, or as one JSON object where results are JSON.
     pub(crate) fn say(&self, output: &Output) {
         if self.exit == Exit::Done {
             return;
@@ -214,7 +214,7 @@ impl Failure {
         }
     }
 
-    /// What is said: what was refused, and what to do next. On a terminal lines are broken between words; a command is never broken.
+    /// The message: what failed, and what to do next. On a terminal, lines wrap between words; a command never wraps.
     fn text(&self, columns: Option<usize>) -> String {
         let mut text = match self.lines {
             true => format!("{BEGIN}{}\n", terminal::lines(&self.to_string())),
@@ -269,15 +269,15 @@ impl From<Box<dyn std::error::Error>> for Failure {
 impl From<&ConfigError> for Failure {
     fn from(error: &ConfigError) -> Self {
         let command = Suggested::new(["statehouse", "config", "init"]);
-        Failure::usage(error.to_string()).of_lines().run("correct it; see all settings", command)
+        Failure::usage(error.to_string()).of_lines().run("fix it; see all settings", command)
     }
 }
 
-/// A call that did not do what it was asked.
+/// The failure of a call.
 impl From<client::Error> for Failure {
     fn from(error: client::Error) -> Self {
         let unknown = match error.outcome() {
-            Outcome::Unknown => "; whether it was done is not known",
+            Outcome::Unknown => "; it may or may not have been done",
             Outcome::NotApplied => "",
         };
         match &error {
@@ -293,7 +293,7 @@ impl From<client::Error> for Failure {
             client::Error::TimedOut { server, limit, .. } => {
                 let cause = format!("no answer within {} ms{unknown}", limit.as_millis());
                 Self::new(Exit::Unavailable, format!("cannot reach {server}: {cause}")).run(
-                    "ask again with a longer --timeout, or see how it is doing",
+                    "try again with a longer --timeout, or check the server",
                     Suggested::new(["statehouse", "status"]),
                 )
             }
@@ -303,7 +303,7 @@ impl From<client::Error> for Failure {
     }
 }
 
-/// An error of the library, where a command uses it without the API.
+/// An error from the library, where a command uses it without the API.
 impl From<statehouse::Error> for Failure {
     fn from(error: statehouse::Error) -> Self {
         let problem = json!({ "code": error.code(), "detail": error.to_string(), "retryable": error.retryable() });
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(next(json!({ "code": "SH-4002", "detail": "" })), Some("statehouse explain SH-4002".into()));
         assert_eq!(next(json!({ "code": "SH-1016", "detail": "" })), Some("statehouse explain SH-1016".into()));
         for (code, _) in NEXT {
-            assert!(server::errors::page(code).is_some(), "{code} is no code");
+            assert!(server::errors::page(code).is_some(), "{code} is not a code");
         }
     }
 

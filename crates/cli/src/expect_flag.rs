@@ -1,4 +1,4 @@
-//! `--expect`: what a thing has to be for a write to be done.
+//! `--expect`: the precondition of a write.
 
 use clap::Args;
 use client::Call;
@@ -15,13 +15,13 @@ pub(crate) fn expected(text: &str) -> Result<Expected, String> {
 /// The flag.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Expect {
-    /// Do it only if it is at this version, or `absent`; otherwise exit with 4.
+    /// Only write if it is at this version, or `absent`; otherwise exit with 4.
     #[arg(long, value_name = "VERSION", value_parser = expected)]
     expect: Option<Expected>,
 }
 
 impl Expect {
-    /// The call under this condition.
+    /// Adds the condition to a call.
     pub(crate) fn of(&self, call: Call) -> Call {
         call.if_expected(self.expect)
     }

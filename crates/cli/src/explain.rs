@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
-/// What an error code means, and what to do.
+/// Explain an error code and what to do about it.
 ///
 /// Examples:
 ///   statehouse explain SH-1003
@@ -14,7 +14,7 @@ use crate::output::Output;
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Explain {
-    /// The code; `SH-` may be left out.
+    /// The code, with or without `SH-`.
     code: String,
 }
 
@@ -25,7 +25,7 @@ impl Explain {
         match server::errors::page(&code) {
             Some(page) => output.told(page, &json!({ "code": code, "page": page })),
             None => Err(Failure::new(Exit::NotFound, format!("there is no code {code}"))
-                .next("codes are in the first line of what a command says, as SH-1003")),
+                .next("the first line of an error message starts with its code, such as SH-1003")),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! `export` and `import`: what a store holds as lines of JSON, and a new directory made of them.
+//! `export` and `import`: a store's data as lines of JSON, and a new directory from them.
 //!
-//! Keeps: a file gets its name when it is whole and durable. An import is whole or leaves nothing. Never: replaces a file or a directory.
+//! Keeps: a file gets its name once it is complete and durable. A failed import leaves nothing. Never: overwrites a file or a directory.
 
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::progress::Progress;
 use crate::reach::Reach;
 use crate::table::{Column, plain, size};
 
-/// Write everything that a store holds as lines of JSON, with versions, histories and TTLs.
+/// Export all data of a store as lines of JSON, with versions, histories and TTLs.
 ///
 /// Examples:
 ///   statehouse export monday.jsonl
@@ -30,11 +30,12 @@ use crate::table::{Column, plain, size};
 pub(crate) struct Export {
     #[command(flatten)]
     reach: Reach,
-    /// The file, which must not exist; left out or -, the lines go to stdout.
+    /// The file to write; it must not exist. Default: stdout, also written as -.
     file: Option<PathBuf>,
 }
 
-/// Make a new directory of an export. Exits 7 if the file is damaged or what was imported differs; then nothing is left behind.
+/// Import an export into a new directory. Exits with 7, leaving nothing behind, if the file is
+/// damaged or the result differs.
 ///
 /// Examples:
 ///   statehouse import monday.jsonl --data ./restored
@@ -42,9 +43,9 @@ pub(crate) struct Export {
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Import {
-    /// The file; - is stdin.
+    /// The file to read; - is stdin.
     file: PathBuf,
-    /// The directory, which must not exist.
+    /// The new directory; it must not exist.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 }
@@ -77,7 +78,7 @@ async fn to_file(connection: &Connection, file: &Path, output: &Output) -> Resul
         lines(connection, &mut last, |bytes| out.write_all(bytes).map_err(|error| cannot_write(file, &error))).await?;
     let footer: JsonValue = serde_json::from_slice(&last).unwrap_or_default();
     if footer["kind"] != "footer" {
-        return Err(Failure::check(format!("{}: the export has no footer: it was cut short", file.display())));
+        return Err(Failure::check(format!("{}: the export is incomplete: its footer is missing", file.display())));
     }
     out.finish().map_err(|error| cannot_write(file, &error))?;
     let found = json!({
@@ -98,14 +99,14 @@ async fn to_stdout(connection: &Connection) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
             std::io::ErrorKind::BrokenPipe => Failure::nobody_reads(),
-            _ => Failure::other(format!("stdout cannot be written: {error}")),
+            _ => Failure::other(format!("cannot write to stdout: {error}")),
         })
     };
     lines(connection, &mut last, |bytes| {
         if !seen {
             return write(bytes);
         }
-        // A terminal gets whole lines, in which controls are escaped. They are the same documents.
+        // A terminal gets whole lines with control characters escaped; the JSON documents stay the same.
         begun.extend_from_slice(bytes);
         let whole = begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let lines: Vec<u8> = begun.drain(..whole).collect();
@@ -115,8 +116,8 @@ async fn to_stdout(connection: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the lines as they come. The buckets that have begun say how far it is. `last` gets the last line. Gives the first line, and
-/// how many bytes there were.
+/// Reads the lines as they arrive. The number of buckets seen gives the progress. `last` gets the last line. Returns the first line and
+/// the number of bytes.
 async fn lines(
     connection: &Connection,
     last: &mut Vec<u8>,

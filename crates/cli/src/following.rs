@@ -1,8 +1,8 @@
-//! Follows the change feed: what was changed, as it happens.
+//! Follows the change feed as commits happen.
 //!
-//! Asks by long poll, and goes on from where the last answer ended: an answer holds whole commits, while a stream that is cut sends the
-//! whole commit again. Keeps: no change is left out and none is shown twice, over a restart of the server too; where the store does not keep
-//! what was asked for, a `gap` is shown in its place.
+//! Polls, continuing where the last answer ended: an answer holds whole commits, while an interrupted stream would send a whole commit
+//! again. Keeps: no change is lost or shown twice, even across restarts of the server. Changes that the store no longer keeps are shown
+//! as a `gap`.
 
 use std::time::{Duration, Instant};
 
@@ -21,9 +21,9 @@ use crate::table::{Column, plain};
 
 /// How long one request waits.
 const POLL: Duration = Duration::from_secs(20);
-/// How long a server that has answered before may be away.
+/// How long a server that has answered before may be unreachable.
 const AWAY_MAX: Duration = Duration::from_secs(30);
-/// How long to wait until it is asked again.
+/// Pause between two attempts.
 const AWAY_PAUSE: Duration = Duration::from_millis(250);
 
 /// How a change is shown.
@@ -35,22 +35,22 @@ pub(crate) const COLUMNS: &[Column] = &[
     plain("VERSION", "version"),
 ];
 
-/// From where, and how long, something is followed.
+/// Where to start following, and when to stop.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Follow {
-    /// Begin behind this commit; 0 is the oldest that is kept. Left out: from now on.
+    /// Start after this commit; 0 is the oldest one kept. Default: only new changes.
     #[arg(long, value_name = "COMMIT")]
     pub(crate) from: Option<u64>,
-    /// Stop after so many.
+    /// Stop after this many.
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Stop after so long.
+    /// Stop after this long.
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     pub(crate) time: Option<Duration>,
 }
 
 impl Follow {
-    /// How long the next request may wait; none when the time is over.
+    /// How long the next request may wait; none once the time is up.
     pub(crate) fn next_wait(&self, began: Instant) -> Option<Duration> {
         match self.time {
             None => Some(POLL),
@@ -58,7 +58,7 @@ impl Follow {
         }
     }
 
-    /// Gives every change with this prefix and kind to `each`.
+    /// Passes every change with this prefix and kind to `each`.
     pub(crate) async fn changes(
         &self,
         connection: &Connection,
@@ -110,7 +110,7 @@ impl Follow {
     }
 }
 
-/// Questions that go on from one another: once one was answered, a server that is away for a moment is waited for.
+/// A series of polls: after the first answer, it waits for a server that is unreachable for a moment.
 #[derive(Default)]
 pub(crate) struct Following {
     answered: bool,

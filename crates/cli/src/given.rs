@@ -1,7 +1,7 @@
-//! Values as they are given on a command line, and back.
+//! Values given on the command line.
 //!
-//! A value is JSON if it reads as JSON, and text otherwise; `-` is all of stdin, `@FILE` a file. Bytes that are not text are
-//! `{"$b64":"..."}`, as in the API. Keeps: JSON is sent as it was given, to the byte. Never: reads stdin twice.
+//! A value is JSON if it parses as JSON, otherwise text; `-` reads all of stdin, `@FILE` a file. Bytes that are not text are written
+//! `{"$b64":"..."}`, as in the API. Keeps: JSON is sent byte for byte as given. Never: reads stdin twice.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -15,7 +15,7 @@ use wire::values::{Members, UserJson};
 
 use crate::exit::Failure;
 
-/// Bytes of a value that is read from a file or from stdin; the server's own limit is lower.
+/// Limit of a value read from a file or stdin, in bytes; the server's own limit is lower.
 const GIVEN_BYTES_MAX: u64 = 64 << 20;
 
 /// A value.
@@ -25,7 +25,7 @@ pub(crate) fn value(given: &str, as_text: bool) -> Result<UserJson, Failure> {
         match Value::from_json_text(json.trim()) {
             Ok(value) => return Ok(UserJson(value)),
             Err(InvalidJson::Malformed { .. }) => {}
-            // It reads as JSON, and no server would take it.
+            // It parses as JSON, but every server would refuse it.
             Err(refused) => return Err(Failure::usage(refused.to_string())),
         }
     }
@@ -35,7 +35,7 @@ pub(crate) fn value(given: &str, as_text: bool) -> Result<UserJson, Failure> {
     }))
 }
 
-/// What is given, in a file or on stdin.
+/// The bytes of an argument, a file or stdin.
 fn bytes(given: &str) -> Result<Vec<u8>, Failure> {
     match (given, given.strip_prefix('@')) {
         ("-", _) => read("stdin", &mut std::io::stdin().lock()),
@@ -47,23 +47,23 @@ fn bytes(given: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// What is given, in a file or on stdin, as text.
+/// The text of an argument, a file or stdin.
 pub(crate) fn text(given: &str) -> Result<String, Failure> {
-    String::from_utf8(bytes(given)?).map_err(|_| Failure::usage(format!("{given}: is not text in UTF-8")))
+    String::from_utf8(bytes(given)?).map_err(|_| Failure::usage(format!("{given}: not UTF-8 text")))
 }
 
-/// A document of the API that is given, in a file or on stdin; what is wrong with it is said by its members.
+/// An API document from an argument, a file or stdin; errors name the member.
 pub(crate) fn document<T: DeserializeOwned>(given: &str, json: &str) -> Result<T, Failure> {
     wire::from_json_text(json).map_err(|error| Failure::usage(format!("{given}: {error}")))
 }
 
-/// The word of a flag, in the form that the API has for it: a cursor, a status, a moment.
+/// The value of a flag, parsed as the API's type: a cursor, a status, a time.
 pub(crate) fn word<T: DeserializeOwned>(flag: &str, word: &str) -> Result<T, Failure> {
     let read = T::deserialize(StrDeserializer::<DecodeError>::new(word));
     read.map_err(|error| Failure::usage(format!("{flag}: {error}")))
 }
 
-/// The same of a flag that may be left out.
+/// The same for an optional flag.
 pub(crate) fn word_if_given<T: DeserializeOwned>(flag: &str, given: &Option<String>) -> Result<Option<T>, Failure> {
     given.as_ref().map(|given| word(flag, given)).transpose()
 }
@@ -73,7 +73,7 @@ fn read(what: &str, input: &mut dyn Read) -> Result<Vec<u8>, Failure> {
     let read = input.take(GIVEN_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| Failure::usage(format!("{what}: {error}")))?;
     match bytes.len() as u64 > GIVEN_BYTES_MAX {
-        true => Err(Failure::usage(format!("{what} has more than {GIVEN_BYTES_MAX} bytes"))),
+        true => Err(Failure::usage(format!("{what} is larger than {GIVEN_BYTES_MAX} bytes"))),
         false => Ok(bytes),
     }
 }
@@ -91,13 +91,13 @@ pub(crate) fn fields(given: &[String], as_text: bool) -> Result<Members<UserJson
     given.iter().map(|field| one_field(field, as_text)).collect()
 }
 
-/// The members of text that has to be a JSON object; each is kept as it is.
+/// The members of a JSON object, each kept as its original text.
 pub(crate) fn object(given: &str, json: &str) -> Result<Members<UserJson>, Failure> {
-    let members = object_text::members(json).map_err(|_| Failure::usage(format!("{given}: is no JSON object")))?;
+    let members = object_text::members(json).map_err(|_| Failure::usage(format!("{given}: not a JSON object")))?;
     let (mut object, mut names) = (Members::default(), BTreeSet::new());
     for member in members {
         if !names.insert(member.name.to_string()) {
-            return Err(Failure::usage(format!("{given}: has {:?} twice", member.name)));
+            return Err(Failure::usage(format!("{given}: duplicate member {:?}", member.name)));
         }
         let value = Value::from_json_text(member.json).map_err(|error| Failure::usage(format!("{given}: {error}")))?;
         object.0.push((member.name.to_string(), UserJson(value)));
@@ -108,7 +108,7 @@ pub(crate) fn object(given: &str, json: &str) -> Result<Members<UserJson>, Failu
 /// `NAME=VALUE`.
 pub(crate) fn one_field(given: &str, as_text: bool) -> Result<(String, UserJson), Failure> {
     let Some((name, given)) = given.split_once('=') else {
-        return Err(Failure::usage(format!("{given:?} is no field; write NAME=VALUE")));
+        return Err(Failure::usage(format!("{given:?} is not a field; write NAME=VALUE")));
     };
     Ok((name.to_owned(), value(given, as_text)?))
 }
@@ -132,13 +132,15 @@ pub(crate) fn test(given: &str) -> Result<(String, Test), Failure> {
     }
     let operator = given.find(['=', '!', '<', '>']).filter(|place| *place > 0);
     let Some(place) = operator else {
-        return Err(Failure::usage(format!("{given:?} is no test; write FIELD=VALUE, FIELD>=VALUE or FIELD exists")));
+        return Err(Failure::usage(format!(
+            "{given:?} is not a test; write FIELD=VALUE, FIELD>=VALUE or FIELD exists"
+        )));
     };
     let (field, rest) = given.split_at(place);
     let tests: [(&str, MakeTest); 6] =
         [("!=", Test::Ne), ("<=", Test::Lte), (">=", Test::Gte), ("<", Test::Lt), (">", Test::Gt), ("=", Test::Eq)];
     let Some((test, given)) = tests.iter().find_map(|(sign, test)| Some((test, rest.strip_prefix(sign)?))) else {
-        return Err(Failure::usage(format!("{given:?} is no test; != is the only one that begins with !")));
+        return Err(Failure::usage(format!("{given:?} is not a test; only != starts with !")));
     };
     if given.starts_with('=') {
         return Err(Failure::usage(format!("{rest:?} is not a comparison; write {field}=VALUE")));

@@ -1,7 +1,7 @@
-//! What is logged, and how: text on a terminal, JSON otherwise; on standard error, so that output stays output.
+//! Logging to standard error: text on a terminal, JSON otherwise.
 //!
-//! What the libraries below say (the journal's engine and the tree, by the crate `log`) goes the same way: warnings and errors, or everything
-//! if a filter names them. Keeps: an event takes one line, whatever is in it.
+//! Messages of the storage libraries (the journal's engine and the tree, by the crate `log`) go the same way: warnings and errors, or
+//! everything if a filter names them. Keeps: an event takes one line, whatever it contains.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -10,44 +10,46 @@ use tracing_subscriber::EnvFilter;
 
 use crate::Failed;
 
-/// The levels, from few lines to many.
+/// The levels, from least to most verbose.
 const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 
-/// How much the libraries below are heard, where a filter is one level. After every crash the journal's engine warns of
-/// corruption at the end of its last file, where a write was cut that nobody had been answered; the journal itself checks that nothing
+/// How much the libraries log if the filter is a single level. After every crash the journal's engine warns of
+/// corruption at the end of its last file, where an unanswered write was cut off. The journal itself checks that nothing
 /// else is missing.
 const BELOW: &[&str] = &["raft_engine=warn", "raft_engine::file_pipe_log::pipe_builder=error", "lsm_tree=warn"];
 
-/// Starts to log what `filter` lets through, as `text`, `json`, or by `auto` as fits. Says whether it is JSON.
+/// Starts logging with a filter, as `text`, `json` or `auto`. Returns whether the log is JSON.
 pub(crate) fn start(filter: &str, format: &str) -> Result<bool, Failed> {
     let filter =
-        EnvFilter::try_new(with_libraries(filter)).map_err(|error| format!("{filter:?} is no filter: {error}"))?;
+        EnvFilter::try_new(with_libraries(filter)).map_err(|error| format!("{filter:?} is not a filter: {error}"))?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
-    // Where nothing can be written, as on a terminal that is closed, saying so on the same place would panic.
+    // If stderr cannot be written, as on a closed terminal, reporting that on stderr would panic.
     let builder = builder.log_internal_errors(false);
     let as_text = format == "text" || (format == "auto" && io::stderr().is_terminal());
     let started = match as_text {
-        // Without colours: they would be one more dependency, and asking for them without it panics.
+        // No colours: they need another dependency, and enabling them without it panics.
         true => builder.with_ansi(false).with_writer(|| OneLine(terminal::one_line)).try_init(),
         false => builder.json().flatten_event(true).with_writer(|| OneLine(terminal::json)).try_init(),
     };
-    started.map_err(|error| format!("logging could not be started: {error}"))?;
+    started.map_err(|error| format!("cannot start logging: {error}"))?;
     Ok(!as_text)
 }
 
-/// What is wrong with a filter, if something is: a level, or `TARGET=LEVEL`, or several with commas between.
+/// Checks a filter: a level, or `TARGET=LEVEL`, or several separated by commas.
 pub(crate) fn check(filter: &str) -> Result<(), String> {
     for part in filter.split(',') {
         let level = part.rsplit_once('=').map_or(part, |(_, level)| level);
         if !LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level)) {
             let known = LEVELS.join(", ");
-            return Err(format!("{level:?} is no level; write one of {known}, or TARGET=LEVEL, as info,server=debug"));
+            return Err(format!(
+                "{level:?} is not a level; write one of {known}, or TARGET=LEVEL, such as info,server=debug"
+            ));
         }
     }
-    EnvFilter::try_new(filter).map(drop).map_err(|error| format!("{filter:?} is no filter: {error}"))
+    EnvFilter::try_new(filter).map(drop).map_err(|error| format!("{filter:?} is not a filter: {error}"))
 }
 
-/// One level is for us; the libraries below say more at it than anybody wants to read.
+/// A single level applies to us only; at the same level, the libraries log more than anybody wants to read.
 fn with_libraries(filter: &str) -> String {
     let quiet = ["info", "warn"].iter().any(|level| filter.trim().eq_ignore_ascii_case(level));
     match quiet {

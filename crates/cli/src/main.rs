@@ -1,8 +1,8 @@
 //! The `statehouse` command.
 //!
-//! Noun, then verb. Every command that reaches a store is written against the HTTP API (`connection.rs`), whichever store that is
-//! (`reach.rs`); what it found is written in one of four formats (`output.rs`), and how it ended is one of eight exit codes (`exit.rs`).
-//! Never: asks a question unless a person is there to answer it.
+//! Noun, then verb. Every command that reaches a store uses the HTTP API (`connection.rs`), for remote servers and local directories
+//! alike (`reach.rs`). It prints its results in one of four formats (`output.rs`) and ends with one of eight exit codes (`exit.rs`).
+//! Never: prompts unless a person is there to answer.
 
 mod attempt;
 mod backup;
@@ -55,8 +55,8 @@ use exit::{Exit, Failure};
 use output::{Format, Output};
 use paint::Color;
 
-/// A request is many small allocations, some of them freed by another thread; the system's allocator took a fifth of the
-/// time of a read for them.
+/// A request makes many small allocations, some of them freed by another thread; with the system's allocator they took a
+/// fifth of the time of a read.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -66,15 +66,15 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 ///   statehouse dev
 ///   statehouse rec claim jobs. --worker w1 -o json
 ///
-/// Exit codes: 0 done, 1 something else, 2 wrong usage, 3 not found, 4 conflict, 5 unavailable or too slow, 6 denied,
+/// Exit codes: 0 done, 1 other error, 2 wrong usage, 3 not found, 4 conflict, 5 unavailable or too slow, 6 denied,
 /// 7 a check failed.
 #[derive(Parser)]
 #[command(name = "statehouse", version, verbatim_doc_comment, disable_help_subcommand = true)]
 struct Arguments {
-    /// How results are written.
+    /// Format of the results.
     #[arg(long, short, global = true, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     output: Format,
-    /// When tables, screens and errors are coloured.
+    /// When to colour tables, screens and errors.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     color: Color,
     #[command(subcommand)]
@@ -112,7 +112,7 @@ enum Command {
 type Failed = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    // What is made belongs to its owner alone: also what the libraries below make.
+    // New files are readable by their owner only, including those that libraries create.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let given: Vec<OsString> = std::env::args_os().collect();
     let parsed = Arguments::command().try_get_matches_from(&given);
@@ -131,7 +131,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says why the arguments are not understood, or what they asked to be told. What was given is quoted there, so it is made harmless first.
+/// Prints the help that was asked for, or why the arguments were not understood. The message quotes the arguments, so they are escaped first.
 fn misunderstood(given: &[OsString], error: &clap::Error) -> ExitCode {
     let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     if asked {

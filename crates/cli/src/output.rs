@@ -1,9 +1,8 @@
-//! Results on stdout: as a table, as JSON, as JSON lines, or raw.
+//! Results on stdout: as a table, JSON, JSON lines or raw.
 //!
-//! Keeps: every command goes through here, so every format works for every command. JSON is what the API gave; tables are for people and
-//! may change. What is for people, and whatever reaches a terminal, has no control characters but our ends of lines and colours: tables and
-//! text spell them out, JSON escapes them, and raw bytes are given as they are only to a file or a pipe. Never: writes anything but
-//! results to stdout.
+//! Keeps: every command prints through here, so every format works for every command. JSON is the API's answer; tables are for people and
+//! may change. Output for people or for a terminal has no control characters except our own line ends and colours: tables and text spell
+//! them out, JSON escapes them, and only a file or a pipe gets raw bytes unchanged. Never: writes anything but results to stdout.
 
 use std::io::{IsTerminal, Write};
 
@@ -18,20 +17,20 @@ use crate::paint::Color;
 use crate::raw_json;
 use crate::table::{self, Column};
 
-/// How results are written.
+/// Format of the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people.
     Table,
     /// One JSON document.
     Json,
-    /// One line of JSON for each row.
+    /// One line of JSON per row.
     Jsonl,
-    /// The value alone; for a list, the names. On a terminal control characters are spelled out.
+    /// The value alone; for a list, the names. On a terminal, control characters are spelled out.
     Raw,
 }
 
-/// See the module.
+/// Prints results to stdout in the chosen format and colour.
 #[derive(Clone, Copy)]
 pub(crate) struct Output {
     pub(crate) format: Format,
@@ -49,7 +48,7 @@ impl Output {
         }
     }
 
-    /// One object with one line for each part, where a row would be too wide.
+    /// One object, one line per part, where a row would be too wide.
     pub(crate) fn card(&self, found: &JsonValue, columns: &[Column]) -> Result<(), Failure> {
         match self.format {
             Format::Table => self.line(&table::card(found, columns)),
@@ -57,7 +56,7 @@ impl Output {
         }
     }
 
-    /// The rows under `key` of what was found.
+    /// The rows under `key` of an answer.
     pub(crate) fn list(&self, found: &JsonValue, key: &str, columns: &[Column]) -> Result<(), Failure> {
         let rows = found[key].as_array().map(Vec::as_slice).unwrap_or_default();
         match self.format {
@@ -69,7 +68,7 @@ impl Output {
         }
     }
 
-    /// A row of something that goes on: one line at once.
+    /// A row of a list without an end, printed at once as one line.
     pub(crate) fn row(&self, row: &JsonValue, columns: &[Column]) -> Result<(), Failure> {
         match self.format {
             Format::Table => self.line(&table::line(row, columns)),
@@ -78,7 +77,7 @@ impl Output {
         }
     }
 
-    /// Text that is made for people; in JSON it is what `found` says.
+    /// Text for people; `found` in JSON formats.
     pub(crate) fn told(&self, text: &str, found: &JsonValue) -> Result<(), Failure> {
         match self.format {
             Format::Table | Format::Raw => {
@@ -97,12 +96,12 @@ impl Output {
         self.bytes(format!("{}\n{rest}\n", self.color.for_stdout().title(titles)).as_bytes())
     }
 
-    /// How many columns the terminal has, if stdout is one.
+    /// The width of the terminal, if stdout is one.
     pub(crate) fn columns(&self) -> Option<usize> {
         columns_of(std::io::stdout())
     }
 
-    /// Something for a person that is no result: to stderr, and only beside a table.
+    /// A note for people that is not a result: goes to stderr, and only with the table format.
     pub(crate) fn note(&self, note: &str) -> Result<(), Failure> {
         if self.format == Format::Table {
             eprintln!("{}", terminal::one_line(note));
@@ -110,17 +109,17 @@ impl Output {
         Ok(())
     }
 
-    /// That long work is done: below its progress bar, and only where that was seen.
+    /// Reports the end of long work below its progress bar, if that was visible.
     pub(crate) fn done(&self, note: &str) -> Result<(), Failure> {
         if std::io::stderr().is_terminal() { self.note(note) } else { Ok(()) }
     }
 
-    /// That a list goes on, with the flag that the next page needs, as a shell reads it.
+    /// Notes that a list has more rows, with the flag for the next page, quoted for a shell.
     pub(crate) fn more(&self, note: &str, flag: &str, value: &str) -> Result<(), Failure> {
         self.note(&format!("{note}: {}", Suggested::new(Vec::<String>::new()).flag(flag, value).shell()))
     }
 
-    /// Whether a person looks on.
+    /// Whether a person is watching.
     pub(crate) fn seen(&self) -> bool {
         self.format == Format::Table && std::io::stdout().is_terminal()
     }
@@ -133,7 +132,7 @@ impl Output {
         self.bytes((terminal::json(&raw_json::line(found)) + "\n").as_bytes())
     }
 
-    /// The column that is marked as raw, exactly as it is, or spelled out on a terminal; the whole object without one.
+    /// The raw column, byte for byte, or spelled out on a terminal; the whole object if no column is raw.
     fn raw(&self, found: &JsonValue, columns: &[Column]) -> Result<(), Failure> {
         let Some(column) = columns.iter().find(|column| column.raw) else {
             return self.json_line(found);
@@ -145,7 +144,7 @@ impl Output {
         }
     }
 
-    /// The same for a row among others: it takes one line on a terminal, and ends one in a file.
+    /// The same for one of several rows: one line on a terminal, and a line end after it in a file.
     fn raw_row(&self, found: &JsonValue, columns: &[Column]) -> Result<(), Failure> {
         let Some(column) = columns.iter().find(|column| column.raw) else {
             return self.json_line(found);
@@ -162,7 +161,7 @@ impl Output {
         self.bytes((terminal::lines(text) + "\n").as_bytes())
     }
 
-    /// Clears a terminal: what follows stands in its upper left.
+    /// Clears a terminal; output continues in its upper left corner.
     pub(crate) fn clear_screen(&self) -> Result<(), Failure> {
         self.bytes(b"\x1b[H\x1b[2J")
     }
@@ -171,12 +170,12 @@ impl Output {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
             std::io::ErrorKind::BrokenPipe => Failure::nobody_reads(),
-            _ => Failure::other(format!("stdout cannot be written: {error}")),
+            _ => Failure::other(format!("cannot write to stdout: {error}")),
         })
     }
 }
 
-/// How many columns the terminal of a stream has; none if it is no terminal.
+/// The width of a stream's terminal; none if it is not a terminal.
 pub(crate) fn columns_of(stream: impl std::os::fd::AsFd + IsTerminal) -> Option<usize> {
     if !stream.is_terminal() {
         return None;

@@ -1,7 +1,7 @@
-//! Colour for people: on a terminal that shows it, unless somebody asked for none.
+//! Colours, on terminals that support them and unless disabled.
 //!
-//! Keeps: colour says nothing that the words do not say. Never: colours what a program reads, and never colours text before its control
-//! characters are spelled out.
+//! Keeps: colour carries no information that the words do not. Never: colours output for programs, or text whose control characters are
+//! not spelled out yet.
 
 use std::io::IsTerminal;
 

@@ -1,4 +1,4 @@
-//! Progress of long work: a bar on stderr, and only where a person sees it.
+//! Progress of long work: a bar on stderr, only on a terminal.
 //!
 //! Never: writes anything when stderr is not a terminal, and never to stdout.
 
@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How often the bar moves on its own, so that a person sees that something lives.
+/// How often the bar redraws on its own, to show that the command is alive.
 const TICK: Duration = Duration::from_millis(100);
 
-/// With bytes, of how many, how fast, and how long it will take. The bar takes the room that is left, so a line never wraps: at 80
-/// columns the widest numbers leave it 15.
+/// Bytes done, total, rate and remaining time. The bar takes the rest of the line, so it never wraps: at 80 columns the widest numbers
+/// leave it 15.
 const BYTES: &str = "{prefix:>8} [{wide_bar}] {percent:>3}% {bytes:>10}/{total_bytes:<10} {bytes_per_sec:>13} {eta:>4}";
-/// With bytes while nobody knows of how many, and a share that something else says.
+/// A percentage and a message, for work that is not counted in bytes.
 const SHARE: &str = "{prefix:>8} [{wide_bar}] {percent:>3}% {msg:>10}";
-/// With bytes alone.
+/// Bytes without a known total.
 const COUNT: &str = "{prefix:>8} {spinner} {bytes:>10} {bytes_per_sec:>13}";
 
 /// A bar.
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Of bytes, of how many if that is known.
+    /// A bar in bytes, with the total if it is known.
     pub(crate) fn bytes(what: &'static str, total: Option<u64>) -> Self {
         match total {
             Some(total) => Self::of(what, BYTES, total),
@@ -30,7 +30,7 @@ impl Progress {
         }
     }
 
-    /// Of steps, with what was done so far beside it.
+    /// A bar in steps, with a message beside it.
     pub(crate) fn steps(what: &'static str, total: u64) -> Self {
         Self::of(what, SHARE, total)
     }
@@ -48,22 +48,22 @@ impl Progress {
         Self(bar)
     }
 
-    /// So much is done.
+    /// Sets how much is done.
     pub(crate) fn at(&self, done: u64) {
         self.0.set_position(done);
     }
 
-    /// What stands beside the bar.
+    /// Sets the message beside the bar.
     pub(crate) fn say(&self, text: String) {
         self.0.set_message(text);
     }
 
-    /// It is over, and nothing of it stays on the screen.
+    /// Ends the bar and removes it from the screen.
     pub(crate) fn leave(self) {
         self.0.finish_and_clear();
     }
 
-    /// Everything is done; the bar stays as it was last.
+    /// Ends the bar and leaves it on the screen.
     pub(crate) fn done(self) {
         self.0.finish();
     }
@@ -71,7 +71,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        // Given up half-way, it stays where it was.
+        // A bar abandoned half-way stays where it was.
         if !self.0.is_finished() {
             self.0.abandon();
         }

@@ -1,8 +1,8 @@
-//! User JSON inside a tree of values: what a tree would change is kept as the text that it was.
+//! User JSON inside a tree of values: values that a tree would alter are kept as their original text.
 //!
-//! An answer is read into a tree for tables and decisions. In it a value that is the user's and does not survive that, a list, an object,
-//! `1.0`, `"\u0041"`, is a mark: an object with one member, under a name that no answer of the API has, which holds the text. Keeps:
-//! what is written from such a tree has every value as the API gave it. Never: looks for marks in what is the user's.
+//! An answer is parsed into a tree for tables and decisions. User values that would not survive that, such as a list, an object, `1.0` or
+//! `"\u0041"`, become a mark: an object with one member, under a name that no API answer uses, which holds the text. Keeps: output from
+//! such a tree has every value as the API sent it. Never: looks for marks in user data.
 
 use serde_json::{Map, Value as JsonValue};
 use statehouse::object_text::{Member, entries, members};
@@ -12,10 +12,10 @@ use statehouse::{InvalidJson, Value};
 /// The name of a mark's only member.
 const MARK: &str = "\0raw";
 
-/// Members of answers that are the user's as a whole.
+/// Members of answers that hold nothing but user JSON.
 const USERS: [&str; 5] = ["value", "eventData", "engineRunRef", "current", "payload"];
 
-/// A value of the user, as a tree that keeps it.
+/// A user's value, as a tree that preserves it.
 pub(crate) fn keep(json: &str) -> JsonValue {
     let survives = |scalar: &JsonValue| {
         let written = scalar.to_string();
@@ -33,7 +33,7 @@ pub(crate) fn parse(answer: &str) -> Result<JsonValue, InvalidJson> {
     match answer.as_bytes().first() {
         Some(b'{') => {
             let found = members(answer)?;
-            // An event keeps members that nobody but its sender knows.
+            // An event may have members that only its sender knows.
             let is_event = ["eventType", "runSeq"].iter().all(|name| found.iter().any(|member| member.name == *name));
             let read = |member: &Member<'_>| match &*member.name {
                 name if is_event || USERS.contains(&name) => Ok(keep(member.json)),
@@ -59,19 +59,19 @@ fn kept(tree: &JsonValue) -> Option<&str> {
     object.get(MARK).and_then(JsonValue::as_str)
 }
 
-/// A tree as JSON without a space that the user did not write.
+/// A tree as compact JSON; user JSON keeps its own spaces.
 pub(crate) fn text(tree: &JsonValue) -> String {
     let mut out = String::new();
     write(tree, None, &mut out);
     out
 }
 
-/// The same in one line: a line break between tokens of user JSON becomes a space.
+/// The same on one line: a line break between tokens of user JSON becomes a space.
 pub(crate) fn line(tree: &JsonValue) -> String {
     in_one_line(&text(tree)).into_owned()
 }
 
-/// A tree as JSON with lines of its own; user JSON stands in it as it is.
+/// A tree as indented JSON; user JSON is unchanged.
 pub(crate) fn pretty(tree: &JsonValue) -> String {
     let mut out = String::new();
     write(tree, Some(0), &mut out);
@@ -86,7 +86,7 @@ pub(crate) fn value_text(tree: &JsonValue) -> String {
     }
 }
 
-/// What a value is as bytes: text as it is, bytes as they are, everything else as the JSON that it is.
+/// A value as bytes: text and bytes unchanged, everything else as JSON.
 pub(crate) fn to_bytes(tree: &JsonValue) -> Vec<u8> {
     let json = kept(tree).map_or_else(|| tree.to_string(), str::to_owned);
     match Value::from_json_text(&json) {

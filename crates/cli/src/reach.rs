@@ -1,7 +1,7 @@
-//! Which store a command talks to: by flags, by the environment, by a context, or the server of this machine.
+//! Which store a command talks to: set by flags, the environment or a context, or else the server on this machine.
 //!
-//! `--url` or `--data` go before `STATEHOUSE_URL` or `STATEHOUSE_DATA`, these before `--context`, that before the current context,
-//! and that before `http://127.0.0.1:7420`. Keeps: a command never talks to two stores, and says which when it cannot reach it.
+//! In order of precedence: `--url` or `--data`, `STATEHOUSE_URL` or `STATEHOUSE_DATA`, `--context`, the current context, and
+//! `http://127.0.0.1:7420`. Keeps: a command never talks to two stores, and names the store that it cannot reach.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,33 +17,33 @@ use crate::contexts::{Contexts, Target};
 use crate::exit::Failure;
 use crate::scopes;
 
-/// Where a server listens if nothing is said.
+/// The default address of a server.
 pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:7420";
 
-/// The flags stand behind the program and its noun.
+/// The flags follow the program and its noun.
 const NOUN_WORDS: usize = 2;
 
-/// Flags of every command that reaches a store. They have ids of their own: a verb may have an argument with the same name, and
-/// a flag that holds for all verbs is otherwise taken for it.
+/// Flags of every command that reaches a store. They have ids of their own: clap would otherwise confuse a global flag with a
+/// verb's argument of the same name.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Where")]
 pub(crate) struct Reach {
-    /// The server; also STATEHOUSE_URL.
+    /// The server's URL; also STATEHOUSE_URL.
     #[arg(id = "where-url", long = "url", global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// A directory to open instead of asking a server; also STATEHOUSE_DATA.
+    /// A data directory to open instead of a server; also STATEHOUSE_DATA.
     #[arg(id = "where-data", long = "data", global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// A context of `statehouse ctx`; also STATEHOUSE_CONTEXT.
+    /// A context from `statehouse ctx`; also STATEHOUSE_CONTEXT.
     #[arg(id = "where-context", long = "context", global = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// The space; `default` if left out.
+    /// The space. Default: `default`.
     #[arg(id = "where-space", long = "space", global = true, value_name = "NAME")]
     pub(crate) space: Option<String>,
-    /// The branch; `main` if left out.
+    /// The branch. Default: `main`.
     #[arg(id = "where-branch", long = "branch", global = true, value_name = "NAME")]
     pub(crate) branch: Option<String>,
-    /// The group; left out, a thing is a group of its own name.
+    /// The group. Default: each name is its own group.
     #[arg(id = "where-group", long = "group", global = true, value_name = "NAME")]
     pub(crate) group: Option<String>,
     /// How long an answer may take.
@@ -63,13 +63,13 @@ impl Reach {
         Self { url: None, data: None, context: None, space: None, branch: None, group: None, timeout }
     }
 
-    /// Connects, does the work, and closes what was opened.
+    /// Connects, does the work, and closes the store.
     pub(crate) fn run<Work>(&self, work: Work) -> Result<(), Failure>
     where
         Work: AsyncFnOnce(&Connection) -> Result<(), Failure>,
     {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        let runtime = runtime.map_err(|error| Failure::other(format!("no threads: {error}")))?;
+        let runtime = runtime.map_err(|error| Failure::other(format!("cannot start threads: {error}")))?;
         runtime
             .block_on(async {
                 let connection = self.connect()?;
@@ -77,14 +77,14 @@ impl Reach {
                 let closed = connection.close().await;
                 done.and(closed)
             })
-            // A command that is suggested talks to the same store.
+            // A suggested command must reach the same store.
             .map_err(|mut failure| {
                 failure.command = failure.command.map(|command| self.in_command(command));
                 failure
             })
     }
 
-    /// A command of ours with the flags that say where, as they were given here.
+    /// Adds the flags that name the store, as given here, to a suggested command.
     fn in_command(&self, command: Suggested) -> Suggested {
         let Some(outside) = scopes::not_honoured(&command) else {
             return command;
@@ -104,7 +104,7 @@ impl Reach {
         command.with_flags(NOUN_WORDS, flags)
     }
 
-    /// A page of `/status` with the same flags in the commands that it suggests.
+    /// Adds the same flags to the commands that a page of `/status` suggests.
     pub(crate) fn in_text(&self, page: &str, status: &JsonValue) -> String {
         let mut page = page.to_owned();
         let found = ["problems", "notes"].iter().flat_map(|list| status[*list].as_array().into_iter().flatten());
@@ -117,7 +117,7 @@ impl Reach {
         page
     }
 
-    /// A connection to the store that is meant.
+    /// Connects to the selected store.
     pub(crate) fn connect(&self) -> Result<Connection, Failure> {
         let target = self.target(&|name| std::env::var(name).ok())?;
         let connection = match &target {
@@ -127,20 +127,18 @@ impl Reach {
         Ok(connection.in_place(self.space.clone(), self.branch.clone(), self.group.clone()))
     }
 
-    /// Which store is meant.
+    /// The selected store.
     pub(crate) fn target(&self, environment: &dyn Fn(&str) -> Option<String>) -> Result<Target, Failure> {
         let said = |name: &str| environment(name).filter(|value| !value.is_empty());
         match (&self.url, &self.data) {
-            (Some(_), Some(_)) => return Err(Failure::usage("--url and --data are two stores; give one of them")),
+            (Some(_), Some(_)) => return Err(Failure::usage("--url and --data name two stores; give only one")),
             (Some(url), None) => return Ok(Target::Url(url.clone())),
             (None, Some(directory)) => return Ok(Target::Data(directory.clone())),
             (None, None) => {}
         }
         match (said("STATEHOUSE_URL"), said("STATEHOUSE_DATA")) {
             (Some(_), Some(_)) => {
-                return Err(Failure::usage(
-                    "STATEHOUSE_URL and STATEHOUSE_DATA are both set; unset one, or give --url",
-                ));
+                return Err(Failure::usage("STATEHOUSE_URL and STATEHOUSE_DATA are both set; unset one, or use --url"));
             }
             (Some(url), None) => return Ok(Target::Url(url)),
             (None, Some(directory)) => return Ok(Target::Data(directory.into())),

@@ -1,4 +1,4 @@
-//! `rec`: records, the state of jobs. What an attempt does stands in `attempt.rs`.
+//! `rec`: records, the state of jobs. The verbs of an attempt are in `attempt.rs`.
 
 use std::time::Duration;
 
@@ -46,53 +46,53 @@ enum Verb {
     ///   statehouse rec get jobs.email.1 -o json | jq .fields
     #[command(verbatim_doc_comment)]
     Get {
-        /// Its name.
+        /// The record's name.
         name: String,
     },
-    /// Put a record: these fields and no others.
+    /// Set a record to exactly these fields.
     ///
     /// Examples:
     ///   statehouse rec set jobs.email.1 to=ann@example.org --type task
     ///   statehouse rec set users.7 @user.json --ttl 7d --expect absent
     #[command(verbatim_doc_comment)]
     Set {
-        /// Its name.
+        /// The record's name.
         name: String,
         /// NAME=VALUE for each field; or one JSON object, as text, @FILE or - for stdin.
         fields: Vec<String>,
-        /// Its type; left out, the one that is declared for a prefix of its name.
+        /// The record's type. Default: the one declared for a prefix of its name.
         #[arg(long = "type", value_name = "TYPE")]
         record_type: Option<String>,
-        /// How long it will exist: a duration, or `keep` for as long as without this write.
+        /// Time until the record expires: a duration, or `keep` to leave it unchanged.
         #[arg(long, value_name = "DURATION")]
         ttl: Option<String>,
-        /// Take values as text, whatever they look like.
+        /// Treat values as text, even if they parse as JSON.
         #[arg(long)]
         text: bool,
         #[command(flatten)]
         expect: Expect,
     },
-    /// Change some fields of a record in one commit, if those that are named with --expect are as expected.
+    /// Change fields of a record in one commit, provided that every --expect matches.
     ///
     /// Examples:
     ///   statehouse rec patch users.7 email=ann@example.org --unset phone
     ///   statehouse rec patch jobs.email.1 priority=1 --expect state=pending
     #[command(verbatim_doc_comment)]
     Patch {
-        /// Its name.
+        /// The record's name.
         name: String,
-        /// NAME=VALUE for each field that is set; or one JSON object, as text, @FILE or - for stdin.
+        /// NAME=VALUE for each field to set; or one JSON object, as text, @FILE or - for stdin.
         fields: Vec<String>,
-        /// A field that is taken away.
+        /// A field to remove.
         #[arg(long, value_name = "FIELD")]
         unset: Vec<String>,
-        /// A field that has to hold a value, or `FIELD=null` that must not be there.
+        /// The value that a field must have; `FIELD=null` means that it must be absent.
         #[arg(long, value_name = "FIELD=VALUE")]
         expect: Vec<String>,
-        /// How long it will exist.
+        /// Time until the record expires.
         #[arg(long, value_name = "DURATION")]
         ttl: Option<String>,
-        /// Take values as text, whatever they look like.
+        /// Treat values as text, even if they parse as JSON.
         #[arg(long)]
         text: bool,
     },
@@ -103,91 +103,90 @@ enum Verb {
     ///   statehouse rec del users.7 --expect 3 --yes
     #[command(verbatim_doc_comment)]
     Del {
-        /// Its name.
+        /// The record's name.
         name: String,
         #[command(flatten)]
         expect: Expect,
         #[command(flatten)]
         sure: Sure,
     },
-    /// Add to a number in a field, which is made if it is not there.
+    /// Add to a number in a field, starting from 0 if it is absent.
     ///
     /// Examples:
     ///   statehouse rec incr stats.today visits
     ///   statehouse rec incr stats.today visits -- -5
     #[command(verbatim_doc_comment)]
     Incr {
-        /// Its name.
+        /// The record's name.
         name: String,
         /// The field.
         field: String,
-        /// How much is added.
+        /// The number to add.
         #[arg(default_value_t = 1)]
         by: i64,
     },
-    /// Find records by a prefix of their names, and by tests of their fields, in all groups or with --group in one. `rec ls` is
-    /// the same.
+    /// Find records by name prefix and tests of their fields, in all groups, or in one with --group.
     ///
     /// Examples:
     ///   statehouse rec ls jobs. --where state=pending
     ///   statehouse rec scan users. --where 'age>=18' --where 'email exists' -o jsonl
     #[command(verbatim_doc_comment, visible_alias = "ls")]
     Scan {
-        /// How their names begin.
+        /// Prefix of their names.
         #[arg(default_value = "")]
         prefix: String,
-        /// A test that they have to pass: FIELD=VALUE, !=, <, <=, >, >=, `FIELD in A,B`, `FIELD exists`.
+        /// A test they must pass: FIELD=VALUE, !=, <, <=, >, >=, `FIELD in A,B`, `FIELD exists`.
         #[arg(long = "where", value_name = "TEST")]
         tests: Vec<String>,
-        /// Their type, whose indexes are used.
+        /// Their type; its indexes are used.
         #[arg(long = "type", value_name = "TYPE")]
         record_type: Option<String>,
-        /// Go on where a scan before ended.
+        /// Continue where an earlier scan ended.
         #[arg(long)]
         cursor: Option<String>,
         #[command(flatten)]
         listing: Listing,
     },
-    /// Follow changes of records by a prefix of their names: claims, rescues, expiry and all.
+    /// Follow all changes of records by name prefix, including claims, rescues and expiry.
     ///
     /// Examples:
     ///   statehouse rec watch jobs.
     ///   statehouse rec watch jobs. --for 10s -o jsonl
     #[command(verbatim_doc_comment)]
     Watch {
-        /// How their names begin.
+        /// Prefix of their names.
         #[arg(default_value = "")]
         prefix: String,
         #[command(flatten)]
         follow: Follow,
     },
-    /// How long a record will still exist; or set it.
+    /// Show or set the time until a record expires.
     ///
     /// Examples:
     ///   statehouse rec ttl users.7
     ///   statehouse rec ttl users.7 30m
     #[command(verbatim_doc_comment)]
     Ttl {
-        /// Its name.
+        /// The record's name.
         name: String,
-        /// How long it will exist from now on.
+        /// The new time until it expires, starting now.
         #[arg(value_parser = duration)]
         time: Option<Duration>,
     },
-    /// How many records there are, by type and state, in all groups or with --group in one.
+    /// Count records by type and state, in all groups, or in one with --group.
     ///
     /// Examples:
     ///   statehouse rec count
     ///   statehouse rec count jobs. -o json
     #[command(verbatim_doc_comment)]
     Count {
-        /// How their names begin.
+        /// Prefix of their names.
         #[arg(default_value = "")]
         prefix: String,
         #[command(flatten)]
         listing: Listing,
     },
-    /// Show the types that are declared, or declare one.
+    /// List the declared types, or declare one.
     ///
     /// Examples:
     ///   statehouse rec type
@@ -317,7 +316,7 @@ impl Verb {
     }
 }
 
-/// A record, and its fields below.
+/// Shows a record, with its fields below.
 pub(crate) fn show(record: &JsonValue, output: &Output) -> Result<(), Failure> {
     if output.format != Format::Table {
         return output.one(record, RECORD);
@@ -330,7 +329,7 @@ pub(crate) fn show(record: &JsonValue, output: &Output) -> Result<(), Failure> {
     output.table(&fields, FIELD)
 }
 
-/// Adds to each record of a page the state that its type names, which is one of its fields.
+/// Adds the state to each record of a page: the value of the field that its type names.
 async fn add_states(connection: &Connection, found: &mut JsonValue) -> Result<(), Failure> {
     let records = found["records"].as_array_mut().map(Vec::as_mut_slice).unwrap_or_default();
     if records.iter().all(|record| record["type"].is_null()) {

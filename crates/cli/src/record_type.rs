@@ -1,4 +1,4 @@
-//! `rec type`: the types of records that a space declares.
+//! `rec type`: the record types of a space.
 
 use clap::Args;
 use statehouse::shell::Suggested;
@@ -11,12 +11,12 @@ use crate::given;
 use crate::output::Output;
 use crate::table::{Column, Style, column, plain};
 
-/// See the verb.
+/// The arguments of `rec type`.
 #[derive(Args)]
 pub(crate) struct Type {
-    /// The prefix of names that a type is declared for.
+    /// The name prefix that the type is declared for.
     prefix: Option<String>,
-    /// What is declared, as JSON: as text, @FILE or - for stdin. Left out, what is declared is shown.
+    /// The declaration in JSON, as text, @FILE or - for stdin. Default: show the current one.
     declaration: Option<String>,
 }
 
@@ -45,8 +45,8 @@ impl Type {
             .find(|declared| declared["prefixes"].as_array().into_iter().flatten().any(|one| one == prefix.as_str()))
         {
             Some(declared) => output.card(&declared, TYPES),
-            None => Err(Failure::new(Exit::NotFound, format!("no type is declared for the prefix {prefix:?}"))
-                .run("see which are", Suggested::new(["statehouse", "rec", "type"]))),
+            None => Err(Failure::new(Exit::NotFound, format!("no type is declared for prefix {prefix:?}"))
+                .run("list the types", Suggested::new(["statehouse", "rec", "type"]))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Lists that are shown again and again, and questions before something is gone for good.
+//! Lists that refresh, and confirmation before irreversible commands.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -15,22 +15,22 @@ use crate::table::{Column, one_line};
 
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Flags of a list.
+/// The flags of a list.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Listing {
-    /// How many, at most.
+    /// List at most this many.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) limit: u64,
-    /// Show the list again every two seconds.
+    /// Refresh the list every two seconds.
     #[arg(long)]
     watch: bool,
-    /// Stop watching after so long.
+    /// Stop watching after this long.
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "watch")]
     time: Option<Duration>,
 }
 
 impl Listing {
-    /// Shows the list once, or again and again.
+    /// Shows the list once, or repeatedly.
     pub(crate) async fn run(
         &self,
         output: &Output,
@@ -50,7 +50,7 @@ impl Listing {
         }
     }
 
-    /// The first rows of a list that the API gives as a whole.
+    /// The first rows of a list that the API returns as a whole.
     pub(crate) fn first(&self, mut found: JsonValue, key: &str) -> JsonValue {
         if let Some(rows) = found[key].as_array_mut() {
             rows.truncate(usize::try_from(self.limit).unwrap_or(usize::MAX));
@@ -58,7 +58,7 @@ impl Listing {
         found
     }
 
-    /// Shows what the API gives as a list of bare names, at a route and under a key.
+    /// Shows a route's list of bare names, found under a key.
     pub(crate) async fn run_names(
         &self,
         connection: &Connection,
@@ -68,7 +68,7 @@ impl Listing {
     ) -> Result<(), Failure> {
         let once = async || {
             let mut found = self.first(connection.call(route, &[]).ask().await?, key);
-            // A table, or lines, are made of rows.
+            // Tables and lines need rows.
             if output.format != Format::Json
                 && let Some(names) = found[key].as_array_mut()
             {
@@ -82,16 +82,16 @@ impl Listing {
     }
 }
 
-/// The flag of what cannot be taken back.
+/// The confirmation flag of irreversible commands.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Sure {
-    /// Do it without asking; needed when nobody can be asked.
+    /// Do not ask for confirmation; required without a terminal.
     #[arg(long, short = 'y')]
     yes: bool,
 }
 
 impl Sure {
-    /// Asks on a terminal; without one, the flag is needed.
+    /// Asks on a terminal; without one, the flag is required.
     pub(crate) fn or_ask(&self, what: &str) -> Result<(), Failure> {
         if self.yes {
             return Ok(());
@@ -99,16 +99,16 @@ impl Sure {
         let (mut stdin, stdout) = (std::io::stdin().lock(), std::io::stdout());
         if !stdin.is_terminal() || !stdout.is_terminal() {
             return Err(
-                Failure::usage(format!("would {what}; this cannot be taken back")).next("say it again with --yes")
+                Failure::usage(format!("would {what}; this cannot be undone")).next("repeat the command with --yes")
             );
         }
-        eprint!("{}? This cannot be taken back. [y/N] ", one_line(what));
+        eprint!("{}? This cannot be undone. [y/N] ", one_line(what));
         let _ = std::io::stderr().flush();
         let mut answer = String::new();
         let read = stdin.read_line(&mut answer);
         match read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
             true => Ok(()),
-            false => Err(Failure::other("nothing was done")),
+            false => Err(Failure::other("cancelled; nothing was done")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `run`: append-only logs of events, each with a projection.
+//! `run`: append-only event histories, each with a projection.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use crate::reach::{Reach, duration};
 use crate::repeating::{Listing, Sure};
 use crate::table::{self, Column, Style, column, plain};
 
-/// Histories of events: append, show, tail, verify, fork.
+/// Event histories: append, show, tail, verify, fork.
 ///
 /// Examples:
 ///   statehouse run append order-7 RunStarted
@@ -34,35 +34,35 @@ pub(crate) struct Run {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Append an event. Sent again with the same key, it is answered again and not appended.
+    /// Append an event. Repeated with the same key, it returns the same answer and appends nothing.
     ///
     /// Examples:
     ///   statehouse run append order-7 Charged '{"eur":10}' --idempotency-key charge-1
     ///   statehouse run append order-7 StepStarted --step charge --attempt 1 --expect 4
     #[command(verbatim_doc_comment)]
     Append {
-        /// The run, which is made if it does not exist.
+        /// The run, created if missing.
         run: String,
-        /// What happened: RunStarted, StepCompleted, or a type of one's own.
+        /// The event type: RunStarted, StepCompleted, or a type of your own.
         event_type: String,
-        /// The event's content, as JSON or text; - is stdin, @FILE a file.
+        /// The event's data, as JSON or text; - reads stdin, @FILE a file.
         data: Option<String>,
-        /// Tells this event from others; left out, it is a new event.
+        /// Idempotency key of the event. Default: a new key.
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
-        /// Append only if the run is at this sequence.
+        /// Only append if the run is at this sequence.
         #[arg(long, value_name = "SEQUENCE")]
         expect: Option<u64>,
-        /// The step that it is about.
+        /// The step that the event is about.
         #[arg(long)]
         step: Option<String>,
         /// The step's logical attempt.
         #[arg(long)]
         attempt: Option<String>,
-        /// The run's type, when it is made.
+        /// The run's type, used when the run is created.
         #[arg(long = "type", value_name = "TYPE")]
         run_type: Option<String>,
-        /// When it was emitted, in RFC 3339; left out, now.
+        /// When the event was emitted, in RFC 3339. Default: now.
         #[arg(long, value_name = "TIME")]
         emitted_at: Option<String>,
     },
@@ -75,11 +75,11 @@ enum Verb {
     Show {
         /// The run.
         run: String,
-        /// How many of its last events.
+        /// Show this many of its last events.
         #[arg(long, value_name = "N", default_value_t = 10)]
         events: u64,
     },
-    /// Show the events of a run, and follow it.
+    /// Show the events of a run, and optionally follow it.
     ///
     /// Examples:
     ///   statehouse run tail order-7
@@ -88,21 +88,21 @@ enum Verb {
     Tail {
         /// The run.
         run: String,
-        /// Begin behind this sequence.
+        /// Start after this sequence.
         #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
         after: u64,
-        /// Go on when more is appended.
+        /// Keep following as events are appended.
         #[arg(long, short)]
         follow: bool,
-        /// Stop after so many.
+        /// Stop after this many.
         #[arg(long, value_name = "N")]
         limit: Option<u64>,
-        /// Stop following after so long.
+        /// Stop following after this long.
         #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "follow")]
         time: Option<Duration>,
     },
-    /// List runs of all groups, or with --group of one: by name, or with --status or --type by kind and then those first
-    /// that have been quiet longest.
+    /// List runs in all groups, or in one with --group. Sorted by name; with --status or --type, by
+    /// kind and then the longest quiet first.
     ///
     /// Examples:
     ///   statehouse run ls order-
@@ -110,7 +110,7 @@ enum Verb {
     ///   statehouse run ls --stuck 10m --type import
     #[command(verbatim_doc_comment)]
     Ls {
-        /// How their names begin.
+        /// Prefix of their names.
         #[arg(default_value = "")]
         prefix: String,
         /// Their status: PENDING, APPROVED, RUNNING, PAUSED, COMPLETED, FAILED or CANCELLED.
@@ -119,16 +119,16 @@ enum Verb {
         /// Their type.
         #[arg(long = "type", value_name = "TYPE")]
         run_type: Option<String>,
-        /// Only those that are not finished and had no event for so long.
+        /// Only unfinished runs without an event for this long.
         #[arg(long, value_name = "DURATION", value_parser = duration)]
         stuck: Option<Duration>,
-        /// Go on where a list before ended.
+        /// Continue where an earlier list ended.
         #[arg(long)]
         cursor: Option<String>,
         #[command(flatten)]
         listing: Listing,
     },
-    /// Replay a run, and compare that with its projection. Exits with 7 if they differ.
+    /// Replay a run and compare the result with its projection. Exits with 7 if they differ.
     ///
     /// Examples:
     ///   statehouse run verify order-7
@@ -138,7 +138,7 @@ enum Verb {
         /// The run.
         run: String,
     },
-    /// Make a run that begins with another's events, up to a sequence. It is in the same group.
+    /// Create a run from another's events up to a sequence, in the same group.
     ///
     /// Examples:
     ///   statehouse run fork order-7 12 order-7-again
@@ -147,12 +147,12 @@ enum Verb {
     Fork {
         /// The run.
         run: String,
-        /// The last sequence that both share.
+        /// The last sequence that both runs share.
         at: u64,
         /// The new run.
         new: String,
     },
-    /// Close a run: nothing more is appended.
+    /// Close a run to further events.
     ///
     /// Examples:
     ///   statehouse run close order-7
@@ -162,7 +162,7 @@ enum Verb {
         /// The run.
         run: String,
     },
-    /// Delete a run with its events. Its name is not used again.
+    /// Delete a run and its events. Its name cannot be reused.
     ///
     /// Examples:
     ///   statehouse run archive order-7
@@ -275,25 +275,25 @@ impl Verb {
             Verb::Fork { run, at, new } => {
                 let fork = Fork { at: *at, name: new.clone() };
                 let mut forked = connection.call(RUNS_FORK, &[run]).json(&fork).ask().await?;
-                // It stands in the group of the run that it was made of.
+                // A fork is in the group of its source.
                 forked["group"] = connection.group().unwrap_or(run).into();
                 output.one(&forked, FORKED)
             }
             Verb::Close { run } => last(connection, output, RUNS_CLOSE, run).await,
             Verb::Archive { run, sure } => {
-                sure.or_ask(&format!("delete the run {run:?} with all its events"))?;
+                sure.or_ask(&format!("delete the run {run:?} and all its events"))?;
                 last(connection, output, RUNS_DELETE, run).await
             }
         }
     }
 }
 
-/// A key that no other event has: the time, and this process.
+/// A unique key: the time and this process.
 fn own_key(now: jiff::Timestamp) -> String {
     format!("statehouse-{}-{}", now.as_nanosecond(), std::process::id())
 }
 
-/// Does something to a run, and shows where it ended.
+/// Makes a change to a run and shows the resulting sequence.
 async fn last(connection: &Connection, output: &Output, route: Route, run: &str) -> Result<(), Failure> {
     output.one(&connection.call(route, &[run]).ask().await?, LAST)
 }
@@ -356,7 +356,7 @@ async fn tail(
 }
 
 async fn verify(connection: &Connection, output: &Output, run: &str) -> Result<(), Failure> {
-    // Both are read at moments of their own; a run that grows meanwhile is looked at again.
+    // The two are read at different moments; retry if the run grew in between.
     for _ in 0..10 {
         let project = ReadSnapshot { project: Some(true) };
         let kept = connection.call(RUNS_SNAPSHOT, &[run]).ask().await?;
@@ -370,9 +370,9 @@ async fn verify(connection: &Connection, output: &Output, run: &str) -> Result<(
             .one(&found, &[plain("RUN", "runId"), plain("SEQUENCE", "lastEventSeq"), plain("EQUAL", "equal").raw()])?;
         return match equal {
             true => Ok(()),
-            false => Err(Failure::check(format!("the projection of run {run:?} is not what its events say"))
-                .next("keep the directory and report it: this is a defect")),
+            false => Err(Failure::check(format!("the projection of run {run:?} does not match its events"))
+                .next("keep the directory and report this defect")),
         };
     }
-    Err(Failure::new(Exit::Unavailable, format!("run {run:?} grows too fast to be looked at")).next("try again later"))
+    Err(Failure::new(Exit::Unavailable, format!("run {run:?} grows too fast to be compared")).next("try again later"))
 }

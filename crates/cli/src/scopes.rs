@@ -1,7 +1,7 @@
-//! Which of `--space`, `--branch` and `--group` a command honours: those that its route honours. The others are refused before
-//! anything is done, because a command that drops one does something to another place than the one that was meant.
+//! Which of `--space`, `--branch` and `--group` a command honours: those that its route honours. The others are refused up
+//! front, because a command that ignored one would act on another place than the one meant.
 //!
-//! Keeps: every command that has the flags is in the table.
+//! Keeps: every command with these flags is in the table.
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -17,7 +17,7 @@ use wire::routes::{
 
 use crate::exit::Failure;
 
-/// Commands, and of the routes that each calls the one that reaches furthest down.
+/// Commands, each with the narrowest of the routes that it calls.
 const COMMANDS: &[(&str, Route)] = &[
     ("backup create", BACKUP_CREATE),
     ("bench", CELLS_WRITE),
@@ -79,19 +79,19 @@ const COMMANDS: &[(&str, Route)] = &[
     ("why session", RECORDS_SCAN),
 ];
 
-/// A flag, its id, and from which scope on a route honours it.
+/// A flag, its id, and the widest scope of a route that honours it.
 const FLAGS: [(&str, &str, Scope); 3] = [
     ("--space", "where-space", Scope::Space),
     ("--branch", "where-branch", Scope::Branch),
     ("--group", "where-group", Scope::Group),
 ];
 
-/// Whether a route honours what a flag says. A transaction has its group in its path.
+/// Whether a route honours a flag. A transaction has its group in its path.
 fn is_honoured(route: Route, from: Scope) -> bool {
     route.scope >= from || (from == Scope::Group && route == TRANSACTIONS_COMMIT)
 }
 
-/// The flags that a suggested command of ours must not have; none if it is no command that reaches a store.
+/// The flags that a suggested command must not have; none if the command does not reach a store.
 pub(crate) fn not_honoured(command: &Suggested) -> Option<Vec<&'static str>> {
     let [program, words @ ..] = command.argv() else { return None };
     let of = |words: &[String]| COMMANDS.iter().find(|(name, _)| *name == words.join(" "));
@@ -120,8 +120,8 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<(), Failure> {
                 Scope::Space => "a whole space",
                 Scope::Branch | Scope::Group => "a whole branch",
             };
-            Err(Failure::usage(format!("`statehouse {command}` is about {whole}; {flag} means nothing to it"))
-                .next(format!("leave {flag} out")))
+            Err(Failure::usage(format!("`statehouse {command}` applies to {whole} and does not take {flag}"))
+                .next(format!("remove {flag}")))
         }
     }
 }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::Arguments;
 
-    /// The leaves that have the flags, by name.
+    /// The names of the leaf commands with these flags.
     fn leaves(command: &Command, path: &str, global: bool, found: &mut Vec<String>) {
         let has = command.get_arguments().any(|argument| argument.get_id() == "where-space");
         let mut verbs = command.get_subcommands().peekable();

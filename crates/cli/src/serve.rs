@@ -20,7 +20,7 @@ use crate::config::{Effective, Flag};
 use crate::exit::Failure;
 use crate::{Failed, log};
 
-/// A server to try things on: its data is deleted on exit.
+/// Run a server to try things out; its data is deleted on exit.
 ///
 /// Examples:
 ///   statehouse dev
@@ -28,17 +28,17 @@ use crate::{Failed, log};
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Dev {
-    /// Keep the data in a directory.
+    /// Keep the data in this directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Listen on a port that is free.
+    /// Listen on any free port.
     #[arg(long, conflicts_with = "listen")]
     random_ports: bool,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// A server over a directory, which is made if it does not exist.
+/// Run a server on a data directory, created if missing.
 ///
 /// Examples:
 ///   statehouse serve --data /var/lib/statehouse
@@ -46,32 +46,32 @@ pub(crate) struct Dev {
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Serve {
-    /// The directory [setting data].
+    /// The data directory [setting data].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// Where settings are from, and the flags that both commands have.
+/// The settings file, and the flags that both commands share.
 #[derive(Args)]
 pub(crate) struct Settings {
-    /// A TOML file with settings; `statehouse config init` prints one with all of them.
+    /// The settings file, in TOML; `statehouse config init` prints one with all settings.
     #[arg(long, env = "STATEHOUSE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen; only this machine can connect [setting server.listen].
+    /// Address to listen on; only this machine can connect [setting server.listen].
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Memory of the whole process, as 512MiB [setting memory].
+    /// Memory of the whole process, such as 512MiB [setting memory].
     #[arg(long, value_name = "BYTES")]
     memory: Option<String>,
-    /// What is logged: error, warn, info, debug, trace or a filter [setting log].
+    /// What to log: error, warn, info, debug, trace or a filter [setting log].
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
 }
 
 impl Settings {
-    /// What holds, with flags of one command more.
+    /// The settings in effect, with one command's additional flags.
     fn gather(&self, more: impl IntoIterator<Item = Flag>) -> Result<Effective, Failure> {
         let listen = self.listen.map(|address| ("--listen", "server.listen", address.to_string()));
         let memory = self.memory.clone().map(|memory| ("--memory", "memory", memory));
@@ -84,7 +84,7 @@ impl Settings {
     }
 }
 
-/// Threads beyond one for each request: for what the server does by itself.
+/// Threads for the server's own work, besides one per request.
 const MORE_THREADS: usize = 16;
 
 impl Dev {
@@ -113,13 +113,13 @@ impl Serve {
         let data = self.data.as_ref().map(|path| ("--data", "data", path.to_string_lossy().into_owned()));
         let effective = self.settings.gather(data)?;
         let unnamed =
-            || Failure::usage("no directory is named; say it by --data DIR, STATEHOUSE_DATA or data in a file");
+            || Failure::usage("no data directory; set --data DIR, STATEHOUSE_DATA, or data in a settings file");
         let data = effective.data().ok_or_else(unnamed)?;
         Ok(serve(&data, &effective, |_| {})?)
     }
 }
 
-/// Serves a directory until it is told to stop; `say` says more when it is ready.
+/// Serves a directory until it is told to stop; `say` prints more once it is ready.
 fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result<(), Failed> {
     let began = Instant::now();
     let mut limits = effective.limits();
@@ -131,7 +131,7 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
         .max_blocking_threads(limits.requests_max + MORE_THREADS)
         .build()?;
     runtime.block_on(async {
-        // First of all: a start that is refused leaves nothing, and whoever asks during a long replay gets an answer.
+        // Listen first: a failed start leaves nothing behind, and clients get an answer during a long replay.
         let listener = server::listen(effective.listen()).await?;
         let address = listener.local_addr()?;
         let json = log::start(effective.log(), effective.log_format())?;
@@ -141,7 +141,7 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
         let hosts = effective.hosts();
         let house = open(data, options, &listener, &hosts).await?;
         tracing::info!(took = ?began.elapsed(), "started");
-        // Before it is said that it serves: whoever reads that may stop it at once.
+        // Before announcing that it serves: whoever reads that may stop it at once.
         let stop = stop();
         if !(json && one_file(std::io::stdout(), std::io::stderr())) {
             let data = terminal::one_line(&data.display().to_string());
@@ -156,12 +156,12 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
         server::serve_all(listener, server, stop).await?;
         Ok::<(), Failed>(())
     })?;
-    // What is left are threads that wait for a store which is closed; nobody waits for them.
+    // The remaining threads wait for a closed store; do not wait for them.
     runtime.shutdown_background();
     Ok(())
 }
 
-/// Opens the directory. Whoever connects meanwhile is told how far that is.
+/// Opens the directory. Clients that connect meanwhile are told the progress.
 async fn open(data: &Path, options: Options, listener: &TcpListener, hosts: &Hosts) -> Result<Statehouse, Failed> {
     let opening = Arc::new(Opening::default());
     let (options, data) = (options.opening(opening.clone()), data.to_owned());
@@ -172,7 +172,7 @@ async fn open(data: &Path, options: Options, listener: &TcpListener, hosts: &Hos
     }
 }
 
-/// Whether two streams are one file or pipe: what is said for people would then stand between the lines of the log.
+/// Whether two streams are the same file or pipe: text for people would then end up among the lines of the log.
 fn one_file(one: impl AsFd, other: impl AsFd) -> bool {
     match (rustix::fs::fstat(one), rustix::fs::fstat(other)) {
         (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
@@ -180,9 +180,9 @@ fn one_file(one: impl AsFd, other: impl AsFd) -> bool {
     }
 }
 
-/// Waits for ctrl-c, a SIGTERM, or a SIGHUP, which is what a terminal sends that is closed; from the call on. The next ctrl-c or
-/// SIGTERM after that ends the process at once: what was answered is in the journal. The next SIGHUP does not, since a shell
-/// and the system each send one when a terminal is closed.
+/// Waits for ctrl-c, SIGTERM or SIGHUP, which a closing terminal sends; listens from the call on. The next ctrl-c or SIGTERM
+/// ends the process at once: every answered write is in the journal. The next SIGHUP does not, since a shell and the system each
+/// send one when a terminal closes.
 fn stop() -> impl Future<Output = ()> {
     let signals = Signals::listen();
     async {
@@ -230,7 +230,7 @@ impl Signals {
         }
     }
 
-    /// The next signal that somebody sent on purpose.
+    /// The next deliberate signal.
     async fn told(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -239,7 +239,7 @@ impl Signals {
     }
 }
 
-/// Whether whoever started this process wants it to outlive its terminal, as `nohup` does: a handler would undo that.
+/// Whether this process was started to outlive its terminal, as `nohup` does: a handler would undo that.
 fn is_hangup_ignored() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `session`: the clients whose requests are executed once.
+//! `session`: clients whose requests are executed exactly once.
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::reach::Reach;
 use crate::repeating::{Listing, Sure};
 use crate::table::{Column, Style, column, plain};
 
-/// Clients with sessions: which there are, how they do, and ending one.
+/// Client sessions: list, inspect and end them.
 ///
 /// Examples:
 ///   statehouse session ls
@@ -37,7 +37,7 @@ enum Verb {
     ///   statehouse session ls --watch
     #[command(verbatim_doc_comment)]
     Ls {
-        /// Begin behind this session.
+        /// Start after this session.
         #[arg(long, value_name = "SESSION")]
         after: Option<String>,
         #[command(flatten)]
@@ -50,17 +50,17 @@ enum Verb {
     ///   statehouse session show s-7 -o json
     #[command(verbatim_doc_comment)]
     Show {
-        /// The session, as `session ls` shows it.
+        /// The session's id, as shown by `session ls`.
         session: String,
     },
-    /// End a session: what it holds is given back, its stored answers and pushes go.
+    /// End a session: release what it holds, and delete its stored answers and pushes.
     ///
     /// Examples:
     ///   statehouse session kill s-7
     ///   statehouse session kill s-7 --yes
     #[command(verbatim_doc_comment)]
     Kill {
-        /// The session, as `session ls` shows it.
+        /// The session's id, as shown by `session ls`.
         session: String,
         #[command(flatten)]
         sure: Sure,
@@ -101,7 +101,7 @@ impl Verb {
             }
             Verb::Show { session } => output.card(&connection.call(SESSIONS_READ, &[session]).ask().await?, SESSION),
             Verb::Kill { session, sure } => {
-                sure.or_ask(&format!("end session {session} and give back what it holds"))?;
+                sure.or_ask(&format!("end session {session} and release what it holds"))?;
                 let ended: EndedSession = connection.call(SESSIONS_END, &[session]).read().await?;
                 if !ended.ended {
                     return Err(Failure::new(Exit::NotFound, format!("there is no session {session}"))

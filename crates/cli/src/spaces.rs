@@ -1,4 +1,4 @@
-//! `space`: spaces, and how much history they keep.
+//! `space`: spaces and their retention.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::reach::{Reach, duration};
 use crate::repeating::Listing;
 use crate::table::{Column, Style, column, plain};
 
-/// Spaces: names that have nothing to do with each other, each with its own retention.
+/// Spaces: separate sets of names, each with its own retention.
 ///
 /// Examples:
 ///   statehouse space create shop
@@ -41,29 +41,29 @@ enum Verb {
         #[command(flatten)]
         listing: Listing,
     },
-    /// Make a space.
+    /// Create a space.
     ///
     /// Examples:
     ///   statehouse space create shop
     ///   statehouse space create shop -o json
     #[command(verbatim_doc_comment)]
     Create {
-        /// Its name.
+        /// The space's name.
         name: String,
     },
-    /// How much history of its cells a space keeps; or set it.
+    /// Show or set how much cell history a space keeps.
     ///
     /// Examples:
     ///   statehouse space retention shop
     ///   statehouse space retention shop --versions 10 --age 30d
     #[command(verbatim_doc_comment)]
     Retention {
-        /// Its name.
+        /// The space's name.
         name: String,
-        /// How many versions of a cell are kept, the current one counted.
+        /// Versions to keep per cell, including the current one.
         #[arg(long, value_name = "N")]
         versions: Option<u64>,
-        /// How long ago an old version was current, at most.
+        /// How long to keep a version after it was replaced.
         #[arg(long, value_name = "DURATION", value_parser = duration)]
         age: Option<Duration>,
     },
@@ -91,7 +91,7 @@ impl Verb {
                 let catalogue = connection.client().catalogue();
                 let mut kept = catalogue.retention(name).await?;
                 if versions.is_some() || age.is_some() {
-                    // What is left out is meant to stay as it is; the API would take the bound away.
+                    // A flag that is not given leaves its bound unchanged; the API would remove the bound.
                     kept.versions = versions.or(kept.versions);
                     kept.age_ms = age.map(millis).or(kept.age_ms);
                     let set = SetRetention { versions: kept.versions, age: None, age_ms: kept.age_ms };

@@ -1,4 +1,4 @@
-//! `status`: one screen of how a store is doing, as it says itself. The exit code is its health.
+//! `status`: one screen about a store, as reported by itself. The exit code is its health.
 
 use clap::Args;
 use serde_json::Value as JsonValue;
@@ -11,7 +11,7 @@ use crate::output::{Format, Output};
 use crate::reach::Reach;
 use crate::table::one_line;
 
-/// How a store is doing, on one screen. Exits with 7 if it has a problem, with 5 if it does not answer.
+/// Show a store's health on one screen. Exits with 7 if it has a problem, with 5 if it does not answer.
 ///
 /// Examples:
 ///   statehouse status

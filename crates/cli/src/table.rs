@@ -1,7 +1,6 @@
-//! Tables for people: columns that say where they find what they show, and how.
+//! Tables for people: each column knows where to find its value and how to show it.
 //!
-//! Keeps: what a row shows takes one line and has no control characters, whatever it holds. Never: is read by programs; that is what
-//! `-o json` is for.
+//! Keeps: a row takes one line without control characters, whatever it holds. Never: is meant for programs; they use `-o json`.
 
 use comfy_table::{CellAlignment, Table, presets};
 use jiff::Timestamp;
@@ -11,25 +10,25 @@ use statehouse::terminal::{shortened, wrapped};
 
 use crate::raw_json::value_text;
 
-/// Characters of a value that a table shows.
+/// Longest value that a table shows, in characters.
 const VALUE_CHARACTERS_MAX: usize = 60;
 
-/// Columns between two columns.
+/// Spaces between two columns.
 const GAP: u16 = 2;
 
-/// A column is never cut below this.
+/// A column is never cut to less than this.
 const CUT_MIN: usize = 8;
 
-/// How something is shown.
+/// How a value is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// As it is.
     Plain,
-    /// A value: text as text, everything else as JSON, cut where it is long.
+    /// A value: text as text, everything else as JSON, cut if it is long.
     Value,
-    /// A time in RFC 3339, as how long ago that is.
+    /// A time in RFC 3339, shown as how long ago it was.
     Ago,
-    /// A time in RFC 3339, as how old something is that was made then.
+    /// A creation time in RFC 3339, shown as an age.
     Age,
     /// A number of ms.
     Millis,
@@ -39,16 +38,16 @@ pub(crate) enum Style {
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) title: &'static str,
-    /// Names of members, from the outside in, with dots between.
+    /// Member names from the outside in, separated by dots.
     path: &'static str,
     style: Style,
-    /// Whether it is what `-o raw` gives.
+    /// Whether `-o raw` prints this column.
     pub(crate) raw: bool,
-    /// Whether it is left out where no row has anything for it.
+    /// Whether the column is omitted if no row has a value for it.
     optional: bool,
 }
 
-/// A column that shows what is under `path` as it is.
+/// A column that shows the value at `path` as it is.
 pub(crate) const fn plain(title: &'static str, path: &'static str) -> Column {
     column(title, path, Style::Plain)
 }
@@ -59,13 +58,13 @@ pub(crate) const fn column(title: &'static str, path: &'static str, style: Style
 }
 
 impl Column {
-    /// The same column, as what `-o raw` gives.
+    /// The same column, printed by `-o raw`.
     pub(crate) const fn raw(mut self) -> Self {
         self.raw = true;
         self
     }
 
-    /// The same column, left out of a table in which no row has anything for it.
+    /// The same column, omitted if no row has a value for it.
     pub(crate) const fn optional(mut self) -> Self {
         self.optional = true;
         self
@@ -91,7 +90,7 @@ impl Column {
     }
 }
 
-/// Rows under a line of titles. With `columns_max` they fit into so many columns of a terminal: values are cut first, then whatever is widest.
+/// Rows under a line of titles. They fit into `columns_max` columns of a terminal, if given: values are cut first, then the widest column.
 pub(crate) fn rows(rows: &[JsonValue], columns: &[Column], columns_max: Option<usize>) -> String {
     let is_shown = |column: &&Column| !column.optional || rows.iter().any(|row| !column.find(row).is_null());
     let columns: Vec<Column> = columns.iter().filter(is_shown).copied().collect();
@@ -117,7 +116,7 @@ pub(crate) fn rows(rows: &[JsonValue], columns: &[Column], columns_max: Option<u
     table.trim_fmt()
 }
 
-/// The columns that have to be cut, with how wide they may be.
+/// The columns to cut, with their maximum widths.
 fn fitting(cells: &[Vec<String>], columns: &[Column], columns_max: Option<usize>) -> Vec<(usize, usize)> {
     let Some(columns_max) = columns_max else {
         return Vec::new();
@@ -145,7 +144,7 @@ fn fitting(cells: &[Vec<String>], columns: &[Column], columns_max: Option<usize>
     (0..columns.len()).filter(|place| widths[*place] < natural[*place]).map(|place| (place, widths[place])).collect()
 }
 
-/// One object, with one line for each part.
+/// One object, one line per part.
 pub(crate) fn card(found: &JsonValue, columns: &[Column]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -158,13 +157,13 @@ pub(crate) fn card(found: &JsonValue, columns: &[Column]) -> String {
     table.trim_fmt()
 }
 
-/// A row without titles, for what goes on without an end.
+/// A row without titles, for lists without an end.
 pub(crate) fn line(row: &JsonValue, columns: &[Column]) -> String {
     let parts: Vec<_> = columns.iter().map(|column| column.text(row)).collect();
     parts.join("  ")
 }
 
-/// A paragraph behind a first word. On a terminal its lines are broken between words and stand below each other.
+/// A paragraph after a first word. On a terminal its lines wrap between words and are aligned.
 pub(crate) fn paragraph(first: &str, text: &str, columns_max: Option<usize>) -> String {
     match columns_max {
         None => format!("{first}{}\n", one_line(text)),
@@ -175,7 +174,7 @@ pub(crate) fn paragraph(first: &str, text: &str, columns_max: Option<usize>) -> 
     }
 }
 
-/// How long ago a time is, or how far ahead.
+/// How long ago a time was, or how far ahead it is.
 pub(crate) fn ago(time: &str) -> String {
     let Ok(time) = time.parse::<Timestamp>() else {
         return time.to_owned();
@@ -197,7 +196,7 @@ pub(crate) fn age(time: &str) -> String {
     millis(u64::try_from(ms).unwrap_or(0))
 }
 
-/// A duration with one unit, cut down.
+/// A duration in one unit, rounded down.
 pub(crate) fn millis(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
@@ -208,7 +207,7 @@ pub(crate) fn millis(ms: u64) -> String {
     }
 }
 
-/// Bytes with one unit.
+/// Bytes in one unit.
 pub(crate) fn size(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1_024 {

@@ -1,4 +1,4 @@
-//! `txn`: one commit over things of one group.
+//! `txn`: several operations in one group, in one commit.
 
 use clap::Args;
 use statehouse::Value;
@@ -13,7 +13,7 @@ use crate::output::Output;
 use crate::reach::Reach;
 use crate::table::plain;
 
-/// Commit a transaction from a file: all of it, or nothing.
+/// Commit a transaction from a file, all or nothing.
 ///
 /// The file is one JSON object: {"group": ..., "if": [GUARD..], "fence": {"record", "attempt"}, "do": [OP..]}. A guard is
 /// {"cell", "version"}, {"cell", "absent": true}, {"record", "version"} or {"record", "state_in": [..]}; an op is
@@ -28,7 +28,7 @@ use crate::table::plain;
 pub(crate) struct Txn {
     #[command(flatten)]
     reach: Reach,
-    /// The file; - is stdin.
+    /// The file to read; - is stdin.
     #[arg(long, short, value_name = "FILE")]
     file: String,
 }
@@ -41,7 +41,7 @@ impl Txn {
         };
         let text = given::text(&given)?;
         let help = || Suggested::new(["statehouse", "txn", "--help"]);
-        let (named, transaction) = read(file, &text).map_err(|failure| failure.run("see how it looks", help()))?;
+        let (named, transaction) = read(file, &text).map_err(|failure| failure.run("see the format", help()))?;
         let mut reach = self.reach.clone();
         let Some(group) = reach.group.take().or(named) else {
             return Err(Failure::usage("a transaction is in one group; give --group, or \"group\" in the file"));
@@ -53,14 +53,14 @@ impl Txn {
     }
 }
 
-/// The group that a file names, if it does, and its transaction. The API has the group in the path.
+/// The transaction of a file, and its group if it names one. The API has the group in the path.
 fn read(file: &str, json: &str) -> Result<(Option<String>, Transaction), Failure> {
     let mut members = given::object(file, json)?;
     let named = members.0.iter().position(|(name, _)| name == "group").map(|place| members.0.remove(place).1.0);
     let named = match named {
         None => None,
         Some(Value::Text(group)) => Some(group),
-        Some(_) => return Err(Failure::usage(format!("{file}: \"group\" is no text"))),
+        Some(_) => return Err(Failure::usage(format!("{file}: \"group\" is not text"))),
     };
     let json = serde_json::to_string(&members).map_err(|error| Failure::other(error.to_string()))?;
     Ok((named, given::document(file, &json)?))
@@ -80,7 +80,7 @@ mod tests {
         let refused = |json| read("f", json).map(drop).expect_err("refused").detail;
         let misspelt = r#"{"do":[{"op":"cell.set","nam":"a","value":1}]}"#;
         assert_eq!(refused(misspelt), r#"f: "do[0].nam" is unknown; did you mean "name"?"#);
-        assert_eq!(refused(r#"{"group":7,"do":[]}"#), r#"f: "group" is no text"#);
-        assert_eq!(refused("[]"), "f: is no JSON object");
+        assert_eq!(refused(r#"{"group":7,"do":[]}"#), r#"f: "group" is not text"#);
+        assert_eq!(refused("[]"), "f: not a JSON object");
     }
 }

@@ -1,4 +1,4 @@
-//! `watch`: the change feed of everything, and a command for each change.
+//! `watch`: the change feed, and optionally a command for each change.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -12,11 +12,11 @@ use crate::output::{Format, Output};
 use crate::raw_json::value_text;
 use crate::reach::Reach;
 
-/// Follow what changes by a prefix of names: cells, records, runs and messages.
+/// Follow changes by name prefix: cells, records, runs and messages.
 ///
-/// With --exec a shell runs the command once for each change, one after the other. It gets the change as JSON on stdin, and as
-/// CHANGE_KIND, CHANGE_REASON, CHANGE_NAME, CHANGE_VERSION and CHANGE_COMMIT. When it fails, watching ends with its failure, and the commit
-/// to go on from.
+/// With --exec, a shell runs the command once per change, one after the other. It gets the change as
+/// JSON on stdin and in CHANGE_KIND, CHANGE_REASON, CHANGE_NAME, CHANGE_VERSION and CHANGE_COMMIT.
+/// If it fails, watching ends with that failure and the commit to resume from.
 ///
 /// Examples:
 ///   statehouse watch jobs.
@@ -26,10 +26,10 @@ use crate::reach::Reach;
 pub(crate) struct Watch {
     #[command(flatten)]
     reach: Reach,
-    /// How names begin.
+    /// Prefix of the names.
     #[arg(default_value = "")]
     prefix: String,
-    /// A command for the shell.
+    /// Shell command to run for each change.
     #[arg(long, value_name = "COMMAND")]
     exec: Option<String>,
     #[command(flatten)]
@@ -48,12 +48,12 @@ impl Watch {
     }
 }
 
-/// Runs the command. What it prints goes to stderr, unless it may stand beside results.
+/// Runs the command. Its output goes to stderr, unless it may be mixed with results.
 fn execute(command: &str, change: &JsonValue, beside_results: bool) -> Result<(), Failure> {
     let commit = change["commit"].as_u64().unwrap_or(0);
     let failed = |why: String| {
         Failure::other(format!("the command for commit {commit} {why}"))
-            .next(format!("go on with it again: --from {}", commit.saturating_sub(1)))
+            .next(format!("resume with it: --from {}", commit.saturating_sub(1)))
     };
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::piped());
@@ -73,7 +73,7 @@ fn execute(command: &str, change: &JsonValue, beside_results: bool) -> Result<()
     }
     let mut child = shell.spawn().map_err(|error| failed(format!("cannot be started: {error}")))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A command that does not read its input closes it; that is no failure.
+        // A command may close its input without reading it; that is not a failure.
         let _ = writeln!(stdin, "{change}");
     }
     let status = child.wait().map_err(|error| failed(format!("cannot be waited for: {error}")))?;

@@ -45,7 +45,7 @@ fn a_level_that_there_is_not_is_refused_with_those_that_there_are() {
         .expect("started");
     let said = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("STATEHOUSE_LOG: \"verbose\" is no level; write one of off, error, warn, info"), "{said}");
+    assert!(said.contains("STATEHOUSE_LOG: \"verbose\" is not a level; write one of off, error, warn, info"), "{said}");
     assert!(!data.exists());
 }
 

@@ -1,4 +1,4 @@
-//! One call, from its type to its answer: put into a request, sent, sent again where that is harmless, and read.
+//! One call, from request to answer: built, sent, retried where that is harmless, and read.
 
 use std::time::Duration;
 
@@ -24,16 +24,16 @@ use crate::retry::{self, Safety};
 use crate::session::Number;
 use crate::transport::{AnswerBody, Unanswered};
 
-/// Bytes of one answer. A page of a list has 4 MiB at most; files come as streams.
+/// Limit of one answer in bytes. A page of a list has at most 4 MiB; files are streamed.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// What the routes are about whose writes have a place among the requests of a session.
+/// The subjects of the routes whose writes can be numbered in a session.
 const NUMBERED: &[&str] = &["attempts", "cells", "records", "runs", "state", "transactions"];
 
 static HISTORY: HeaderName = HeaderName::from_static("statehouse-history");
 
-/// A call of any route, for whoever wants the answer as it was sent: [`Client::call`] begins it, one of [`send`](Self::send),
-/// [`read`](Self::read), [`answer`](Self::answer), [`download`](Self::download) and [`events`](Self::events) makes it.
+/// A call of any route, for the answer exactly as sent. [`Client::call`] starts it; [`send`](Self::send), [`read`](Self::read),
+/// [`answer`](Self::answer), [`download`](Self::download) or [`events`](Self::events) makes it.
 #[derive(Clone)]
 #[must_use = "nothing is sent yet"]
 pub struct Call {
@@ -42,7 +42,7 @@ pub struct Call {
     target: String,
     headers: HeaderMap,
     body: Bytes,
-    /// How long the server was asked to wait.
+    /// How long the server is asked to wait.
     wait: Duration,
     safety: Safety,
     /// Whether it may be sent in the client's session.
@@ -51,8 +51,8 @@ pub struct Call {
 }
 
 impl Client {
-    /// Begins a call of a route in the client's place, as far as the route has one; `parts` fill in what its path leaves
-    /// open. The typed methods do this; it is public for whoever wants the answer as it was sent, to the byte.
+    /// Starts a call of a route, in the client's place if the route has one; `parts` fill in the variables of its path. The
+    /// typed methods use this; it is public for callers that want the answer byte for byte.
     ///
     /// ```no_run
     /// use statehouse_client::wire::{cells::ListCells, routes::{CELLS_LIST, CELLS_WRITE}, values::UserJson};
@@ -116,7 +116,7 @@ impl Call {
         self
     }
 
-    /// Adds the members of a query, such as [`wire::cells::ListCells`]; those that are none are left out.
+    /// Adds the members of a query, such as [`wire::cells::ListCells`]; members that are none are omitted.
     pub fn query(mut self, query: &impl Serialize) -> Self {
         let members = match serde_json::to_value(query) {
             Ok(JsonValue::Object(members)) => members,
@@ -136,7 +136,7 @@ impl Call {
         self
     }
 
-    /// Sets the body, such as [`wire::records::PutRecord`]. JSON of the user's own is sent as the text that it is:
+    /// Sets the body, such as [`wire::records::PutRecord`]. User JSON is sent byte for byte with
     /// [`wire::values::UserJson`].
     pub fn json(mut self, body: &impl Serialize) -> Self {
         match serde_json::to_vec(body) {
@@ -147,7 +147,7 @@ impl Call {
         self
     }
 
-    /// Sets the body to bytes of the caller's own.
+    /// Sets the body to the caller's bytes.
     pub fn bytes(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
         self
@@ -159,17 +159,17 @@ impl Call {
             (Ok(name), Ok(value)) => {
                 self.headers.insert(name, value);
             }
-            _ => self.wrong = Some(format!("the header {name:?} cannot hold {value:?}")),
+            _ => self.wrong = Some(format!("header {name:?} cannot hold {value:?}")),
         }
         self
     }
 
-    /// Only if the thing is at this version.
+    /// Requires the thing to be at this version.
     pub fn if_version(self, version: Option<u64>) -> Self {
         self.if_expected(version.map(Expected::Version))
     }
 
-    /// Only if the thing is at this version, or does not exist.
+    /// Requires the thing to be at this version, or not to exist.
     pub fn if_expected(self, expected: Option<Expected>) -> Self {
         match expected {
             None => self,
@@ -178,13 +178,13 @@ impl Call {
         }
     }
 
-    /// How long the server is asked to wait, so that its answer is waited for.
+    /// Sets how long the server is asked to wait, which extends the timeout.
     pub fn waiting(mut self, wait: Option<Duration>) -> Self {
         self.wait = wait.unwrap_or_default();
         self
     }
 
-    /// Says that it may arrive twice without doing anything twice.
+    /// Marks the call as idempotent.
     pub(crate) fn repeatable(mut self) -> Self {
         self.safety = Safety::Reads;
         self
@@ -197,7 +197,7 @@ impl Call {
         }
     }
 
-    /// Sends it, in the client's session if it is a write and the client has sessions; a refusal is an error.
+    /// Sends the call, in the client's session if it is a write and the client uses sessions; a refusal is an error.
     pub async fn send(self) -> Result<Reply, Error> {
         self.sendable()?;
         let in_session = self.in_session && self.client.shared.options.sessions;
@@ -207,18 +207,18 @@ impl Call {
         }
     }
 
-    /// Sends it outside of the client's session. What opens the session and keeps it alive is sent so.
+    /// Sends the call outside of the client's session, as do the calls that open the session and keep it alive.
     pub(crate) async fn send_alone(self) -> Result<Reply, Error> {
         self.sendable()?;
         self.send_until(None).await.map_err(|failed| failed.error)
     }
 
-    /// Sends it and reads the answer.
+    /// Sends the call and reads the answer.
     pub async fn read<A: DeserializeOwned>(self) -> Result<A, Error> {
         self.send().await?.read()
     }
 
-    /// The same; nothing that is found is none.
+    /// Like [`read`](Self::read), but "not found" is none.
     pub async fn find<A: DeserializeOwned>(self) -> Result<Option<A>, Error> {
         match self.read().await {
             Ok(found) => Ok(Some(found)),
@@ -227,13 +227,13 @@ impl Call {
         }
     }
 
-    /// Sends it once, outside of any session, and gives whatever is answered: a refusal too.
+    /// Sends the call once, outside of any session, and returns any answer, including a refusal.
     pub async fn answer(self) -> Result<Reply, Error> {
         self.sendable()?;
         self.exchange(None).await
     }
 
-    /// Sends it once, and gives the body as it comes; a refusal is an error.
+    /// Sends the call once and returns the body as it arrives; a refusal is an error.
     pub async fn download(self) -> Result<Download, Error> {
         let response = self.begin().await?;
         match response.status().is_success() {
@@ -242,7 +242,7 @@ impl Call {
         }
     }
 
-    /// What a route streams, after the event with this id or from now on.
+    /// The events of a route's stream, after the event with this id or only new ones.
     pub fn events(self, after: Option<String>) -> EventStream {
         EventStream::new(self, after.map_or(Resume::Now, Resume::After))
     }
@@ -258,7 +258,7 @@ impl Call {
                 return Err(failed.error);
             }
             self.client.forget_session(number.session()).await;
-            // The session has ended. What was sent once was refused by that; of what was sent before, nobody knows.
+            // The session has ended. A call sent once was refused for that; the outcome of an earlier attempt is unknown.
             if failed.sendings > 1 {
                 let cause = "the client's session ended before the answer came".to_owned();
                 return Err(self.no_answer(cause, Outcome::Unknown));
@@ -267,7 +267,7 @@ impl Call {
         }
     }
 
-    /// Sends it until there is an answer that stays, or its time is over.
+    /// Sends the call until its answer is final or its time is up.
     async fn send_until(&self, number: Option<&Number>) -> Result<Reply, Failed> {
         let options = &self.client.shared.options;
         let safety = if number.is_some() { Safety::Numbered } else { self.safety };
@@ -297,7 +297,7 @@ impl Call {
         }
     }
 
-    /// Sends it and reads the answer to its end.
+    /// Sends the call and reads the whole answer.
     async fn exchange(&self, number: Option<&Number>) -> Result<Reply, Error> {
         let limit = self.client.shared.options.timeout + self.wait;
         let exchanged = tokio::time::timeout(limit, async {
@@ -309,7 +309,7 @@ impl Call {
             .unwrap_or_else(|_| Err(Error::TimedOut { server: self.client.named(), limit, outcome: self.unknown() }))
     }
 
-    /// Sends it and gives the head of the answer; its body is still to come.
+    /// Sends the call and returns the head of the answer; its body is still to come.
     pub(crate) async fn begin(&self) -> Result<Response<AnswerBody>, Error> {
         self.sendable()?;
         self.begin_with(None).await
@@ -325,7 +325,8 @@ impl Call {
         }
         if let Some(history) = &shared.options.history {
             let history = HeaderValue::from_str(history);
-            let history = history.map_err(|_| Error::Unsendable { cause: "the history is no header".to_owned() })?;
+            let history =
+                history.map_err(|_| Error::Unsendable { cause: "the history is not a valid header".to_owned() })?;
             request.headers_mut().insert(&HISTORY, history);
         }
         let response = shared.transport.send(request).await.map_err(|Unanswered { cause, may_have_arrived }| {
@@ -341,7 +342,7 @@ impl Call {
         Ok(response)
     }
 
-    /// Reads an answer to its end.
+    /// Reads a whole answer.
     async fn collect(&self, response: Response<AnswerBody>) -> Result<Reply, Error> {
         let (parts, body) = response.into_parts();
         let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
@@ -361,7 +362,7 @@ impl Call {
         Error::NoAnswer { server: self.client.named(), cause, outcome }
     }
 
-    /// What is known when no answer came: of a call that changes nothing, everything.
+    /// The outcome when no answer came: certain only for calls that change nothing.
     fn unknown(&self) -> Outcome {
         match self.method {
             hyper::Method::GET => Outcome::NotApplied,

@@ -14,8 +14,8 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::reply::Reply;
 
-/// The catalogue of a server. Its changes are not numbered in a session: they say what is to be, so that a second one of
-/// the same changes nothing, or is refused.
+/// The catalogue of a server. Its changes are not numbered in a session: each states the wanted result, so a repeated one
+/// changes nothing or is refused.
 #[derive(Clone)]
 pub struct Catalogue<'client> {
     client: &'client Client,
@@ -38,7 +38,7 @@ impl Catalogue<'_> {
         self.call(SPACES_LIST, &[]).read().await
     }
 
-    /// Makes a space.
+    /// Creates a space.
     pub async fn create_space(&self, space: &str) -> Result<SpaceMade, Error> {
         self.call(SPACES_CREATE, &[space]).read().await
     }
@@ -59,7 +59,7 @@ impl Catalogue<'_> {
         self.call(BRANCHES_LIST, &[]).read().await
     }
 
-    /// Makes an empty branch.
+    /// Creates an empty branch.
     pub async fn create_branch(&self, branch: &str) -> Result<BranchMade, Error> {
         self.call(BRANCHES_CREATE, &[branch]).read().await
     }
@@ -74,13 +74,13 @@ impl Catalogue<'_> {
         self.call(TYPES_LIST, &[]).read().await
     }
 
-    /// Declares a type for the records whose names begin with a prefix.
+    /// Declares a type for the records with a name prefix.
     pub async fn declare_type(&self, prefix: &str, declared: &DeclareType) -> Result<ShownType, Error> {
         let call = self.call(TYPES_DECLARE, &[prefix]).json(declared);
         call.repeatable().read().await
     }
 
-    /// The limits that are in force.
+    /// The limits in force.
     pub async fn limits(&self) -> Result<LimitsAnswer, Error> {
         self.call(LIMITS_READ, &[]).read().await
     }

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::events::EventStream;
 
 impl Client {
-    /// Changes behind a cursor; with [`Follow::Wait`], waits for one.
+    /// Changes after a cursor; with [`Follow::Wait`], waits for one.
     pub async fn changes(&self, query: &ReadChanges) -> Result<ChangesAnswer, Error> {
         let wait = match query.follow {
             Some(Follow::Wait(wait)) => Some(wait.0),
@@ -19,8 +19,7 @@ impl Client {
         self.call(CHANGES_READ, &[]).query(query).waiting(wait).read().await
     }
 
-    /// Follows the changes of things whose names begin with a prefix, over restarts of the server. Without a cursor, from
-    /// now on.
+    /// Follows changes by name prefix, across restarts of the server. Without a cursor, only new changes.
     pub fn follow_changes(&self, prefix: &str, from: Option<FeedCursor>) -> EventStream {
         let query =
             ReadChanges { prefix: Some(prefix.to_owned()), follow: Some(Follow::Stream), ..ReadChanges::default() };

@@ -14,19 +14,19 @@ use crate::transport::{HttpTransport, Transport};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClientOptions {
-    /// How long one sending of a call may take, besides what it was asked to wait.
+    /// How long one attempt of a call may take, not counting the wait that it asks for.
     pub timeout: Duration,
-    /// How long a call may take with all of its sendings.
+    /// How long a call may take, over all attempts.
     pub deadline: Duration,
-    /// Whether a call is sent again where that is harmless. Without it the first failure is what a caller gets.
+    /// Whether a failed call is retried where that is harmless. Otherwise the caller gets the first failure.
     pub retries: bool,
-    /// Whether writes are sent in a session, so that they can be sent again. Without it three commits become one for a
-    /// program that writes once, and a write whose answer is lost is an error with an unknown outcome.
+    /// Whether writes are sent in a session, so that they can be retried. Without one, a program that writes once makes one
+    /// commit instead of three, and a write whose answer is lost is an error with an unknown outcome.
     pub sessions: bool,
-    /// How long the client's session lives without a sign of the client; its claims come back then.
+    /// How long the client's session lives without a sign of life; its claims are then released.
     pub session_timeout: Duration,
-    /// The history that the store must have, as [`Client::history`] gave it before: another store, or one that was
-    /// restored since, refuses every call.
+    /// The history that the store must have, as returned by [`Client::history`] before: another store, or one restored
+    /// since, refuses every call.
     pub history: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl ClientOptions {
         self
     }
 
-    /// Sends every call once.
+    /// Disables retries.
     pub fn without_retries(mut self) -> Self {
         self.retries = false;
         self
@@ -80,13 +80,13 @@ impl ClientOptions {
         self
     }
 
-    /// A client of the server at `http://HOST:PORT`. It connects with the first call.
+    /// A client of the server at `http://HOST:PORT`. It connects on the first call.
     pub fn connect(self, url: &str) -> Result<Client, Error> {
         let transport = HttpTransport::new(url).map_err(|cause| Error::Unsendable { cause })?;
         Ok(self.over(transport))
     }
 
-    /// A client over another way to a server.
+    /// A client over another transport.
     pub fn over(self, transport: impl Transport) -> Client {
         let shared = Shared {
             transport: Box::new(transport),
@@ -119,11 +119,11 @@ pub(crate) struct Shared {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) options: ClientOptions,
     pub(crate) numbering: Mutex<Numbering>,
-    /// The history that the store had at the last answer.
+    /// The store's history as of the last answer.
     pub(crate) history: std::sync::Mutex<Option<HeaderValue>>,
 }
 
-/// Where calls are.
+/// The place that calls refer to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scope {
     pub(crate) space: Option<String>,
@@ -132,7 +132,7 @@ pub(crate) struct Scope {
 }
 
 impl Client {
-    /// A client of the server at `http://HOST:PORT`. It connects with the first call.
+    /// A client of the server at `http://HOST:PORT`. It connects on the first call.
     pub fn connect(url: &str) -> Result<Self, Error> {
         ClientOptions::default().connect(url)
     }
@@ -149,26 +149,26 @@ impl Client {
         Self { scope, ..self.clone() }
     }
 
-    /// The same client in a group: what is in it can change together.
+    /// The same client in a group, whose contents can change in one commit.
     pub fn group(&self, group: impl Into<String>) -> Self {
         let scope = Scope { group: Some(group.into()), ..self.scope.clone() };
         Self { scope, ..self.clone() }
     }
 
-    /// What it talks to, for people.
+    /// The server's address, for people.
     pub fn named(&self) -> String {
         self.shared.transport.named()
     }
 
-    /// The history of the store, as the last answer said; none before the first. A restored store has another one. Kept
-    /// and given to [`ClientOptions::history`], it makes sure that a program goes on with the store that it knew.
+    /// The store's history as of the last answer; none before the first. A restored store has a new one. Pass it to
+    /// [`ClientOptions::history`] later to make sure that a program continues with the same store.
     pub fn history(&self) -> Option<String> {
         let history = self.shared.history.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         history.as_ref().and_then(|history| history.to_str().ok()).map(str::to_owned)
     }
 
-    /// Ends the client's session, so that what it has claimed can be claimed by others at once. A client that is only
-    /// dropped is missed after [`ClientOptions::session_timeout`].
+    /// Ends the client's session, so that others can claim at once what it held. If a client is only dropped, its session ends
+    /// after [`ClientOptions::session_timeout`].
     pub async fn close(&self) -> Result<(), Error> {
         let ended = self.shared.numbering.lock().await.take();
         match ended {

@@ -1,4 +1,4 @@
-//! What went wrong with a call: whose no it was, whether a write may have happened, and what to do next.
+//! Errors of calls: who failed, whether a write may have happened, and what to do next.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,45 +10,45 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as JsonValue};
 
-/// Why a call did not do what it was asked.
+/// Why a call failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The server refused it.
+    /// The server refused the call.
     Refused(Box<Refusal>),
     /// No answer came.
     NoAnswer {
-        /// Who was asked.
+        /// The server's address.
         server: String,
-        /// Why, as far as it is known.
+        /// The cause, as far as it is known.
         cause: String,
-        /// Whether a write may have happened all the same.
+        /// Whether a write may have happened nevertheless.
         outcome: Outcome,
     },
     /// No answer came in time.
     TimedOut {
-        /// Who was asked.
+        /// The server's address.
         server: String,
-        /// How long it was waited for.
+        /// How long the client waited.
         limit: Duration,
-        /// Whether a write may have happened all the same.
+        /// Whether a write may have happened nevertheless.
         outcome: Outcome,
     },
-    /// What came is no answer of a Statehouse server, or of a release that this client does not know.
+    /// The answer is not from a Statehouse server, or from a release that this client does not know.
     Unreadable {
         /// What is wrong with it.
         cause: String,
-        /// Whether a write may have happened all the same.
+        /// Whether a write may have happened nevertheless.
         outcome: Outcome,
     },
-    /// The call could not be put into a request.
+    /// The call cannot be turned into a request.
     Unsendable {
         /// What is wrong with it.
         cause: String,
     },
 }
 
-/// A refusal of the server: the problem document that it answered.
+/// A refusal by the server: its problem document.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -62,12 +62,12 @@ pub struct Refusal {
     pub detail: String,
     /// Whether the same call may succeed later.
     pub retryable: bool,
-    /// Whether a write may have happened all the same.
+    /// Whether a write may have happened nevertheless.
     pub outcome: Outcome,
-    /// What else the refusal carries: `current_version`, `holder`, `last` and so on. A number of a user's own that no
-    /// [`JsonValue`] can hold is left out here; [`member`](Self::member) reads it.
+    /// Further members: `current_version`, `holder`, `last` and so on. A user's number that no [`JsonValue`] can hold is
+    /// omitted here; [`member`](Self::member) reads it.
     pub members: Map<String, JsonValue>,
-    /// The document as it was sent: JSON of users in it is to the byte what they stored.
+    /// The document as sent: user JSON in it is byte for byte as stored.
     pub document: Bytes,
 }
 
@@ -92,8 +92,8 @@ impl Refusal {
         Some(Self { code, status, title, detail, retryable, outcome, members, document })
     }
 
-    /// Reads a member of the document; none if it is not there, or of another type. JSON of users is read to the byte by
-    /// [`wire::values::UserJson`].
+    /// Reads a member of the document; none if it is absent or of another type. [`wire::values::UserJson`] reads user JSON
+    /// byte for byte.
     pub fn member<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let members: BTreeMap<String, &RawValue> = serde_json::from_slice(&self.document).ok()?;
         serde_json::from_str(members.get(name)?.get()).ok()
@@ -106,7 +106,7 @@ impl Refusal {
 }
 
 impl Error {
-    /// The code of a refusal; none if no server has refused.
+    /// The code of a refusal; none for other errors.
     pub fn code(&self) -> Option<&str> {
         match self {
             Error::Refused(refusal) => Some(&refusal.code),
@@ -134,23 +134,23 @@ impl Error {
         }
     }
 
-    /// What can safely be done next.
+    /// The safe next step.
     pub fn next_step(&self) -> String {
         match self {
-            Error::Refused(refusal) => format!("read {} of the server", refusal.page()),
+            Error::Refused(refusal) => format!("read {} on the server", refusal.page()),
             Error::NoAnswer { outcome: Outcome::NotApplied, .. }
             | Error::TimedOut { outcome: Outcome::NotApplied, .. } => {
-                "see that the server runs, and send it again".to_owned()
+                "check that the server runs, and try again".to_owned()
             }
             Error::NoAnswer { .. } | Error::TimedOut { .. } | Error::Unreadable { outcome: Outcome::Unknown, .. } => {
-                "read the current state before it is sent again: it may have been done".to_owned()
+                "read the current state before trying again: it may have been done".to_owned()
             }
-            Error::Unreadable { .. } => "see that the address is one of a Statehouse server".to_owned(),
-            Error::Unsendable { .. } => "correct the call".to_owned(),
+            Error::Unreadable { .. } => "check that the address is that of a Statehouse server".to_owned(),
+            Error::Unsendable { .. } => "fix the call".to_owned(),
         }
     }
 
-    /// There is nothing with this name.
+    /// Whether nothing with this name exists.
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self.code(), Some("SH-1031" | "SH-1013" | "SH-3002"))
     }

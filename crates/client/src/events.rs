@@ -1,6 +1,6 @@
-//! What follows: server-sent events, resumed after the last one when the line or the server breaks off.
+//! Streams of server-sent events, resumed after the last one when the connection or the server fails.
 //!
-//! Keeps: every event is given once and in order; what is not kept any more is a `gap` that the caller is told of.
+//! Keeps: every event is delivered once and in order; the caller gets a `gap` for events that the store no longer keeps.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::error::Error;
 use crate::retry::pause;
 use crate::transport::AnswerBody;
 
-/// A server says something every five seconds; one that is silent for so long is gone.
+/// A server sends something every five seconds; one that is silent for this long is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
-/// Bytes of one event. An event of a run can be as large as a value.
+/// Limit of one event in bytes. An event of a run can be as large as a value.
 const EVENT_BYTES_MAX: usize = 16 << 20;
 
-/// Where a stream begins.
+/// Where a stream starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Resume {
-    /// With what happens from now on.
+    /// Only new events.
     Now,
     /// After the event with this id.
     After(String),
@@ -30,15 +30,15 @@ pub(crate) enum Resume {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// Its id, by which a stream goes on behind it; empty if it has none.
+    /// Its id, from which a stream can resume; empty if it has none.
     pub id: String,
-    /// What kind it is: `event`, `change`, `push`, `gap`.
+    /// Its kind: `event`, `change`, `push` or `gap`.
     pub kind: String,
-    /// Its content, JSON.
+    /// Its data, in JSON.
     pub data: String,
 }
 
-/// Events as they come. It connects again by itself; what it gives as an error will not pass.
+/// Events as they arrive. It reconnects by itself; the errors that it returns are permanent.
 pub struct EventStream {
     call: Call,
     resume: Resume,
@@ -56,12 +56,12 @@ impl EventStream {
         Self { call: call.header("accept", "text/event-stream"), resume, open: None, failures: 0 }
     }
 
-    /// The next event. Heartbeats are not given; they move the place at which the stream would go on.
+    /// The next event. Heartbeats are not returned, but advance the position from which the stream would resume.
     pub async fn next(&mut self) -> Result<Event, Error> {
         loop {
             match self.read().await {
                 Ok(Some(event)) => return Ok(event),
-                // The server has ended it in good order, or the line is cut: it goes on behind the last event.
+                // The server ended the stream in good order, or the connection broke: resume after the last event.
                 Ok(None) => self.open = None,
                 Err(error) => {
                     self.open = None;
@@ -70,14 +70,14 @@ impl EventStream {
                         return Err(error);
                     }
                     self.failures += 1;
-                    tracing::debug!(%error, failures = self.failures, "a stream broke off, and goes on");
+                    tracing::debug!(%error, failures = self.failures, "a stream broke off and is resumed");
                     tokio::time::sleep(pause(self.failures)).await;
                 }
             }
         }
     }
 
-    /// The id of the last event, to go on behind it in another stream.
+    /// The id of the last event, to resume after it in another stream.
     pub fn position(&self) -> Option<&str> {
         match &self.resume {
             Resume::Now => None,
@@ -99,7 +99,7 @@ impl EventStream {
                 }
                 match event.kind.as_str() {
                     "heartbeat" => {}
-                    // Told to come back, by a server that stops or that had to drop events: behind the last one.
+                    // The server stops or had to drop events: reconnect after the last one.
                     "stopping" | "lagged" => return Ok(None),
                     "error" => return Err(error_event(&event)),
                     _ => {
@@ -135,7 +135,7 @@ impl EventStream {
     }
 }
 
-/// The problem that a stream ends with.
+/// The problem that ended a stream.
 fn error_event(event: &Event) -> Error {
     match crate::error::Refusal::read(200, &event.data.clone().into()) {
         Some(refusal) => Error::Refused(Box::new(refusal)),
@@ -143,8 +143,8 @@ fn error_event(event: &Event) -> Error {
     }
 }
 
-/// Bytes into events, as the standard of server-sent events has it: all of them, heartbeats too. For whoever reads a
-/// stream over a [`transport`](crate::transport) without an [`EventStream`].
+/// Parses bytes into events, as the standard of server-sent events defines them, including heartbeats. For callers that
+/// read a stream over a [`transport`](crate::transport) without an [`EventStream`].
 #[derive(Default)]
 pub struct EventParser {
     bytes: Vec<u8>,
@@ -154,7 +154,7 @@ pub struct EventParser {
 }
 
 impl EventParser {
-    /// Takes the bytes that came next, cut anywhere.
+    /// Takes the next bytes, split anywhere.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.bytes.extend_from_slice(bytes);
         let mut begin = 0;
@@ -197,7 +197,7 @@ impl EventParser {
         }
     }
 
-    /// The next event that is whole.
+    /// The next complete event.
     #[allow(clippy::should_implement_trait, reason = "more may come after none")]
     pub fn next(&mut self) -> Option<Event> {
         self.ready.pop_front()

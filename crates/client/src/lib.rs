@@ -3,14 +3,14 @@
 //! - [`Client`]: a server, and a place in it: space, branch, group. [`ClientOptions`]: deadlines, retries, sessions.
 //! - [`cells`], [`records`], [`runs`], [`transactions`], [`sessions`], [`changes`], [`catalogue`], [`operations`]: the
 //!   calls, one file for each contract. Their types are those of [`wire`].
-//! - [`events`]: what follows, as a stream that resumes by itself where it was cut.
-//! - [`Error`]: what went wrong: code, whether the write may have happened, and what to do next.
-//! - [`transport`]: how a request travels; another way than TCP can be brought.
-//! - [`Call`]: any route, for whoever wants the answer as it was sent; [`Client::call`].
-//! - `retry`, `session`: when a call is sent again, and under which number.
+//! - [`events`]: event streams that resume by themselves after an interruption.
+//! - [`Error`]: the code, whether the write may have happened, and what to do next.
+//! - [`transport`]: how requests travel; TCP by default, or your own.
+//! - [`Call`]: any route, with the answer exactly as sent; see [`Client::call`].
+//! - `retry`, `session`: when a call is retried, and under which number.
 //!
-//! Writes are sent in a session that the client opens with the first of them and keeps alive, so a write whose answer was
-//! lost is sent again and executed once. Jobs that are claimed through a client come back when the client is gone.
+//! The client opens a session on its first write and keeps it alive, so a write whose answer was lost is retried and
+//! executed once. Jobs claimed through a client are released when the client is gone.
 //!
 //! ```no_run
 //! use statehouse_client::{Client, wire::claims::Claim};
@@ -28,7 +28,7 @@
 //! # }
 //! ```
 //!
-//! Never: sends a write again that could then be executed twice, or opens a store: it compiles without the engine.
+//! Never: retries a write that could then be executed twice, or opens a store: it compiles without the engine.
 
 mod call;
 pub mod catalogue;

@@ -1,4 +1,4 @@
-//! What an operator asks: how the server is doing, and copies of everything.
+//! Calls for operators: the server's health, backups and exports.
 
 use contract::Outcome;
 use http_body_util::BodyExt;
@@ -11,33 +11,33 @@ use crate::error::Error;
 use crate::transport::AnswerBody;
 
 impl Client {
-    /// Which release the server is, and which contracts it keeps.
+    /// The server's release, and the contracts that it supports.
     pub async fn version(&self) -> Result<Version, Error> {
         self.call(SERVER_VERSION, &[]).read().await
     }
 
-    /// Whether it can serve now.
+    /// Whether the server can serve now.
     pub async fn is_ready(&self) -> Result<bool, Error> {
         Ok(self.call(SERVER_READY, &[]).answer().await?.status.is_success())
     }
 
-    /// How it is doing, in one screen.
+    /// The server's health on one screen.
     pub async fn status(&self) -> Result<StatusAnswer, Error> {
         self.call(SERVER_STATUS, &[]).read().await
     }
 
-    /// A backup of everything, as it comes.
+    /// A backup of the whole store, as it arrives.
     pub async fn backup(&self) -> Result<Download, Error> {
         self.call(BACKUP_CREATE, &[]).download().await
     }
 
-    /// Everything, or the client's space, as lines of JSON, as they come.
+    /// The whole store or the client's space as lines of JSON, as they arrive.
     pub async fn export(&self) -> Result<Download, Error> {
         self.call(EXPORT_CREATE, &[]).download().await
     }
 }
 
-/// A file that is being sent. One that was cut is an error, never a short file.
+/// A file in transit. An interrupted transfer is an error, never a short file.
 pub struct Download {
     server: String,
     body: AnswerBody,

@@ -30,7 +30,7 @@ impl Client {
     }
 }
 
-/// Fields as they are sent.
+/// Fields in the form that is sent.
 pub fn fields<N: Into<String>, V: Into<Value>>(fields: impl IntoIterator<Item = (N, V)>) -> Members<UserJson> {
     fields.into_iter().map(|(name, value)| (name.into(), UserJson(value.into()))).collect()
 }
@@ -40,7 +40,7 @@ impl Records<'_> {
         self.client.call(route, &[record])
     }
 
-    /// A record; none if there is none.
+    /// A record; none if it does not exist.
     pub async fn get(&self, record: &str) -> Result<Option<Record>, Error> {
         self.call(RECORDS_READ, record).find().await
     }
@@ -50,45 +50,44 @@ impl Records<'_> {
         self.client.call(RECORDS_SCAN, &[]).query(query).read().await
     }
 
-    /// How many records of each type are in each state.
+    /// Counts of records by type and state.
     pub async fn counts(&self, prefix: &str) -> Result<RecordCounts, Error> {
         let query = CountRecords { prefix: Some(prefix.to_owned()) };
         self.client.call(RECORDS_COUNTS, &[]).query(&query).read().await
     }
 
-    /// Replaces a record; with `expected`, only if it is so.
+    /// Replaces a record; with `expected`, only if it is as expected.
     pub async fn put(&self, record: &str, put: &PutRecord, expected: Option<Expected>) -> Result<Written, Error> {
         self.call(RECORDS_PUT, record).json(put).if_expected(expected).read().await
     }
 
-    /// Changes fields of a record, all of it in one commit; with `version`, only at that version.
+    /// Changes fields of a record in one commit; with `version`, only at that version.
     pub async fn patch(&self, record: &str, patch: &PatchRecord, version: Option<u64>) -> Result<Patched, Error> {
         self.call(RECORDS_PATCH, record).json(patch).if_version(version).read().await
     }
 
-    /// Deletes a record; none if there is none. With `version`, only at that version.
+    /// Deletes a record; none if it does not exist. With `version`, only at that version.
     pub async fn delete(&self, record: &str, version: Option<u64>) -> Result<Option<Deleted>, Error> {
         self.call(RECORDS_DELETE, record).if_version(version).find().await
     }
 
-    /// Takes records for a worker; with [`Claim::wait`], waits for one.
+    /// Claims records for a worker; with [`Claim::wait`], waits for one.
     pub async fn claim(&self, claim: &Claim) -> Result<Vec<ClaimedRecord>, Error> {
         let call = self.client.call(RECORDS_CLAIM, &[]).json(claim);
         let answer: ClaimAnswer = call.waiting(claim.wait.map(|wait| wait.0)).read().await?;
         Ok(answer.claimed)
     }
 
-    /// The token of a claim, as it was given out.
+    /// Parses the token of a claim.
     fn token(token: &str) -> Result<AttemptToken, Error> {
-        AttemptToken::parse(token)
-            .ok_or_else(|| Error::Unsendable { cause: format!("{token:?} is no token of a claim") })
+        AttemptToken::parse(token).ok_or_else(|| Error::Unsendable { cause: format!("{token:?} is not a claim token") })
     }
 
     fn attempt(&self, route: Route) -> Call {
         self.client.call(route, &[])
     }
 
-    /// Writes fields, if the attempt is the live one.
+    /// Writes fields if the attempt is current.
     pub async fn step<N: Into<String>, V: Into<Value>>(
         &self,
         token: &str,
@@ -98,18 +97,18 @@ impl Records<'_> {
         self.attempt(ATTEMPTS_STEP).json(&body).read().await
     }
 
-    /// Holds the record for so long from now, or as long as its type says.
+    /// Extends the lease to this long from now, or to the lease of its type.
     pub async fn extend(&self, token: &str, lease: Option<std::time::Duration>) -> Result<Written, Error> {
         let body = ExtendToken { token: Self::token(token)?, lease: lease.map(DurationText) };
         self.attempt(ATTEMPTS_EXTEND).json(&body).read().await
     }
 
-    /// Gives the record back: it can be claimed at once.
+    /// Releases the record: it can be claimed at once.
     pub async fn release(&self, token: &str) -> Result<Written, Error> {
         self.attempt(ATTEMPTS_RELEASE).json(&ReleaseToken { token: Self::token(token)? }).read().await
     }
 
-    /// Finishes the record, with fields that are written in the same commit.
+    /// Completes the record, writing fields in the same commit.
     pub async fn complete<N: Into<String>, V: Into<Value>>(
         &self,
         token: &str,
@@ -119,7 +118,7 @@ impl Records<'_> {
         self.attempt(ATTEMPTS_COMPLETE).json(&body).read().await
     }
 
-    /// Says that the attempt failed: the record is tried again after a pause, or its budget is used up.
+    /// Reports that the attempt failed: the record is retried after a back-off, unless its attempts are used up.
     pub async fn fail(&self, token: &str, error: &str) -> Result<FailedAttempt, Error> {
         let body = FailToken { token: Self::token(token)?, error: Some(error.to_owned()) };
         self.attempt(ATTEMPTS_FAIL).json(&body).read().await

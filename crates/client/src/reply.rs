@@ -1,4 +1,4 @@
-//! An answer as it was sent.
+//! An answer exactly as sent.
 
 use contract::Outcome;
 use hyper::StatusCode;
@@ -22,7 +22,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Whether it was stored by an earlier sending of the same request.
+    /// Whether it is the stored answer of an earlier attempt of the same request.
     pub fn was_replayed(&self) -> bool {
         self.headers.get(&REPLAYED).is_some_and(|replayed| replayed == "true")
     }
@@ -34,12 +34,12 @@ impl Reply {
         serde_json::from_slice(&self.body).map_err(unreadable)
     }
 
-    /// The error that a refusal stands for.
+    /// The error of a refusal.
     pub(crate) fn refused(&self, outcome: Outcome) -> Error {
         match Refusal::read(self.status.as_u16(), &self.body) {
             Some(refusal) => Error::Refused(Box::new(refusal)),
             None => {
-                let cause = format!("status {} without a problem document; it is no Statehouse server", self.status);
+                let cause = format!("status {} without a problem document; not a Statehouse server", self.status);
                 Error::Unreadable { cause, outcome }
             }
         }

@@ -1,7 +1,7 @@
-//! When a call is sent again.
+//! When a call is retried.
 //!
-//! Keeps: a write is sent again only if it cannot be executed twice: it is numbered in a session, or it is known not to have
-//! been executed. A rejection that the data decided is never sent again: it would be the same.
+//! Keeps: a write is retried only if it cannot be executed twice: it is numbered in a session, or known not to have been
+//! executed. A rejection that depends on the data is never retried: it would be the same.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use contract::Outcome;
 
 use crate::error::Error;
 
-/// What sending a call a second time could do.
+/// The effect of sending a call twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Safety {
     /// It reads.
     Reads,
-    /// It is numbered in a session: executed once, however often it arrives.
+    /// Numbered in a session: executed once, however often it arrives.
     Numbered,
     /// It could be executed twice.
     Unprotected,
 }
 
-/// Refusals of the environment, which pass: the store is busy, too many requests, the server stops, the session is full.
+/// Temporary refusals: the store is busy, too many requests, the server stops, the session is full.
 const PASSING: &[&str] =
     &["SH-1009", "SH-2001", "SH-2010", "SH-2011", "SH-2012", "SH-2013", "SH-2014", "SH-2016", "SH-5001"];
 
-/// Whether a call that failed so is to be sent again.
+/// Whether to retry a call after this error.
 pub(crate) fn is_worth_it(error: &Error, safety: Safety) -> bool {
     let passing = match error {
         Error::NoAnswer { .. } | Error::TimedOut { .. } => true,
@@ -34,7 +34,7 @@ pub(crate) fn is_worth_it(error: &Error, safety: Safety) -> bool {
     passing && (safety != Safety::Unprotected || error.outcome() == Outcome::NotApplied)
 }
 
-/// How long to wait before sending a call the next time: longer each time.
+/// How long to wait before the next attempt: longer each time.
 pub(crate) fn pause(attempt: u32) -> Duration {
     const FIRST: Duration = Duration::from_millis(20);
     const LONGEST: Duration = Duration::from_secs(1);
@@ -62,7 +62,7 @@ mod tests {
             (slow(Outcome::NotApplied), [true, true, true]),
             (refused("SH-2001", "not_applied"), [true, true, true]),
             (refused("SH-2013", "unknown"), [true, true, false]),
-            // What the data decided.
+            // Decided by the data.
             (refused("SH-1003", "not_applied"), [false, false, false]),
             (refused("SH-4002", "not_applied"), [false, false, false]),
             (refused("SH-5006", "not_applied"), [false, false, false]),

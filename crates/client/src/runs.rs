@@ -36,7 +36,7 @@ impl Runs<'_> {
         let body = NewEvents::One(JsonText(event.into()));
         match self.send(run, &body, &AppendEvents::default(), expect).await? {
             AppendAnswer::One(one) => Ok(one),
-            AppendAnswer::Several(_) => Err(other_form("one event was appended, and a list was answered")),
+            AppendAnswer::Several(_) => Err(other_form("one event was appended, but the answer is a list")),
         }
     }
 
@@ -50,11 +50,11 @@ impl Runs<'_> {
         let body = NewEvents::Several(events.into_iter().map(JsonText).collect());
         match self.send(run, &body, &AppendEvents::default(), expect).await? {
             AppendAnswer::Several(several) => Ok(several.results),
-            AppendAnswer::One(_) => Err(other_form("a list of events was appended, and one was answered")),
+            AppendAnswer::One(_) => Err(other_form("a list of events was appended, but the answer is a single one")),
         }
     }
 
-    /// Appends with everything that the route takes.
+    /// Appends with all options of the route.
     pub async fn send(
         &self,
         run: &str,
@@ -65,7 +65,7 @@ impl Runs<'_> {
         self.call(RUNS_APPEND, run).query(query).if_version(expect).json(events).read().await
     }
 
-    /// The events behind a sequence; with [`Follow::Wait`], waits for one.
+    /// The events after a sequence; with [`Follow::Wait`], waits for one.
     pub async fn events(&self, run: &str, query: &ReadEvents) -> Result<Events, Error> {
         let wait = match query.follow {
             Some(Follow::Wait(wait)) => Some(wait.0),
@@ -74,18 +74,18 @@ impl Runs<'_> {
         self.call(RUNS_EVENTS, run).query(query).waiting(wait).read().await
     }
 
-    /// Follows the events behind a sequence, over restarts of the server.
+    /// Follows the events after a sequence, across restarts of the server.
     pub fn follow(&self, run: &str, after: u64) -> EventStream {
         let query = ReadEvents { follow: Some(Follow::Stream), ..ReadEvents::default() };
         self.call(RUNS_EVENTS, run).query(&query).events(Some(after.to_string()))
     }
 
-    /// The projection, as the contract spells it; none if there is no such run.
+    /// The projection, as the contract defines it; none if there is no such run.
     pub async fn snapshot(&self, run: &str) -> Result<Option<SnapshotText>, Error> {
         self.call(RUNS_SNAPSHOT, run).query(&ReadSnapshot::default()).find().await
     }
 
-    /// The projection, made anew from all events.
+    /// The projection, rebuilt from all events.
     pub async fn project(&self, run: &str) -> Result<SnapshotText, Error> {
         self.call(RUNS_SNAPSHOT, run).query(&ReadSnapshot { project: Some(true) }).read().await
     }
@@ -95,17 +95,17 @@ impl Runs<'_> {
         self.client.call(RUNS_LIST, &[]).query(query).read().await
     }
 
-    /// Lets nothing more be appended.
+    /// Closes a run to further events.
     pub async fn close(&self, run: &str) -> Result<RunPosition, Error> {
         self.call(RUNS_CLOSE, run).read().await
     }
 
-    /// Makes a run that shares the events up to a sequence.
+    /// Creates a run that shares the events up to a sequence.
     pub async fn fork(&self, run: &str, fork: &Fork) -> Result<RunPosition, Error> {
         self.call(RUNS_FORK, run).json(fork).read().await
     }
 
-    /// Deletes a run for good; its name is not used again.
+    /// Deletes a run for good; its name cannot be reused.
     pub async fn delete(&self, run: &str) -> Result<RunPosition, Error> {
         self.call(RUNS_DELETE, run).read().await
     }

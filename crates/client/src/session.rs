@@ -1,7 +1,7 @@
-//! The client's own session: it is opened with the first write, kept alive while the client lives, and gives every write a
-//! number under which it is executed once.
+//! The client's own session: opened on the first write and kept alive while the client lives. It gives every write a number
+//! under which it is executed once.
 //!
-//! Keeps: the lowest number whose answer is waited for is never above one that may be sent again.
+//! Keeps: the lowest pending number is never above one that may still be retried.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -25,13 +25,13 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// Forgets the session, and gives it.
+    /// Forgets the session and returns it.
     pub(crate) fn take(&mut self) -> Option<SessionId> {
         self.session.take().map(|open| open.session)
     }
 }
 
-/// The numbers of a session that is open.
+/// The numbers of an open session.
 struct OpenNumbers {
     session: SessionId,
     numbers: Mutex<Numbers>,
@@ -39,7 +39,7 @@ struct OpenNumbers {
 
 struct Numbers {
     next: u64,
-    /// Those whose answers are waited for.
+    /// The numbers that await an answer.
     pending: BTreeSet<u64>,
 }
 
@@ -58,7 +58,7 @@ impl OpenNumbers {
     }
 }
 
-/// The number of a write. Its answer is waited for as long as this is there.
+/// The number of a write. It is pending until this is dropped.
 pub(crate) struct Number {
     of: Arc<OpenNumbers>,
     number: u64,
@@ -69,7 +69,7 @@ impl Number {
         self.of.session
     }
 
-    /// Says the number in the headers of a request.
+    /// Adds the number to the headers of a request.
     pub(crate) fn write(&self, headers: &mut HeaderMap) {
         let lowest = self.of.lock().pending.first().copied().unwrap_or(self.number);
         let session = HeaderValue::from_str(&self.of.session.to_string());
@@ -94,7 +94,7 @@ impl Client {
         }
         let timeout = self.shared.options.session_timeout;
         let asked = OpenSession { timeout: Some(DurationText(timeout)), ..OpenSession::default() };
-        // One whose answer was lost is ended by its timeout.
+        // A session whose answer was lost ends by its timeout.
         let opened = self.sessions().open_again(&asked).await?;
         let numbers = Mutex::new(Numbers { next: 1, pending: BTreeSet::new() });
         let open = Arc::new(OpenNumbers { session: opened.session, numbers });
@@ -103,7 +103,7 @@ impl Client {
         Ok(open.begin())
     }
 
-    /// A session has ended; another one will be opened.
+    /// Notes that a session has ended; the next write opens another.
     pub(crate) async fn forget_session(&self, session: SessionId) {
         let mut numbering = self.shared.numbering.lock().await;
         if numbering.session.as_ref().is_some_and(|open| open.session == session) {
@@ -112,7 +112,7 @@ impl Client {
     }
 }
 
-/// Gives signs of life as long as the client and its session are there.
+/// Sends signs of life as long as the client and its session exist.
 async fn keep_alive(client: Weak<Shared>, open: Weak<OpenNumbers>, every: Duration) {
     loop {
         tokio::time::sleep(every).await;

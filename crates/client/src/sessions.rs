@@ -1,5 +1,5 @@
-//! Sessions of the caller's own. A client's writes are in one already; these are for whoever numbers requests itself, and
-//! for pushes.
+//! Sessions managed by the caller. A client already sends its writes in one; these are for callers that number requests
+//! themselves, and for pushes.
 
 use wire::routes::{
     PUSHES_RETRY, PUSHES_WAITING, Route, SESSIONS_ACKNOWLEDGE, SESSIONS_END, SESSIONS_KEEPALIVE, SESSIONS_LIST,
@@ -41,13 +41,13 @@ impl Sessions<'_> {
         call.read().await
     }
 
-    /// Opens a session, and another one if the answer is lost: the first is ended by its timeout.
+    /// Opens a session, and another one if the answer is lost: the first ends by its timeout.
     pub(crate) async fn open_again(&self, open: &OpenSession) -> Result<OpenedSession, Error> {
         let call = self.client.call(SESSIONS_OPEN, &[]).json(open);
         call.repeatable().send_alone().await?.read()
     }
 
-    /// How a session is doing; none if there is none.
+    /// The state of a session; none if it does not exist.
     pub async fn get(&self, session: SessionId) -> Result<Option<Session>, Error> {
         self.call(SESSIONS_READ, session).find().await
     }
@@ -57,36 +57,36 @@ impl Sessions<'_> {
         self.client.call(SESSIONS_LIST, &[]).query(query).read().await
     }
 
-    /// Ends a session: what it has claimed can be claimed by others.
+    /// Ends a session: others can claim what it held.
     pub async fn end(&self, session: SessionId) -> Result<EndedSession, Error> {
         self.call(SESSIONS_END, session).repeatable().read().await
     }
 
-    /// A sign of life.
+    /// Sends a sign of life.
     pub async fn keep_alive(&self, session: SessionId) -> Result<(), Error> {
         self.call(SESSIONS_KEEPALIVE, session).repeatable().send_alone().await.map(drop)
     }
 
-    /// What was pushed to a session and is not acknowledged; with [`ReadPushes::wait`], waits for something.
+    /// The unacknowledged pushes of a session; with [`ReadPushes::wait`], waits for one.
     pub async fn pushes(&self, session: SessionId, query: &ReadPushes) -> Result<PushPage, Error> {
         let call = self.call(SESSIONS_PUSHES, session).query(query);
         call.waiting(query.wait.map(|wait| wait.0)).read().await
     }
 
-    /// Follows what is pushed to a session, over restarts of the server.
+    /// Follows the pushes to a session, across restarts of the server.
     pub fn follow_pushes(&self, session: SessionId, after: u64) -> EventStream {
         let query = ReadPushes { follow: Some(true), ..ReadPushes::default() };
         self.call(SESSIONS_PUSHES, session).query(&query).events(Some(after.to_string()))
     }
 
-    /// Pushes up to this one are dealt with.
+    /// Acknowledges pushes up to this one.
     pub async fn acknowledge(&self, session: SessionId, upto: u64) -> Result<Acknowledged, Error> {
         let call = self.call(SESSIONS_ACKNOWLEDGE, session).json(&Acknowledge { upto });
         call.repeatable().read().await
     }
 
-    /// A command to a machine that the server hosts, in the machine's own bytes, with a number of the caller's own. Sent again
-    /// with the same number, it gets the same answer.
+    /// Sends a command to a machine that the server hosts, in the machine's own bytes, under the caller's number. Sent again with
+    /// the same number, it gets the same answer.
     pub async fn request(
         &self,
         session: SessionId,
@@ -101,12 +101,12 @@ impl Sessions<'_> {
         call.repeatable().send().await
     }
 
-    /// Whether pushes wait for their acknowledgement.
+    /// Whether some pushes are not acknowledged.
     pub async fn waiting(&self, query: &WaitingPushes) -> Result<PushesWaiting, Error> {
         self.client.call(PUSHES_WAITING, &[]).query(query).read().await
     }
 
-    /// Takes pushes that were last sent before a time, to be sent again.
+    /// Takes pushes last sent before a given time, to send them again.
     pub async fn retry(&self, retry: &RetryPushes) -> Result<RetriedPushes, Error> {
         let call = self.client.call(PUSHES_RETRY, &[]).json(retry);
         call.read().await

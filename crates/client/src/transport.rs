@@ -1,4 +1,4 @@
-//! How a request travels to a server and its answer back: over TCP, or another way that somebody brings.
+//! How a request travels to a server and its answer back: over TCP, or another transport.
 
 use std::error::Error as _;
 use std::future::Future;
@@ -14,17 +14,17 @@ use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-/// The body of an answer, as it comes.
+/// The body of an answer, as it arrives.
 pub type AnswerBody = http_body_util::combinators::UnsyncBoxBody<Bytes, BrokenBody>;
 /// An answer to come.
 pub type Answering<'transport> =
     Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Unanswered>> + Send + 'transport>>;
 
-/// How long it may take until a server has accepted a connection.
+/// How long a server may take to accept a connection.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long a connection is kept that nobody uses; shorter than a server keeps it.
+/// How long to keep an idle connection; shorter than a server keeps it.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
-/// Connections that are kept when nobody uses them.
+/// Idle connections to keep.
 const IDLE_CONNECTIONS_MAX: usize = 32;
 
 /// Why the body of an answer broke off.
@@ -41,21 +41,21 @@ pub struct Unanswered {
     pub may_have_arrived: bool,
 }
 
-/// A way to a server.
+/// A transport to a server.
 ///
 /// # Duties
 /// - A request has a path and a query, and no authority: the transport knows where the server is.
-/// - The head of the answer is given when it is there, its body as it comes.
+/// - The head of the answer is returned once it is there, its body as it arrives.
 /// - `may_have_arrived` is false only if the server cannot have seen the request.
 pub trait Transport: Send + Sync + 'static {
     /// Sends a request.
     fn send(&self, request: Request<Bytes>) -> Answering<'_>;
 
-    /// What it talks to, for people.
+    /// The server's address, for people.
     fn named(&self) -> String;
 }
 
-/// A server that is reached over TCP, with connections that are kept alive.
+/// A server reached over TCP, with persistent connections.
 pub struct HttpTransport {
     authority: Authority,
     client: legacy::Client<HttpConnector, Full<Bytes>>,
@@ -88,8 +88,9 @@ impl HttpTransport {
         uri.authority = Some(self.authority.clone());
         let unsendable = |cause: String| Unanswered { cause, may_have_arrived: false };
         parts.uri = Uri::from_parts(uri).map_err(|error| unsendable(error.to_string()))?;
-        let host = self.authority.as_str().parse().map_err(|_| unsendable("the host is no header".to_owned()))?;
-        // A host that a request names itself is asked for, at this address.
+        let host =
+            self.authority.as_str().parse().map_err(|_| unsendable("the host is not a valid header".to_owned()))?;
+        // A request that names its own host keeps it, but is sent to this address.
         parts.headers.entry(HOST).or_insert(host);
         Ok(Request::from_parts(parts, Full::new(body)))
     }
@@ -113,15 +114,15 @@ impl Transport for HttpTransport {
     }
 }
 
-/// `http://HOST:PORT`, with or without the scheme, port 80 if none is there.
+/// `http://HOST:PORT`, with or without the scheme; the default port is 80.
 fn authority_of(url: &str) -> Result<Authority, String> {
     let rest = match url.split_once("://") {
         Some(("http", rest)) => rest,
-        Some((scheme, _)) => return Err(format!("{url}: {scheme} is not spoken yet, only http")),
+        Some((scheme, _)) => return Err(format!("{url}: {scheme} is not supported yet, only http")),
         None => url,
     };
     let rest = rest.trim_end_matches('/');
-    let wrong = || format!("{url} is no server; write http://HOST:PORT");
+    let wrong = || format!("{url} is not a server address; write http://HOST:PORT");
     if rest.is_empty() || rest.contains(['/', '?', '#', '@', ' ']) {
         return Err(wrong());
     }
@@ -130,29 +131,29 @@ fn authority_of(url: &str) -> Result<Authority, String> {
     authority.parse().map_err(|_| wrong())
 }
 
-/// The last cause that is known, in words that say what to look at.
+/// The root cause, in words that say where to look.
 fn cause_of(error: &legacy::Error) -> String {
     let causes = || std::iter::successors(error.source(), |cause| (*cause).source());
     let io_kind = causes().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).last().map(std::io::Error::kind);
     let last = causes().last().map_or_else(|| error.to_string(), ToString::to_string);
     if error.is_connect() {
         return match io_kind {
-            Some(std::io::ErrorKind::ConnectionRefused) => "connection refused, nothing listens there".to_owned(),
+            Some(std::io::ErrorKind::ConnectionRefused) => "connection refused; nothing listens there".to_owned(),
             Some(std::io::ErrorKind::TimedOut) => {
-                format!("nobody accepted a connection within {} s", CONNECT_TIME_MAX.as_secs())
+                format!("no connection accepted within {} s", CONNECT_TIME_MAX.as_secs())
             }
-            _ if causes().any(|cause| cause.to_string().contains("lookup")) => "no host has this name".to_owned(),
+            _ if causes().any(|cause| cause.to_string().contains("lookup")) => "no such host".to_owned(),
             _ => last,
         };
     }
     let http = || causes().filter_map(|cause| cause.downcast_ref::<hyper::Error>());
-    // One that speaks before it is asked is heard of as a connection that ended, with this behind it.
+    // A server that speaks first is reported as a closed connection, with this as its cause.
     let spoke_first = causes().any(|cause| cause.to_string().contains("unexpected message"));
     if spoke_first || http().any(hyper::Error::is_parse) {
-        return "connected, but what answers is not HTTP".to_owned();
+        return "connected, but the server does not speak HTTP".to_owned();
     }
     if http().any(|error| error.is_incomplete_message() || error.is_closed() || error.is_canceled()) {
-        return "connected, but the connection was closed before an answer came".to_owned();
+        return "connected, but the connection closed before an answer came".to_owned();
     }
     last
 }
@@ -190,7 +191,7 @@ mod tests {
             drop(closing);
         });
         let mail = unanswered(format!("http://{address}")).await;
-        assert!(mail.cause.contains("not HTTP"), "{mail:?}");
+        assert!(mail.cause.contains("does not speak HTTP"), "{mail:?}");
         let closed = unanswered(format!("http://{address}")).await;
         assert!(closed.cause.contains("closed before an answer") || closed.cause.contains("reset"), "{closed:?}");
         assert!(closed.may_have_arrived);
@@ -201,8 +202,8 @@ mod tests {
             (true, false),
             "{refused:?}"
         );
-        // Longer than a part of a name may be, so that no name server is asked, which may take its time.
+        // Longer than a label may be, so that no name server is queried, which could be slow.
         let nobody = unanswered(format!("http://{}.invalid:1", "x".repeat(64))).await;
-        assert_eq!((nobody.cause.as_str(), nobody.may_have_arrived), ("no host has this name", false));
+        assert_eq!((nobody.cause.as_str(), nobody.may_have_arrived), ("no such host", false));
     }
 }

@@ -1,12 +1,12 @@
-//! The edge: what reaches the store, what does not, and what is said of it.
+//! The edge: which requests reach the store, which do not, and how refusals are reported.
 //!
-//! - `fidelity`: what was sent is what is stored and given back; `documents` makes what is sent.
-//! - `files`: files are for their owner, and links are not followed.
+//! - `fidelity`: data is stored and returned exactly as sent; `documents` generates it.
+//! - `files`: files are readable by their owner only, and links are not followed.
 //! - `gate`: other hosts and pages of other origins get nothing.
-//! - `halts`: a panic while an entry is applied stops the store at once.
-//! - `listings`: listings that nobody reads take no memory that is not there.
+//! - `halts`: a panic while applying an entry stops the store at once.
+//! - `listings`: listings that nobody reads stay within the memory limit.
 //! - `names`: hostile names reach neither the terminal nor the shell.
-//! - `reuse`: a number of a session is bound to its command.
+//! - `reuse`: a session's request number is bound to its command.
 //! - `strictness`: a request means what it says, or is refused by name.
 
 pub(crate) mod documents;

@@ -1,12 +1,12 @@
 //! Hostile clients against a real server process in 512 MiB: each is refused by name, the server is never killed, and a
 //! well-behaved client hardly notices.
 //!
-//! - [`limit`]: how the process is kept to its memory, by what the machine offers.
-//! - [`attacks`]: what is sent, and what has to be said to it.
-//! - [`honest`]: the client that behaves, and how long its requests take.
+//! - [`limit`]: limits the memory of the process, with what the machine offers.
+//! - [`attacks`]: the hostile requests, and the required answers.
+//! - [`honest`]: the well-behaved client, and how long its requests take.
 //!
-//! Touches: a process of its own, and a control group below the one that this program is in. Never: counts a silent end as a
-//! refusal, where a name was promised.
+//! Touches: its own server process, and a control group under this program's. Never: counts a silently closed connection as
+//! a refusal where a code was promised.
 
 mod attacks;
 pub(crate) mod honest;
@@ -22,17 +22,17 @@ use self::attacks::Tally;
 use self::honest::Honest;
 use self::limit::Limited;
 
-/// What the process may take.
+/// The memory limit of the process.
 const MEMORY_BYTES: u64 = 512 << 20;
 
-/// `sim hostile [--each 200] [--readers 1000] [--idle 2000] [--seconds 10]`: how many of each kind, how many slow readers of
-/// streams and idle connections, and how long the client that behaves is watched before.
+/// `sim hostile [--each 200] [--readers 1000] [--idle 2000] [--seconds 10]`: the number of clients of each kind, of slow
+/// readers of streams and of idle connections, and how long the well-behaved client is measured beforehand.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     server::descriptors::raise(&mut server::limits::ServerLimits::default());
     let each = arguments.number("each", 200);
     let (readers, idle) = (arguments.number("readers", 1000), arguments.number("idle", 2000));
     let seconds = Duration::from_secs(arguments.number("seconds", 10));
-    // Not in memory: that would count against the server's.
+    // Not on a memory file system: that would count towards the server's limit.
     let directory = tempfile::tempdir().expect("a directory");
     let limited = Limited::start(&binary(), &directory.path().join("house"), MEMORY_BYTES);
     let address = limited.server.address();
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     );
     let figure = format!("{}MiB-in-{}", ended.peak_bytes >> 20, ended.by);
     report.add("hostile.memory", figure, "<=512MiB", ended.peak_bytes <= MEMORY_BYTES && ended.is_alive);
-    // At a small size there are too few requests for a percentile to mean much.
+    // A small run has too few requests for a meaningful percentile.
     let small = seconds < Duration::from_secs(5);
     report.add("hostile.p99", format!("{ratio:.2}x"), "<=3 times the p99 before", small || ratio <= 3.0);
     report

@@ -1,5 +1,4 @@
-//! The server as a process of its own: the contracts' suites over HTTP, every route and every code, and what a killed
-//! server leaves.
+//! The server as a separate process: the contracts' suites over HTTP, every route and every code, and the data after kills.
 
 mod codes;
 mod commands;

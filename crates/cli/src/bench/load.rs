@@ -1,4 +1,4 @@
-//! An open load: operations that begin by a plan, and how long each took from when it should have begun.
+//! An open load: operations start on a schedule, and each latency is measured from the scheduled start.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -17,14 +17,14 @@ use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::reach::Reach;
 
-/// Cells that are read and written.
+/// Cells to read and write.
 const CELLS: u64 = 256;
-/// Runs that are appended to.
+/// Runs to append to.
 const RUNS: u64 = 64;
-/// Latencies up to an hour are told apart, by three digits.
+/// Latencies are recorded up to an hour, to three digits.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 
-/// What is done.
+/// The kind of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Claim,
@@ -34,18 +34,18 @@ pub(crate) enum Work {
     Mixed,
 }
 
-/// See the module.
+/// One measurement: which operations, at what rate, for how long, from how many callers.
 pub(crate) struct Load {
     work: Work,
     rate: u64,
     duration: Duration,
     callers: u64,
     prefix: &'static str,
-    /// Tells what this load made from what another did.
+    /// Unique per load, so that its data is not mistaken for another's.
     mark: String,
 }
 
-/// What came out.
+/// The result of a load.
 pub(crate) struct Measured {
     pub(crate) latency_us: Histogram<u64>,
     pub(crate) done: u64,
@@ -67,12 +67,12 @@ impl Measured {
         self.first_failure = self.first_failure.take().or(other.first_failure.clone());
     }
 
-    /// Operations a second, of those that succeeded.
+    /// Successful operations per second.
     pub(crate) fn rate(&self) -> f64 {
         number(self.done) / self.took.as_secs_f64().max(0.001)
     }
 
-    /// How long after its time the load was through.
+    /// How late the load finished.
     pub(crate) fn behind_ms(&self, duration: Duration) -> u64 {
         statehouse::time::millis(self.took.saturating_sub(duration))
     }
@@ -88,7 +88,7 @@ impl Load {
         Self { work, rate, duration, callers, prefix, mark }
     }
 
-    /// Does it. `first` is used by one caller, so that a directory, which has one opener, can be measured too.
+    /// Runs the load. A directory can be opened only once, so its callers share `first`.
     pub(crate) async fn run(&self, reach: &Reach, first: &Connection) -> Result<Measured, Failure> {
         self.prepare(first).await?;
         let mut all = Measured::new();
@@ -100,7 +100,7 @@ impl Load {
             true => connections.iter().map(Connection::client).collect(),
             false => (0..self.callers).map(|_| first.client()).collect(),
         };
-        // Connections are made before the clock starts.
+        // Connect before the clock starts.
         let probes = callers.iter().map(|client| client.call(SERVER_LIVE, &[]).send());
         for answered in futures_util::future::join_all(probes).await {
             answered?;
@@ -118,7 +118,7 @@ impl Load {
         Ok(all)
     }
 
-    /// One caller: takes the next operation of the plan, waits for its time, does it.
+    /// One caller: takes the next operation of the plan, waits until it is due, and runs it.
     async fn call(&self, plan: &Plan, client: &Client, caller: u64) -> Result<Measured, Failure> {
         let mut measured = Measured::new();
         let mut held = None;
@@ -150,7 +150,7 @@ impl Load {
                 let name = self.cell(ticket);
                 match client.cells().get(&name).await? {
                     Some(_) => Ok(()),
-                    None => Err(Failure::new(Exit::NotFound, format!("{name} was written, and is not there"))),
+                    None => Err(Failure::new(Exit::NotFound, format!("{name} was written but is missing"))),
                 }
             }
             (Work::Set, _) | (Work::Mixed, 2) => {
@@ -169,7 +169,7 @@ impl Load {
         }
     }
 
-    /// A job's life in three operations: it is put, claimed and completed.
+    /// A job's life in three operations: put, claim, complete.
     async fn job(&self, client: &Client, caller: u64, ticket: u64, held: &mut Option<Held>) -> Result<(), Failure> {
         let (prefix, records) = (format!("{}{}.{caller}.", self.prefix, self.mark), client.records());
         match held.take() {
@@ -186,7 +186,8 @@ impl Load {
                 let claim =
                     Claim { n: Some(1), worker: Some("statehouse-bench".to_owned()), ..Claim::of_queue(prefix) };
                 let claimed = records.claim(&claim).await?.into_iter().next();
-                let claimed = claimed.ok_or_else(|| Failure::other(format!("{name} was put, and not claimed")))?;
+                let claimed =
+                    claimed.ok_or_else(|| Failure::other(format!("{name} was put but could not be claimed")))?;
                 *held = Some(Held::Claimed { token: claimed.token });
             }
             Some(Held::Claimed { token }) => {
@@ -204,7 +205,7 @@ impl Load {
         format!("{}{}-{}", self.prefix, self.mark, ticket % RUNS)
     }
 
-    /// What is read has to be there.
+    /// Writes the cells that the load will read.
     async fn prepare(&self, connection: &Connection) -> Result<(), Failure> {
         if matches!(self.work, Work::Get | Work::Mixed) {
             for cell in 0..CELLS {
@@ -214,7 +215,7 @@ impl Load {
         Ok(())
     }
 
-    /// Deletes what was made.
+    /// Deletes the data of the load.
     pub(crate) async fn clean_up(&self, connection: &Connection) -> Result<(), Failure> {
         if matches!(self.work, Work::Get | Work::Set | Work::Mixed) {
             for cell in 0..CELLS {
@@ -247,7 +248,7 @@ impl Load {
     }
 }
 
-/// What is written into a cell.
+/// The value for a cell.
 fn written(ticket: u64) -> Result<Value, Failure> {
     Value::json(format!("{{\"ticket\":{ticket}}}")).map_err(|error| Failure::other(error.to_string()))
 }
@@ -256,13 +257,13 @@ fn whole(ticket: u64) -> i64 {
     i64::try_from(ticket).unwrap_or(i64::MAX)
 }
 
-/// A job that a caller has put, or has claimed.
+/// A job that a caller has put or claimed.
 enum Held {
     Put { name: String },
     Claimed { token: String },
 }
 
-/// When each operation should begin.
+/// The schedule of the operations.
 struct Plan {
     next: AtomicU64,
     began: Instant,
@@ -272,7 +273,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// The next operation and its time; none when the time is over.
+    /// The next operation and when it is due; none once the time is up.
     fn take(&self) -> Option<(u64, Instant)> {
         let ticket = self.next.fetch_add(1, Ordering::Relaxed);
         self.progress.at(ticket);

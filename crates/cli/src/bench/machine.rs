@@ -1,6 +1,6 @@
-//! The machine that something was measured on, as far as it can be read without asking anyone.
+//! A description of the machine that a measurement ran on, from local files only.
 
-/// Its cores, processor, memory and kernel.
+/// Cores, processor, memory and kernel.
 pub(super) fn describe() -> String {
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZeroUsize::get);
     let processor = first_line("/proc/cpuinfo", "model name").unwrap_or("unknown processor".to_owned());
@@ -10,7 +10,7 @@ pub(super) fn describe() -> String {
     format!("{cores} cores, {processor}, {memory}, {} {}, {build}", std::env::consts::OS, kernel.trim())
 }
 
-/// What stands behind the colon of the first line that begins so.
+/// The text after the colon of the first line with this prefix.
 fn first_line(path: &str, begins: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(begins))?;

@@ -1,8 +1,8 @@
-//! `bench`: what a store takes, measured as its users would see it.
+//! `bench`: the throughput and latency of a store, measured as its users see them.
 //!
-//! The load is open: every operation has a time at which it should begin, by the rate that was asked for, and its latency counts from
-//! then, whether or not a caller was free. A store that stalls therefore shows the stall in all that should have begun meanwhile. Never:
-//! gives one number without percentiles, or without the machine and the command that it came from.
+//! The load is open: the requested rate gives every operation a due time, and its latency counts from then, whether or not a caller was
+//! free. A stall therefore shows in every operation that was due during it. Never: reports a number without percentiles, or without the
+//! machine and the command that produced it.
 
 pub(crate) mod load;
 mod machine;
@@ -17,9 +17,9 @@ use crate::output::Output;
 use crate::reach::{Reach, duration};
 use load::{Load, Measured, Work};
 
-/// Measure a store: an open load at a rate, with percentiles.
+/// Benchmark a store with an open load at a fixed rate, and report latency percentiles.
 ///
-/// What is written goes below the prefix `statehouse-bench/`, and is deleted at the end.
+/// All data is written under the prefix `statehouse-bench/` and deleted at the end.
 ///
 /// Examples:
 ///   statehouse bench set --rate 500 --duration 10s
@@ -29,26 +29,26 @@ use load::{Load, Measured, Work};
 pub(crate) struct Bench {
     #[command(flatten)]
     reach: Reach,
-    /// What is done.
+    /// The kind of operations.
     #[arg(value_enum)]
     work: What,
-    /// Operations that should begin each second, all callers together.
+    /// Operations to start per second, over all callers.
     #[arg(long, value_name = "N", default_value_t = 200)]
     rate: u64,
-    /// For how long.
+    /// How long to run.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     duration: Duration,
-    /// Callers, each with a connection of its own.
+    /// Concurrent callers, each with its own connection.
     #[arg(long, value_name = "N", default_value_t = 16)]
     callers: u64,
-    /// Write every bucket of the histogram too: latency in µs, and how many.
+    /// Also print every bucket of the histogram: latency in µs, and the count.
     #[arg(long)]
     hdr: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum What {
-    /// Put a job, claim it, complete it: three operations in turn.
+    /// Put, claim and complete jobs: three operations in turn.
     Claim,
     /// Append to runs.
     Append,
@@ -60,7 +60,7 @@ enum What {
     Mixed,
 }
 
-/// What is shown, in %.
+/// The percentiles shown, in %.
 const PERCENTILES: [f64; 6] = [50.0, 90.0, 99.0, 99.9, 99.99, 100.0];
 
 impl Bench {
@@ -73,10 +73,10 @@ impl Bench {
             What::Mixed => Work::Mixed,
         };
         if self.rate == 0 || self.callers == 0 || self.duration.is_zero() {
-            return Err(Failure::usage("--rate, --callers and --duration have to be above 0"));
+            return Err(Failure::usage("--rate, --callers and --duration must be above 0"));
         }
         if self.callers > 4_096 {
-            return Err(Failure::usage(format!("{} callers are more than 4096", self.callers)));
+            return Err(Failure::usage(format!("--callers is {}; the maximum is 4096", self.callers)));
         }
         self.reach.run(async |connection| {
             let load = Load::new(work, self.rate, self.duration, self.callers, "statehouse-bench/");
@@ -122,7 +122,7 @@ fn text(found: &JsonValue) -> String {
     );
     let rate = found["rate"].as_f64().unwrap_or(0.0);
     text.push_str(&format!(
-        "operations {}, failed {}, {rate:.0} a second of {} asked for\nlatency from when each should have begun:\n",
+        "operations {}, failed {}, {rate:.0} of {} per second\nlatency, from when each operation was due:\n",
         found["operations"], found["failed"], found["asked_rate"]
     ));
     if let Some(failure) = found["first_failure"].as_str() {
@@ -138,9 +138,9 @@ fn text(found: &JsonValue) -> String {
     for bucket in found["hdr_us"].as_array().into_iter().flatten() {
         text.push_str(&format!("  {} us {}\n", bucket[0], bucket[1]));
     }
-    // The last operations end after the time is over; only what is far behind was queued.
+    // The last operations always end a little late; only a long delay means that a queue built up.
     if found["behind_ms"].as_u64().unwrap_or(0) > found["duration_ms"].as_u64().unwrap_or(0) / 20 + 250 {
-        text.push_str("the store or the callers did not keep up: the latency is that of a queue that grew\n");
+        text.push_str("the store or the callers did not keep up; the latencies include time in a growing queue\n");
     }
     text
 }

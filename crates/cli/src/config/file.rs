@@ -1,4 +1,4 @@
-//! Settings of a TOML file. What is wrong is shown as the line that it is on, with a caret under it.
+//! Settings from a TOML file. An error shows its line, with carets under the mistake.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,7 +12,7 @@ use contract::suggest::nearest;
 
 use super::settings::{Kind, SETTINGS, Setting, named};
 
-/// The settings of a file's text, each with its value and its line.
+/// The settings in a file's text, each with its value and line.
 pub(super) fn read(path: &Path, text: &str) -> Result<Vec<(&'static Setting, String, usize)>, ConfigError> {
     let mut reading = Reading { path, text, found: Vec::new() };
     let table = DeTable::parse(text)
@@ -39,7 +39,7 @@ impl Reading<'_> {
                         Some(near) => format!("did you mean {near}?"),
                         None => "`statehouse config init` prints all settings".to_owned(),
                     };
-                    return Err(self.complain(name.span(), format!("{key} is no setting; {hint}")));
+                    return Err(self.complain(name.span(), format!("{key} is not a setting; {hint}")));
                 }
             }
         }
@@ -49,19 +49,21 @@ impl Reading<'_> {
     fn value(&mut self, setting: &'static Setting, value: &Spanned<DeValue<'_>>) -> Result<(), ConfigError> {
         let text = match (value.get_ref(), setting.kind) {
             (DeValue::String(text), Kind::Count | Kind::Percent) => {
-                return Err(self.complain(value.span(), format!("{} is a number, not the text {text:?}", setting.key)));
+                return Err(
+                    self.complain(value.span(), format!("{} takes a number, not the text {text:?}", setting.key))
+                );
             }
             (DeValue::String(text), _) => text.to_string(),
             (DeValue::Array(items), Kind::Hosts) => {
                 let names: Option<Vec<_>> = items.iter().map(|item| item.get_ref().as_str()).collect();
-                let wrong = || self.complain(value.span(), format!("{} is a list of names in quotes", setting.key));
+                let wrong = || self.complain(value.span(), format!("{} takes a list of quoted names", setting.key));
                 names.ok_or_else(wrong)?.join(",")
             }
             (DeValue::Integer(number), Kind::Count | Kind::Percent | Kind::Bytes) if number.radix() == 10 => {
                 number.as_str().to_owned()
             }
             (other, _) => {
-                let complaint = format!("{} cannot be of the type {}", setting.key, other.type_str());
+                let complaint = format!("{} cannot be of type {}", setting.key, other.type_str());
                 return Err(self.complain(value.span(), complaint));
             }
         };
@@ -72,7 +74,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The number of the line that a byte is on, and where that line begins.
+    /// The line number of a byte, and the offset where that line starts.
     fn line_of(&self, at: usize) -> (usize, usize) {
         let before = &self.text[..at.min(self.text.len())];
         (before.matches('\n').count() + 1, before.rfind('\n').map_or(0, |end| end + 1))
@@ -81,7 +83,7 @@ impl Reading<'_> {
     fn complain(&self, span: Range<usize>, complaint: String) -> ConfigError {
         let (number, begin) = self.line_of(span.start);
         let line = one_line(self.text[begin..].lines().next().unwrap_or_default());
-        // Columns as they are shown: what is spelled out takes more of them.
+        // Columns as displayed: escaped characters take more than one.
         let shown = |from: usize, to: usize| one_line(&self.text[from..to.min(self.text.len())]).chars().count();
         let column = shown(begin, span.start);
         let carets = shown(span.start.min(self.text.len()), span.end);
@@ -98,7 +100,7 @@ impl Reading<'_> {
     }
 }
 
-/// Whether some setting is in a table of this name.
+/// Whether a table of this name holds settings.
 fn is_table(name: &str) -> bool {
     SETTINGS.iter().any(|setting| setting.key.rsplit_once('.').is_some_and(|(table, _)| table == name))
 }

@@ -1,9 +1,9 @@
-//! The configuration of a server: defaults, then a file, then the environment, then flags; each value knows where it is from.
+//! The configuration of a server: defaults, then a file, then the environment, then flags; each value knows its origin.
 //!
 //! - [`settings`]: the table of all settings.
-//! - [`file`]: a TOML file, with the line and a caret under what is wrong.
+//! - [`file`]: the TOML file; errors show the line, with carets under the mistake.
 //!
-//! Keeps: a key, variable or value that is not known is an error, never ignored.
+//! Keeps: unknown keys, variables and values are errors, never ignored.
 
 mod file;
 mod settings;
@@ -21,21 +21,21 @@ use settings::{
     CHANGE_PREFIX, Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, parse_bytes, parse_duration, parse_hosts,
 };
 
-/// Where a value is from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Nobody said anything.
+    /// The value was not set.
     Default,
     /// A line of a file.
     File(PathBuf, usize),
     /// An environment variable.
     Environment(String),
-    /// A flag of the command.
+    /// A command-line flag.
     Flag(&'static str),
 }
 
 impl Origin {
-    /// Whether somebody said it.
+    /// Whether the value was set explicitly.
     pub(crate) fn is_said(&self) -> bool {
         *self != Self::Default
     }
@@ -52,22 +52,22 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What is wrong with a configuration, for a person.
+/// An error in a configuration, as text for people.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ConfigError(String);
 
-/// The values that hold, one for each setting.
+/// The values in effect, one per setting.
 #[derive(Clone, Debug)]
 pub(crate) struct Effective {
     values: Vec<(&'static Setting, String, Origin)>,
 }
 
-/// A flag that was given: its name, the key that it sets, and the value.
+/// A given flag: its name, the key it sets, and the value.
 pub(crate) type Flag = (&'static str, &'static str, String);
 
 impl Effective {
-    /// Gathers a configuration: of a file if one is named, of the environment, and of flags.
+    /// Gathers the configuration from the file, if one is named, the environment and flags.
     pub(crate) fn gather(
         path: Option<&Path>,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -77,7 +77,7 @@ impl Effective {
         let mut effective = Self { values: defaults.collect() };
         if let Some(path) = path {
             let text = std::fs::read_to_string(path)
-                .map_err(|error| ConfigError(one_line(&format!("{} cannot be read: {error}", path.display()))))?;
+                .map_err(|error| ConfigError(one_line(&format!("cannot read {}: {error}", path.display()))))?;
             for (setting, value, line) in file::read(path, &text)? {
                 effective.set(setting, value, Origin::File(path.to_owned(), line));
             }
@@ -90,7 +90,7 @@ impl Effective {
             }
         }
         for (flag, key, value) in flags {
-            let setting = settings::named(key).ok_or_else(|| ConfigError(format!("{key} is no setting")))?;
+            let setting = settings::named(key).ok_or_else(|| ConfigError(format!("{key} is not a setting")))?;
             setting.check(&value).map_err(|complaint| ConfigError(one_line(&format!("{flag}: {complaint}"))))?;
             effective.set(setting, value, Origin::Flag(flag));
         }
@@ -106,7 +106,7 @@ impl Effective {
         }
     }
 
-    /// Every key with its value and where that is from. A value that nobody set and that has no default is empty.
+    /// Every key with its value and origin. A value that is not set and has no default is empty.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, &str, &Origin)> {
         self.values.iter().map(|(setting, value, origin)| (setting.key, value.as_str(), origin))
     }
@@ -115,18 +115,18 @@ impl Effective {
         self.rows().find(|(name, ..)| *name == key).map_or("", |(_, value, _)| value)
     }
 
-    /// The directory, if one is named.
+    /// The data directory, if one is set.
     pub(crate) fn data(&self) -> Option<PathBuf> {
         let text = self.text("data");
         (!text.is_empty()).then(|| PathBuf::from(text))
     }
 
-    /// Bytes for the whole process, if somebody said how many.
+    /// Memory of the whole process in bytes, if set.
     pub(crate) fn memory_bytes(&self) -> Option<u64> {
         parse_bytes(self.text("memory"))
     }
 
-    /// What is logged.
+    /// The log filter.
     pub(crate) fn log(&self) -> &str {
         self.text("log")
     }
@@ -136,17 +136,17 @@ impl Effective {
         self.text("log_format")
     }
 
-    /// Where to listen.
+    /// The address to listen on.
     pub(crate) fn listen(&self) -> SocketAddr {
         self.text("server.listen").parse().expect("checked when it was set")
     }
 
-    /// The names that the server answers to.
+    /// The host names that the server answers to.
     pub(crate) fn hosts(&self) -> Hosts {
         parse_hosts(self.text("server.hosts")).expect("checked when it was set")
     }
 
-    /// Below which part of the disk, and below how many bytes, writes are refused.
+    /// Writes are refused below this percentage of the disk and this many bytes.
     pub(crate) fn disk_low(&self) -> (u8, u64) {
         let percent = self.text("disk.low_percent").parse().expect("checked when it was set");
         (percent, self.bytes("disk.low_bytes"))
@@ -191,7 +191,7 @@ impl Effective {
     }
 }
 
-/// The setting of an environment variable; none if it is not one of ours.
+/// The setting that an environment variable sets; none if the variable is not ours.
 fn setting_of_variable(variable: &str) -> Result<Option<&'static Setting>, ConfigError> {
     let other = OTHER_VARIABLES.contains(&variable) || variable.starts_with(CHANGE_PREFIX);
     if other || !variable.starts_with(VARIABLE_PREFIX) {
@@ -201,7 +201,7 @@ fn setting_of_variable(variable: &str) -> Result<Option<&'static Setting>, Confi
     if let Some(place) = variables.iter().position(|known| known == variable) {
         return Ok(Some(&SETTINGS[place]));
     }
-    // A table that was left out is the likeliest mistake: STATEHOUSE_LISTEN for STATEHOUSE_SERVER__LISTEN.
+    // The likeliest mistake is a missing table: STATEHOUSE_LISTEN for STATEHOUSE_SERVER__LISTEN.
     let rest = &variable[VARIABLE_PREFIX.len()..];
     let without_table = variables.iter().map(String::as_str).find(|known| known.ends_with(&format!("__{rest}")));
     let names = variables.iter().map(|known| &known[VARIABLE_PREFIX.len()..]);
@@ -209,12 +209,12 @@ fn setting_of_variable(variable: &str) -> Result<Option<&'static Setting>, Confi
     let near = near.or_else(|| contract::suggest::nearest(rest, names).map(|near| format!("{VARIABLE_PREFIX}{near}")));
     let hint =
         near.map_or("`statehouse config init` prints all settings".to_owned(), |near| format!("did you mean {near}?"));
-    Err(ConfigError(one_line(&format!("the environment variable {variable} is no setting; {hint}"))))
+    Err(ConfigError(one_line(&format!("environment variable {variable} is not a setting; {hint}"))))
 }
 
-/// A file with every setting, its default, its variable and what it is for, all commented out.
+/// A file with every setting, its default, its variable and its purpose, all commented out.
 pub(crate) fn template() -> String {
-    let mut text = String::from("# Settings of a Statehouse server. A line that is commented out shows the default.\n");
+    let mut text = String::from("# Settings of a Statehouse server. Commented-out lines show the defaults.\n");
     let mut table = "";
     for setting in SETTINGS {
         let (of, name) = setting.key.rsplit_once('.').unwrap_or(("", setting.key));

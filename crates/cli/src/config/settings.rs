@@ -1,6 +1,6 @@
-//! Every setting of a server: its key, what kind of value it has, its default, and what it is for.
+//! Every setting of a server: its key, kind of value, default and purpose.
 //!
-//! Keeps: one table, from which the file, the environment, the commented template and the list of values all follow.
+//! Keeps: a single table defines the file, the environment variables, the commented template and the list of values.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use std::time::Duration;
 use server::gate::Hosts;
 use statehouse::time::in_unit;
 
-/// Environment variables begin with this; `.` in a key is `__` in a variable.
+/// Prefix of the environment variables; `.` in a key becomes `__` in a variable.
 pub(crate) const VARIABLE_PREFIX: &str = "STATEHOUSE_";
 
-/// Variables with our prefix that are no settings of a server: they belong to the commands that talk to one.
+/// Variables with our prefix that are not server settings: they belong to the commands that talk to a server.
 pub(crate) const OTHER_VARIABLES: &[&str] = &["STATEHOUSE_CONFIG", "STATEHOUSE_CONTEXT", "STATEHOUSE_URL"];
 
-/// What `watch --exec` tells the commands that it runs.
+/// Prefix of the variables that `watch --exec` sets for the commands it runs.
 pub(crate) const CHANGE_PREFIX: &str = "STATEHOUSE_CHANGE_";
 
-/// What a value looks like.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// An address with a port.
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     Duration,
     /// `auto`, `text` or `json`.
     LogFormat,
-    /// Names of hosts: a list in a file, with commas between them elsewhere.
+    /// Host names: a list in a file, separated by commas elsewhere.
     Hosts,
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct Setting {
     /// Its name in the file; the part before the dot is the table.
     pub(crate) key: &'static str,
     pub(crate) kind: Kind,
-    /// What holds if nobody says otherwise; empty if it is worked out or has to be given.
+    /// The default; empty if it is computed or the setting is required.
     pub(crate) default: &'static str,
-    /// What it is for, in a sentence.
+    /// Its purpose, in one sentence.
     pub(crate) about: &'static str,
 }
 
@@ -56,87 +56,77 @@ const fn setting(key: &'static str, kind: Kind, default: &'static str, about: &'
     Setting { key, kind, default, about }
 }
 
-/// All of them, in the order in which they are printed.
+/// All settings, in the order they are printed.
 pub(crate) const SETTINGS: &[Setting] = &[
-    setting("data", Kind::Text, "", "The directory with the data; it is made if it does not exist."),
+    setting("data", Kind::Text, "", "The data directory, created if missing."),
     setting(
         "memory",
         Kind::Bytes,
         "",
-        "Memory of the whole process; without it, 60 % of the control group's limit or of the machine.",
+        "Memory of the whole process. Default: 60 % of the control group's limit, or of the machine's memory.",
     ),
     setting(
         "log",
         Kind::Log,
         "info",
-        "What is logged: error, warn, info, debug, trace, or a filter such as info,server=debug.",
+        "What to log: error, warn, info, debug, trace, or a filter such as info,server=debug.",
     ),
     setting("log_format", Kind::LogFormat, "auto", "text, json, or auto: text on a terminal, JSON otherwise."),
-    setting("server.listen", Kind::Address, "127.0.0.1:7420", "Where to listen; only this machine can connect."),
+    setting("server.listen", Kind::Address, "127.0.0.1:7420", "Address to listen on; only this machine can connect."),
     setting(
         "server.hosts",
         Kind::Hosts,
         "",
-        "Names that the server answers to besides localhost and IP addresses; requests for other names are refused.",
+        "Host names that the server answers to, besides localhost and IP addresses; other names are refused.",
     ),
     setting(
         "disk.low_percent",
         Kind::Percent,
         "10",
-        "Writes are refused while less than this part of the disk is free, or less than low_bytes if that is less.",
+        "Writes are refused while less than this percentage of the disk, or low_bytes if that is less, is free.",
     ),
-    setting("disk.low_bytes", Kind::Bytes, "2GiB", "The most that is kept free, however large the disk is."),
-    setting("limits.connections_max", Kind::Count, "4096", "Connections at a time."),
-    setting("limits.requests_max", Kind::Count, "1024", "Requests that are worked on at a time."),
+    setting("disk.low_bytes", Kind::Bytes, "2GiB", "Upper bound of the space kept free, however large the disk."),
+    setting("limits.connections_max", Kind::Count, "4096", "Concurrent connections."),
+    setting("limits.requests_max", Kind::Count, "1024", "Requests in progress at a time."),
     setting(
         "limits.waits_max",
         Kind::Count,
         "4096",
-        "Requests that wait at a time, or may: claims, and whatever is asked to wait or to follow.",
+        "Concurrent requests that may wait: claims, long polls and followed streams.",
     ),
     setting(
         "limits.streams_max",
         Kind::Count,
         "1024",
-        "Answers without a size at a time: streams of events, and large files.",
+        "Concurrent answers without a known size: event streams and large files.",
     ),
-    setting("limits.head_bytes_max", Kind::Bytes, "16KiB", "Bytes of a request before its body."),
-    setting("limits.headers_max", Kind::Count, "64", "Headers of a request."),
-    setting("limits.url_bytes_max", Kind::Bytes, "8KiB", "Bytes of a request's path and query."),
-    setting("limits.body_bytes_max", Kind::Bytes, "4MiB", "Bytes of a request's body."),
+    setting("limits.head_bytes_max", Kind::Bytes, "16KiB", "Size of a request's headers, including the request line."),
+    setting("limits.headers_max", Kind::Count, "64", "Number of headers in a request."),
+    setting("limits.url_bytes_max", Kind::Bytes, "8KiB", "Size of a request's path and query."),
+    setting("limits.body_bytes_max", Kind::Bytes, "4MiB", "Size of a request's body."),
     setting(
         "limits.send_buffer_bytes_max",
         Kind::Bytes,
         "64KiB",
-        "Bytes that the system holds for a reader that is behind, for each connection.",
+        "Bytes per connection that the kernel buffers for a slow reader.",
     ),
     setting(
         "limits.head_time_max",
         Kind::Duration,
         "10s",
-        "From the first byte of a request to the end of its headers.",
+        "Time from the first byte of a request to the end of its headers.",
     ),
-    setting("limits.body_time_max", Kind::Duration, "30s", "From the end of the headers to the end of the body."),
+    setting("limits.body_time_max", Kind::Duration, "30s", "Time from the end of the headers to the end of the body."),
     setting(
         "limits.request_time_max",
         Kind::Duration,
         "10s",
-        "From the end of the body to the answer; what it is asked to wait comes on top.",
+        "Time from the end of the body to the answer, plus any wait that the request asked for.",
     ),
-    setting("limits.wait_time_max", Kind::Duration, "60s", "How long a request may be asked to wait."),
-    setting("limits.idle_time_max", Kind::Duration, "60s", "How long a connection is kept without a request."),
-    setting(
-        "limits.write_stall_time_max",
-        Kind::Duration,
-        "10s",
-        "How long a client may take nothing of what is written to it.",
-    ),
-    setting(
-        "limits.drain_time_max",
-        Kind::Duration,
-        "30s",
-        "How long requests that are under way are waited for at a stop.",
-    ),
+    setting("limits.wait_time_max", Kind::Duration, "60s", "Longest wait that a request may ask for."),
+    setting("limits.idle_time_max", Kind::Duration, "60s", "How long to keep a connection without requests."),
+    setting("limits.write_stall_time_max", Kind::Duration, "10s", "How long a client may stop reading its answer."),
+    setting("limits.drain_time_max", Kind::Duration, "30s", "How long a shutdown waits for requests in progress."),
 ];
 
 impl Setting {
@@ -145,21 +135,25 @@ impl Setting {
         format!("{VARIABLE_PREFIX}{}", self.key.replace('.', "__").to_uppercase())
     }
 
-    /// What is wrong with a value, if something is.
+    /// Checks a value and describes what is wrong with it.
     pub(crate) fn check(&self, text: &str) -> Result<(), String> {
         let wrong = |wanted: &str| Err(format!("{text:?} is not {wanted}"));
         match self.kind {
-            Kind::Address if text.parse::<SocketAddr>().is_err() => wrong("an address with a port, as 127.0.0.1:7420"),
-            Kind::Text if text.is_empty() => Err("it is empty".to_owned()),
+            Kind::Address if text.parse::<SocketAddr>().is_err() => {
+                wrong("an address with a port, such as 127.0.0.1:7420")
+            }
+            Kind::Text if text.is_empty() => Err("must not be empty".to_owned()),
             Kind::Log => crate::log::check(text),
             Kind::Count if text.parse::<usize>().is_ok_and(|count| count > 0) => Ok(()),
             Kind::Count => wrong("a whole number above 0"),
             Kind::Percent if text.parse::<u8>().is_ok_and(|percent| percent <= 100) => Ok(()),
             Kind::Percent => wrong("a whole number up to 100"),
-            Kind::Bytes if parse_bytes(text).is_none() => wrong("a number of bytes, as 65536, 64KiB, 512MiB or 2GiB"),
-            Kind::Duration if parse_duration(text).is_none() => wrong("a time, as 500ms, 30s, 10m, 2h or 7d"),
+            Kind::Bytes if parse_bytes(text).is_none() => {
+                wrong("a number of bytes, such as 65536, 64KiB, 512MiB or 2GiB")
+            }
+            Kind::Duration if parse_duration(text).is_none() => wrong("a duration, such as 500ms, 30s, 10m, 2h or 7d"),
             Kind::Hosts if parse_hosts(text).is_none() => {
-                wrong("a list of host names, as state.internal, without ports")
+                wrong("a list of host names without ports, such as state.internal")
             }
             Kind::LogFormat if !["auto", "text", "json"].contains(&text) => wrong("auto, text or json"),
             _ => Ok(()),
@@ -167,7 +161,7 @@ impl Setting {
     }
 }
 
-/// The setting with a key.
+/// The setting with this key.
 pub(crate) fn named(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }
@@ -178,7 +172,7 @@ fn split_unit(text: &str) -> Option<(u64, &str)> {
     Some((text[..unit].parse().ok()?, text[unit..].trim_start()))
 }
 
-/// Names of hosts, with commas between them.
+/// Host names, separated by commas.
 pub(crate) fn parse_hosts(text: &str) -> Option<Hosts> {
     let mut hosts = Hosts::default();
     let mut names = text.split(',').map(str::trim).filter(|_| !text.is_empty());
@@ -199,7 +193,7 @@ pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
-/// A time, which has a unit.
+/// A duration with its unit.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let (number, unit) = split_unit(text).filter(|(_, unit)| !unit.is_empty())?;
     in_unit(number, unit)

@@ -1,4 +1,4 @@
-//! Layers, origins, and what is said of mistakes.
+//! Layers, origins and error messages.
 
 use super::*;
 
@@ -47,25 +47,25 @@ fn mistakes_in_a_file_are_pointed_at() {
     let unknown = in_file("[limits]\nconections_max = 7\n").expect_err("unknown");
     assert_eq!(
         unknown.to_string(),
-        "s.toml:2:1: limits.conections_max is no setting; did you mean limits.connections_max?\n  |\n\
+        "s.toml:2:1: limits.conections_max is not a setting; did you mean limits.connections_max?\n  |\n\
          2 | conections_max = 7\n  | ^^^^^^^^^^^^^^"
     );
     let wrong = in_file("[limits]\nhead_time_max = \"10 years\"\n").expect_err("no time");
     assert_eq!(
         wrong.to_string(),
-        "s.toml:2:17: limits.head_time_max: \"10 years\" is not a time, as 500ms, 30s, 10m, 2h or 7d\n  |\n\
+        "s.toml:2:17: limits.head_time_max: \"10 years\" is not a duration, such as 500ms, 30s, 10m, 2h or 7d\n  |\n\
          2 | head_time_max = \"10 years\"\n  |                 ^^^^^^^^^^"
     );
     let kind = in_file("log = true\n").expect_err("no text").to_string();
-    assert!(kind.starts_with("s.toml:1:7: log cannot be of the type boolean\n"), "{kind}");
+    assert!(kind.starts_with("s.toml:1:7: log cannot be of type boolean\n"), "{kind}");
     let text = in_file("[limits]\nheaders_max = \"64\"\n").expect_err("a number in quotes").to_string();
-    assert!(text.starts_with("s.toml:2:15: limits.headers_max is a number, not the text \"64\"\n"), "{text}");
+    assert!(text.starts_with("s.toml:2:15: limits.headers_max takes a number, not the text \"64\"\n"), "{text}");
     let table = in_file("[limit]\nheaders_max = 64\n").expect_err("no table").to_string();
-    assert!(table.starts_with("s.toml:1:2: limit is no setting"), "{table}");
+    assert!(table.starts_with("s.toml:1:2: limit is not a setting"), "{table}");
     let syntax = in_file("log = \n").expect_err("no TOML").to_string();
     assert!(syntax.starts_with("s.toml:1:7: "), "{syntax}");
     let missing = Effective::gather(Some(Path::new("/nowhere/s.toml")), [], []).expect_err("no file").to_string();
-    assert!(missing.starts_with("/nowhere/s.toml cannot be read: "), "{missing}");
+    assert!(missing.starts_with("cannot read /nowhere/s.toml: "), "{missing}");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn hosts_are_a_list_in_a_file_and_have_commas_elsewhere() {
     let port = in_file("[server]\nhosts = [\"a:1\"]\n").expect_err("a port").to_string();
     assert!(port.starts_with("s.toml:2:9: server.hosts: \"a:1\" is not a list of host names"), "{port}");
     let number = in_file("[server]\nhosts = [1]\n").expect_err("a number").to_string();
-    assert!(number.starts_with("s.toml:2:9: server.hosts is a list of names in quotes\n"), "{number}");
+    assert!(number.starts_with("s.toml:2:9: server.hosts takes a list of quoted names\n"), "{number}");
 }
 
 #[test]
@@ -88,11 +88,11 @@ fn mistakes_in_the_environment_are_named() {
     };
     assert_eq!(
         said("STATEHOUSE_LISTEN", "127.0.0.1:1"),
-        "the environment variable STATEHOUSE_LISTEN is no setting; did you mean STATEHOUSE_SERVER__LISTEN?"
+        "environment variable STATEHOUSE_LISTEN is not a setting; did you mean STATEHOUSE_SERVER__LISTEN?"
     );
     assert_eq!(
         said("STATEHOUSE_LIMITS__CONECTIONS_MAX", "1"),
-        "the environment variable STATEHOUSE_LIMITS__CONECTIONS_MAX is no setting; did you mean STATEHOUSE_LIMITS__CONNECTIONS_MAX?"
+        "environment variable STATEHOUSE_LIMITS__CONECTIONS_MAX is not a setting; did you mean STATEHOUSE_LIMITS__CONNECTIONS_MAX?"
     );
     assert_eq!(
         said("STATEHOUSE_LIMITS__CONNECTIONS_MAX", "0"),

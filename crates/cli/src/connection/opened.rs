@@ -1,4 +1,4 @@
-//! A directory that this process has opened, as a way to a server: requests go to the routes without a socket.
+//! A directory opened by this process, as a transport: requests go to the routes without a socket.
 
 use axum::Router;
 use axum::body::Body;
@@ -30,6 +30,6 @@ impl Transport for OpenedDirectory {
     }
 
     fn named(&self) -> String {
-        "a directory of this machine".to_owned()
+        "a directory on this machine".to_owned()
     }
 }

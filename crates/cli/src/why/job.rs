@@ -1,4 +1,4 @@
-//! Why a job is as it is.
+//! Explains the state of a job.
 
 use serde_json::{Value as JsonValue, json};
 use wire::routes::{RECORDS_READ, SESSIONS_READ, TYPES_LIST};
@@ -75,12 +75,12 @@ impl Job<'_> {
         }
     }
 
-    /// What it is now, what it waits for, what happens next.
+    /// Its state now, what it waits for, what happens next.
     fn say(&self) -> (String, String, String) {
         let name = self.title;
         if self.record["type"].is_null() {
             let now = format!("{name} is a record without a type, written {}", when(self.history.last()));
-            return (now, "nothing".into(), "nobody can claim it; put it with --type task to make a job of it".into());
+            return (now, "nothing".into(), "it cannot be claimed; set it with --type task to make it a job".into());
         }
         if !self.record["holder"].is_null() {
             return self.held(name);
@@ -99,14 +99,14 @@ impl Job<'_> {
             (Some(id), Some(session)) => {
                 format!("; its session {id} is {}", session["state"].as_str().unwrap_or("there"))
             }
-            (Some(id), None) => format!("; its session {id} has ended, and it is about to be given back"),
+            (Some(id), None) => format!("; its session {id} has ended, and the record is about to be released"),
             _ => String::new(),
         };
         let now =
             format!("{name} is {}: claimed by {worker} (attempt {}) {since}{session}", self.state(), self.attempt());
         let waits_for = format!("{worker}, whose lease ends in {lease} unless it is extended");
         let next = format!(
-            "it is completed, fails or is released; otherwise it is taken back in {lease} ({} failed)",
+            "the worker completes, fails or releases it; otherwise the lease ends in {lease} and it is rescued ({} failed)",
             self.failures()
         );
         (now, waits_for, next)
@@ -118,7 +118,7 @@ impl Job<'_> {
         let now = format!("{name} is {}: it ended {ended}, with attempt {}{error}", self.state(), self.attempt());
         let next = match self.record["ttl_ms"].as_u64() {
             Some(ttl) => format!("nothing; it is removed in {}", millis(ttl)),
-            None => "nothing; a finished record stays as it is until it is deleted".to_owned(),
+            None => "nothing; a finished record stays until it is deleted".to_owned(),
         };
         (now, "nothing".into(), next)
     }
@@ -127,8 +127,8 @@ impl Job<'_> {
         let back = last_of(self.history, &["released", "failed", "rescued", "session_ended", "claimed", "written"]);
         let how = match back.and_then(|change| change["reason"].as_str()) {
             Some("failed") => format!("attempt {} failed {}", self.attempt(), when(back)),
-            Some("released") => format!("attempt {} gave it back {}", self.attempt(), when(back)),
-            Some("rescued") => format!("attempt {} did not come back and lost it {}", self.attempt(), when(back)),
+            Some("released") => format!("attempt {} released it {}", self.attempt(), when(back)),
+            Some("rescued") => format!("attempt {} lost it when its lease ended {}", self.attempt(), when(back)),
             Some("session_ended") => format!("the session of attempt {} ended {}", self.attempt(), when(back)),
             _ => format!("written {}", when(back)),
         };
@@ -137,13 +137,13 @@ impl Job<'_> {
         match self.record["ready_in_ms"].as_u64() {
             Some(pause) => {
                 let pause = millis(pause);
-                let waits_for = format!("the pause after a failure, which ends in {pause}");
-                (now, waits_for, format!("attempt {attempt} can begin in {pause} ({} failed)", self.failures()))
+                let waits_for = format!("the back-off after a failure, which ends in {pause}");
+                (now, waits_for, format!("attempt {attempt} can start in {pause} ({} failed)", self.failures()))
             }
             None => (
                 now,
-                "a worker that claims it".into(),
-                format!("attempt {attempt} begins with the claim ({} failed)", self.failures()),
+                "a worker to claim it".into(),
+                format!("attempt {attempt} starts when it is claimed ({} failed)", self.failures()),
             ),
         }
     }

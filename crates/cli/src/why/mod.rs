@@ -1,7 +1,7 @@
-//! `why`: who holds a thing, since when, which attempt it is, what it waits for, and what happens next.
+//! `why`: who holds a record, run or session, since when, what it waits for, and what happens next.
 //!
-//! Puts together what the API says of it: the record, its type, the change feed, the session, the run. Keeps: says only what was read;
-//! what the change feed does not keep any more is left out, and that is said.
+//! Combines what the API reports: the record, its type, the change feed, the session, the run. Keeps: states only what was read, and
+//! says when the change feed no longer keeps the rest.
 
 mod job;
 mod run;
@@ -22,7 +22,7 @@ use crate::output::{Format, Output};
 use crate::reach::Reach;
 use crate::table::{self, Column, Style, column, paragraph, plain};
 
-/// Why a job, a run or a session is as it is, and what happens next.
+/// Explain the state of a job, a run or a session, and what happens next.
 ///
 /// Examples:
 ///   statehouse why job jobs.import.9001
@@ -38,40 +38,39 @@ pub(crate) struct Why {
 
 #[derive(Subcommand)]
 enum What {
-    /// Why a job is as it is: who holds it, which attempt, what it waits for. It is found in whichever groups it is.
+    /// Explain a job: who holds it, which attempt, what it waits for. Searches all groups.
     ///
     /// Examples:
     ///   statehouse why job jobs.import.9001
     ///   statehouse why job charge --group order-7
     #[command(verbatim_doc_comment)]
     Job {
-        /// The record.
+        /// The record's name.
         name: String,
     },
-    /// Why a run is as it is: its status, the steps that are under way, how long it has been quiet. It is found in whichever
-    /// groups it is.
+    /// Explain a run: its status, the steps in progress, how long it has been quiet. Searches all groups.
     ///
     /// Examples:
     ///   statehouse why run order-7
     ///   statehouse why run order-7 -o json
     #[command(verbatim_doc_comment)]
     Run {
-        /// The run.
+        /// The run's name.
         name: String,
     },
-    /// Why a session is as it is: whether its client lives, what it holds, what waits for it.
+    /// Explain a session: whether its client is alive, what it holds, what waits for it.
     ///
     /// Examples:
     ///   statehouse why session s-7
     ///   statehouse why session s-7 -o json
     #[command(verbatim_doc_comment)]
     Session {
-        /// The session.
+        /// The session's id.
         name: String,
     },
 }
 
-/// What was found out.
+/// The explanation.
 struct Reasons {
     /// What it is now, and since when.
     now: String,
@@ -79,7 +78,7 @@ struct Reasons {
     waits_for: String,
     /// What happens next.
     next: String,
-    /// Everything above as data, and what it was read from.
+    /// All of the above as data, with its sources.
     found: JsonValue,
     /// What happened to it, oldest first.
     history: Vec<JsonValue>,
@@ -89,9 +88,9 @@ struct Reasons {
 /// How a change is shown here.
 const CHANGES: &[Column] = &[column("WHEN", "at", Style::Ago), plain("WHAT", "reason"), plain("VERSION", "version")];
 
-/// Changes that are shown.
+/// Changes to show.
 const SHOWN_MAX: usize = 10;
-/// Pages of the change feed that are read at most.
+/// Pages of the change feed to read at most.
 const PAGES_MAX: usize = 500;
 
 impl Why {
@@ -129,7 +128,7 @@ impl Why {
     }
 }
 
-/// Shows what was found out of one thing, or of all that have the name.
+/// Shows the explanation of one thing, or of everything with the name.
 fn show(mut reasons: Vec<Reasons>, output: &Output) -> Result<(), Failure> {
     match output.format {
         Format::Table | Format::Raw => {
@@ -180,15 +179,15 @@ impl Reasons {
     }
 }
 
-/// A record or a run that is asked about.
+/// The record or run to explain.
 struct Thing<'why> {
     name: &'why str,
-    /// Its group, or none if that is its name.
+    /// Its group; none if the group is its own name.
     group: Option<String>,
 }
 
 impl Thing<'_> {
-    /// The store, in its group.
+    /// A client in the thing's group.
     fn client(&self, connection: &Connection) -> Client {
         match &self.group {
             Some(group) => connection.client().group(group),
@@ -196,7 +195,7 @@ impl Thing<'_> {
         }
     }
 
-    /// What people read.
+    /// The name for people.
     fn title(&self) -> String {
         match &self.group {
             None => table::one_line(self.name),
@@ -204,13 +203,13 @@ impl Thing<'_> {
         }
     }
 
-    /// Whether a change is one of it.
+    /// Whether a change is of this thing.
     fn is_of(&self, change: &JsonValue) -> bool {
         change["name"] == self.name && change["group"].as_str() == self.group.as_deref()
     }
 }
 
-/// Everything that has the name: in the group that was asked for, or in whichever groups it is.
+/// Everything with the name, in the requested group or in all groups.
 async fn things<'why>(
     connection: &Connection,
     kind: &str,
@@ -225,7 +224,7 @@ async fn things<'why>(
         let named = rows.iter().take_while(|row| row[member] == name);
         found.extend(named.map(|row| Thing { name, group: row["group"].as_str().map(str::to_owned) }));
         cursor = page["cursor"].as_str().and_then(PageCursor::parse);
-        // The list is in the order of names, so nothing with the name comes behind another.
+        // The list is sorted by name, so nothing with the name follows another name.
         if cursor.is_none() || rows.last().is_some_and(|row| row[member] != name) {
             break;
         }
@@ -237,7 +236,7 @@ async fn things<'why>(
     Ok(found)
 }
 
-/// What the change feed says of things with a name, oldest first, and whether it says all.
+/// The changes of everything with a name, oldest first, and whether they are complete.
 async fn changes(
     connection: &Connection,
     kind: &str,
@@ -272,11 +271,11 @@ fn last_of<'found>(history: &'found [JsonValue], reasons: &[&str]) -> Option<&'f
     history.iter().rev().find(|change| reasons.iter().any(|reason| change["reason"] == *reason))
 }
 
-/// When a change was, for people.
+/// The time of a change, for people.
 fn when(change: Option<&JsonValue>) -> String {
     match change.and_then(|change| change["at"].as_str()) {
         Some(at) => table::ago(at),
-        None => "at a time that is not kept".to_owned(),
+        None => "at an unknown time".to_owned(),
     }
 }
 
@@ -285,21 +284,21 @@ fn not_there(kind: &str, name: &str, history: &[JsonValue]) -> Failure {
     let detail = match gone {
         Some(change) => {
             let how = match change["reason"].as_str() {
-                Some("expired") => "its time was over",
-                Some("session_ended") => "the session that it belonged to ended",
+                Some("expired") => "it expired",
+                Some("session_ended") => "its session ended",
                 _ => "it was deleted",
             };
             format!("there is no {kind} {name:?} any more: {how} {}", when(Some(change)))
         }
-        None => format!("there is no {kind} {name:?}, and the change feed does not know of one"),
+        None => format!("there is no {kind} {name:?}, and the change feed has no trace of one"),
     };
-    Failure::new(crate::exit::Exit::NotFound, detail).next("check the name, and --group, --space and --branch")
+    Failure::new(crate::exit::Exit::NotFound, detail).next("check the name, --group, --space and --branch")
 }
 
 fn named(worker: &JsonValue) -> String {
     match worker.as_str() {
         Some(worker) if !worker.is_empty() => table::one_line(worker),
-        _ => "a worker without a name".to_owned(),
+        _ => "an unnamed worker".to_owned(),
     }
 }
 

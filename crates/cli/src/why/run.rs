@@ -1,4 +1,4 @@
-//! Why a run is as it is.
+//! Explains the state of a run.
 
 use serde_json::{Value as JsonValue, json};
 use wire::routes::{RUNS_EVENTS, RUNS_SNAPSHOT};
@@ -33,9 +33,9 @@ pub(super) async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Resul
         "COMPLETED" | "FAILED" | "CANCELLED" => {
             let failed = steps(&snapshot, "FAILED").next();
             let why = failed.map_or(String::new(), |step| format!("; {}", failure_of(step)));
-            ("nothing".to_owned(), format!("nothing: it is over{why}"))
+            ("nothing".to_owned(), format!("nothing; it has ended{why}"))
         }
-        "PAUSED" => ("somebody who resumes it".to_owned(), "it goes on with an event RunResumed".to_owned()),
+        "PAUSED" => ("someone to resume it".to_owned(), "an event RunResumed continues it".to_owned()),
         _ => under_way(&snapshot),
     };
     let mut found = with(&snapshot, "run");
@@ -54,18 +54,16 @@ fn under_way(snapshot: &JsonValue) -> (String, String) {
         .map(|step| {
             let since = step["startedAt"].as_str().map_or("?".into(), ago);
             let attempt = step["logicalAttemptId"].as_str().unwrap_or("?");
-            format!("step {} (attempt {}, began {since})", json!(step["stepId"]), one_line(attempt))
+            format!("step {} (attempt {}, started {since})", json!(step["stepId"]), one_line(attempt))
         })
         .collect();
     let failed = steps(snapshot, "FAILED").next().map(failure_of);
     match (running.is_empty(), failed) {
-        (false, _) => (running.join(", "), "a StepCompleted or StepFailed for it is appended".into()),
+        (false, _) => (running.join(", "), "someone appends StepCompleted or StepFailed for it".into()),
         (true, Some(failed)) => {
-            (format!("what is decided after {failed}"), "another attempt is begun, or the run ends".into())
+            (format!("a decision after {failed}"), "another attempt starts, or the run ends".into())
         }
-        (true, None) => {
-            ("its next event; no step is under way".into(), "whoever drives it appends the next event".into())
-        }
+        (true, None) => ("its next event; no step is in progress".into(), "its driver appends the next event".into()),
     }
 }
 

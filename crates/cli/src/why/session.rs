@@ -1,4 +1,4 @@
-//! Why a session is as it is.
+//! Explains the state of a session.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::connection::{Ask, Connection};
 use crate::exit::{Exit, Failure};
 use crate::table::{Column, Style, column, millis, plain};
 
-/// Records that are looked at for what a session holds.
+/// Records to search for those that a session holds.
 const LOOKED_AT_MAX: u64 = 20_000;
 
 const HELD: &[Column] = &[
@@ -26,9 +26,8 @@ const HELD: &[Column] = &[
 
 pub(super) async fn reasons(connection: &Connection, session: &str) -> Result<Reasons, Failure> {
     let Some(found) = connection.call(SESSIONS_READ, &[session]).ask_if_there().await? else {
-        let detail =
-            format!("session {session} is not known: it was never opened here, was closed, or its time was over");
-        let next = "what it held was given back; its client has to open another";
+        let detail = format!("session {session} is unknown: it was never opened here, was closed, or timed out");
+        let next = "what it held was released; its client must open a new session";
         return Err(Failure::new(Exit::NotFound, detail).next(next));
     };
     let (held, complete) = held_by(connection, session).await?;
@@ -36,16 +35,16 @@ pub(super) async fn reasons(connection: &Connection, session: &str) -> Result<Re
     let timeout = millis(found["timeout_ms"].as_u64().unwrap_or(0));
     let waiting = found["last_push"].as_u64().unwrap_or(0).saturating_sub(found["acknowledged"].as_u64().unwrap_or(0));
     let answers = found["stored_answers"].as_u64().unwrap_or(0);
-    let some = if complete { "" } else { " (more were not looked at)" };
+    let some = if complete { "" } else { " (not all records were searched)" };
     let now = format!(
-        "session {session} is {state}: holds {} records{some}, keeps {answers} answers, {waiting} pushes wait for their acknowledgement",
+        "session {session} is {state}: holds {} records{some}, keeps {answers} answers, {waiting} pushes are not acknowledged",
         held.len()
     );
     let (waits_for, next) = match state {
-        "connected" => ("the next sign of its client".to_owned(), format!("without one for {timeout} it ends")),
+        "connected" => ("the next sign of life of its client".to_owned(), format!("without one for {timeout} it ends")),
         _ => (
-            format!("a sign of its client, which was not heard of; it has {timeout}"),
-            format!("it ends then: {}", given_back(&held, &pauses(connection, &held).await?)),
+            format!("a sign of life of its client, which has gone silent; it has {timeout}"),
+            format!("then it ends: {}", given_back(&held, &pauses(connection, &held).await?)),
         ),
     };
     let mut found = with(&found, "session");
@@ -55,8 +54,8 @@ pub(super) async fn reasons(connection: &Connection, session: &str) -> Result<Re
     Ok(Reasons { now, waits_for, next, found, history: held, columns: HELD })
 }
 
-/// How long each record that is held will pause once its attempt ends with the session, which counts as failed, ms; none if it has
-/// no attempt left.
+/// The back-off of each held record in ms, once its attempt ends with the session, which counts as a failure; none if it has no
+/// attempt left.
 async fn pauses(connection: &Connection, held: &[JsonValue]) -> Result<Vec<Option<u64>>, Failure> {
     if held.is_empty() {
         return Ok(Vec::new());
@@ -74,28 +73,25 @@ async fn pauses(connection: &Connection, held: &[JsonValue]) -> Result<Vec<Optio
     Ok(held.iter().map(pause).collect())
 }
 
-/// What becomes of the records that a session holds.
+/// What happens to the records that a session holds.
 fn given_back(held: &[JsonValue], pauses: &[Option<u64>]) -> String {
     let longest = pauses.iter().flatten().max().copied();
     let last = pauses.iter().filter(|pause| pause.is_none()).count();
     let of_last = match last {
         0 => String::new(),
-        count => format!("; {count} of them had the last attempt, and end as failed"),
+        count => format!("; {count} of them used their last attempt and end as failed"),
     };
     match (held.len(), longest) {
         (0, _) => "it holds nothing".to_owned(),
-        (_, None) => "what it holds had the last attempt, and ends as failed".to_owned(),
-        (_, Some(0)) => format!("what it holds is given back, and can be claimed at once{of_last}"),
+        (_, None) => "what it holds used its last attempt and ends as failed".to_owned(),
+        (_, Some(0)) => format!("what it holds is released and can be claimed at once{of_last}"),
         (_, Some(ms)) => {
-            format!(
-                "what it holds is given back, and can be claimed after the back-off of up to {}{of_last}",
-                millis(ms)
-            )
+            format!("what it holds is released and can be claimed after a back-off of up to {}{of_last}", millis(ms))
         }
     }
 }
 
-/// The records that a session holds, and whether all were looked at. Those in groups of other names are not.
+/// The records that a session holds, and whether all were searched. Records in groups of other names are not.
 async fn held_by(connection: &Connection, session: &str) -> Result<(Vec<JsonValue>, bool), Failure> {
     let (mut held, mut cursor, mut looked_at) = (Vec::new(), None::<PageCursor>, 0);
     loop {
@@ -120,11 +116,11 @@ mod tests {
         let held = |count| vec![JsonValue::Null; count];
         assert_eq!(given_back(&[], &[]), "it holds nothing");
         assert!(given_back(&held(1), &[Some(0)]).ends_with("can be claimed at once"));
-        assert!(given_back(&held(2), &[Some(1_000), Some(4_000)]).ends_with("after the back-off of up to 4 s"));
+        assert!(given_back(&held(2), &[Some(1_000), Some(4_000)]).ends_with("after a back-off of up to 4 s"));
         assert!(
             given_back(&held(2), &[Some(1_000), None])
-                .ends_with("up to 1 s; 1 of them had the last attempt, and end as failed")
+                .ends_with("up to 1 s; 1 of them used their last attempt and end as failed")
         );
-        assert_eq!(given_back(&held(1), &[None]), "what it holds had the last attempt, and ends as failed");
+        assert_eq!(given_back(&held(1), &[None]), "what it holds used its last attempt and ends as failed");
     }
 }

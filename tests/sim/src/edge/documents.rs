@@ -1,4 +1,4 @@
-//! Random JSON documents: everything that is lost when JSON passes through a tree of values.
+//! Random JSON documents, with everything that is lost when JSON passes through a tree of values.
 //!
 //! Numbers of any length, `-0`, `1.0`, `1e400`, escapes that nobody needs, members in any order and twice, whitespace
 //! between tokens, bytes in our own spelling and in others. Keeps: a document has no whitespace around it, is at most
@@ -8,10 +8,10 @@ use contract::limits::JSON_DEPTH_MAX;
 use contract::{InvalidJson, Value};
 use testkit::random::Random;
 
-/// How deep a document is at most: it also has to fit into an object, as an extra member of an event.
+/// The maximum depth of a document: it must also fit into an object, as an extra member of an event.
 pub(crate) const DEPTH_MAX: usize = JSON_DEPTH_MAX - 1;
 
-/// What changes, or does not come back at all, when it is read into a tree and written again.
+/// JSON that changes, or is lost, when it is parsed into a tree and written again.
 const NUMBERS: &[&str] = &[
     "0",
     "-0",
@@ -79,7 +79,7 @@ const BYTES: &[&str] = &[
     r#"{"$b64":7}"#,
     r#"{"$json":"1.0"}"#,
 ];
-/// Half a surrogate pair, in ways that a hasty check lets pass.
+/// Half a surrogate pair, in forms that a careless check accepts.
 const LONE: &[&str] = &[
     r"\ud800",
     r"\udfff",
@@ -92,7 +92,7 @@ const LONE: &[&str] = &[
     r"\uDBFF\n",
 ];
 
-/// Makes documents of one seed.
+/// Generates documents from a seed.
 pub(crate) struct Documents {
     random: Random,
 }
@@ -102,8 +102,7 @@ impl Documents {
         Self { random: Random::new(seed) }
     }
 
-    /// One document. An object that is spelled as bytes are, around something that is no base64, is refused by name and no
-    /// document.
+    /// One document. An object in the form of bytes whose content is not base64 is refused by name, so it is not a document.
     pub(crate) fn next(&mut self) -> String {
         loop {
             let document = self.any();
@@ -133,7 +132,7 @@ impl Documents {
         out
     }
 
-    /// A document that has to be refused: somewhere in it is half a surrogate pair.
+    /// A document that must be refused: it contains half a surrogate pair.
     pub(crate) fn lone_surrogate(&mut self) -> String {
         let text = format!(
             "\"{}{}{}\"",

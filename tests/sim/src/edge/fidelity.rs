@@ -1,13 +1,13 @@
-//! `sim edge-fidelity --documents N [--seed S]`: what was sent comes back as the same text.
+//! `sim edge-fidelity --documents N [--seed S]`: every document comes back as the same text.
 //!
 //! Random documents ([`super::documents`]) go to a server process as cells, fields of records, content, reference and extra
-//! member of events, and through transactions, and are read back by every route that gives them out: one thing, lists,
-//! scans, histories, conditions that must hold. Then everything is exported and imported by the command, and read once more
-//! from a server over what was imported. Text is compared with text. Documents with half a surrogate pair must be refused
-//! by name on every way in.
+//! member of events, and through transactions, and are read back by every route that returns them: single things, lists,
+//! scans, histories, conditions that must hold. Then the command exports and imports everything, and all of it is read once
+//! more from a server on the imported directory. Text is compared with text. Documents with half a surrogate pair must be
+//! refused by name on every way in.
 //!
-//! The canary: what came back is changed as a tree of values would have changed it. A comparison of texts has to find
-//! that; one that is taken after decoding both does not.
+//! The canary: the returned text is changed as a tree of values would have changed it. A comparison of texts must find that;
+//! one of decoded values does not.
 
 mod answers;
 
@@ -25,14 +25,14 @@ use testkit::server_process::{Launch, binary};
 use super::documents::Documents;
 use answers::Answer;
 
-/// Documents that are sent together.
+/// Documents sent together.
 const BATCH: usize = 64;
 /// Documents of one store: it is exported, imported and forgotten before the next begins.
 const STORE: u64 = 40_000;
 /// Clients at a time.
 const CLIENTS: u64 = 4;
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Default)]
 struct Found {
     documents: AtomicU64,
@@ -150,7 +150,7 @@ fn command(statehouse: &Path, arguments: &[&std::ffi::OsStr]) -> Result<(), Stri
     if output.status.success() { Ok(()) } else { Err(format!("{arguments:?}: {output:?}")) }
 }
 
-/// An event that carries a document in every place that is the user's.
+/// An event with a document in every place for user data.
 fn event(key: usize, document: &str) -> String {
     let mut event = ObjectText::default();
     event.text("eventType", "Noted").text("idempotencyKey", &key.to_string()).raw("eventData", document);
@@ -261,7 +261,7 @@ fn read(client: &Client, batch: &Batch, found: &Found) {
     }
 }
 
-/// Compares what was sent with what came back, and lets the canary look at it.
+/// Compares the sent and the returned text, and runs the canary on them.
 fn compare(sent: &[String], came_back: Vec<String>, found: &Found) {
     if sent.len() != came_back.len() {
         println!("{} documents were sent, {} came back", sent.len(), came_back.len());
@@ -286,7 +286,7 @@ fn decoded(text: &str) -> Option<JsonValue> {
     serde_json::from_str(text).ok()
 }
 
-/// What becomes of a document that is read into a tree of values and written again.
+/// A document after being parsed into a tree of values and written again.
 fn through_a_tree(text: &str) -> String {
     decoded(text).map_or_else(|| text.to_owned(), |tree| tree.to_string())
 }

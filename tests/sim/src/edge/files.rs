@@ -1,9 +1,9 @@
-//! `sim edge-files`: every file that the command makes, under a umask of 000 and with a link planted where it is made.
+//! `sim edge-files`: every file that the command creates, under a umask of 000 and with a link planted in its place.
 //!
-//! A first run of everything that makes files says which there are (twice: names that differ cannot be guessed, so nobody can plant
-//! anything there). None may have a bit for group or others. Then, for each path, everything is run again with a link planted there, to a file
-//! and to a folder of somebody else: these must stay as they were. Inside a directory, the link takes the place of a file that was there.
-//! Would see broken: a file that is created through a link, or readable by others.
+//! A first run of everything that creates files lists them (twice: names that differ cannot be guessed, so nobody can plant anything
+//! there). None may have a bit for group or others. Then, for each path, everything runs again with a link planted there, to a file and to
+//! a folder of somebody else, which must stay unchanged. Inside a data directory, the link replaces an existing file.
+//! Would see broken: a file created through a link, or readable by others.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -18,13 +18,13 @@ use testkit::server_process::{Launch, binary};
 /// How long a server may take to stop.
 const STOP_MAX: Duration = Duration::from_secs(60);
 
-/// Made and renamed or removed before anybody can list them.
+/// Created and then renamed or removed before anybody can list them.
 const TRANSIENT: &[&str] = &["house/IDENTITY.new", "restored/IDENTITY.new", "imported/IDENTITY.new", "house/LOCK"];
 
 /// The folder that XDG_CONFIG_HOME names: it is the user's own, who may have made it a link.
 const THE_USERS: &[&str] = &["config"];
 
-/// With this umask everybody could read and write everything.
+/// With this umask everybody could read and write new files.
 const OPEN: &str = "umask 000; exec \"$0\" \"$@\"";
 
 pub(crate) fn run(_: &Arguments) -> Report {
@@ -46,7 +46,7 @@ pub(crate) fn run(_: &Arguments) -> Report {
             complaints.extend(scene().plant(path, of_folder, false));
             planted += 1;
         }
-        // In place of what is there already, in a directory that was made before.
+        // In place of an existing file, in a directory created before.
         if path.components().count() > 1 && path.starts_with("house") {
             complaints.extend(scene().plant(path, false, true));
             planted += 1;
@@ -71,7 +71,7 @@ impl Scene {
         self.folder.path().join("work").join(name)
     }
 
-    /// Runs everything that makes files. With `strict`, what fails is a complaint.
+    /// Runs everything that creates files. With `strict`, a failure is a complaint.
     fn make_everything(&self, strict: bool) -> Vec<String> {
         let _ = std::fs::create_dir(self.path(""));
         let mut complaints = Vec::new();
@@ -109,7 +109,7 @@ impl Scene {
         complaints
     }
 
-    /// What there is, by its path.
+    /// The existing files, by path.
     fn made(&self) -> BTreeSet<PathBuf> {
         let root = self.path("");
         let (mut made, mut left) = (BTreeSet::new(), vec![root.clone()]);
@@ -125,7 +125,7 @@ impl Scene {
         made
     }
 
-    /// Plants a link at a path, runs everything, and looks at what it leads to.
+    /// Plants a link at a path, runs everything, and checks the link's target.
     fn plant(&self, path: &Path, of_folder: bool, after: bool) -> Option<String> {
         let victim = self.folder.path().join("victim");
         match of_folder {

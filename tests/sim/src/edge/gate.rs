@@ -1,10 +1,10 @@
-//! `sim edge-gate --seed N [--cases N] [--small]`: who is let in by a server process, and what a web page can do to one.
+//! `sim edge-gate --seed N [--cases N] [--small]`: which requests a server process lets in, and what a web page can do to it.
 //!
-//! - [`matrix`]: Host × Origin × Sec-Fetch-Site × method × content type, each case with what has to come of it.
-//! - [`browser`]: a real Chromium, without a screen. [`lure`]: the servers that its pages are from, and the wire to ours.
+//! - [`matrix`]: Host × Origin × Sec-Fetch-Site × method × content type, each case with its expected outcome.
+//! - [`browser`]: a real headless Chromium. [`lure`]: the servers of its pages, and the wire to ours.
 //! - [`attacks`]: the pages, and whether they changed or read anything.
 //!
-//! Keeps: what must not pass does not, and what must does. Without Chromium its items are short, because nothing was shown.
+//! Keeps: forbidden requests do not pass, and allowed ones do. Without Chromium its items count as failed, because nothing was tested.
 
 mod attacks;
 mod browser;

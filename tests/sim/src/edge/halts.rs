@@ -1,8 +1,8 @@
-//! A panic while an entry is applied stops the store at once and for good: planted in every contract's apply, and in a
-//! user's machine.
+//! A panic while applying an entry stops the store at once and for good: planted in every contract's apply, and in a user's
+//! machine.
 //!
-//! Checked of each: writes are refused by name within 100 ms, the probes are red, nothing is journaled behind the entry, and
-//! reopening names the entry and the way out. Opened without the fault, the store goes on with that entry.
+//! Checks for each: writes are refused by name within 100 ms, the probes fail, nothing is journaled after the entry, and
+//! reopening names the entry and the way out. Opened without the fault, the store continues with that entry.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ pub(crate) fn run(_: &Arguments) -> Report {
     report
 }
 
-/// What is planted where, and the request that meets it.
+/// The planted faults, and the requests that trigger them.
 fn plants() -> Vec<(&'static str, Request)> {
     let event = r#"{"eventType":"T","idempotencyKey":"k"}"#;
     let machine = format!("/v1/sessions/SESSION/requests?machine={}&group=g", TallyMachine::NUMBER);
@@ -66,7 +66,7 @@ fn launch(directory: &TempDir, planted: bool) -> Launch {
     if planted { launch.arguments(["--panic-at", NAME]) } else { launch }
 }
 
-/// Gives how long it took until a write was refused.
+/// Returns how long it took until a write was refused.
 fn try_one(what: &str, request: &Request) -> Result<Duration, String> {
     let directory = fast_directory().expect("a directory");
     let server = launch(&directory, true).start()?;
@@ -75,10 +75,10 @@ fn try_one(what: &str, request: &Request) -> Result<Duration, String> {
     let before = durable(&client)?;
     let request = in_session(&client, request)?;
     let began = Instant::now();
-    // The answer may be that nobody knows, and may not come at all before the deadline of the request.
+    // The outcome may be unknown, and the answer may not arrive before the deadline of the request.
     let met = client.send(&request).map_err(|error| error.to_string())?;
     if what == "messages" {
-        // It is applied by a tick, soon after the answer; until then a write would be entered rightly.
+        // A tick applies it soon after the answer; until then the store accepts writes, rightly.
         while ready(&client)? && began.elapsed() < Duration::from_secs(5) {}
     }
     let refused = loop {
@@ -110,7 +110,7 @@ fn try_one(what: &str, request: &Request) -> Result<Duration, String> {
         }
     }
     let after = durable(&client)?;
-    // A message is applied by the tick behind the entry that sends it.
+    // A message is applied by the tick after the entry that sends it.
     if after != entry || after > before + 2 {
         return Err(format!("entry {entry} panicked, and the journal ends with entry {after}"));
     }
@@ -124,7 +124,7 @@ fn ready(client: &Client) -> Result<bool, String> {
     Ok(probe.status == 200)
 }
 
-/// Reopening with the fault names the entry and what to do; without it, the store goes on.
+/// Reopening with the fault names the entry and what to do; without it, the store continues.
 fn reopened(directory: &TempDir, entry: u64) -> Result<(), String> {
     match launch(directory, true).start() {
         Ok(_) => return Err("it opens again with the fault in it".to_owned()),
@@ -134,7 +134,7 @@ fn reopened(directory: &TempDir, entry: u64) -> Result<(), String> {
         Err(said) if !said.contains("open") => return Err(format!("at opening no way out is named: {said}")),
         Err(_) => {}
     }
-    // The machine of this program has its fault in its code: there is no repaired one to open with.
+    // The fault of this program's machine is in its code: there is no repaired machine to open with.
     let server: Result<ServerProcess, String> = launch(directory, false).start();
     match server {
         Ok(server) => {
@@ -147,14 +147,14 @@ fn reopened(directory: &TempDir, entry: u64) -> Result<(), String> {
     }
 }
 
-/// The number behind `entry ` in a message.
+/// The number after `entry ` in a message.
 fn entry_in(message: &str) -> Option<u64> {
     let (_, after) = message.split_once("entry ")?;
     let end = after.find(|character: char| !character.is_ascii_digit()).unwrap_or(after.len());
     after[..end].parse().ok()
 }
 
-/// The last entry that is durable.
+/// The last durable entry.
 fn durable(client: &Client) -> Result<u64, String> {
     let metrics = client.send(Request::get("/metrics")).map_err(|error| error.to_string())?.text();
     let line = metrics.lines().find_map(|line| line.strip_prefix("statehouse_durable_index "));

@@ -1,9 +1,9 @@
-//! `sim edge-listings --listings 1024 --seconds 10 --rounds 3`: clients ask a server in 512 MiB for listings of 4 MiB and read
-//! none of them: they have sockets of their own, because a client reads. The server is never killed, and a client that behaves
-//! hardly notices.
+//! `sim edge-listings --listings 1024 --seconds 10 --rounds 3`: clients request listings of 4 MiB from a server in 512 MiB and
+//! do not read them. They use their own sockets, because a real client reads. The server must not be killed, and a
+//! well-behaved client must hardly notice.
 //!
-//! Touches: a process of its own, and a control group below the one that this program is in. Never: takes a refusal of the
-//! client that behaves for an answer.
+//! Touches: its own server process, and a control group under this program's. Never: counts a refusal of the well-behaved
+//! client as an answer.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
@@ -19,14 +19,14 @@ use testkit::server_process::binary;
 use crate::hostile::honest::Honest;
 use crate::hostile::limit::Limited;
 
-/// What the process may take.
+/// The memory limit of the process.
 const MEMORY_BYTES: u64 = 512 << 20;
 
 /// Rows of each listing, and bytes of each row: a page ends with the row that reaches 4 MiB.
 const ROWS: usize = 5;
 const ROW_BYTES: usize = 1_000_000;
 
-/// What is listed. The feed has names only, and many of them.
+/// The listings. The feed has only names, but many of them.
 const LISTINGS: [&str; 5] = [
     "/v1/cells?prefix=large/&limit=1000",
     "/v1/cells/versions?view=history",
@@ -35,7 +35,7 @@ const LISTINGS: [&str; 5] = [
     "/v1/changes?from=c-0&limit=1000",
 ];
 
-/// How often each client asks again, on the same connection, without having read anything. They do not ask all at once.
+/// How often each client repeats its request on the same connection without reading anything. They do not all ask at once.
 const AGAIN_EVERY: Duration = Duration::from_secs(1);
 
 /// Leaves listings unread, and measures a well-behaved client meanwhile.
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let listings = arguments.number("listings", 1024);
     let rounds = arguments.number("rounds", 3);
     let seconds = arguments.number("seconds", 10);
-    // Not in memory: that would count against the server's.
+    // Not on a memory file system: that would count towards the server's limit.
     let directory = tempfile::tempdir().expect("a directory");
     let limited = Limited::start(&binary(), &directory.path().join("house"), MEMORY_BYTES);
     let address = limited.server.address();
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let figure = format!("{}MiB-in-{}", ended.peak_bytes >> 20, ended.by);
     report.add("listings.memory", figure, "<=512MiB", ended.is_alive && ended.peak_bytes <= MEMORY_BYTES);
     let ratio = meanwhile.p99.as_secs_f64() / quiet.p99.as_secs_f64();
-    // With few requests a percentile means little, so a small run does not judge it.
+    // A small run has too few requests for a meaningful percentile, so it is not judged.
     match arguments.flag("small") {
         true => println!("its p99 was {ratio:.2} times the one before"),
         false => {
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     report
 }
 
-/// Writes what is listed.
+/// Writes the data to list.
 fn fill(address: SocketAddr) {
     let client = Client::to(address);
     let sent = |request: Request| {
@@ -120,7 +120,7 @@ fn fill(address: SocketAddr) {
     }
 }
 
-/// Asks for listings, each on a connection of its own, and reads nothing; says what each was answered first.
+/// Requests listings, each on its own connection, and reads nothing; returns the first answer of each.
 fn leave_unread(address: SocketAddr, listings: u64, seconds: u64, tally: &mut BTreeMap<String, u64>) {
     let mut asked = Vec::new();
     let paths = LISTINGS.iter().cycle().zip(0..listings);
@@ -135,7 +135,7 @@ fn leave_unread(address: SocketAddr, listings: u64, seconds: u64, tally: &mut BT
     for _ in 0..seconds {
         for (stream, request, outcome) in &mut asked {
             *outcome = outcome.take().or_else(|| peeked(stream));
-            // One that was refused asks again; one whose answer is unread has to wait for that.
+            // A refused client asks again; one with an unread answer must wait for it.
             let _ = stream.write(request.as_bytes());
             std::thread::sleep(pause);
         }
@@ -146,7 +146,7 @@ fn leave_unread(address: SocketAddr, listings: u64, seconds: u64, tally: &mut BT
     }
 }
 
-/// What is answered, without taking it: the status, and the code of a refusal. None if that has not come.
+/// Peeks at the answer: the status, and the code of a refusal. None if it has not arrived.
 fn peeked(stream: &TcpStream) -> Option<String> {
     let mut begin = [0; 2048];
     let length = match stream.peek(&mut begin) {

@@ -1,8 +1,8 @@
-//! A number of a session is bound to its command: all pairs of operations, each sent under the number of the other.
+//! A session's request number is bound to its command: tests all pairs of operations, each sent under the other's number.
 //!
 //! Every operation that can be sent in a session is here, each also with another body, under another name and in another
-//! space. Checked of each pair: the second is refused as `RequestReused`, nothing changes, and the first, sent again, gets
-//! the answer that it got.
+//! space. Checks for each pair: the second is refused as `RequestReused`, nothing changes, and the first, sent again, gets
+//! the same answer as before.
 
 use serde_json::Value as JsonValue;
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ struct Found {
     wrong: Vec<String>,
 }
 
-/// A server over a directory with something in it.
+/// A server on a directory with some data.
 struct Scene {
     client: Client,
     _server: ServerProcess,
@@ -103,7 +103,7 @@ impl Scene {
         }
     }
 
-    /// How far the change feed is.
+    /// The end of the change feed.
     fn position(&self) -> String {
         let read = Request::get("/v1/changes?limit=1000&from=c-0");
         let mut last = String::new();
@@ -210,7 +210,7 @@ fn requests() -> Vec<Request> {
         // Last of a name: what they take, the others have tried to touch.
         add(Request::post("/v1/claims").body(format!(r#"{{"name":"jobs.{name}","worker":"w"}}"#)));
     }
-    // One that finds nothing would leave no answer, so each of these has a job of its own.
+    // A claim that finds nothing stores no answer, so each of these has its own job.
     requests.push(Request::post("/v1/claims").body(r#"{"prefix":"left.","n":1,"worker":"w"}"#));
     requests
 }

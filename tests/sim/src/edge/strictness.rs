@@ -4,8 +4,8 @@
 //! - [`heads`]: every parameter and every header that could change what a request means, for every route.
 //! - [`together`]: every pair of members of a guard and of a patch: both count, or the pair is refused.
 //!
-//! The cases are made from `/openapi.json`, which the server makes from its table of routes. Keeps: what is refused changes
-//! nothing; the store's hash and its last commit are the same before and after.
+//! The cases are generated from `/openapi.json`, which the server generates from its table of routes. Keeps: a refused request
+//! changes nothing; the store's hash and its last commit are the same before and after.
 
 mod bodies;
 mod heads;
@@ -22,10 +22,10 @@ use testkit::report::Report;
 
 use crate::running::fast_directory;
 
-/// Cases that there must be.
+/// The minimum number of cases.
 const CASES_MIN: u64 = 3_000;
 
-/// What was tried, and what was not as it must be.
+/// The number of cases, and the failures.
 #[derive(Default)]
 pub(crate) struct Tally {
     cases: BTreeMap<&'static str, u64>,
@@ -40,7 +40,7 @@ impl Tally {
         }
     }
 
-    /// A request that must be refused with 400, by the name of a member.
+    /// Sends a request that must be refused with 400, naming a member.
     fn refused(&mut self, kind: &'static str, client: &Client, request: Request, member: &str) {
         let said = format!("{} {} {:?} {}", request.method, request.path, request.headers, show(&request.body));
         let response = client.send(&request).expect("an answer");
@@ -55,14 +55,14 @@ fn show(body: &[u8]) -> String {
     String::from_utf8_lossy(body).chars().take(400).collect()
 }
 
-/// Whether an answer is a refusal of a member: its name is in the problem, and in what it says to people.
+/// Whether an answer refuses a member: its name is in the problem and in the text for people.
 fn is_refused(response: &Response, member: &str) -> bool {
     if response.status != 400 {
         return false;
     }
     let problem = response.json();
     let detail = problem["detail"].as_str().unwrap_or_default();
-    // What is wrong with an event has a code of its own.
+    // Invalid events have their own code.
     if problem["code"] == "SH-3001" {
         return problem["what"] == last_name(member) || (problem["what"] == "event" && member.ends_with(']'));
     }
@@ -88,7 +88,7 @@ impl Operation {
         Request::new(self.method, &self.path)
     }
 
-    /// The parameters that are in the query or in headers, by name.
+    /// The parameters in the query or in headers, by name.
     fn parameters(&self, within: &str) -> Vec<&JsonValue> {
         let parameters = self.described["parameters"].as_array().into_iter().flatten();
         parameters.filter(|parameter| parameter["in"] == within).collect()
@@ -147,7 +147,7 @@ impl Served {
         Self { house, client, _runtime: runtime, _directory: directory }
     }
 
-    /// What the store is: its last commit, and the hash over everything that was ever applied.
+    /// The state of the store: its last commit, and the hash over everything ever applied.
     fn state(&self) -> (u64, u64) {
         let status = self.house.status().expect("a status");
         (status.commit, status.effects_hash)

@@ -1,5 +1,5 @@
-//! What hostile clients send, and what has to be said to them. They have sockets of their own: what they send is no HTTP, or
-//! half of it, or is left unread.
+//! The requests of hostile clients, and the required answers. They use their own sockets: they send no HTTP or only half of
+//! it, or leave answers unread.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -8,28 +8,28 @@ use std::time::Duration;
 
 use testkit::http::{Client, Request};
 
-/// How long something may go without its end.
+/// How long an exchange may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many senders there are at a time; few, since they share their cores with the server.
+/// Concurrent senders; few, since they share their cores with the server.
 const SENDERS: u64 = 2;
 
-/// What a connection came to.
+/// The outcome of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// A problem with this code.
     Refused(String),
     /// A stream that ended with `lagged`.
     Lagged,
-    /// An answer that is no refusal.
+    /// An answer that is not a refusal.
     Answered,
-    /// The end, without a word or in the middle of an answer.
+    /// Closed, without an answer or in the middle of one.
     Ended,
-    /// Nothing, for too long.
+    /// Silent for too long.
     Open,
 }
 
-/// What came of every kind.
+/// The outcomes of each kind.
 #[derive(Default)]
 pub(super) struct Tally {
     kinds: BTreeMap<&'static str, BTreeMap<Outcome, u64>>,
@@ -44,7 +44,7 @@ impl Tally {
         *self.kinds.entry(kind).or_default().entry(outcome).or_default() += 1;
     }
 
-    /// How many came to what was promised.
+    /// How many had the promised outcome.
     pub(super) fn by_name(&self) -> u64 {
         self.as_promised
     }
@@ -73,7 +73,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Reads to the end and says what it was.
+/// Reads to the end and returns the outcome.
 fn outcome(stream: &mut TcpStream) -> Outcome {
     let mut said = Vec::new();
     let mut part = vec![0; 64 << 10];
@@ -97,7 +97,7 @@ fn outcome(stream: &mut TcpStream) -> Outcome {
     }
 }
 
-/// Sends a request in one go; what is not taken of it is left.
+/// Sends a request in one go; bytes that the server does not take are dropped.
 fn send(address: SocketAddr, head: &str, body: &[u8]) -> Outcome {
     let mut stream = connect(address);
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
@@ -112,7 +112,7 @@ fn put_of(body: &[u8]) -> String {
     put(&format!("content-length: {}\r\n", body.len()))
 }
 
-/// What is refused as soon as it is seen: oversize, 1 GiB declared, deep and wide JSON, compressed bodies, heads too large, nonsense.
+/// Requests that are refused on sight: oversized, 1 GiB declared, deep and wide JSON, compressed bodies, heads too large, nonsense.
 pub(super) fn at_once(address: SocketAddr, each: u64, tally: &mut Tally) {
     let large = vec![b'x'; 5 << 20];
     let chunked: Vec<u8> = [b"100000\r\n".as_slice(), &large[..1 << 20], b"\r\n"].concat().repeat(5);
@@ -120,7 +120,7 @@ pub(super) fn at_once(address: SocketAddr, each: u64, tally: &mut Tally) {
     let deeper = "[".repeat(1 << 20).into_bytes();
     let wide = format!("[{}0]", "[],".repeat(1 << 20)).into_bytes();
     let objects = format!("[{}0]", "{\"\":0},".repeat(500_000)).into_bytes();
-    // The first bytes of a file that grows a thousandfold.
+    // The first bytes of a file that expands a thousandfold.
     let bomb = [b"\x1f\x8b\x08\0\0\0\0\0\0\x03".as_slice(), &[0; 10 << 10]].concat();
     let long_header = put(&format!("x: {}\r\n", "x".repeat(1 << 20)));
     let attacks: [(&'static str, String, &[u8], &[&str]); 10] = [
@@ -128,7 +128,7 @@ pub(super) fn at_once(address: SocketAddr, each: u64, tally: &mut Tally) {
         ("5 MiB in chunks", put("transfer-encoding: chunked\r\n"), &chunked, &["SH-1042"]),
         ("1 GiB declared", put("content-length: 1073741824\r\n"), b"\"", &["SH-1042"]),
         ("deep JSON", put_of(&deep), &deep, &["SH-1045"]),
-        // More memory than there is for requests, when it is parsed.
+        // Parsing it takes more memory than requests may use.
         ("a million deep", put_of(&deeper), &deeper, &["SH-1047", "SH-2014"]),
         ("wide JSON", put_of(&wide), &wide, &["SH-1047", "SH-2014"]),
         ("half a million objects", put_of(&objects), &objects, &["SH-1047", "SH-2014"]),
@@ -158,7 +158,7 @@ pub(super) fn at_once(address: SocketAddr, each: u64, tally: &mut Tally) {
     }
 }
 
-/// Heads and bodies of which a byte comes now and then.
+/// Heads and bodies that trickle in byte by byte.
 pub(super) fn slowly(address: SocketAddr, each: u64, tally: &mut Tally) {
     let kinds =
         [("slow head", "GET /livez HTTP/1.1\r\nhost: ".to_owned()), ("slow body", put("content-length: 1000000\r\n"))];
@@ -181,7 +181,7 @@ pub(super) fn slowly(address: SocketAddr, each: u64, tally: &mut Tally) {
     }
 }
 
-/// Clients that stop sending in the middle and do not go, and clients that go in the middle.
+/// Clients that stop sending in the middle and stay, and clients that disconnect in the middle.
 pub(super) fn half_open(address: SocketAddr, each: u64, tally: &mut Tally) {
     let mut streams = Vec::new();
     for _ in 0..each {
@@ -199,13 +199,13 @@ pub(super) fn half_open(address: SocketAddr, each: u64, tally: &mut Tally) {
         streams.push((in_head, in_body));
     }
     for (mut in_head, mut in_body) in streams {
-        // A head without its end is no request, so there is nobody to answer.
+        // An incomplete head is not a request, so no answer is due.
         tally.add("half a head", &[Outcome::Ended, code("SH-1046")], outcome(&mut in_head));
         tally.add("half a body", &[code("SH-1046"), Outcome::Ended], outcome(&mut in_body));
     }
 }
 
-/// Streams of which nothing is read until the server has given up.
+/// Streams that are not read until the server has given up.
 pub(super) fn slow_readers(address: SocketAddr, readers: u64, tally: &mut Tally) {
     let client = Client::to(address);
     let data = "d".repeat(32 << 10);
@@ -222,7 +222,7 @@ pub(super) fn slow_readers(address: SocketAddr, readers: u64, tally: &mut Tally)
         let _ = stream.write_all(follow.as_bytes());
         streams.push(stream);
     }
-    // Longer than a client may take nothing.
+    // Longer than a client may stop reading.
     std::thread::sleep(Duration::from_secs(12));
     for mut stream in streams {
         let promised = [code("SH-2012"), code("SH-2010"), Outcome::Lagged, Outcome::Ended];
@@ -231,7 +231,7 @@ pub(super) fn slow_readers(address: SocketAddr, readers: u64, tally: &mut Tally)
     }
 }
 
-/// Connections on which nothing comes.
+/// Idle connections.
 pub(super) fn idle(address: SocketAddr, count: u64, tally: &mut Tally) {
     let streams: Vec<_> = (0..count).map(|_| connect(address)).collect();
     for mut stream in streams {

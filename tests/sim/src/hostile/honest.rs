@@ -1,5 +1,5 @@
-//! A well-behaved client: the one that users have, with a write or a read every few ms, and the duration of each. It
-//! retries nothing, so that every refusal counts.
+//! A well-behaved client: the typed client, which writes or reads every few ms and measures the duration of each. It does
+//! not retry, so that every refusal counts.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use client::ClientOptions;
 use testkit::http::{Client, block_on};
 
-/// Between two requests.
+/// Pause between two requests.
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// What requests took.
+/// The durations of requests.
 pub(crate) struct Took {
     requests: usize,
     p50: Duration,
@@ -63,7 +63,7 @@ impl Honest {
         Self { stopped, took, failures, thread: Some(thread) }
     }
 
-    /// What requests took since this was asked last.
+    /// The durations of requests since the last call.
     pub(crate) fn so_far(&mut self) -> Took {
         let mut took = std::mem::take(&mut *self.took.lock().expect("no panic"));
         took.sort_unstable();
@@ -71,7 +71,7 @@ impl Honest {
         Took { requests: took.len(), p50: at(50), p99: at(99) }
     }
 
-    /// Stops; says how many requests were refused or not answered.
+    /// Stops, and returns how many requests were refused or not answered.
     pub(crate) fn stop(mut self) -> u64 {
         self.stopped.store(true, Ordering::Release);
         self.thread.take().expect("once").join().expect("the client that behaves");

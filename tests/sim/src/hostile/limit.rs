@@ -1,27 +1,27 @@
-//! A server process that is kept to its memory: by a control group of version 2 or 1 if one can be made below our own, else
-//! it is only told how much it has, and watched.
+//! A server process with limited memory: by a control group of version 2 or 1 if one can be created under our own; otherwise
+//! it is only told its limit, and watched.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use testkit::server_process::{Launch, ServerProcess};
 
-/// A server in its limit.
+/// A server with limited memory.
 pub(crate) struct Limited {
     pub(crate) server: ServerProcess,
     group: Option<Group>,
 }
 
-/// How it came out.
+/// The result.
 pub(crate) struct Ended {
     pub(crate) is_alive: bool,
-    /// The most memory that it took at a time.
+    /// Its peak memory.
     pub(crate) peak_bytes: u64,
-    /// What kept it to its limit.
+    /// How the limit was enforced.
     pub(crate) by: &'static str,
 }
 
-/// Starts the server only when its shell is in the group, so that all of its memory counts.
+/// Starts the server once its shell is in the group, so that all of its memory counts.
 const ENTER: &str = "echo $$ > \"$1\" && shift && exec \"$@\"";
 
 impl Limited {
@@ -35,12 +35,12 @@ impl Limited {
             None => Launch::program(binary),
         };
         let launch = launch.arguments(["serve", "--listen", "127.0.0.1:0", "--data"]).argument(data);
-        // Without a group the server cannot find its limit by itself: it is told the part that it would take.
+        // Without a group the server cannot find its limit: pass the share that it would take.
         let launch = match &group {
             Some(_) => launch,
             None => launch.arguments(["--memory".to_owned(), (bytes / 100 * 60).to_string()]),
         };
-        // Short times, so that what is slow is refused while we look.
+        // Short timeouts, so that slow clients are refused during the test.
         let launch = launch
             .environment("STATEHOUSE_LIMITS__HEAD_TIME_MAX", "3s")
             .environment("STATEHOUSE_LIMITS__BODY_TIME_MAX", "3s")
@@ -50,7 +50,7 @@ impl Limited {
         Self { server, group }
     }
 
-    /// Looks whether it lives, and stops it.
+    /// Checks that it is alive, and stops it.
     pub(crate) fn stop(mut self) -> Ended {
         let is_alive = self.server.ended().is_none();
         let peak = |pid: u32| {
@@ -66,7 +66,7 @@ impl Limited {
     }
 }
 
-/// A control group of our own, removed with this.
+/// A control group of our own, removed on drop.
 struct Group {
     name: &'static str,
     folder: PathBuf,
@@ -97,7 +97,7 @@ impl Group {
         std::fs::create_dir(&folder).ok()?;
         let group = Self { name, folder };
         std::fs::write(group.folder.join(file), bytes.to_string()).ok()?;
-        // No way out by swapping, where that can be said.
+        // No escape into swap, where that can be configured.
         let _ = std::fs::write(group.folder.join("memory.swap.max"), "0");
         Some(group)
     }
@@ -105,7 +105,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // It is empty when the server has ended; the system may take a moment to see that.
+        // The group is empty once the server has ended; the kernel may take a moment to notice.
         for _ in 0..100 {
             if std::fs::remove_dir(&self.folder).is_ok() {
                 return;

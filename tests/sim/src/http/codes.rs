@@ -1,6 +1,6 @@
-//! Every code that a call can answer is brought about over HTTP, or by the process itself; the few that no client can
-//! bring about are named with the test that does. Which codes there are, `docs/errors/README.md` says. Requests are sent as
-//! they stand here: most of them no typed client would send.
+//! Provokes every error code that a call can return, over HTTP or by the process itself; the few that no client can provoke
+//! are listed with the test that does. `docs/errors/README.md` lists the codes. Requests are sent exactly as written here:
+//! most of them no typed client would send.
 
 mod damage;
 
@@ -15,8 +15,8 @@ use super::tally_machine::TallyMachine;
 
 const LIST: &str = include_str!("../../../../docs/errors/README.md");
 
-/// Codes that are brought about elsewhere, because no client can, or because it takes a server with small limits: the file
-/// that does, and what shows that it does.
+/// Codes provoked elsewhere, because no client can, or because it takes a server with small limits: the file that does, and
+/// the text in it that proves it.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-1004", "crates/statehouse/tests/transactions.rs", "two_groups_in_one_transaction_are_refused_with_what_to_do"),
     ("SH-1009", "crates/kernel/tests/catalogue_behind.rs", "a_command_that_was_checked_against_a_newer_catalogue"),
@@ -32,7 +32,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-1047", LIMITS, "SH-1047"),
     ("SH-2001", "crates/statehouse/tests/library.rs", "a_full_queue_is_a_named_refusal_and_nothing_else_is_lost"),
     ("SH-2002", "crates/statehouse/tests/library.rs", "a_second_opener_is_refused_by_name_and_a_closed_handle_says_so"),
-    // A defect: whoever brings it about has found one. Nothing that schemathesis sends does.
+    // A defect: provoking this code means having found one. Nothing that schemathesis sends does.
     ("SH-2006", "crates/server/src/problem.rs", "SH-2006"),
     ("SH-2010", LIMITS, "SH-2010"),
     ("SH-2011", LIMITS, "SH-2011"),
@@ -47,13 +47,13 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
 const LIMITS: &str = "crates/server/tests/limits.rs";
 const LIMITS_OF_TIME: &str = "crates/server/tests/limits_of_time.rs";
 
-/// Codes with the statuses that they were answered with, and what is missing.
+/// Codes with their statuses, and the missing ones.
 pub(super) struct Found {
     pub(super) answered: BTreeMap<String, u16>,
     pub(super) wrong: Vec<String>,
 }
 
-/// Brings every code about, with a client of a server that hosts the suite's machine.
+/// Provokes every code, with a client of a server that hosts the suite's machine.
 pub(super) fn bring_about(client: &Client) -> Found {
     let mut codes = Codes { client, found: Found { answered: BTreeMap::new(), wrong: Vec::new() } };
     codes.names_and_limits();
@@ -81,7 +81,7 @@ pub(super) fn bring_about(client: &Client) -> Found {
     found
 }
 
-/// Whether a file of the repository says something.
+/// Whether a file of the repository contains a text.
 fn says(file: &str, sign: &str) -> bool {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::fs::read_to_string(root.join(file)).is_ok_and(|text| text.contains(sign))
@@ -93,7 +93,7 @@ struct Codes<'client> {
 }
 
 impl Codes<'_> {
-    /// A request that must be refused with a code and a status, in the form that every refusal has.
+    /// Sends a request that must be refused with a code and a status, in the common form of refusals.
     fn refused(&mut self, code: &str, status: u16, request: Request) {
         let said = format!("{} {}", request.method, request.path);
         let response = self.client.send(request).expect("an answer");

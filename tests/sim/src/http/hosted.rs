@@ -1,4 +1,4 @@
-//! A server with the suite's machine: what a user with a machine of their own builds.
+//! A server with the suite's machine, as a user with a custom machine would build it.
 
 use std::process::ExitCode;
 
@@ -8,8 +8,8 @@ use testkit::arguments::Arguments;
 
 use super::tally_machine::TallyMachine;
 
-/// `sim serve-machine --data DIR [--panic-at NAME] [--miss-reuse]`: serves on a free port until it is killed, with planted
-/// bugs if they are asked for.
+/// `sim serve-machine --data DIR [--panic-at NAME] [--miss-reuse]`: serves on a free port until it is killed, with the
+/// requested planted bugs.
 pub(crate) fn serve(arguments: &Arguments) -> ExitCode {
     let data = arguments.text("data").expect("--data DIR");
     if let Some(name) = arguments.text("panic-at") {

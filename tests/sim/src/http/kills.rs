@@ -1,13 +1,13 @@
-//! `sim http-kills --times N --clients N [--seed S]`: the server is killed over and over while clients work.
+//! `sim http-kills --times N --clients N [--seed S]`: kills the server over and over while clients work.
 //!
-//! Each worker has a client, which writes in a session of its own and sends a write again whose answer was lost; one write in
-//! ten is first sent over a connection that is closed before the answer. They add to shared counters, write cells of their own and read
-//! them back, put jobs, claim and complete them, and append events by idempotency keys. Some kills meet the server while
-//! it opens its directory. Afterwards every counter is exact and each increment was answered another value, every cell
-//! has the version that counts its writes, every job was claimed once and completed once, every event is there once.
-//! Would see broken: E2, J1, H1, whatever the server does between a commit and its answer, and the client's retries.
-//! Then a short run in which increments are sent without a session: there the sum must be wrong, or this would not find
-//! it anywhere.
+//! Each worker has a client that writes in its own session and retries writes whose answer was lost; one write in ten is
+//! first sent over a connection that closes before the answer. The workers increment shared counters, write and read back
+//! their own cells, put, claim and complete jobs, and append events with idempotency keys. Some kills hit the server while it
+//! opens its directory. Afterwards every counter is exact and each increment returned a different value, the version of
+//! every cell equals its number of writes, every job was claimed and completed once, and every event exists once.
+//! Would see broken: E2, J1, H1, everything the server does between a commit and its answer, and the client's retries.
+//! The canary is a short run whose increments are sent without a session: its sums must be wrong, or this test could not
+//! find a double write.
 
 mod afterwards;
 mod client;
@@ -28,29 +28,29 @@ use line::Pains;
 
 /// Counters, runs and queues that all clients share.
 const SHARED: u64 = 8;
-/// Kills of the run without sessions: with one, there may be too few increments for a doubled one.
+/// Kills in the run without sessions: a single one may leave too few increments for a double one.
 const CANARY_KILLS: u64 = 4;
-/// How long the server may take until it has answered something after a start.
+/// How long the server may take to answer for the first time after a start.
 const FIRST_ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// Whether increments are sent by numbers.
+/// Whether increments are numbered in a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     InSessions,
     Plain,
 }
 
-/// What clients were answered.
+/// The answers that clients got.
 #[derive(Default)]
 struct Answered {
-    /// Counters, with the values that were answered.
+    /// Counters, with the returned values.
     counted: BTreeMap<String, Vec<i64>>,
-    /// Cells, with the last value written, which is also how often.
+    /// Cells, with the last value written, which is also the number of writes.
     cells: BTreeMap<String, u64>,
     jobs_put: BTreeSet<String>,
     jobs_claimed: Vec<String>,
     jobs_completed: Vec<String>,
-    /// Runs, with the keys of events and the sequences that were answered.
+    /// Runs, with the keys of their events and the returned sequences.
     appended: BTreeMap<String, BTreeMap<String, u64>>,
     pains: Pains,
     wrong: Vec<String>,
@@ -76,14 +76,14 @@ impl Answered {
     }
 }
 
-/// What clients and the one who kills share.
+/// The state shared by the clients and the killer.
 struct Scene {
     client: Client,
     answers: AtomicU64,
     over: AtomicBool,
 }
 
-/// See the module.
+/// Runs the test with sessions, then the canary without them.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
     let (times, clients) = (arguments.number("times", 100), arguments.number("clients", 32));
@@ -149,7 +149,7 @@ fn phase(way: Way, seed: u64, times: u64, clients: u64) -> Answered {
 }
 
 impl Scene {
-    /// Waits until clients were answered so many times more.
+    /// Waits until clients got this many more answers.
     fn await_answers(&self, count: u64) -> Result<(), String> {
         let from = self.answers.load(Ordering::Acquire);
         let began = Instant::now();
@@ -163,7 +163,7 @@ impl Scene {
     }
 }
 
-/// Kills the server at a random moment of its work, sometimes also its successor while it opens, and starts another.
+/// Kills the server at a random moment, sometimes also its successor while it opens, and starts another.
 fn kill_and_start(
     scene: &Scene,
     server: ServerProcess,
@@ -184,7 +184,7 @@ fn kill_and_start(
     Ok(server)
 }
 
-/// Clients would go on asking for ever. The directory is left where it is, for a look at it.
+/// Ends the program, since clients would retry for ever. The directory is kept for inspection.
 fn give_up(seed: u64, error: &str) -> ! {
     println!("http-kills: {error}, seed {seed}");
     std::process::exit(1)

@@ -1,6 +1,6 @@
-//! A tour over every route, against a server process: each is called so that it does what it is for, and what it answers
-//! is looked at. Which routes there are, the server says itself at `/openapi.json`. The contracts are called by the typed
-//! client; what it has no call for is sent as it stands: `HEAD`, pages, the commands of a cell, attempts by their numbers.
+//! A tour of every route, against a server process: calls each one successfully and checks the answer. The list of routes
+//! comes from the server's `/openapi.json`. The contracts are called through the typed client; requests that it does not
+//! offer are sent as written here: `HEAD`, pages, the commands of a cell, attempts by number.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use wire::values::{DurationText, Members, SessionId, TtlText};
 
 use super::tally_machine::TallyMachine;
 
-/// Calls every route; gives how many there are and those that were never called with success.
+/// Calls every route; returns their number and those never called successfully.
 pub(super) fn tour(client: &Client, called: &Arc<Called>) -> (usize, Vec<Route>) {
     let tour = Tour { client, typed: client.typed(ClientOptions::default()) };
     let called_all = async {
@@ -152,7 +152,7 @@ impl Tour<'_> {
             let event = json!({ "eventType": kind, "idempotencyKey": format!("k{seq}") });
             assert_eq!(runs.append("tour/run", event.to_string(), None).await?.run_seq, seq);
         }
-        // Another content for a known key: what is stored comes back with the answer.
+        // A known key with other content: the answer holds the stored event.
         let other = json!({ "eventType": "Progress", "idempotencyKey": "k3", "eventData": 1.50 });
         let known = runs.append("tour/run", other.to_string(), None).await?;
         assert!(known.payload_mismatch && known.event.is_some(), "{known:?}");
@@ -260,7 +260,7 @@ impl Tour<'_> {
         self.typed.close().await
     }
 
-    /// What the typed client has no call for.
+    /// Requests that the typed client does not offer.
     fn by_hand(&self) {
         self.heads_and_commands();
         self.attempts_by_number();
@@ -325,7 +325,7 @@ impl Tour<'_> {
         assert_eq!(self.attempt("fail", json!({ "error": "no" }))["answer"]["exhausted"], false);
     }
 
-    /// A check of another store's backup is refused, and the refusal says which store this is.
+    /// Reporting the backup of another store is refused, and the refusal names this store.
     fn verified_backup(&self) {
         let of = |store: &str| Request::post("/v1/backup/verified").body(json!({ "store": store }).to_string());
         let refused = self.client.send(of("another")).expect("an answer").json();

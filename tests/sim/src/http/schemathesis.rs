@@ -1,8 +1,8 @@
-//! `sim http-schemathesis --examples N`: schemathesis calls every operation of `/openapi.json` with made-up requests, good
-//! and bad, and no answer may be a server error.
+//! `sim http-schemathesis --examples N`: schemathesis calls every operation of `/openapi.json` with generated requests, valid
+//! and invalid, and no answer may be a server error.
 //!
-//! Touches: PyPI, unless it was installed before; a virtual environment in the cache directory.
-//! Without Python or the network there is no figure that is ok, because nothing was shown.
+//! Touches: PyPI, unless already installed; a virtual environment in the cache directory.
+//! Without Python or the network it reports no success, because nothing was tested.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,11 +16,10 @@ use crate::tools;
 
 const HOOKS: &str = include_str!("schemathesis_hooks.py");
 
-/// What is checked of every answer: none is a server error, and each has a status, a content type and a body that the
-/// document names.
+/// The checks of every answer: no server error, and a status, content type and body that the document names.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
-/// See the module.
+/// Installs schemathesis if necessary, runs it and reports the result.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
     let examples = arguments.number("examples", 50);
@@ -40,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     report
 }
 
-/// Runs it against a server of its own; whether all checks passed.
+/// Runs it against its own server; returns whether all checks passed.
 fn call_all(program: &Path, arguments: &Arguments, seed: u64, examples: u64) -> Result<bool, String> {
     let directory = fast_directory().map_err(|error| error.to_string())?;
     let mut server = Launch::serve(binary(), directory.path().join("house")).start()?;
@@ -59,7 +58,7 @@ fn call_all(program: &Path, arguments: &Arguments, seed: u64, examples: u64) -> 
         "--suppress-health-check",
         "all",
     ]);
-    // A backup takes a place that the next one waits for.
+    // A backup occupies a slot that the next one waits for.
     command.args(["--exclude-path-regex", "/v1/backup"]).current_dir(directory.path());
     let status = command.status().map_err(|error| format!("{command:?}: {error}"))?;
     if let Some(ended) = server.ended() {

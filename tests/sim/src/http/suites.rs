@@ -1,4 +1,4 @@
-//! The contracts' suites over HTTP, through the typed client: each check against a server process of its own, over a directory of its own.
+//! The contracts' suites over HTTP, through the typed client: each check gets its own server process and directory.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use testkit::server_process::{Launch, ServerProcess, binary};
 use super::tally_machine::TallyMachine;
 use crate::running::fast_directory;
 
-/// `sim http-suites [--only SUITE]`. A suite that fails panics with the duty that was broken.
+/// `sim http-suites [--only SUITE]`. A failing suite panics with the broken duty.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let statehouse = binary();
     let serve = |directory: &TempDir| Launch::serve(&statehouse, directory.path().join("house"));
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     report
 }
 
-/// The client in a branch of another space, both of which are new.
+/// The client in a new branch of a new space.
 fn branch(client: Client) -> Client {
     block_on(client.catalogue().create_space("tenant")).expect("a space");
     let client = client.space("tenant");
@@ -81,7 +81,7 @@ fn branch(client: Client) -> Client {
     client.branch("draft")
 }
 
-/// A store behind a server process, with the directory that it serves.
+/// A store behind a server process, with its directory.
 struct Kept<S> {
     store: S,
     server: ServerProcess,
@@ -97,13 +97,13 @@ impl<S> Kept<S> {
 
     fn open(launch: Launch, directory: TempDir, store: impl Fn(Client) -> S) -> Self {
         let server = launch.start().expect("a server");
-        // As users have it by default, with sessions under writes; but nothing is sent again, for a refusal is to be seen.
+        // The default options, with sessions, but without retries, so that refusals are visible.
         let client = testkit::http::Client::to(server.address());
         let store = store(client.typed(ClientOptions::default().without_retries()));
         Self { store, server, launch, directory }
     }
 
-    /// The same directory after the process was killed and started again.
+    /// The same directory after the process was killed and restarted.
     fn killed_and_back(self, store: impl Fn(Client) -> S) -> Self {
         self.server.kill();
         Self::open(self.launch, self.directory, store)

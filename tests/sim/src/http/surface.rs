@@ -1,4 +1,4 @@
-//! `sim http-surface`: every route is called once so that it does what it is for, and every code is brought about.
+//! `sim http-surface`: calls every route successfully at least once, and provokes every error code.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use testkit::server_process::Launch;
 use super::{codes, routes};
 use crate::running::fast_directory;
 
-/// See the module.
+/// Calls every route and provokes every error code.
 pub(crate) fn run(_: &Arguments) -> Report {
     let mut report = Report::new("server");
     let directory = fast_directory().expect("a directory");

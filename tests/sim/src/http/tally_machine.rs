@@ -1,11 +1,11 @@
-//! The machine that the suite of the contract of sessions needs, to be hosted by a server.
+//! The machine that the suite of the session contract needs, hosted by a server.
 
 use statehouse::sessions::{
     Command, DecodeError, KvError, NewSession, Pushes, UserCall, UserMachine, UserState, Writer,
 };
 use testkit::session_store::Tally;
 
-/// See the module.
+/// A machine that adds up numbers by key.
 pub(crate) struct TallyMachine;
 
 /// One of its commands.

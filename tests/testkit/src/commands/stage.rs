@@ -125,7 +125,7 @@ impl Stage {
         let folder = self.folder.path().display().to_string();
         let places = [
             (self.target.1.clone(), "STORE"),
-            ("a directory of this machine".to_owned(), "STORE"),
+            ("a directory on this machine".to_owned(), "STORE"),
             (folder, "FOLDER"),
             (env!("CARGO_PKG_VERSION").to_owned(), "VERSION"),
         ];

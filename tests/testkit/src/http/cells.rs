@@ -1,4 +1,4 @@
-//! The contract of cells, over the typed client.
+//! The cell contract over the typed client.
 
 use client::Client;
 use contract::cells::PastVersion;
@@ -19,7 +19,7 @@ pub struct HttpCells {
 }
 
 impl HttpCells {
-    /// Cells where the client is.
+    /// Cells in the client's place.
     pub fn new(client: Client) -> Self {
         Self { client }
     }

@@ -1,4 +1,4 @@
-//! A client for requests of any kind, also those that no typed call makes: it blocks, and sends each request once.
+//! A blocking client for any request, including those that the typed client does not offer. It sends each request once.
 
 use std::borrow::Borrow;
 use std::future::Future;
@@ -17,10 +17,10 @@ use super::message::{Request, Response};
 use super::routes::Called;
 use super::transport::NotingTransport;
 
-/// No test waits longer for an answer.
+/// The longest wait of any test for an answer.
 pub const ANSWER_MAX: Duration = Duration::from_secs(120);
 
-/// All clients of a program share it. Two threads are enough: callers block on their own.
+/// The runtime shared by all clients of a program. Two threads are enough: callers block on their own.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime")
@@ -34,39 +34,39 @@ pub fn block_on<F: Future>(call: F) -> F::Output {
     RUNTIME.block_on(call)
 }
 
-/// A server, and connections to it that are kept alive. A clone is the same client; threads share it.
+/// A server and persistent connections to it. A clone is the same client; threads can share it.
 #[derive(Clone)]
 pub struct Client {
     transport: NotingTransport,
 }
 
 impl Client {
-    /// A client that notes in `called` which routes it calls.
+    /// A client that records in `called` which routes it calls.
     pub fn new(address: SocketAddr, called: Arc<Called>) -> Self {
         Self { transport: NotingTransport::new(address, called) }
     }
 
-    /// A client of its own.
+    /// A client that shares nothing with others.
     pub fn to(address: SocketAddr) -> Self {
         Self::new(address, Arc::default())
     }
 
-    /// The typed client over the same connections, with a session of its own. Its calls are waited for by [`block_on`].
+    /// The typed client over the same connections, with its own session. Use [`block_on`] to wait for its calls.
     pub fn typed(&self, options: ClientOptions) -> client::Client {
         options.over(self.transport.clone())
     }
 
-    /// The way to the server.
+    /// The transport to the server.
     pub fn transport(&self) -> &NotingTransport {
         &self.transport
     }
 
-    /// The server was started anew. Old connections are not used again.
+    /// Moves to a restarted server. Old connections are not used again.
     pub fn moved_to(&self, address: SocketAddr) {
         self.transport.moved_to(address);
     }
 
-    /// Where the server is.
+    /// The server's address.
     pub fn address(&self) -> SocketAddr {
         self.transport.address()
     }
@@ -80,7 +80,7 @@ impl Client {
         })
     }
 
-    /// Sends a request; a refusal is an error that says what was answered.
+    /// Sends a request; a refusal is an error with the answer.
     pub fn call(&self, request: impl Borrow<Request>) -> io::Result<Response> {
         let request = request.borrow();
         let response = self.send(request)?;
@@ -90,7 +90,7 @@ impl Client {
         if response.is_success() { Ok(response) } else { Err(io::Error::other(said(&response))) }
     }
 
-    /// Begins to follow server-sent events, as they come: with heartbeats, and without resuming.
+    /// Starts following server-sent events as they arrive: with heartbeats, and without resuming.
     pub fn follow(&self, request: impl Borrow<Request>) -> io::Result<Events> {
         let begun = in_time(self.begin(request.borrow()));
         let (mut head, body) = begun?;
@@ -101,7 +101,7 @@ impl Client {
         Ok(Events::new(head, body))
     }
 
-    /// Sends a request and gives the head of the response; its body is still to come.
+    /// Sends a request and returns the head of the response; its body is still to come.
     async fn begin(&self, request: &Request) -> io::Result<(Response, AnswerBody)> {
         let request = request.to_http().map_err(io::Error::other)?;
         let response = self.transport.send(request).await.map_err(|unanswered| io::Error::other(unanswered.cause))?;

@@ -1,4 +1,4 @@
-//! Server-sent events, each as it comes over one connection.
+//! Server-sent events as they arrive over one connection.
 
 use std::io;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use super::client::{ANSWER_MAX, block_on};
 use super::message::Response;
 
-/// A stream of events on a connection of its own; it ends with the connection.
+/// A stream of events on its own connection; it ends with the connection.
 pub struct Events {
     head: Response,
     body: Option<AnswerBody>,
@@ -27,7 +27,7 @@ impl Events {
         Self { head, body: None, parser: EventParser::default(), wait: ANSWER_MAX }
     }
 
-    /// The head of the response; with its body, if it is a refusal.
+    /// The head of the response, with its body if it is a refusal.
     pub fn head(&self) -> &Response {
         &self.head
     }
@@ -37,7 +37,7 @@ impl Events {
         self.wait = wait;
     }
 
-    /// The next event; none when the server has ended the stream.
+    /// The next event; none once the server has ended the stream.
     #[allow(clippy::should_implement_trait, reason = "it may fail, and waits")]
     pub fn next(&mut self) -> io::Result<Option<Event>> {
         block_on(async {

@@ -15,7 +15,7 @@ pub struct Request {
     pub method: &'static str,
     /// The path with its query, percent-encoded; see [`encode`].
     pub path: String,
-    /// Headers beside `host` and `content-length`.
+    /// Headers other than `host` and `content-length`.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
@@ -71,7 +71,7 @@ impl Request {
         self
     }
 
-    /// The request as a transport takes it. What HTTP itself cannot carry is an error: that needs a socket.
+    /// The request in the transport's form. A request that is not valid HTTP is an error: sending it takes a socket.
     pub fn to_http(&self) -> Result<http::Request<Bytes>, http::Error> {
         let mut request = http::Request::builder().method(self.method).uri(&self.path);
         for (name, value) in &self.headers {
@@ -80,7 +80,7 @@ impl Request {
         request.body(self.body.clone().into())
     }
 
-    /// The bytes of HTTP/1.1, for whoever measures a server and must not pay for a client.
+    /// The bytes of HTTP/1.1, for measurements of a server without the cost of a client.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = format!("{} {} HTTP/1.1\r\nhost: localhost\r\n", self.method, self.path);
         for (name, value) in &self.headers {
@@ -93,12 +93,12 @@ impl Request {
     }
 }
 
-/// A name as a part of a path: everything but letters, digits, `-._~` and `/` is percent-encoded.
+/// A name as part of a path: everything but letters, digits, `-._~` and `/` is percent-encoded.
 pub fn path_of(name: &str) -> String {
     encode(name, "/")
 }
 
-/// Percent-encodes what stands for nothing in a URL; `also` is kept as it is.
+/// Percent-encodes everything but unreserved characters and those in `also`.
 pub fn encode(text: &str, also: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -129,7 +129,7 @@ impl Response {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the status is one of success.
+    /// Whether the status means success.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -147,7 +147,7 @@ impl Response {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {:?}", self.text()))
     }
 
-    /// The members of a JSON object, each as it is written.
+    /// The members of a JSON object, each as its original text.
     ///
     /// # Panics
     /// If it is not a JSON object.

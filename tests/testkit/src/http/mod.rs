@@ -1,13 +1,13 @@
 //! Clients of the HTTP API for tests, over `crates/client` and real sockets.
 //!
 //! - [`client`]: a blocking client that sends any request once. [`message`]: requests and responses. [`events`]:
-//!   server-sent events, each as it comes.
-//! - [`transport`]: what lies below it and below the typed client; it follows a server that moves. [`routes`]: which
-//!   routes were called.
-//! - [`cells`], [`records`], [`runs`], [`sessions`]: the traits of the contracts over the typed client, so that their suites
-//!   run over HTTP. [`refusals`]: refusals, as the errors that they were.
+//!   server-sent events as they arrive.
+//! - [`transport`]: the transport below it and the typed client; it follows a server that moves. [`routes`]: which routes
+//!   were called.
+//! - [`cells`], [`records`], [`runs`], [`sessions`]: the contracts' traits over the typed client, so that their suites run
+//!   over HTTP. [`refusals`]: turns refusals back into the contracts' errors.
 //!
-//! Keeps: a refusal becomes the very error that the store gave. Never: sends a request of a test's own again.
+//! Keeps: a refusal becomes exactly the store's error. Never: retries a request that a test wrote itself.
 
 pub mod cells;
 pub mod client;
@@ -24,7 +24,7 @@ pub use ::client::ClientOptions;
 pub use client::{Client, block_on};
 pub use message::{Request, Response};
 
-/// The time that RFC 3339 text says, in µs since 1970.
+/// A time in RFC 3339, as µs since 1970.
 fn micros(text: &str) -> u64 {
     contract::time::parse_iso(text).unwrap_or_else(|| panic!("{text:?} is no time"))
 }

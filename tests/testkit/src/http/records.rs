@@ -1,7 +1,7 @@
-//! The portable contract of records, over the typed client: bytes for values.
+//! The portable record contract over the typed client: values are bytes.
 //!
 //! As in the library, a field that a record's type keeps or indexes has a kind, and its bytes are text or decimal digits;
-//! all others are bytes. What a field holds decides how a scan compares it.
+//! all others are bytes. The content of a field decides how a scan compares it.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -29,7 +29,7 @@ pub struct HttpRecords {
 }
 
 impl HttpRecords {
-    /// Records where the client is, which is in no group: the portable contract knows none.
+    /// Records in the client's place, without a group: the portable contract has no groups.
     pub fn new(client: Client) -> Self {
         Self { client, types: OnceLock::new() }
     }
@@ -163,7 +163,7 @@ impl StateStore for HttpRecords {
         let mut matching = Vec::new();
         while matching.len() < max {
             let page = block_on(self.client.records().scan(&query)).map_err(error)?;
-            // What is in a group has no name in the portable contract.
+            // Records in groups have no name in the portable contract.
             let records = page.records.into_iter().filter(|record| record.group.is_none());
             let records = records.filter(|record| filter.is_none_or(|filter| matches(record, filter)));
             matching.extend(records.map(|record| (record.name.clone(), portable(record))));

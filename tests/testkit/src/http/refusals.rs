@@ -1,4 +1,4 @@
-//! A refusal, as the error of the contract that it stands for: the same variant with the same members.
+//! Turns a refusal back into the contract's error: the same variant with the same members.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -9,20 +9,20 @@ use contract::{Error, Failure, FailureKind, Outcome, RefusalReason, Rejection, W
 use serde::de::DeserializeOwned;
 use wire::values::UserJson;
 
-/// The version that was asked for is not kept any more. No contract has it as an error.
+/// The requested version is no longer kept. No contract has this error.
 pub const HISTORY_GIVEN_UP: &str = "SH-1033";
 
-/// The error that a failed call stands for.
+/// The contract's error for a failed call.
 ///
 /// # Panics
-/// If a member is missing, the code is none of a contract, or the answer was none at all.
+/// If a member is missing, no contract has the code, or there was no answer at all.
 pub fn error(failed: ClientError) -> Error {
     match failed {
         ClientError::Refused(refusal) => match rejection(&refusal) {
             Some(rejection) => rejection.into(),
             None => failure(&refusal).into(),
         },
-        // Nobody knows what became of a request whose answer did not come.
+        // The outcome of a request without an answer is unknown.
         ClientError::NoAnswer { .. } => Failure::unknown(FailureKind::Closed, failed.to_string()).into(),
         other => panic!("{other}"),
     }
@@ -31,7 +31,7 @@ pub fn error(failed: ClientError) -> Error {
 /// A member of a refusal.
 ///
 /// # Panics
-/// If it is not there, or of another kind.
+/// If it is absent or of another kind.
 pub fn member<T: DeserializeOwned>(failed: &ClientError, name: &str) -> T {
     match failed {
         ClientError::Refused(refusal) => of(refusal, name),
@@ -118,7 +118,7 @@ fn failure(refusal: &Refusal) -> Failure {
     }
 }
 
-/// A text that the contract keeps as a constant. There are few, so each is kept once for the life of the program.
+/// A text that is a constant in the contract. There are few, so each is leaked once.
 fn kept_once(text: String) -> &'static str {
     static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut known = KNOWN.lock().expect("no panic");

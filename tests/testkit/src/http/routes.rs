@@ -1,9 +1,9 @@
-//! Which routes were called, and which of a list were not.
+//! Tracks which routes were called, and which of a list were not.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// Methods and paths that were called, with the statuses that were answered.
+/// Called methods and paths, with the statuses of the answers.
 #[derive(Default)]
 pub struct Called {
     calls: Mutex<BTreeSet<(String, String, u16)>>,
@@ -19,13 +19,13 @@ pub struct Route {
 }
 
 impl Called {
-    /// Notes a call.
+    /// Records a call.
     pub fn note(&self, method: &str, path: &str, status: u16) {
         let path = path.split('?').next().unwrap_or_default();
         self.calls.lock().expect("no panic").insert((method.to_owned(), path.to_owned(), status));
     }
 
-    /// The routes of a list that were never called with success.
+    /// The routes of a list that were never called successfully.
     pub fn missing(&self, routes: &[Route]) -> Vec<Route> {
         let calls = self.calls.lock().expect("no panic");
         let succeeded = calls.iter().filter(|(_, _, status)| *status < 400);
@@ -35,7 +35,7 @@ impl Called {
     }
 }
 
-/// The route that serves a call: of those that match, the one that says most.
+/// The route that serves a call: the most specific match.
 fn route_of<'routes>(method: &str, path: &str, routes: &'routes [Route]) -> Option<&'routes Route> {
     let matching = routes.iter().filter(|route| route.method == method && route.matches(path));
     matching.max_by_key(|route| route.literal_bytes())
@@ -56,7 +56,7 @@ impl Route {
     }
 }
 
-/// Whether a path is one of a template's; what stands in braces is at least one character.
+/// Whether a path matches a template; a part in braces takes at least one character.
 fn matches(template: &str, path: &str) -> bool {
     let Some((before, rest)) = template.split_once('{') else {
         return template == path;

@@ -1,4 +1,4 @@
-//! The contract of runs, over the typed client.
+//! The run contract over the typed client.
 
 use client::Client;
 use contract::object_text::{self, Member, ObjectText};
@@ -19,14 +19,14 @@ pub struct HttpRuns {
 }
 
 impl HttpRuns {
-    /// Runs where the client is.
+    /// Runs in the client's place.
     pub fn new(client: Client) -> Self {
         Self { client }
     }
 }
 
-/// An event as JSON. It is spelled out here and not by the contract's own code, which would refuse what the server is to
-/// refuse.
+/// An event as JSON. It is written out here rather than by the contract's own code, which would refuse the events that the
+/// server must refuse.
 pub fn event_json(event: &NewEvent) -> String {
     let mut json = ObjectText::default();
     json.text("eventType", &event.event_type).raw("eventData", event.data.as_str());
@@ -52,7 +52,7 @@ pub fn event_json(event: &NewEvent) -> String {
     json.finish()
 }
 
-/// An event that is stored, from its JSON.
+/// A stored event, from its JSON.
 pub fn stored_event(json: &str) -> StoredEvent {
     let members = object_text::members(json).unwrap_or_else(|error| panic!("{error} in {json}"));
     let find = |name: &str| {
@@ -62,7 +62,7 @@ pub fn stored_event(json: &str) -> StoredEvent {
     let number = |name: &str| find(name).parse().unwrap_or_else(|_| panic!("{name} is no number in {json}"));
     let text =
         |name: &str| object_text::text(find(name)).unwrap_or_else(|error| panic!("{name}: {error}")).into_owned();
-    // What the store gave is no part of what was appended.
+    // Members added by the store are not part of the appended event.
     let mut sent = ObjectText::default();
     let given_by_the_store = ["runId", "runSeq", "prevSeq", "persistedAt", "commit"];
     for member in members.iter().filter(|member| !given_by_the_store.contains(&&*member.name)) {
@@ -74,7 +74,7 @@ pub fn stored_event(json: &str) -> StoredEvent {
         let persisted_at = micros(&text("persistedAt"));
         StoredEvent::new(text("runId"), number("runSeq"), number("prevSeq"), persisted_at, number("commit"), event)
     };
-    // One that came without an id got the one that the contract derives.
+    // An event without an id got the one that the contract derives.
     let derived = stored(event.clone());
     if given.as_ref() == Some(&derived.event_id) {
         return derived;
@@ -110,7 +110,7 @@ impl RunStateStore for HttpRuns {
     }
 }
 
-/// A snapshot, or a step of one: its artifacts are text, all else is read into a tree.
+/// A snapshot, or a step of one: its artifacts are text, everything else is parsed into a tree.
 struct Projected<'json> {
     tree: JsonValue,
     members: Vec<Member<'json>>,

@@ -1,5 +1,5 @@
-//! The contract of sessions, over the typed client, in front of a machine that the server hosts. The contract numbers
-//! requests itself, so the client's own session has no part in it.
+//! The session contract over the typed client, for a machine that the server hosts. The contract numbers requests itself, so
+//! the client's own session is not used.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use wire::values::{DurationText, Payload, SessionId};
 use super::client::block_on;
 use super::refusals::error;
 
-/// Sessions in front of one machine, in the client's place.
+/// Sessions of one machine, in the client's place.
 pub struct HttpSessions {
     client: Client,
     machine: u16,
 }
 
 impl HttpSessions {
-    /// Sessions in front of the machine of this number.
+    /// Sessions of the machine with this number.
     pub fn new(client: Client, machine: u16) -> Self {
         Self { client, machine }
     }

@@ -1,5 +1,5 @@
-//! The way to a server that may be started anew elsewhere, with a note of every call: it lies below every client of the
-//! tests, the typed one and the one for requests of any kind.
+//! The transport below every client of the tests, typed or not: it follows a server that restarts elsewhere, and records
+//! every call.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 
 use super::routes::Called;
 
-/// A server's address with connections to it. A clone is the same way: it moves with the others.
+/// A server's address and connections to it. Clones share both, and move together.
 #[derive(Clone)]
 pub struct NotingTransport {
     shared: Arc<Shared>,
@@ -35,17 +35,17 @@ impl Server {
 }
 
 impl NotingTransport {
-    /// A way that notes in `called` which routes are called.
+    /// A transport that records in `called` which routes are called.
     pub fn new(address: SocketAddr, called: Arc<Called>) -> Self {
         Self { shared: Arc::new(Shared { server: Mutex::new(Server::at(address)), called }) }
     }
 
-    /// The server was started anew. Old connections are not used again.
+    /// Moves to a restarted server. Old connections are not used again.
     pub fn moved_to(&self, address: SocketAddr) {
         *self.shared.server.lock().expect("no panic") = Server::at(address);
     }
 
-    /// Where the server is.
+    /// The server's address.
     pub fn address(&self) -> SocketAddr {
         self.server().address
     }

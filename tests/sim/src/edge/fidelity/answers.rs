@@ -1,8 +1,8 @@
-//! Answers taken apart as text, so that nothing of what came back is decoded before it is compared.
+//! Answers taken apart as text, so that nothing is decoded before it is compared.
 
 use contract::object_text::{entries, members};
 
-/// JSON as it was answered.
+/// The JSON of an answer.
 pub(super) struct Answer(String);
 
 impl Answer {
@@ -10,7 +10,7 @@ impl Answer {
         Self(text)
     }
 
-    /// The text of a member, down a path; none if it is not there.
+    /// The text of a member at a path; none if it is absent.
     fn find(text: &str, path: &[&str]) -> Option<String> {
         let mut found = text.trim().to_owned();
         for name in path {

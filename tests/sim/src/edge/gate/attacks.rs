@@ -1,11 +1,11 @@
-//! Pages in a real browser that try to change and to read the content of a server.
+//! Pages in a real browser that try to change and read a server's data.
 //!
 //! - from another site: `http://evil.example`, at `localhost` and `127.0.0.1`;
 //! - from the same site and another port: `http://localhost:PORT`;
-//! - by a name that was rebound: `http://rebind.example` is our server when the page asks again. For the browser all of it is one
-//!   origin, so only the name gives it away. The same page has to succeed where that name is listed, or it shows nothing.
+//! - by DNS rebinding: `http://rebind.example` is our server when the page asks again. To the browser all of it is one origin, so
+//!   only the name gives it away. The same page must succeed where that name is listed, or the test proves nothing.
 //!
-//! Beside them: `/docs` still works under its policy.
+//! Also: `/docs` still works under its policy.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,13 +24,13 @@ use crate::tools;
 
 const PAGE: &str = include_str!("attack_page.html");
 
-/// What must not be read. It is in a value, in a name, and so in metrics and feeds.
+/// The secret that must not be read. It is in a value and in a name, and so in metrics and feeds.
 const SECRET: &str = "the-secret-of-the-house";
 
-/// How long a page may take for all that it tries.
+/// How long a page may take for all its attempts.
 const PAGE_TIME_MAX: Duration = Duration::from_secs(40);
 
-/// What a page tries, at each target.
+/// The attempts of a page, per target.
 const ATTEMPTS: usize = 29;
 
 /// Runs every attack and reports what got through.
@@ -48,7 +48,7 @@ pub(super) fn run(report: &mut Report) {
     }
 }
 
-/// A server with things to change and to read.
+/// A server with data to change and read.
 struct House {
     server: ServerProcess,
     client: Client,
@@ -88,8 +88,8 @@ impl House {
     }
 }
 
-/// What a page reported that was opened under a name, and the lure that it is from. It reports to a third party: a browser could send
-/// that on a connection to our server, if it went to where the page is from.
+/// Opens a page under a name; returns its report and its lure. The page reports to a third party: a browser could send a report to the
+/// page's own origin on a connection to our server.
 fn visit(
     chromium: &Path,
     name: &str,
@@ -109,7 +109,7 @@ fn attack(chromium: &Path, report: &mut Report, goal: &str) -> Result<(), String
     let house = House::start("state.internal")?;
     let before = house.state();
     let address = house.server.address();
-    // Whatever goes to our server goes through this, to be seen.
+    // All requests to our server pass through this, so that they are visible.
     let wire = Lure::set(address, String::new()).map_err(|error| error.to_string())?;
     let both = [format!("http://localhost:{}", wire.port), format!("http://127.0.0.1:{}", wire.port)];
     let own = ["own".to_owned()];
@@ -138,7 +138,7 @@ fn attack(chromium: &Path, report: &mut Report, goal: &str) -> Result<(), String
             read.len(),
             if changed { "changed" } else { "nothing-changed" }
         );
-        // Some are stopped by the browser, after it asked and was refused. Most of them arrive.
+        // The browser stops some of them after a refused preflight. Most arrive.
         let enough = tried == ATTEMPTS * targets.len() && arrived >= tried * 2 / 3;
         report.add(item, figure, goal, enough && let_in.is_empty() && read.is_empty() && !changed);
     }
@@ -156,7 +156,7 @@ fn is_refusal(status: &str) -> bool {
     status.starts_with("403 ") || status.starts_with("421 ")
 }
 
-/// The rebound page, where its name is listed: it must read and write, or the attack above was none.
+/// The rebound page, where its name is listed: it must read and write, or the attack above proves nothing.
 fn control(chromium: &Path, report: &mut Report, goal: &str) -> Result<(), String> {
     let house = House::start("rebind.example")?;
     let before = house.state();

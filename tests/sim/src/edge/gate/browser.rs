@@ -1,6 +1,6 @@
-//! A real Chromium without a screen, with a profile of its own and names that all lead to this machine.
+//! A real headless Chromium, with its own profile and names that all resolve to this machine.
 //!
-//! Touches: processes of its own, which end with it.
+//! Touches: its own processes, which end with it.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Names that are not ours, and lead here.
+/// Foreign names that resolve to this machine.
 const RESOLVED: &str = "--host-resolver-rules=MAP evil.example 127.0.0.1, MAP rebind.example 127.0.0.1";
 
-/// What the browser itself would stop some of it with. The server must not need that.
+/// The browser's own protections, which would stop some attacks. The server must not rely on them.
 const OFF: &str = "--disable-features=LocalNetworkAccessChecks,LocalNetworkAccessForNavigations,\
                    BlockInsecurePrivateNetworkRequests,PrivateNetworkAccessForNavigations";
 
@@ -31,12 +31,12 @@ fn command(chromium: &Path, profile: &TempDir) -> Command {
 }
 
 impl Browser {
-    /// Opens a page, and leaves it open.
+    /// Opens a page and leaves it open.
     pub(super) fn open(chromium: &Path, url: &str) -> Result<Self, String> {
         let profile = tempfile::tempdir().map_err(|error| error.to_string())?;
         let mut command = command(chromium, &profile);
         command.args(["--remote-debugging-port=0", url]).stdout(Stdio::null()).stderr(Stdio::null());
-        // A group of its own, so that all of its processes can be ended.
+        // A process group of its own, so that all of its processes can be ended.
         let process = command.process_group(0).spawn().map_err(|error| format!("{command:?}: {error}"))?;
         Ok(Self { process, _profile: profile })
     }
@@ -50,7 +50,7 @@ impl Drop for Browser {
     }
 }
 
-/// What a page is when its scripts have run, and what was said on the console.
+/// The page after its scripts have run, and the console output.
 pub(super) fn rendered(chromium: &Path, url: &str) -> Result<(String, String), String> {
     let profile = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut command = command(chromium, &profile);

@@ -1,8 +1,8 @@
 //! The servers of hostile pages, and the wire from them to ours.
 //!
-//! A [`Lure`] listens on one port. It serves its own page and takes the page's report; everything else goes on to our server, byte
-//! for byte. For a browser this is what rebinding looks like: the name of the page is suddenly the name of our server. What passes
-//! is written down.
+//! A [`Lure`] listens on one port. It serves its own page and takes the page's report; it forwards everything else to our server,
+//! byte for byte. To a browser this is what rebinding looks like: the name of the page is suddenly the name of our server. The
+//! traffic is recorded.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value as JsonValue;
 
-/// The longest head of a request that is read.
+/// The longest request head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// A server of hostile pages. It listens until this program ends.
@@ -21,7 +21,7 @@ pub(super) struct Lure {
     passed: Arc<Mutex<Passed>>,
 }
 
-/// What went to our server and back.
+/// The traffic to our server and back.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Passed {
     /// The first line of every request.
@@ -31,7 +31,7 @@ pub(super) struct Passed {
 }
 
 impl Lure {
-    /// Begins to listen, before a server.
+    /// Starts listening, in front of a server.
     pub(super) fn set(server: SocketAddr, page: String) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
@@ -41,19 +41,19 @@ impl Lure {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let served = served.clone();
-                // A connection that breaks is the browser's affair.
+                // Broken connections are the browser's business.
                 std::thread::spawn(move || served.serve(stream));
             }
         });
         Ok(Self { port, reports, passed })
     }
 
-    /// What the page reports, if it does in time.
+    /// The page's report, if it arrives in time.
     pub(super) fn report(&self, wait: std::time::Duration) -> Option<JsonValue> {
         self.reports.recv_timeout(wait).ok()
     }
 
-    /// What has passed so far.
+    /// The traffic so far.
     pub(super) fn passed(&self) -> Passed {
         self.passed.lock().expect("no panic").clone()
     }
@@ -103,7 +103,7 @@ impl Served {
         let mut rest = vec![0; length.saturating_sub(body.len())];
         stream.read_exact(&mut rest)?;
         body.append(&mut rest);
-        // Nobody may wait for it any more.
+        // The receiver may be gone already.
         let _ = self.reporter.send(serde_json::from_slice(&body).unwrap_or_default());
         stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n")
     }
@@ -120,7 +120,7 @@ impl Served {
         Ok(())
     }
 
-    /// Copies to the end, and notes lines on the way.
+    /// Copies to the end, and records lines on the way.
     fn copy(&self, mut from: TcpStream, mut to: TcpStream, note: fn(&mut Passed, &str)) {
         let mut part = vec![0; 64 << 10];
         while let Ok(read @ 1..) = from.read(&mut part) {

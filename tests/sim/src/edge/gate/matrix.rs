@@ -1,8 +1,8 @@
-//! Every combination of what the gate looks at, sent to a real server, and counted against what has to come of it. Each is
-//! written to a socket as it is: a client would not send two hosts, or none.
+//! Every combination of the gate's inputs, sent to a real server and compared with the expected outcome. Each is written to a
+//! socket as it is: a client would not send two hosts, or none.
 //!
-//! Keeps: the expectation is a table beside each value, never the server's own parser. What was let in is counted in the
-//! versions of what was written, so a refusal that wrote something is seen.
+//! Keeps: the expectation is a table beside each value, never the server's own parser. Versions count the accepted writes, so
+//! a refusal that wrote something is noticed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,13 +19,13 @@ use testkit::server_process::{Launch, binary};
 
 use crate::running::fast_directory;
 
-/// How many clients send at a time.
+/// Concurrent clients.
 const SENDERS: usize = 4;
 
 /// The name that the server is told to answer to.
 const LISTED: &str = "state.internal";
 
-/// What a request says of its host, with `PORT` for the server's; and the host as origins have it, if it is to be let in.
+/// The host headers of a request, with `PORT` for the server's; and the host as in origins, if the request is to be let in.
 const HOSTS: [(&str, Option<&str>); 20] = [
     ("host: localhost:PORT\r\n", Some("localhost:PORT")),
     ("HOST: LocalHost\r\n", Some("localhost")),
@@ -49,7 +49,7 @@ const HOSTS: [(&str, Option<&str>); 20] = [
     ("host: [::1\r\n", None),
 ];
 
-/// Headers with the origin, `HOST` for the host as it should be, and whether such a request is let in.
+/// Origin headers, with `HOST` for the correct host, and whether such a request is let in.
 const ORIGINS: [(&str, bool); 9] = [
     ("", true),
     ("origin: http://HOST\r\n", true),
@@ -80,7 +80,7 @@ const CONTENT_TYPES: [&str; 4] = [
     "content-type: application/x-www-form-urlencoded\r\n",
 ];
 
-/// A request, the status that it has when it is let in, and whether pages of other origins may send it.
+/// A request, its status when it is let in, and whether pages of other origins may send it.
 struct Call {
     line: &'static str,
     body: &'static str,
@@ -96,7 +96,7 @@ const fn open(line: &'static str) -> Call {
     Call { line, body: "", status: 200, is_open: true }
 }
 
-/// What is written by the calls below, each of which raises its version by one.
+/// The data written by the calls below; each call raises its version by one.
 const WRITTEN: [&str; 3] = ["/v1/cells/gate/put", "/v1/records/gate", "/v1/cells/gate/txn?group=gate"];
 
 const CALLS: [Call; 12] = [
@@ -152,7 +152,7 @@ impl Case {
         format!("{}connection: close\r\n\r\n{}", head.replace("PORT", &port.to_string()), call.body)
     }
 
-    /// The status that it must have, and the code if it is refused by the gate.
+    /// The expected status, and the code if the gate refuses it.
     fn expected(self) -> (u16, Option<&'static str>) {
         let call = &CALLS[self.call];
         let is_own_page = ORIGINS[self.origin].1 && SITES[self.site].1;
@@ -168,7 +168,7 @@ fn cases() -> usize {
     HOSTS.len() * ORIGINS.len() * SITES.len() * CONTENT_TYPES.len() * CALLS.len()
 }
 
-/// Sends all cases, or as many as are asked for, in a random order.
+/// Sends all cases, or the requested number, in random order.
 pub(super) fn run(arguments: &Arguments, report: &mut Report) {
     let seed = arguments.seed();
     let mut order: Vec<usize> = (0..cases()).collect();

@@ -2,13 +2,13 @@
 
 use testkit::random::Random;
 
-/// What stands behind every line end in a name: a line that begins so was forged.
+/// The text after every line end in a name: an output line that starts with it was forged.
 pub(super) const FORGED: &str = "FORGED";
 
-/// The file that a substitution would make.
+/// The file that a shell substitution would create.
 pub(super) const CANARY: &str = "canary";
 
-/// What names are made of; each is in one of the first names alone.
+/// The pieces of names; each of the first names has one of them alone.
 fn pieces() -> Vec<String> {
     let mut pieces: Vec<String> = ["\x1b[2J", "\x1b]0;title\x07", "\x08", "\t", "\x7f", "\u{9b}31m", "\u{85}", "\r"]
         .iter()
@@ -31,7 +31,7 @@ fn pieces() -> Vec<String> {
     pieces
 }
 
-/// So many names: one with each piece, a kilobyte of some, and mixtures.
+/// This many names: one with each piece, a kilobyte of some, and mixtures.
 pub(super) fn names(count: usize, random: &mut Random) -> Vec<String> {
     let pieces = pieces();
     let mut names: Vec<String> = pieces.iter().map(|piece| format!("{piece}jobs.{piece}")).collect();

@@ -1,13 +1,13 @@
-//! The leaves of the tree of commands, with the places for names and the flags that take a value, as their helps say.
+//! The leaves of the command tree, with their arguments for names and the flags that take a value, parsed from their help texts.
 
 use std::path::Path;
 
 use testkit::commands::help;
 
-/// Servers, which do not end by themselves; they are started apart.
+/// Servers, which do not end by themselves; they are tested separately.
 const LEFT_OUT: &[&str] = &["dev", "serve"];
 
-/// Flags that would run what they are given, or say where the store is, or how it is written. `--exec` is tried apart.
+/// Flags that would run their value, select the store or set the format. `--exec` is tested separately.
 const FLAGS_LEFT_OUT: &[&str] = &[
     "--exec",
     "--output",
@@ -22,7 +22,7 @@ const FLAGS_LEFT_OUT: &[&str] = &[
     "--wait",
 ];
 
-/// Flags that make a command end soon, where it has them.
+/// Flags that make a command end soon, if it has them.
 const SOON: &[(&str, &str)] = &[("--for", "20ms"), ("--duration", "50ms"), ("--rate", "20"), ("--seconds", "1")];
 
 /// A command.
@@ -79,7 +79,7 @@ fn leaf(path: Vec<String>, help: &str) -> Leaf {
     };
     let all: Vec<String> = help.lines().filter(|line| line.starts_with("  ")).filter_map(with_value).collect();
     let soon = SOON.iter().filter(|(flag, _)| all.iter().any(|known| known == flag));
-    // Watching a list again and again is asked for by another flag.
+    // Another flag makes a list refresh.
     let soon = soon.filter(|(flag, _)| *flag != "--for" || !help.contains("--watch"));
     let soon = soon.map(|(flag, value)| format!("{flag}={value}")).collect();
     let flags = all.into_iter().filter(|flag| !FLAGS_LEFT_OUT.contains(&flag.as_str())).collect();

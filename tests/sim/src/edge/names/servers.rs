@@ -1,4 +1,4 @@
-//! Hostile names where a server is started, and where `watch --exec` runs a command for each change.
+//! Hostile names in the flags of servers, and in the changes that `watch --exec` runs a command for.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -9,16 +9,16 @@ use testkit::http::message::{Request, path_of};
 use super::hostile::CANARY;
 use super::{NAMES_PER_FLAG, Stage};
 
-/// The flags of `serve` and `dev` that take a value, but for those that every command has.
+/// The flags of `serve` and `dev` that take a value, except those of every command.
 const FLAGS: &[(&str, &[&str])] = &[
     ("serve", &["--data", "--config", "--listen", "--memory", "--log"]),
     ("dev", &["--config", "--listen", "--memory", "--log"]),
 ];
 
-/// `timeout` ends with this when it had to end the server.
+/// The exit code of `timeout` when it had to end the server.
 const ENDED_BY_TIMEOUT: i32 = 124;
 
-/// Names that `watch --exec` is run for.
+/// Names to run `watch --exec` for.
 const EXECUTED: usize = 64;
 
 /// Starts servers with a name as the value of each flag. Most names are refused; a server that starts is ended.
@@ -51,7 +51,7 @@ pub(super) fn start_with(stage: &Stage<'_>, names: &[String]) {
     }
 }
 
-/// A command that is run for each change gets its name as one word, and a shell reads nothing of it.
+/// A command run for a change gets the name as one word, and the shell interprets nothing in it.
 pub(super) fn execute_for_changes(stage: &Stage<'_>, client: &Client, names: &[String]) {
     let names: BTreeSet<String> = names.iter().take(EXECUTED).map(|name| format!("exec/{name}")).collect();
     let names: BTreeSet<String> = names.into_iter().filter(|name| name.len() <= 1_024).collect();

@@ -1,4 +1,4 @@
-//! Suggested commands, run by `sh` with a `statehouse` in the path that only writes down its words.
+//! Suggested commands, run by `sh` with a `statehouse` in the path that only records its arguments.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -10,8 +10,8 @@ use contract::shell::Suggested;
 use super::Stage;
 use super::hostile::CANARY;
 
-/// How many lines were run, and how many were read as other words, or made the canary. Those that commands suggested, and one for each
-/// name with it in every place.
+/// Runs the lines that commands suggested, and one line per name with the name in every place. Returns how many lines ran, and how many
+/// were parsed into other words or created the canary file.
 pub(super) fn check(folder: &Path, names: &[String], stage: &Stage<'_>) -> (usize, usize) {
     let place = folder.join("shell");
     std::fs::create_dir(&place).expect("a folder");

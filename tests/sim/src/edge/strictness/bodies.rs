@@ -1,14 +1,14 @@
-//! Every body with one thing wrong at a time.
+//! Every body with one mistake at a time.
 
 use serde_json::Value as JsonValue;
 use testkit::http::Client;
 
 use super::{Operation, Tally};
 
-/// How deep objects are looked into: a transaction can send another.
+/// How deep to look into objects: a transaction can send another.
 const DEPTH_MAX: usize = 4;
 
-/// JSON text that is put together, so that a member can be there twice.
+/// JSON text built by hand, so that a member can occur twice.
 #[derive(Clone)]
 enum Node {
     Text(String),
@@ -29,7 +29,7 @@ impl Node {
     }
 }
 
-/// A body with one thing wrong, and the member that has to be named.
+/// A body with one mistake, and the member that the refusal must name.
 struct Wrong {
     kind: &'static str,
     body: Node,
@@ -39,10 +39,10 @@ struct Wrong {
 pub(super) fn run(client: &Client, operation: &Operation, document: &JsonValue, tally: &mut Tally) {
     let schema = &operation.described["requestBody"]["content"]["application/json"]["schema"];
     if schema.is_null() {
-        // What has no body takes none; but for bytes, which are a machine's own.
+        // A route without a body refuses one, except for bytes, which belong to a machine.
         if operation.described["requestBody"].is_null() {
             let request = operation.request().body(r#"{"unexpected":1}"#);
-            // A probe does not read one.
+            // A probe does not read its body.
             let probe = ["livez", "readyz", "startupz", "metrics", "version"]
                 .iter()
                 .any(|probe| operation.name.ends_with(probe));
@@ -59,7 +59,7 @@ pub(super) fn run(client: &Client, operation: &Operation, document: &JsonValue, 
     }
 }
 
-/// A schema with a value of it.
+/// A schema with a value that matches it.
 struct Example {
     schema: JsonValue,
     node: Node,
@@ -72,7 +72,7 @@ fn resolve<'document>(schema: &'document JsonValue, document: &'document JsonVal
     }
 }
 
-/// Values of a schema: one, or one of each choice.
+/// Values of a schema: one, or one per choice.
 fn examples(schema: &JsonValue, document: &JsonValue, depth: usize) -> Vec<Example> {
     let schema = resolve(schema, document);
     for choice in ["oneOf", "anyOf"] {
@@ -84,7 +84,7 @@ fn examples(schema: &JsonValue, document: &JsonValue, depth: usize) -> Vec<Examp
     vec![Example { schema: schema.clone(), node: whole(schema, document, depth) }]
 }
 
-/// A value as a part of others. A guard says no more than can be the case.
+/// A value as part of others. A guard must stay satisfiable.
 fn value(schema: &JsonValue, document: &JsonValue, depth: usize) -> Node {
     match resolve(schema, document)["properties"].get("state_in") {
         None => whole(schema, document, depth),
@@ -92,7 +92,7 @@ fn value(schema: &JsonValue, document: &JsonValue, depth: usize) -> Node {
     }
 }
 
-/// A value with every member that there is.
+/// A value with all members.
 fn whole(schema: &JsonValue, document: &JsonValue, depth: usize) -> Node {
     let schema = resolve(schema, document);
     for choice in ["oneOf", "anyOf"] {
@@ -128,7 +128,7 @@ fn whole(schema: &JsonValue, document: &JsonValue, depth: usize) -> Node {
             }
             Node::Object(members)
         }
-        // Whatever it is.
+        // Any value will do.
         _ => Node::Text("1".into()),
     }
 }
@@ -141,7 +141,7 @@ fn kind(schema: &JsonValue) -> &str {
     schema["type"].as_str().or_else(|| schema["type"].get(0).and_then(JsonValue::as_str)).unwrap_or_default()
 }
 
-/// Values of other types than a schema has.
+/// Values of types that a schema does not allow.
 fn others(schema: &JsonValue, document: &JsonValue) -> Vec<&'static str> {
     let schema = resolve(schema, document);
     if schema["oneOf"].is_array() || schema["anyOf"].is_array() || schema.get("const").is_some() {
@@ -158,7 +158,7 @@ fn others(schema: &JsonValue, document: &JsonValue) -> Vec<&'static str> {
     }
 }
 
-/// The value with one thing wrong at a time, in itself or in what it holds.
+/// The value with one mistake at a time, in itself or in its parts.
 fn wrong(example: &Example, document: &JsonValue, path: &str, depth: usize, wrongs: &mut Vec<Wrong>) {
     let schema = resolve(&example.schema, document);
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };

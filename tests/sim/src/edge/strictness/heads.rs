@@ -4,7 +4,7 @@ use testkit::http::{Client, Request};
 
 use super::{Operation, Tally};
 
-/// Headers that a request may carry, as one that is honoured would be sent.
+/// Headers that a request may carry, with valid values.
 const HEADERS: &[(&str, &str)] = &[
     ("Idempotency-Key", "k"),
     ("If-Match", "\"7\""),

@@ -5,7 +5,7 @@ use testkit::http::{Request, Response};
 
 use super::{Served, Tally};
 
-/// The group that all of it is in.
+/// The group of all the data.
 const GROUP: &str = "together";
 
 pub(super) fn run(served: &Served, tally: &mut Tally) {
@@ -14,11 +14,11 @@ pub(super) fn run(served: &Served, tally: &mut Tally) {
     together.patches(tally);
 }
 
-/// Whether a guard can be meant and holds, of a cell and a pending record that are both at version 1.
+/// Whether a guard is valid and holds, for a cell and a pending record that are both at version 1.
 fn holds(guard: &JsonValue) -> bool {
     let has = |name: &str| guard.get(name).is_some();
     if has("cell") == has("record") || has("absent") || has("field") != has("is") {
-        // Both exist, so that what says that one does not never holds.
+        // Both exist, so a guard that expects absence never holds.
         return false;
     }
     if has("cell") && (has("state_in") || has("field")) {
@@ -102,7 +102,7 @@ impl Together<'_> {
                 guard[name] = value.clone();
             }
         }
-        // A member that both have is there once, as the second says it; what the first said is not sent.
+        // A member that both have is sent once, with the second's value.
         let overwritten = first.as_object().expect("members").iter().any(|(name, value)| guard[name] != *value);
         if overwritten {
             return;
@@ -144,7 +144,7 @@ impl Together<'_> {
         }
     }
 
-    /// A patch of a new record; by its own route, or in a transaction.
+    /// A patch of a new record, by its own route or in a transaction.
     fn patch(&self, patch: &JsonValue, in_transaction: bool, tally: &mut Tally) {
         let path = "/v1/records/patched";
         let put = json!({ "fields": { "a": 1, "b": 1, "n": 1 } }).to_string();

@@ -1,5 +1,4 @@
-//! Codes of the environment: a disk that takes no more, bytes that were damaged, a directory that is open already, an entry
-//! whose apply panics.
+//! Codes of the environment: a full disk, damaged bytes, a directory that is already open, an entry whose apply panics.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +8,7 @@ use testkit::server_process::{Launch, binary};
 use super::Found;
 use crate::running::fast_directory;
 
-/// Brings SH-2003, SH-2004, SH-2005, SH-2007, SH-2012 and SH-2020 about, in servers of their own.
+/// Provokes SH-2003, SH-2004, SH-2005, SH-2007, SH-2012 and SH-2020, each in its own server.
 pub(super) fn bring_about(found: &mut Found) {
     let directory = fast_directory().expect("a directory");
     let path = directory.path().join("house");
@@ -20,7 +19,7 @@ pub(super) fn bring_about(found: &mut Found) {
     an_entry_that_panics(found);
 }
 
-/// Answered to a write behind it, and said by a server that does not start.
+/// Returned for a later write, and printed by a server that does not start.
 fn an_entry_that_panics(found: &mut Found) {
     let directory = fast_directory().expect("a directory");
     let this = std::env::current_exe().expect("the path of this program");
@@ -30,7 +29,7 @@ fn an_entry_that_panics(found: &mut Found) {
     };
     let server = launch().start().expect("a server");
     let client = Client::to(server.address());
-    // What it is answered itself may be that nobody knows.
+    // The write itself may get an unknown outcome.
     client.send(Request::put("/v1/cells/planted").body("1")).expect("an answer");
     let behind = client.send(Request::put("/v1/cells/behind").body("1")).expect("an answer");
     server.kill();
@@ -55,9 +54,9 @@ fn more_streams_than_there_may_be(found: &mut Found) {
     }
 }
 
-/// Files of this process may not grow beyond a size, which is what a full disk looks like from above.
+/// Limits the size of the process's files, which looks like a full disk to the server.
 fn a_disk_that_is_full(path: &Path, found: &mut Found) {
-    // The size is in units of 512 bytes. A signal that is ignored becomes an error of the write.
+    // The size is in units of 512 bytes. With the signal ignored, the write returns an error.
     let script = "trap '' XFSZ; ulimit -f 2048; exec \"$0\" serve --listen 127.0.0.1:0 --data \"$1\"";
     let launch = Launch::program("/bin/sh").arguments(["-c", script]).argument(binary()).argument(path);
     let server = launch.start().expect("a server");
@@ -79,7 +78,7 @@ fn a_disk_that_is_full(path: &Path, found: &mut Found) {
 fn a_directory_that_is_open(path: &Path, found: &mut Found) {
     let server = Launch::serve(binary(), path).start().expect("a server, after its disk was full");
     said(found, "SH-2020", Launch::serve(binary(), path).start().map(drop));
-    // The folder above holds a directory, and is none.
+    // The parent folder holds a data directory but is not one.
     said(found, "SH-2005", Launch::serve(binary(), path.parent().unwrap_or(path)).start().map(drop));
     drop(server);
 }
@@ -87,7 +86,7 @@ fn a_directory_that_is_open(path: &Path, found: &mut Found) {
 fn bytes_that_were_damaged(path: &Path, found: &mut Found) {
     let journal = largest(path).expect("a journal");
     let mut bytes = std::fs::read(&journal).expect("the journal");
-    // In the middle of what was acknowledged: values are a hundred thousand bytes each.
+    // In the middle of acknowledged data: each value has a hundred thousand bytes.
     bytes[400_000..400_064].fill(0xff);
     std::fs::write(&journal, bytes).expect("written");
     said(found, "SH-2004", Launch::serve(binary(), path).start().map(drop));
@@ -101,7 +100,7 @@ fn said(found: &mut Found, code: &str, started: Result<(), String>) {
     }
 }
 
-/// The largest file below a directory.
+/// The largest file under a directory.
 fn largest(path: &Path) -> Option<PathBuf> {
     let mut files = Vec::new();
     let mut directories = vec![path.to_owned()];

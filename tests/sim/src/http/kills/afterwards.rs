@@ -1,4 +1,4 @@
-//! What is there afterwards, beside what clients were answered.
+//! Compares the data after the kills with the answers that clients got.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::Answered;
 /// Rows of a page.
 const PAGE_ROWS: u64 = 500;
 
-/// Adds to `answered.wrong` what is not as it was answered.
+/// Adds every difference to `answered.wrong`.
 pub(super) fn check(client: &Client, answered: &mut Answered) {
     let wrong = block_on(find_wrong(client, answered)).unwrap_or_else(|error| vec![format!("afterwards: {error}")]);
     answered.wrong.extend(wrong);
@@ -45,7 +45,7 @@ async fn find_wrong(client: &Client, answered: &Answered) -> Result<Vec<String>,
     Ok(wrong)
 }
 
-/// Every key once, where its append was answered it is, and nothing else.
+/// Every key exists once, at the sequence that its append returned, and there are no others.
 async fn run_is_wrong(client: &Client, run: &str, keys: &BTreeMap<String, u64>) -> Result<Option<String>, Error> {
     let mut found = BTreeMap::new();
     let mut last = 0;
@@ -68,7 +68,7 @@ async fn run_is_wrong(client: &Client, run: &str, keys: &BTreeMap<String, u64>) 
     Ok(differs.then(|| format!("{run}: {} events are there up to {last}, {} were answered", found.len(), keys.len())))
 }
 
-/// Every job that was put was claimed once, by its first attempt, and completed once; and there are no others.
+/// Every job was claimed once, by its first attempt, and completed once; and there are no others.
 async fn jobs_are_wrong(client: &Client, answered: &Answered) -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     for (what, jobs) in [("claimed", &answered.jobs_claimed), ("completed", &answered.jobs_completed)] {

@@ -1,4 +1,4 @@
-//! One worker: works until it is told to stop, and notes what it was answered.
+//! One worker: works until it is told to stop, and records the answers.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use wire::values::{DurationText, Members};
 use super::line::Line;
 use super::{Answered, SHARED, Scene, Way};
 
-/// Longer than any run: a session that ended would be a finding.
+/// Longer than any test run: a session that ends is a finding.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(600);
 const LEASE: Duration = Duration::from_secs(600);
-/// Between two sendings of what is not known to have been done.
+/// Pause between two attempts of a call with an unknown outcome.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// See the module.
+/// Runs one worker until it is told to stop.
 pub(super) fn work(scene: &Scene, way: Way, number: u64, seed: u64) -> Answered {
     let mut random = Random::new(seed);
     let line = Line::new(scene.client.transport().clone(), random.next());
-    // A server that was killed is waited for as long as it takes.
+    // Wait for a killed server as long as it takes.
     let options = ClientOptions::default().session_timeout(SESSION_TIMEOUT).deadline(SESSION_TIMEOUT);
     let mut worker = Worker {
         scene,
@@ -40,7 +40,7 @@ pub(super) fn work(scene: &Scene, way: Way, number: u64, seed: u64) -> Answered 
     while !scene.over.load(Ordering::Acquire) {
         worker.step();
     }
-    // What is claimed is completed, and jobs that are left are taken.
+    // Complete the claimed jobs, and take those that are left.
     while worker.complete() || worker.claim() {}
     let mut answered = worker.answered;
     answered.pains = line.pains();
@@ -55,18 +55,18 @@ struct Worker<'scene> {
     way: Way,
     number: u64,
     random: Random,
-    /// Writes in a session, and sends again by itself what was not answered.
+    /// Writes in a session, and retries unanswered calls by itself.
     client: Client,
-    /// Writes without one.
+    /// Writes without a session.
     plain: Client,
     answered: Answered,
-    /// Counts what it did, for names that nobody has used.
+    /// Counts its operations, for unique names.
     done: u64,
-    /// Jobs that it has claimed and not completed, with their tokens.
+    /// Jobs claimed and not completed yet, with their tokens.
     held: Vec<(String, String)>,
 }
 
-/// Makes a call again whose outcome is not known.
+/// Repeats a call until its outcome is known.
 fn insist<A>(call: impl Fn() -> Result<A, Error>) -> Result<A, Error> {
     loop {
         match call() {
@@ -89,7 +89,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Expects that a call succeeds.
+    /// Expects a call to succeed.
     fn expect<A>(&mut self, answered: Result<A, Error>) -> Option<A> {
         self.scene.answers.fetch_add(1, Ordering::AcqRel);
         answered
@@ -111,7 +111,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Nobody else writes this cell, so that what was acknowledged last is what is read.
+    /// Nobody else writes this cell, so a read must return the last acknowledged write.
     fn write_cell(&mut self) {
         let cell = format!("cell.{}", self.number);
         let value = self.answered.cells.get(&cell).copied().unwrap_or(0) + 1;
@@ -128,7 +128,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Not in the session: the key is enough.
+    /// Sent outside of the session: the key is enough.
     fn append(&mut self) {
         let run = format!("run.{}", self.random.below(SHARED));
         let key = format!("{}-{}", self.number, self.done);

@@ -1,5 +1,5 @@
-//! The line of one worker. One write in ten is first sent over a connection that is closed before its answer, as by a client
-//! that gave up: the copy may arrive before the write, after it or never. What was lost on the line is counted.
+//! The connection of one worker. One write in ten is first sent over a connection that closes before its answer, as by a client
+//! that gave up: the copy may arrive before the write, after it or never. Lost requests are counted.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,10 +13,10 @@ use testkit::random::Random;
 use tokio::io::AsyncWriteExt;
 use wire::routes::SESSIONS_OPEN;
 
-/// How many writes there are for each that is sent twice.
+/// One in this many writes is sent twice.
 const ABANDONED_EACH: u64 = 10;
 
-/// A clone is the same line.
+/// A clone shares the same connection and counters.
 #[derive(Clone)]
 pub(super) struct Line {
     server: NotingTransport,
@@ -24,16 +24,16 @@ pub(super) struct Line {
     counts: Arc<[AtomicU64; 4]>,
 }
 
-/// How often a client had to do more than ask once, and what it was given for it.
+/// How often a client needed more than one attempt, and what it got.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pains {
-    /// Requests that were not answered, or "later", so that they were sent again.
+    /// Requests retried because they got no answer, or "later".
     pub(super) repeats: u64,
-    /// Requests sent first over a connection that was closed before the answer.
+    /// Requests first sent over a connection that closed before the answer.
     pub(super) abandoned: u64,
-    /// Answers that the server said were stored ones.
+    /// Answers that the server marked as stored ones.
     pub(super) replayed: u64,
-    /// Sessions that were opened.
+    /// Opened sessions.
     pub(super) sessions: u64,
 }
 
@@ -78,8 +78,8 @@ impl Transport for Line {
     }
 }
 
-/// Sends a request and hangs up without an answer. Whether it arrives, nobody knows. No client does this, so it has a
-/// socket of its own.
+/// Sends a request and hangs up without waiting for the answer; it may or may not arrive. No client does this, so it uses
+/// its own socket.
 async fn abandon(address: SocketAddr, request: &Request<Bytes>) {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     let mut head = format!("{} {target} HTTP/1.1\r\nhost: localhost\r\n", request.method());
@@ -88,7 +88,7 @@ async fn abandon(address: SocketAddr, request: &Request<Bytes>) {
     }
     head += &format!("content-length: {}\r\n\r\n", request.body().len());
     if let Ok(mut connection) = tokio::net::TcpStream::connect(address).await {
-        // There is nothing to do about it.
+        // A failure here is as good as a lost request.
         let _ = connection.write_all(&[head.as_bytes(), request.body()].concat()).await;
     }
 }
