@@ -287,8 +287,10 @@ impl From<client::Error> for Failure {
                 Self::refused(status, problem.unwrap_or_default())
             }
             client::Error::NoAnswer { server, cause, .. } => {
-                Self::new(Exit::Unavailable, format!("cannot reach {server}: {cause}{unknown}"))
-                    .run("name another with --url, or start one here", Suggested::new(["statehouse", "dev"]))
+                Self::new(Exit::Unavailable, format!("cannot reach {server}: {cause}{unknown}")).run(
+                    "check that it runs, or name another with --url; for a server to try things on",
+                    Suggested::new(["statehouse", "dev"]),
+                )
             }
             client::Error::TimedOut { server, limit, .. } => {
                 let cause = format!("no answer within {} ms{unknown}", limit.as_millis());

@@ -218,8 +218,8 @@ const SCANNED: &[Column] = &[
     column("AGE", "created_at", Style::Age),
     plain("ATTEMPT", "attempt"),
     plain("WORKER", "holder.worker"),
-    plain("VERSION", "version"),
-    column("FIELDS", "fields", Style::Value),
+    plain("VERSION", "version").spare(),
+    column("FIELDS", "fields", Style::Value).spare(),
 ];
 
 pub(crate) const WRITTEN: &[Column] = &[plain("VERSION", "version").raw(), plain("COMMIT", "commit")];

@@ -45,6 +45,8 @@ pub(crate) struct Column {
     pub(crate) raw: bool,
     /// Whether the column is omitted if no row has a value for it.
     optional: bool,
+    /// Whether the column is omitted if names would be cut otherwise.
+    spare: bool,
 }
 
 /// A column that shows the value at `path` as it is.
@@ -54,7 +56,7 @@ pub(crate) const fn plain(title: &'static str, path: &'static str) -> Column {
 
 /// A column in a style.
 pub(crate) const fn column(title: &'static str, path: &'static str, style: Style) -> Column {
-    Column { title, path, style, raw: false, optional: false }
+    Column { title, path, style, raw: false, optional: false, spare: false }
 }
 
 impl Column {
@@ -67,6 +69,12 @@ impl Column {
     /// The same column, omitted if no row has a value for it.
     pub(crate) const fn optional(mut self) -> Self {
         self.optional = true;
+        self
+    }
+
+    /// Omits the column where a terminal is too narrow for all of them.
+    pub(crate) const fn spare(mut self) -> Self {
+        self.spare = true;
         self
     }
 
@@ -90,10 +98,16 @@ impl Column {
     }
 }
 
-/// Rows under a line of titles. They fit into `columns_max` columns of a terminal, if given: values are cut first, then the widest column.
+/// Rows under a line of titles. They fit into `columns_max` columns of a terminal, if given: values are cut
+/// first, then spare columns are omitted from the right, then the widest column is cut.
 pub(crate) fn rows(rows: &[JsonValue], columns: &[Column], columns_max: Option<usize>) -> String {
     let is_shown = |column: &&Column| !column.optional || rows.iter().any(|row| !column.find(row).is_null());
-    let columns: Vec<Column> = columns.iter().filter(is_shown).copied().collect();
+    let mut columns: Vec<Column> = columns.iter().filter(is_shown).copied().collect();
+    while columns_max.is_some_and(|max| narrowest(rows, &columns) > max)
+        && let Some(place) = columns.iter().rposition(|column| column.spare)
+    {
+        columns.remove(place);
+    }
     let columns = columns.as_slice();
     let mut cells: Vec<Vec<String>> =
         rows.iter().map(|row| columns.iter().map(|column| column.text(row)).collect()).collect();
@@ -114,6 +128,16 @@ pub(crate) fn rows(rows: &[JsonValue], columns: &[Column], columns_max: Option<u
         }
     }
     table.trim_fmt()
+}
+
+/// The width of a table whose values are cut as far as they may be, and nothing else is.
+fn narrowest(rows: &[JsonValue], columns: &[Column]) -> usize {
+    let width = |column: &Column| {
+        let cells = rows.iter().map(|row| column.text(row).chars().count());
+        let natural = cells.max().unwrap_or(0).max(column.title.len());
+        if column.style == Style::Value { natural.min(CUT_MIN.max(column.title.len())) } else { natural }
+    };
+    columns.iter().map(width).sum::<usize>() + usize::from(GAP) * columns.len().saturating_sub(1)
 }
 
 /// The columns to cut, with their maximum widths.
@@ -257,6 +281,15 @@ mod tests {
         let (alone, grouped) = (json!({ "name": "a", "group": null }), json!({ "name": "b", "group": "g" }));
         assert_eq!(rows(&[alone.clone(), alone.clone()], &columns, None), "NAME\na\na");
         assert_eq!(rows(&[alone, grouped], &columns, None), "NAME  GROUP\na     -\nb     g");
+    }
+
+    #[test]
+    fn spare_columns_make_room_for_names() {
+        let columns = [plain("NAME", "name"), plain("STATE", "state"), plain("VERSION", "version").spare()];
+        let found = [json!({ "name": "jobs.export.monthly", "state": "completed", "version": 7 })];
+        let at = |columns_max| rows(&found, &columns, Some(columns_max));
+        assert!(at(40).contains("VERSION") && at(40).contains("jobs.export.monthly"), "{}", at(40));
+        assert!(!at(34).contains("VERSION") && at(34).contains("jobs.export.monthly  completed"), "{}", at(34));
     }
 
     #[test]
