@@ -329,7 +329,8 @@ impl Tour<'_> {
     fn verified_backup(&self) {
         let of = |store: &str| Request::post("/v1/backup/verified").body(json!({ "store": store }).to_string());
         let refused = self.client.send(of("another")).expect("an answer").json();
-        let store = refused["detail"].as_str().and_then(|detail| detail.rsplit_once("this is store ")).expect("it says so").1;
+        let store =
+            refused["detail"].as_str().and_then(|detail| detail.rsplit_once("this is store ")).expect("it says so").1;
         self.send(of(store));
     }
 
