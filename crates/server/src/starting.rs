@@ -32,15 +32,11 @@ use crate::request_id::RequestId;
 const CONNECTIONS_MAX: usize = 64;
 /// The time limit of a request.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long connections wait before anybody is told that the server is starting. Most stores are open by then, and a
-/// script that starts a server and uses it at once never notices.
-const PATIENCE: Duration = Duration::from_millis(500);
 /// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Answers connections until dropped.
 pub async fn answer_while_starting(listener: &TcpListener, opening: Arc<Opening>, hosts: &Hosts) -> Infallible {
-    sleep(PATIENCE).await;
     let hosts = Arc::new(hosts.clone());
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
