@@ -42,9 +42,7 @@ const CELLS: u64 = 10_000;
 const CLAIMS_PER_SECOND_MAX: u64 = 50_000;
 
 pub fn run(arguments: &Arguments) -> Report {
-    let small = arguments.flag("small");
-    let rounds = arguments.number("rounds", if small { 2 } else { 5 });
-    let round = Duration::from_millis(arguments.number("milliseconds", if small { 100 } else { 1_000 }));
+    let turns = Turns::read(arguments, (5, 1_000), (2, 100));
     let only = arguments.text("only");
     let connections = match arguments.number("connections", 0) {
         0 => CONNECTIONS.to_vec(),
@@ -52,8 +50,7 @@ pub fn run(arguments: &Arguments) -> Report {
     };
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("house");
-    let milliseconds = u64::try_from(round.as_millis()).expect("a short time") * (rounds + 1);
-    let claims = (connections.len() as u64 + 2) * CLAIMS_PER_SECOND_MAX * milliseconds / 1_000;
+    let claims = (connections.len() as u64 + 2) * turns.at_most(CLAIMS_PER_SECOND_MAX);
     fill(&path, if only.is_none_or(|only| only == "claim") { claims } else { 1_000 });
     let house = Launch::serve(binary(), &path).start().expect("a server");
     let mut report = Report::new("server");
@@ -63,9 +60,9 @@ pub fn run(arguments: &Arguments) -> Report {
         }
         let echo = start_echo(operation, &house);
         for &connections in &connections {
-            let compared = compare([operation; 2], connections, rounds, round, [&house, &echo]);
+            let compared = compare([operation; 2], connections, turns, [&house, &echo]);
             print_row(operation, connections, &compared, ["statehouse", "echo"]);
-            let (ours, theirs) = (median(&compared.house), median(&compared.echo));
+            let (ours, theirs) = (median(&compared.first), median(&compared.second));
             let ratio = ours / theirs;
             let item = format!("speed.{}-{connections}", operation.name());
             let figure = format!("{ratio:.2} {ours:.0}/s of {theirs:.0}/s");
@@ -75,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Report {
             };
         }
         if operation != Operation::Append {
-            let (typed, bare) = beside_the_client(operation, rounds, round, &house);
+            let (typed, bare) = beside_the_client(operation, turns, &house);
             let figure = format!("{:.2} {typed:.0}/s of {bare:.0}/s", typed / bare);
             report.add(&format!("speed.client-{}-{TASKS}", operation.name()), figure, "-", true);
         }
@@ -84,14 +81,14 @@ pub fn run(arguments: &Arguments) -> Report {
 }
 
 /// Calls a second of the typed client, and of the bare load with as many connections, in turns.
-fn beside_the_client(operation: Operation, rounds: u64, round: Duration, house: &ServerProcess) -> (f64, f64) {
+fn beside_the_client(operation: Operation, turns: Turns, house: &ServerProcess) -> (f64, f64) {
     let client = Typed::connect(house.address(), operation, TASKS);
     let mut load = Load::connect(house.address(), operation, TASKS);
-    client.run(round / 2);
+    client.run(turns.length / 2);
     let (mut typed, mut bare) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        bare.push(load.run(round));
-        typed.push(client.run(round));
+    for _ in 0..turns.count {
+        bare.push(load.run(turns.length));
+        typed.push(client.run(turns.length));
     }
     print_one(operation, TASKS, "client", &typed);
     (median(&typed), median(&bare))
@@ -124,32 +121,48 @@ fn start_echo(operation: Operation, house: &ServerProcess) -> ServerProcess {
     launch.start().expect("an echo server")
 }
 
-/// Requests a second of both, one for each round, and the latencies of all.
-struct Compared {
-    house: Vec<Measured>,
-    echo: Vec<Measured>,
+/// How often each of two loads has its turn, and for how long.
+#[derive(Clone, Copy)]
+struct Turns {
+    count: u64,
+    length: Duration,
 }
 
-fn compare(
-    operations: [Operation; 2],
-    connections: usize,
-    rounds: u64,
-    round: Duration,
-    servers: [&ServerProcess; 2],
-) -> Compared {
-    let mut house = Load::connect(servers[0].address(), operations[0], connections);
-    let mut echo = Load::connect(servers[1].address(), operations[1], connections);
-    house.run(round / 2);
-    echo.run(round / 2);
-    let mut compared = Compared { house: Vec::new(), echo: Vec::new() };
+impl Turns {
+    /// `--rounds` and `--milliseconds`; otherwise `full`, or `small` with `--small`.
+    fn read(arguments: &Arguments, full: (u64, u64), small: (u64, u64)) -> Self {
+        let (count, ms) = if arguments.flag("small") { small } else { full };
+        let length = Duration::from_millis(arguments.number("milliseconds", ms));
+        Self { count: arguments.number("rounds", count), length }
+    }
+
+    /// How many there are at most of what is done so often in a second, with the half turn before the first.
+    fn at_most(self, per_second: u64) -> u64 {
+        let ms = u64::try_from(self.length.as_millis()).expect("a short time");
+        per_second * ms * (self.count + 1) / 1_000
+    }
+}
+
+/// What two loads measured, one for each turn.
+struct Compared {
+    first: Vec<Measured>,
+    second: Vec<Measured>,
+}
+
+fn compare(operations: [Operation; 2], connections: usize, turns: Turns, servers: [&ServerProcess; 2]) -> Compared {
+    let mut first = Load::connect(servers[0].address(), operations[0], connections);
+    let mut second = Load::connect(servers[1].address(), operations[1], connections);
+    first.run(turns.length / 2);
+    second.run(turns.length / 2);
+    let mut compared = Compared { first: Vec::new(), second: Vec::new() };
     // Every other time the other one is first, since each leaves merges behind that meet the next.
-    for number in 0..rounds {
+    for number in 0..turns.count {
         if number % 2 == 0 {
-            compared.echo.push(echo.run(round));
-            compared.house.push(house.run(round));
+            compared.second.push(second.run(turns.length));
+            compared.first.push(first.run(turns.length));
         } else {
-            compared.house.push(house.run(round));
-            compared.echo.push(echo.run(round));
+            compared.first.push(first.run(turns.length));
+            compared.second.push(second.run(turns.length));
         }
     }
     compared
@@ -162,7 +175,7 @@ fn median(measured: &[Measured]) -> f64 {
 }
 
 fn print_row(operation: Operation, connections: usize, compared: &Compared, names: [&str; 2]) {
-    for (what, rounds) in names.into_iter().zip([&compared.house, &compared.echo]) {
+    for (what, rounds) in names.into_iter().zip([&compared.first, &compared.second]) {
         print_one(operation, connections, what, rounds);
     }
 }

@@ -1,14 +1,12 @@
 //! Claims and appends over HTTP from 64 connections, one in each request and many in each request, in turns: how much
 //! faster one job or event gets when many share the cost of a request, a commit and a sync.
 
-use std::time::Duration;
-
 use testkit::arguments::Arguments;
 use testkit::report::Report;
 use testkit::server_process::{Launch, binary};
 
 use super::requests::{BATCH, Operation};
-use super::{compare, fill, median, print_row};
+use super::{Turns, compare, fill, median, print_row};
 
 const CONNECTIONS: usize = 64;
 /// How much faster a claim or an append should be in a batch.
@@ -18,19 +16,16 @@ const CLAIMS_PER_SECOND_MAX: u64 = 250_000;
 
 /// `bench http-batches [--rounds N] [--milliseconds N] [--small]`.
 pub fn run(arguments: &Arguments) -> Report {
-    let small = arguments.flag("small");
-    let rounds = arguments.number("rounds", if small { 2 } else { 25 });
-    let round = Duration::from_millis(arguments.number("milliseconds", if small { 50 } else { 200 }));
+    let turns = Turns::read(arguments, (25, 200), (2, 50));
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("house");
-    let milliseconds = u64::try_from(round.as_millis()).expect("a short time") * (rounds + 1);
-    fill(&path, CLAIMS_PER_SECOND_MAX * milliseconds / 1_000);
+    fill(&path, turns.at_most(CLAIMS_PER_SECOND_MAX));
     let house = Launch::serve(binary(), &path).start().expect("a server");
     let mut report = Report::new("server");
     for (one, many) in [(Operation::Claim, Operation::ClaimMany), (Operation::Append, Operation::AppendMany)] {
-        let compared = compare([many, one], CONNECTIONS, rounds, round, [&house, &house]);
+        let compared = compare([many, one], CONNECTIONS, turns, [&house, &house]);
         print_row(one, CONNECTIONS, &compared, ["in batches", "one by one"]);
-        let (many, single) = (median(&compared.house) * BATCH as f64, median(&compared.echo));
+        let (many, single) = (median(&compared.first) * BATCH as f64, median(&compared.second));
         let ratio = many / single;
         let figure = format!("{ratio:.1}x {many:.0}/s of {single:.0}/s");
         let goal = format!(">={GOAL} times as many a second, {BATCH} in each request");

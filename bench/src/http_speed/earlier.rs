@@ -16,7 +16,7 @@ use testkit::server_process::{Launch, ServerProcess, binary};
 
 use super::load::Load;
 use super::requests::{Operation, put_cell};
-use super::{CELLS, CLAIMS_PER_SECOND_MAX, compare, median, print_row};
+use super::{CELLS, CLAIMS_PER_SECOND_MAX, Turns, compare, median, print_row};
 
 /// The commit before requests were decoded into types.
 const EARLIER: &str = "03d0970";
@@ -28,29 +28,26 @@ const FILLERS: usize = 64;
 
 /// `bench http-earlier [--earlier COMMIT|self] [--rounds N] [--milliseconds N] [--small]`.
 pub fn run(arguments: &Arguments) -> Report {
-    let small = arguments.flag("small");
-    let rounds = arguments.number("rounds", if small { 2 } else { 60 });
-    let round = Duration::from_millis(arguments.number("milliseconds", if small { 100 } else { 200 }));
-    let earlier = match arguments.text("earlier").unwrap_or(EARLIER) {
+    let turns = Turns::read(arguments, (60, 200), (2, 100));
+    let named = arguments.text("earlier").unwrap_or(EARLIER);
+    let earlier = match named {
         "self" => binary(),
         commit => build(commit),
     };
     let directory = tempfile::tempdir().expect("a directory");
     let (earlier, later) = (start(earlier, &directory, "earlier"), start(binary(), &directory, "later"));
-    let milliseconds = u64::try_from(round.as_millis()).expect("a short time") * (rounds + 1);
-    let claims = CLAIMS_PER_SECOND_MAX * milliseconds / 1_000;
     let mut report = Report::new("edge");
     for server in [&earlier, &later] {
         put_cells(server);
-        put_tasks(server, claims, round);
+        put_tasks(server, turns.at_most(CLAIMS_PER_SECOND_MAX), turns.length);
     }
     for operation in [Operation::Get, Operation::Claim] {
-        let compared = compare([operation; 2], CONNECTIONS, rounds, round, [&later, &earlier]);
+        let compared = compare([operation; 2], CONNECTIONS, turns, [&later, &earlier]);
         print_row(operation, CONNECTIONS, &compared, ["later", "earlier"]);
-        let (now, before) = (median(&compared.house), median(&compared.echo));
+        let (now, before) = (median(&compared.first), median(&compared.second));
         let ratio = now / before;
         let figure = format!("{ratio:.2} {now:.0}/s of {before:.0}/s");
-        report.add(&format!("speed.{}", operation.name()), figure, &format!(">={GOAL} of {EARLIER}"), ratio >= GOAL);
+        report.add(&format!("speed.{}", operation.name()), figure, &format!(">={GOAL} of {named}"), ratio >= GOAL);
     }
     report
 }
@@ -74,11 +71,11 @@ fn put_cells(server: &ServerProcess) {
 }
 
 /// Writes at least `count` tasks.
-fn put_tasks(server: &ServerProcess, count: u64, round: Duration) {
+fn put_tasks(server: &ServerProcess, count: u64, turn: Duration) {
     let mut load = Load::connect(server.address(), Operation::PutTask, FILLERS);
     let mut written = 0;
     while written < count {
-        written += load.run(round).latency_ns.len();
+        written += load.run(turn).latency_ns.len();
     }
 }
 
