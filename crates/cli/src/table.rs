@@ -103,17 +103,22 @@ impl Column {
 pub(crate) fn rows(rows: &[JsonValue], columns: &[Column], columns_max: Option<usize>) -> String {
     let is_shown = |column: &&Column| !column.optional || rows.iter().any(|row| !column.find(row).is_null());
     let mut columns: Vec<Column> = columns.iter().filter(is_shown).copied().collect();
-    while columns_max.is_some_and(|max| narrowest(rows, &columns) > max)
-        && let Some(place) = columns.iter().rposition(|column| column.spare)
-    {
-        columns.remove(place);
-    }
-    let columns = columns.as_slice();
     let mut cells: Vec<Vec<String>> =
         rows.iter().map(|row| columns.iter().map(|column| column.text(row)).collect()).collect();
-    for (place, width) in fitting(&cells, columns, columns_max) {
-        cells.iter_mut().for_each(|row| row[place] = shortened(&row[place], width));
+    if let Some(columns_max) = columns_max {
+        let mut widths = natural_widths(&cells, &columns);
+        while narrowest(&widths, &columns) > columns_max
+            && let Some(place) = columns.iter().rposition(|column| column.spare)
+        {
+            columns.remove(place);
+            widths.remove(place);
+            cells.iter_mut().for_each(|row| drop(row.remove(place)));
+        }
+        for (place, width) in fitting(&widths, &columns, columns_max) {
+            cells.iter_mut().for_each(|row| row[place] = shortened(&row[place], width));
+        }
     }
+    let columns = columns.as_slice();
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(columns.iter().map(|column| column.title));
@@ -130,32 +135,41 @@ pub(crate) fn rows(rows: &[JsonValue], columns: &[Column], columns_max: Option<u
     table.trim_fmt()
 }
 
+/// The widths of columns that are not cut.
+fn natural_widths(cells: &[Vec<String>], columns: &[Column]) -> Vec<usize> {
+    let mut widths: Vec<usize> = columns.iter().map(|column| column.title.len()).collect();
+    for row in cells {
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = (*widest).max(cell.chars().count());
+        }
+    }
+    widths
+}
+
+/// The least width that a column is cut to.
+fn cut_min(column: &Column) -> usize {
+    column.title.len().max(CUT_MIN)
+}
+
+fn gaps(columns: &[Column]) -> usize {
+    usize::from(GAP) * columns.len().saturating_sub(1)
+}
+
 /// The width of a table whose values are cut as far as they may be, and nothing else is.
-fn narrowest(rows: &[JsonValue], columns: &[Column]) -> usize {
-    let width = |column: &Column| {
-        let cells = rows.iter().map(|row| column.text(row).chars().count());
-        let natural = cells.max().unwrap_or(0).max(column.title.len());
-        if column.style == Style::Value { natural.min(CUT_MIN.max(column.title.len())) } else { natural }
-    };
-    columns.iter().map(width).sum::<usize>() + usize::from(GAP) * columns.len().saturating_sub(1)
+fn narrowest(natural: &[usize], columns: &[Column]) -> usize {
+    let cut = natural.iter().zip(columns).map(|(natural, column)| match column.style {
+        Style::Value => (*natural).min(cut_min(column)),
+        _ => *natural,
+    });
+    cut.sum::<usize>() + gaps(columns)
 }
 
 /// The columns to cut, with their maximum widths.
-fn fitting(cells: &[Vec<String>], columns: &[Column], columns_max: Option<usize>) -> Vec<(usize, usize)> {
-    let Some(columns_max) = columns_max else {
-        return Vec::new();
-    };
-    let width = |text: &str| text.chars().count();
-    let mut widths: Vec<usize> = columns.iter().map(|column| width(column.title)).collect();
-    for row in cells {
-        for (widest, cell) in widths.iter_mut().zip(row) {
-            *widest = (*widest).max(width(cell));
-        }
-    }
-    let natural = widths.clone();
-    let gaps = usize::from(GAP) * columns.len().saturating_sub(1);
+fn fitting(natural: &[usize], columns: &[Column], columns_max: usize) -> Vec<(usize, usize)> {
+    let mut widths = natural.to_vec();
+    let gaps = gaps(columns);
     while widths.iter().sum::<usize>() + gaps > columns_max {
-        let can_be_cut = |place: &usize| widths[*place] > width(columns[*place].title).max(CUT_MIN);
+        let can_be_cut = |place: &usize| widths[*place] > cut_min(&columns[*place]);
         let of_values = |place: &usize| columns[*place].style == Style::Value;
         let widest = |places: Vec<usize>| places.into_iter().max_by_key(|place| widths[*place]);
         let all: Vec<usize> = (0..columns.len()).filter(can_be_cut).collect();

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 pub use crate::failure::{Failure, FailureKind, Outcome};
 use crate::reason::{RefusalReason, WantedKind};
+use crate::records::types::GONE;
 use crate::value::Value;
 
 /// Why a call did not succeed.
@@ -291,7 +292,7 @@ pub enum Rejection {
 /// Why an attempt is refused. A record that is not there was deleted, or the request looks for it in the wrong group.
 fn fenced(record: &str, given: u64, attempt: u64, state: &str) -> String {
     match state {
-        "gone" => format!(
+        GONE => format!(
             "attempt {given} holds nothing: there is no record {record:?} here; it was deleted, or is in a group"
         ),
         _ => format!("attempt {given} of record {record:?} is over: it is {state} at attempt {attempt}"),

@@ -28,6 +28,17 @@ pub enum Comparison {
     Gt,
 }
 
+impl Comparison {
+    /// Whether a field that compares so to the operand matches.
+    pub fn holds(self, order: std::cmp::Ordering) -> bool {
+        match self {
+            Comparison::Eq => order.is_eq(),
+            Comparison::Lt => order.is_lt(),
+            Comparison::Gt => order.is_gt(),
+        }
+    }
+}
+
 /// A condition of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanFilter {

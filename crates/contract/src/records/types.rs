@@ -249,6 +249,9 @@ pub const TIMEOUT_AT: &str = "timeout_at";
 /// The field with the current or last holder.
 pub const WORKER: &str = "worker";
 
+/// The state of a record that is not there, where a refused attempt names its record's state.
+pub const GONE: &str = "gone";
+
 /// Maximum number of states of a type.
 pub const STATES_MAX: usize = 32;
 

@@ -3,7 +3,7 @@
 //! Keeps: R3 (a record never leaves a terminal state) and R4 (a record is held by one attempt at a time, which started
 //! with a claim).
 
-use contract::records::types::StateKind;
+use contract::records::types::{GONE, StateKind};
 use contract::{RefusalReason, Rejection};
 
 use super::row::Row;
@@ -103,7 +103,7 @@ pub(crate) fn check_fence(
         return Ok(());
     }
     let state = match declared {
-        _ if numbers.deleted => "gone".to_owned(),
+        _ if numbers.deleted => GONE.to_owned(),
         Some(declared) => declared.state_name(numbers.state).to_owned(),
         None => "not of a type that can be claimed".to_owned(),
     };

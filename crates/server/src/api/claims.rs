@@ -4,11 +4,12 @@ use statehouse::records::ClaimOptions;
 use wire::claims::{Claim, ClaimAnswer};
 use wire::query::NoQuery;
 
-use super::{Answered, Call, Refusal, Reply, record_forms};
+use super::{Answered, Call, Refusal, Reply, record_forms, refuse_zero};
 use crate::Server;
 
 pub(crate) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answered<ClaimAnswer> {
     let Call { scope, body, wait, .. } = call;
+    refuse_zero("n", body.n.map(u64::from))?;
     let mut options = ClaimOptions::worker(body.worker.unwrap_or_default());
     if let Some(lease) = body.lease {
         options = options.lease(lease.0);
@@ -30,7 +31,6 @@ pub(crate) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answere
             let detail = "prefix is missing: name the queues to claim from, or \"\" for all of them";
             return Err(Refusal::invalid("prefix", detail));
         }
-        _ if body.n == Some(0) => return Err(Refusal::invalid("n", "n is 0; claim at least 1")),
         (Some(_), None) if body.n.is_some_and(|n| n != 1) => {
             return Err(Refusal::invalid("n", "n must be 1: a claim by name takes one record"));
         }

@@ -13,7 +13,7 @@ use wire::sessions::{MachineRequest, PushesWaiting, RetriedPush, RetriedPushes, 
 use wire::values::{Payload, SessionId};
 
 use super::sessions::session_of;
-use super::{Answered, Call, RawBytes, Refusal, Reply};
+use super::{Answered, Call, RawBytes, Refusal, Reply, refuse_zero};
 use crate::Server;
 
 /// The group of a machine's state, if a request names none.
@@ -79,9 +79,7 @@ pub(crate) async fn waiting(server: Server, call: Call<WaitingPushes, NoBody>) -
 /// Takes the pushes last sent before a time, and marks them as sent now.
 pub(crate) async fn retry(server: Server, call: Call<NoQuery, RetryPushes>) -> Answered<RetriedPushes> {
     let RetryPushes { sent_before_us, limit } = call.body;
-    if limit == Some(0) {
-        return Err(Refusal::invalid("limit", "limit is 0; ask for at least 1"));
-    }
+    refuse_zero("limit", limit.map(u64::from))?;
     let limit = limit.unwrap_or(PUSHES);
     let pushes = server.call(move |house| house.sessions().requests_for_retry(sent_before_us, limit)).await?;
     let pushes = pushes.into_iter().map(|push| RetriedPush {

@@ -138,10 +138,15 @@ impl From<Error> for Refusal {
 
 /// The number of rows in a page. An empty page would read as the end of the list.
 pub(crate) fn page_limit(asked: Option<u64>, default: usize) -> Result<usize, Refusal> {
+    refuse_zero("limit", asked)?;
+    Ok(asked.map_or(default, |asked| usize::try_from(asked).unwrap_or(usize::MAX)))
+}
+
+/// Asking for nothing is a mistake.
+pub(crate) fn refuse_zero(member: &'static str, asked: Option<u64>) -> Result<(), Refusal> {
     match asked {
-        None => Ok(default),
-        Some(0) => Err(Refusal::invalid("limit", "limit is 0; ask for at least 1")),
-        Some(asked) => Ok(usize::try_from(asked).unwrap_or(usize::MAX)),
+        Some(0) => Err(Refusal::invalid(member, format!("{member} is 0; ask for at least 1"))),
+        _ => Ok(()),
     }
 }
 

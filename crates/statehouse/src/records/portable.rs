@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use contract::limits::PAGE_ROWS_MAX;
 use contract::records::filter::Filter;
-use contract::records::state_store::{Comparison, PortableRecord, ScanFilter, StateStore};
+use contract::records::state_store::{PortableRecord, ScanFilter, StateStore};
 use contract::records::types::{CREATED_AT, IndexKind, RecordType, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::records::{FieldSwapped, Put, Record, Ttl};
 use contract::{Error, Rejection, Value, WantedKind};
@@ -108,11 +108,7 @@ fn matches(filter: &ScanFilter, record: &Record) -> bool {
         Some(Value::Integer(integer)) => digits(&filter.value).map(|wanted| integer.cmp(&wanted)),
         Some(other) => Some(to_bytes(other).cmp(&filter.value)),
     };
-    order.is_some_and(|order| match filter.op {
-        Comparison::Eq => order.is_eq(),
-        Comparison::Lt => order.is_lt(),
-        Comparison::Gt => order.is_gt(),
-    })
+    order.is_some_and(|order| filter.op.holds(order))
 }
 
 fn digits(bytes: &[u8]) -> Option<i64> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use client::Client;
 use contract::records::Ttl;
-use contract::records::state_store::{Comparison, PortableRecord, ScanFilter, StateStore};
+use contract::records::state_store::{PortableRecord, ScanFilter, StateStore};
 use contract::records::types::{CREATED_AT, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::{Error, Rejection, Value, WantedKind};
 use wire::catalogue::{IndexKindText, ShownType};
@@ -75,11 +75,7 @@ fn matches(record: &Record, filter: &ScanFilter) -> bool {
         Some(Value::Integer(integer)) => digits(&filter.value).map(|wanted| integer.cmp(&wanted)),
         Some(other) => Some(to_bytes(other).cmp(&filter.value)),
     };
-    order.is_some_and(|order| match filter.op {
-        Comparison::Eq => order.is_eq(),
-        Comparison::Lt => order.is_lt(),
-        Comparison::Gt => order.is_gt(),
-    })
+    order.is_some_and(|order| filter.op.holds(order))
 }
 
 fn digits(bytes: &[u8]) -> Option<i64> {
