@@ -11,6 +11,9 @@ pub const NAME_BYTES_MAX: usize = 1024;
 /// Bytes of a worker's name.
 pub const WORKER_BYTES_MAX: usize = 256;
 
+/// How deep queues are nested. The rest of a longer name starts no further queue, so a prefix cannot be deeper either.
+pub const QUEUE_DEPTH_MAX: usize = 8;
+
 /// Bytes of the name of a record's field.
 pub const FIELD_NAME_BYTES_MAX: usize = 256;
 

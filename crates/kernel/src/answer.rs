@@ -67,6 +67,8 @@ pub enum OpOutcome {
     },
     /// The answer of a user's machine.
     Hosted(Vec<u8>),
+    /// The claim has corrected as many lanes as a command may, and found no record yet: it must be repeated.
+    Unfinished,
 }
 
 /// A claimed record.
@@ -127,6 +129,7 @@ impl Answer {
                         OpOutcome::Exhausted { version } => writer.u8(8).u64(*version),
                         OpOutcome::Sent => writer.u8(9),
                         OpOutcome::Hosted(answer) => writer.u8(10).bytes(answer),
+                        OpOutcome::Unfinished => writer.u8(12),
                         OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
                             writer.u8(11).u64(*seq).bool(*idempotent).bool(*payload_mismatch)
                         }
@@ -161,6 +164,7 @@ impl Answer {
                             idempotent: reader.bool()?,
                             payload_mismatch: reader.bool()?,
                         },
+                        12 => OpOutcome::Unfinished,
                         _ => {
                             return Err(DecodeError { what: "an outcome of an unknown kind" });
                         }
@@ -225,6 +229,7 @@ mod tests {
             OpOutcome::Exhausted { version: 1 },
             OpOutcome::Sent,
             OpOutcome::Hosted(vec![7]),
+            OpOutcome::Unfinished,
             OpOutcome::Appended { seq: 3, idempotent: true, payload_mismatch: false },
         ];
         let done = Answer::Done { commit: 9, outcomes };

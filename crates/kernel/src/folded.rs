@@ -10,6 +10,7 @@ use session::{Halt, Stamp};
 
 use crate::changes::ChangeLog;
 use crate::keys::Keys;
+use crate::records::queue::above;
 
 /// What a count counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,11 +102,6 @@ impl Folded {
         self.publishes |= publish > 0;
     }
 
-    /// The counts noted so far.
-    pub(crate) fn counted(&self) -> impl Iterator<Item = &CountKey> {
-        self.counts.iter().map(|(place, _)| &self.count_keys[*place])
-    }
-
     /// Writes the totals at the end of an entry.
     pub(crate) fn write(
         &mut self,
@@ -121,7 +117,16 @@ impl Folded {
             sums_by_place[place] += by;
         }
         let mut sums: BTreeMap<CountKey, i64> = BTreeMap::new();
-        for (key, by) in self.count_keys.drain(..).zip(sums_by_place) {
+        for (key, by) in self.count_keys.drain(..).zip(sums_by_place).filter(|(_, by)| *by != 0) {
+            // A queue counts what is in the queues below it too.
+            let mut higher = match key.of {
+                CountOf::Records => above(&key.queue),
+                CountOf::Runs => None,
+            };
+            while let Some(queue) = higher {
+                *sums.entry(CountKey { queue: queue.to_owned(), ..key }).or_default() += by;
+                higher = above(queue);
+            }
             *sums.entry(key).or_default() += by;
         }
         for (key, by) in sums.into_iter().filter(|(_, by)| *by != 0) {

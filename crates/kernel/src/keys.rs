@@ -8,6 +8,7 @@
 
 mod catalogue;
 pub mod names;
+pub mod queues;
 pub mod records;
 pub mod runs;
 pub mod sessions;
@@ -32,7 +33,7 @@ pub enum Kind {
     Record = 0x05,
     /// A large field of a record.
     RecordField = 0x06,
-    /// A record that can be claimed, in the order of claims.
+    /// What is ready in a queue, in the order of claims: a record, or a queue below.
     Ready = 0x07,
     /// Work due at a wall time.
     DueWall = 0x08,
@@ -58,6 +59,8 @@ pub enum Kind {
     RunIndex = 0x13,
     /// A step of a run's projection.
     RunStep = 0x14,
+    /// Where a queue stands in the queue above it.
+    Lane = 0x15,
 }
 
 /// The kind of a row of the shard itself.
@@ -75,6 +78,7 @@ enum ShardKind {
     CatalogueMachine = 0x0a,
     RunCounts = 0x0b,
     Owned = 0x0c,
+    Lanes = 0x0d,
 }
 
 /// Which thing: a cell or a record, or, with an empty name, any of a group.
@@ -154,10 +158,17 @@ impl Keys {
         key
     }
 
-    /// The counts of all queues whose names start with `prefix`.
-    pub fn counts_with_prefix(&self, space: u32, branch: u32, prefix: &str) -> KeyRange {
+    /// The counts of a queue's records, of all types.
+    pub fn counts_of_queue(&self, space: u32, branch: u32, queue: &str) -> KeyRange {
         let mut key = self.counts_prefix(space, branch);
-        push_escaped(&mut key, prefix.as_bytes());
+        push_name(&mut key, queue.as_bytes());
+        KeyRange::prefix(&key)
+    }
+
+    /// The counts of a queue and of all queues below it.
+    pub fn counts_from_queue(&self, space: u32, branch: u32, queue: &str) -> KeyRange {
+        let mut key = self.counts_prefix(space, branch);
+        push_escaped(&mut key, queue.as_bytes());
         KeyRange::prefix(&key)
     }
 

@@ -13,7 +13,7 @@ use crate::folded::Folded;
 use crate::keys::Keys;
 use crate::keys::records::{DueClock, read_due_suffix};
 use crate::records::schedule::Windows;
-use crate::records::{send, tick};
+use crate::records::{claims, send, tick};
 use crate::sessions::hosted::{self, Hosted, HostedCommand};
 use crate::sessions::owned;
 use crate::{transact, trim};
@@ -234,7 +234,7 @@ impl Contracts {
         let answer = match body {
             Body::Transact(body) => transact::transact(&mut applying, &body)?,
             Body::Tick => tick::tick(&mut applying)?,
-            Body::ClaimNext(claim) => tick::claim_next(&mut applying, &claim)?,
+            Body::ClaimNext(claim) => claims::claim_next(&mut applying, &claim)?,
             Body::Published(messages) => {
                 send::published(&mut applying, &messages)?;
                 done(Vec::new())
@@ -244,6 +244,8 @@ impl Contracts {
         let execution = match &answer {
             // Its sender still waits, and repeats it with the same number when something is ready.
             Answer::Done { outcomes, .. } if waits && outcomes.is_empty() => Execution::NotYet,
+            // It goes on where this one stopped.
+            Answer::Done { outcomes, .. } if outcomes.as_slice() == [OpOutcome::Unfinished] => Execution::NotYet,
             _ => Execution::Decided { owned: applying.owned },
         };
         Ok((answer, execution))

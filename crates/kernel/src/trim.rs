@@ -1,10 +1,10 @@
-//! The bounded walk: discards expired history, and removes the remains of deleted branches.
+//! The bounded walk: discards expired history, and removes the remains of deleted branches and of empty queues.
 //!
 //! The node looks for due cells in a view, at its own pace, and proposes steps that name them; nothing is journaled
 //! while nothing is due. Each step checks again when it is applied, so an outdated step does nothing.
 //!
-//! Touches: cells and deleted branches. Keeps: K3, K8 (a name is removed with its thing), and K6 (a branch is forgotten
-//! only when it has no rows left).
+//! Touches: cells, deleted branches, lanes of empty queues. Keeps: K3, K8 (a name is removed with its thing), R7, and K6
+//! (a branch is forgotten only when it has no rows left).
 
 use kv::{DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::{Call, Halt, Pushes};
@@ -14,10 +14,14 @@ use crate::catalogue::Catalogue;
 use crate::cells::retention::{may_be_due, trim_cell};
 use crate::cells::row::Head;
 use crate::keys::names::is_name_in_group;
+use crate::keys::queues::{QueueId, read_lanes_key};
 use crate::keys::records::read_record_key;
 use crate::keys::{CellKey, Keys, Kind, ThingId};
 use crate::machine::{Applying, Contracts};
 use crate::names;
+use crate::records::counts::count_ready;
+use crate::records::lanes::{Lanes, decode_lane, first_row};
+use crate::records::queue::ALL_QUEUES;
 use crate::records::row::Row;
 use crate::records::write::erase;
 
@@ -29,6 +33,9 @@ const REMOVED_ROWS_MAX: u64 = 64;
 
 /// Records of a deleted branch, or rows of its counts, that one step removes.
 const ERASED_RECORDS_MAX: usize = 64;
+
+/// Lanes of an empty queue that one step looks at.
+const LANES_LOOKED_AT_MAX: usize = 64;
 
 /// One step of the walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,11 +58,23 @@ pub enum TrimStep {
         /// Its number.
         branch: u32,
     },
+    /// Removes the lanes of a queue that lead to nothing, in some buckets.
+    Lanes {
+        /// The queue's space.
+        space: u32,
+        /// Its branch.
+        branch: u32,
+        /// Its name.
+        queue: String,
+        /// The first bucket to look at.
+        bucket: u16,
+    },
 }
 
 const CELL: u8 = 1;
 const BRANCH: u8 = 2;
 const RECORDS: u8 = 3;
+const LANES: u8 = 4;
 
 impl TrimStep {
     pub(crate) fn encode(&self, writer: &mut Writer) {
@@ -70,6 +89,9 @@ impl TrimStep {
             TrimStep::Branch { space, branch } => {
                 writer.u8(BRANCH).u32(*space).u32(*branch);
             }
+            TrimStep::Lanes { space, branch, queue, bucket } => {
+                writer.u8(LANES).u32(*space).u32(*branch).bytes(queue.as_bytes()).u16(*bucket);
+            }
         }
     }
 
@@ -82,6 +104,12 @@ impl TrimStep {
             }
             RECORDS => TrimStep::Records { bucket: reader.u16()?, space: reader.u32()?, branch: reader.u32()? },
             BRANCH => TrimStep::Branch { space: reader.u32()?, branch: reader.u32()? },
+            LANES => TrimStep::Lanes {
+                space: reader.u32()?,
+                branch: reader.u32()?,
+                queue: reader.text()?.to_owned(),
+                bucket: reader.u16()?,
+            },
             _ => {
                 return Err(DecodeError { what: "a step of an unknown kind" });
             }
@@ -107,11 +135,15 @@ pub(crate) fn apply(
             TrimStep::Branch { space, branch } => {
                 let (catalogue, keys) = (&mut contracts.catalogue, contracts.keys);
                 if is_deleted(catalogue, *space, *branch) {
-                    remove_counts(state, keys, *space, *branch)?;
+                    remove_shard_rows(state, keys, *space, *branch)?;
                 }
                 if !has_rows(state, catalogue, &keys, *space, *branch)? {
                     catalogue.forget_branch(&keys, state, *space, *branch);
                 }
+            }
+            TrimStep::Lanes { space, branch, queue, bucket } => {
+                let queue = QueueId { space: *space, branch: *branch, name: queue };
+                remove_lanes(&mut contracts.applying(state, call, pushes), queue, *bucket)?;
             }
         }
     }
@@ -127,6 +159,20 @@ fn trim_one(applying: &mut Applying<'_>, cell: &ThingId<'_>) -> Result<(), Halt>
     }
     let context = applying.cell_context(space);
     trim_cell(&mut applying.cells(), &context, cell)?;
+    Ok(())
+}
+
+/// Removes lanes of a queue that lead to nothing.
+fn remove_lanes(applying: &mut Applying<'_>, queue: QueueId<'_>, bucket: u16) -> Result<(), Halt> {
+    let lanes = Lanes::decode(applying.state.get(&applying.keys.lanes(queue))?.as_deref())?;
+    for bucket in lanes.buckets().filter(|lane| *lane >= bucket).take(LANES_LOOKED_AT_MAX) {
+        let lane = applying.state.get(&applying.keys.lane(bucket, queue))?;
+        let lane = lane.ok_or_else(|| Halt::Inconsistent(format!("R7: {queue:?} has no lane in bucket {bucket}")))?;
+        let lane = decode_lane(&lane)?;
+        if first_row(applying.state, &applying.keys, bucket, queue, lane)?.is_none() {
+            applying.correct_lane(bucket, queue, lane, None)?;
+        }
+    }
     Ok(())
 }
 
@@ -170,7 +216,7 @@ fn erase_records(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u
             .ok_or_else(|| Halt::Inconsistent("a foreign key among records".into()))?;
         erase(applying, &id.in_bucket(bucket), &Row::decode(&row.1)?)?;
     }
-    for kind in RUN_KINDS {
+    for kind in RUN_KINDS.into_iter().chain(QUEUE_KINDS) {
         let range = applying.keys.rows_of_branch(kind, bucket, space, branch);
         let rows = applying.state.scan(&range, Order::Ascending).take(ERASED_RECORDS_MAX);
         for (key, _) in rows.collect::<Result<Vec<_>, _>>()? {
@@ -183,13 +229,25 @@ fn erase_records(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u
 /// All kinds of rows of runs.
 const RUN_KINDS: [Kind; 6] = [Kind::Run, Kind::RunEvent, Kind::RunKey, Kind::RunEventId, Kind::RunIndex, Kind::RunStep];
 
+/// The kinds of rows of queues.
+const QUEUE_KINDS: [Kind; 2] = [Kind::Ready, Kind::Lane];
+
 /// The kinds of rows that one step removes together.
 fn kinds_of_records() -> impl Iterator<Item = Kind> {
-    std::iter::once(Kind::Record).chain(RUN_KINDS)
+    std::iter::once(Kind::Record).chain(RUN_KINDS).chain(QUEUE_KINDS)
 }
 
-fn remove_counts(state: &mut Staging, keys: Keys, space: u32, branch: u32) -> Result<(), Halt> {
-    for range in [keys.counts_with_prefix(space, branch, ""), keys.all_run_counts(space, branch)] {
+/// The rows of the shard that belong to a branch: counts, and where its queues have lanes.
+fn shard_rows(keys: &Keys, space: u32, branch: u32) -> [KeyRange; 3] {
+    [
+        keys.counts_from_queue(space, branch, ALL_QUEUES),
+        keys.all_run_counts(space, branch),
+        keys.lanes_of_branch(space, branch),
+    ]
+}
+
+fn remove_shard_rows(state: &mut Staging, keys: Keys, space: u32, branch: u32) -> Result<(), Halt> {
+    for range in shard_rows(&keys, space, branch) {
         let rows = state.scan(&range, Order::Ascending).take(ERASED_RECORDS_MAX).collect::<Result<Vec<_>, _>>()?;
         for (key, _) in rows {
             state.delete(key);
@@ -211,16 +269,16 @@ fn has_rows(state: &Staging, catalogue: &Catalogue, keys: &Keys, space: u32, bra
             }
         }
     }
-    for counts in [keys.counts_with_prefix(space, branch, ""), keys.all_run_counts(space, branch)] {
-        if state.scan(&counts, Order::Ascending).next().transpose()?.is_some() {
+    for range in shard_rows(keys, space, branch) {
+        if state.scan(&range, Order::Ascending).next().transpose()?.is_some() {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Examines up to `heads_max` cells after the key `cursor` for due history, without changing anything. Returns steps,
-/// and the key to continue after; none when every cell was examined.
+/// Examines up to `heads_max` cells and queues after the key `cursor` for due history and empty lanes, without changing
+/// anything. Returns steps, and the key to continue after; none when everything was examined.
 pub fn find_due(
     view: &dyn View,
     catalogue: &Catalogue,
@@ -254,6 +312,19 @@ pub fn find_due(
             }
         }
     }
+    let mut range = keys.all_lanes();
+    if let Some(cursor) = cursor {
+        range = range.after(cursor);
+    }
+    for row in view.scan(&range, Order::Ascending) {
+        let (key, row) = row?;
+        looked_at += 1;
+        steps.extend(empty_lanes(view, catalogue, keys, &key, &row)?);
+        if looked_at >= heads_max || steps.len() >= TRIM_STEPS_MAX {
+            steps.truncate(TRIM_STEPS_MAX);
+            return Ok((steps, Some(key.to_vec())));
+        }
+    }
     for (space, found) in catalogue.spaces() {
         let deleted = || found.branches().filter(|(_, branch)| branch.deleted);
         for (branch, _) in deleted() {
@@ -271,6 +342,24 @@ pub fn find_due(
     }
     steps.truncate(TRIM_STEPS_MAX);
     Ok((steps, None))
+}
+
+/// Steps for the lanes of a queue, if nothing in it is ready.
+fn empty_lanes(
+    view: &dyn View,
+    catalogue: &Catalogue,
+    keys: &Keys,
+    key: &[u8],
+    row: &[u8],
+) -> Result<Vec<TrimStep>, Halt> {
+    let (space, branch, name) =
+        read_lanes_key(key).ok_or_else(|| Halt::Inconsistent("a foreign key among lanes".into()))?;
+    let is_live = catalogue.space(space).is_ok_and(|found| found.live_branch(branch).is_ok());
+    if !is_live || count_ready(view, keys, catalogue, QueueId { space, branch, name: &name })? > 0 {
+        return Ok(Vec::new());
+    }
+    let firsts = Lanes::decode(Some(row))?.buckets().step_by(LANES_LOOKED_AT_MAX).collect::<Vec<_>>();
+    Ok(firsts.into_iter().map(|bucket| TrimStep::Lanes { space, branch, queue: name.clone(), bucket }).collect())
 }
 
 fn is_due(catalogue: &Catalogue, cell: &CellKey, head: &Head<'_>, now_us: u64) -> bool {

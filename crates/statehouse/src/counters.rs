@@ -13,8 +13,10 @@ use std::time::Duration;
 use contract::runs::RunStatus;
 use contract::{Error, Reason};
 use journal::JournalMeter;
+use kernel::keys::queues::QueueId;
 use kernel::records::counts::count_states;
 use kernel::records::oldest::{OldestReady, oldest_ready};
+use kernel::records::queue::ALL_QUEUES;
 use kernel::runs::list::{ListedRun, ViewRuns};
 use kernel::runs::read;
 use kernel::{ConflictOn, Kernel, MessageCounts, Tally};
@@ -146,7 +148,7 @@ impl Statehouse {
             .collect();
         for place in branches {
             let (space, branch) = place;
-            let counts = count_states(&*view, &keys(), &catalogue, space, branch, "");
+            let counts = count_states(&*view, &keys(), &catalogue, QueueId { space, branch, name: ALL_QUEUES });
             for (of, count) in counts.map_err(|halt| from_halt(&halt))?.by_state {
                 *overview.records.entry(of).or_default() += count;
             }
@@ -166,8 +168,8 @@ impl Statehouse {
                 }
                 *overview.runs.entry((kind, status)).or_default() += count;
             }
-            let queues_max = LOOKED_AT_MAX - overview.oldest_ready.len();
-            let oldest = oldest_ready(&*view, &keys(), &catalogue, place, queues_max);
+            let parts_max = LOOKED_AT_MAX - overview.oldest_ready.len();
+            let oldest = oldest_ready(&*view, &keys(), &catalogue, place, parts_max);
             let (oldest, left_out) = oldest.map_err(|halt| from_halt(&halt))?;
             let aged = oldest.into_iter().map(|one| {
                 let age = Duration::from_micros(now_us.saturating_sub(one.ready_us));

@@ -26,7 +26,7 @@ const LOCK_FILE: &str = "LOCK";
 /// What may be in a folder that becomes a directory: the remains of an earlier creation, and what a new file system
 /// contains.
 const OURS: &[&str] = &[UNFINISHED_FILE, LOCK_FILE, "store", "journal", "lost+found"];
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const ENGINE: &str = "lsm-tree-3";
 
 /// An open directory.
@@ -165,7 +165,11 @@ impl Identity {
             found.ok_or_else(|| format!("it has no line {name:?}"))
         };
         if line("format")? != FORMAT.to_string() {
-            return Err(format!("its format is {}, this release reads {FORMAT}", line("format")?));
+            return Err(format!(
+                "its format is {}, this release reads {FORMAT}. To move it: `statehouse export` with the release that \
+                 created it, then `statehouse import` with this one",
+                line("format")?
+            ));
         }
         if line("store")? != ENGINE {
             return Err(format!("its store is {:?}, this build supports {ENGINE:?}", line("store")?));

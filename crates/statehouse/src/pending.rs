@@ -54,7 +54,12 @@ pub(crate) enum Decode<T> {
     WithCatalogue(Arc<Shared>, fn(Answer, &Catalogue) -> Result<T, Error>),
     /// As one of the commands of sessions.
     Sessions(fn(SessionAnswer) -> Result<T, Error>),
+    /// Like `WithCatalogue`; none says that the command stopped half-way, and must be proposed again.
+    InSteps(Arc<Shared>, fn(Answer, &Catalogue) -> Result<Option<T>, Error>, Again<T>),
 }
+
+/// Proposes a command again.
+pub(crate) type Again<T> = Box<dyn Fn() -> Pending<T> + Send + Sync>;
 
 impl<T> Pending<T> {
     pub(crate) fn waiting(slot: Arc<Slot>, decode: Decode<T>) -> Self {
@@ -75,30 +80,53 @@ impl<T> Pending<T> {
 
     /// Blocks until the answer arrives.
     pub fn wait(self) -> Result<T, Error> {
-        match self.state {
-            State::Refused(error) => Err(error.expect("a refusal is taken once")),
-            State::Waiting { slot, decode, request } => decode.read(&slot.wait()?, request.as_ref()),
+        let mut state = self.state;
+        loop {
+            match state {
+                State::Refused(error) => return Err(error.expect("a refusal is taken once")),
+                State::Waiting { slot, decode, request } => match decode.read(&slot.wait()?, request.as_ref())? {
+                    Read::Whole(answer) => return Ok(answer),
+                    Read::Continued(pending) => state = pending.state,
+                },
+            }
         }
     }
+}
+
+/// An answer that was read.
+enum Read<T> {
+    Whole(T),
+    /// The command goes on, and its answer comes later.
+    Continued(Pending<T>),
 }
 
 impl<T> Future for Pending<T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.state {
-            State::Refused(error) => Poll::Ready(Err(error.take().expect("not polled again after it was ready"))),
-            State::Waiting { slot, decode, request } => match slot.poll(context.waker()) {
-                Some(reply) => Poll::Ready(reply.and_then(|reply| decode.read(&reply, request.as_ref()))),
-                None => Poll::Pending,
-            },
+        loop {
+            match &mut self.state {
+                State::Refused(error) => {
+                    return Poll::Ready(Err(error.take().expect("not polled again after it was ready")));
+                }
+                State::Waiting { slot, decode, request } => {
+                    let Some(reply) = slot.poll(context.waker()) else {
+                        return Poll::Pending;
+                    };
+                    match reply.and_then(|reply| decode.read(&reply, request.as_ref())) {
+                        Ok(Read::Whole(answer)) => return Poll::Ready(Ok(answer)),
+                        Ok(Read::Continued(pending)) => self.state = pending.state,
+                        Err(error) => return Poll::Ready(Err(error)),
+                    }
+                }
+            }
         }
     }
 }
 
 impl<T> Decode<T> {
     /// Reads a reply.
-    fn read(&self, reply: &[u8], request: Option<&Request>) -> Result<T, Error> {
+    fn read(&self, reply: &[u8], request: Option<&Request>) -> Result<Read<T>, Error> {
         let undecodable = |error| from_halt(&Halt::Undecodable { what: "an answer", error });
         let answer = match SessionReply::decode(reply).map_err(undecodable)? {
             SessionReply::Answer(answer) => answer,
@@ -120,14 +148,22 @@ impl<T> Decode<T> {
             }
             other => return Err(unexpected_answer("a command", &other)),
         };
-        match self {
-            Decode::Contracts(decode) => Answer::decode(answer).map_err(undecodable).and_then(decode),
+        let whole = match self {
+            Decode::Contracts(decode) => decode(Answer::decode(answer).map_err(undecodable)?)?,
             Decode::WithCatalogue(shared, decode) => {
                 let answer = Answer::decode(answer).map_err(undecodable)?;
-                decode(answer, &shared.catalogue())
+                decode(answer, &shared.catalogue())?
             }
-            Decode::Sessions(decode) => SessionAnswer::decode(answer).map_err(undecodable).and_then(decode),
-        }
+            Decode::Sessions(decode) => decode(SessionAnswer::decode(answer).map_err(undecodable)?)?,
+            Decode::InSteps(shared, decode, again) => {
+                let answer = Answer::decode(answer).map_err(undecodable)?;
+                match decode(answer, &shared.catalogue())? {
+                    Some(whole) => whole,
+                    None => return Ok(Read::Continued(again())),
+                }
+            }
+        };
+        Ok(Read::Whole(whole))
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use statehouse::records::{ClaimOptions, Put, Ttl};
 use statehouse::{HistoryPage, Json, Statehouse, TransferError, backup};
 
-/// A backup in format 1, from a small store with something of every contract.
-const GOLDEN: &[u8] = include_bytes!("fixtures/backup-1.shbackup");
+/// A backup in format 2, from a small store with something of every contract.
+const GOLDEN: &[u8] = include_bytes!("fixtures/backup-2.shbackup");
 
 fn fill(house: &Statehouse) {
     for number in 0..3 {
@@ -150,7 +150,7 @@ fn the_golden_backup_is_read_for_ever() {
     assert_eq!(house.runs().fetch("r1", 0, 10).expect("read").events.len(), 1);
 }
 
-const GOLDEN_SHA256: &str = "a3309a9cd080024441c93a1e443fdb5493790f1eda9389145670191b67d4422c";
+const GOLDEN_SHA256: &str = "80e4edf8925e97b6130b68558947e0233b6162b5ce376bb43ea7312049270812";
 
 /// Creates the file again: `cargo test -p statehouse --test backup make_the_golden -- --ignored`. A release that needs
 /// this cannot read the backups of the previous one.
@@ -161,7 +161,7 @@ fn make_the_golden_backup() {
     let house = Statehouse::open(folder.path().join("house")).expect("open");
     fill(&house);
     let (file, made) = made_of(&house);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/backup-1.shbackup");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/backup-2.shbackup");
     std::fs::write(path, file).expect("written");
     println!("{}", statehouse::hex(&made.sha256));
 }

@@ -101,21 +101,6 @@ impl Keys {
         self.bucket_prefix(Kind::RecordFloor, bucket)
     }
 
-    /// The entries of a queue in the index of what can be claimed.
-    pub fn ready_prefix(&self, bucket: u16, space: u32, branch: u32, queue: &str) -> Key {
-        let mut key = self.branch_prefix(Kind::Ready, bucket, space, branch);
-        push_name(&mut key, queue.as_bytes());
-        key
-    }
-
-    /// The key after [`ready_prefix`](Self::ready_prefix): the order, the time, the record.
-    pub fn ready_suffix(order: i64, ready_us: u64, record: &ThingId<'_>) -> Key {
-        let mut key = Key::from(sortable(order).to_be_bytes());
-        key.extend_from_slice(&ready_us.to_be_bytes());
-        push_group_and_name(&mut key, record);
-        key
-    }
-
     /// All entries of one due index in a bucket.
     pub fn due_prefix(&self, clock: DueClock, bucket: u16) -> Key {
         self.bucket_prefix(clock.kind(), bucket)
@@ -200,17 +185,9 @@ pub fn sortable(integer: i64) -> u64 {
     integer.cast_unsigned() ^ (1 << 63)
 }
 
-fn push_group_and_name(key: &mut Key, record: &ThingId<'_>) {
+pub(super) fn push_group_and_name(key: &mut Key, record: &ThingId<'_>) {
     push_group(key, record.group);
     push_name(key, record.name.as_bytes());
-}
-
-/// Reads [`Keys::ready_suffix`]: since when, and who.
-pub fn read_ready_suffix(suffix: &[u8], space: u32, branch: u32) -> Option<(u64, OwnedId)> {
-    let (_order, rest) = suffix.split_first_chunk::<8>()?;
-    let (ready_us, rest) = rest.split_first_chunk::<8>()?;
-    let (group, name, rest) = take_group_and_name(rest)?;
-    rest.is_empty().then_some((u64::from_be_bytes(*ready_us), OwnedId { space, branch, group, name }))
 }
 
 /// Reads the key after [`Keys::due_prefix`]: the time and the work.
@@ -292,7 +269,6 @@ mod tests {
     fn suffixes_are_read_as_written() {
         for group in [None, Some("g\0")] {
             let record = id(group, "jobs.a\0b");
-            assert_eq!(read_ready_suffix(&Keys::ready_suffix(-7, 9, &record), 1, 2), Some((9, OwnedId::from(&record))));
             for (of, due) in [
                 (DueOf::Expiry, Due::Expiry(OwnedId::from(&record))),
                 (DueOf::Ready, Due::Ready(OwnedId::from(&record))),
@@ -323,14 +299,6 @@ mod tests {
         assert_eq!(
             hex(&keys.record_field(&record, "f")),
             "00000001000506000000010000000200".to_owned() + "68690000660000"
-        );
-        assert_eq!(
-            hex(&[&*keys.ready_prefix(5, 1, 2, "q."), &*Keys::ready_suffix(0, 258, &record)].concat()),
-            "000000010005070000000100000002".to_owned()
-                + "712e0000"
-                + "8000000000000000"
-                + "0000000000000102"
-                + "0068690000"
         );
         assert_eq!(
             hex(&[&*keys.due_prefix(DueClock::Cluster, 5), &*Keys::due_suffix(258, DueOf::Lease, &record)].concat()),

@@ -1,18 +1,20 @@
 //! The number of records of a queue in each state, maintained as they change, so that nothing has to be counted.
 //!
-//! Touches: the `Counts` rows of the shard, one for each queue and type: its number in each state.
-
-use std::collections::BTreeSet;
+//! Touches: the `Counts` rows of the shard, one for each queue and type: its number in each state, with those of all
+//! queues below it.
 
 use contract::Rejection;
 use contract::records::Counts;
+use contract::records::types::StateKind;
 use kv::{KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
+use super::lanes::lanes_of;
+use super::queue::queue_of;
 use super::row::decode_numbers;
-use super::schedule::queue_of;
 use crate::catalogue::Catalogue;
 use crate::folded::{CountKey, CountOf};
+use crate::keys::queues::QueueId;
 use crate::keys::records::read_counts_key;
 use crate::keys::{Keys, Kind};
 use crate::names::{InGroup, Listing, Things};
@@ -43,17 +45,6 @@ pub(crate) fn add(state: &mut Staging, keys: &Keys, key: &CountKey, by: i64) -> 
     Ok(())
 }
 
-/// The names of the queues in a range of counts.
-pub(crate) fn queues(state: &Staging, range: &KeyRange) -> Result<BTreeSet<String>, Halt> {
-    let rows = state.scan(range, Order::Ascending);
-    rows.map(|row| {
-        let (key, _) = row?;
-        let read = read_counts_key(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among counts".into()))?;
-        Ok(read.0)
-    })
-    .collect()
-}
-
 fn encode(writer: &mut Writer, counts: &[u64]) {
     writer.u8(FORMAT);
     for count in counts {
@@ -61,20 +52,14 @@ fn encode(writer: &mut Writer, counts: &[u64]) {
     }
 }
 
-/// The number of records of each type and state, for the queues whose names start with a prefix.
-pub fn count_states(
-    view: &dyn View,
-    keys: &Keys,
-    catalogue: &Catalogue,
-    space: u32,
-    branch: u32,
-    prefix: &str,
-) -> Result<Counts, Halt> {
+/// The number of records of each type and state, of a queue and all queues below it.
+pub fn count_states(view: &dyn View, keys: &Keys, catalogue: &Catalogue, queue: QueueId<'_>) -> Result<Counts, Halt> {
+    let QueueId { space, branch, name } = queue;
     let mut counts = Counts::default();
     let Ok(found) = catalogue.space(space) else {
         return Ok(counts);
     };
-    for row in view.scan(&keys.counts_with_prefix(space, branch, prefix), Order::Ascending) {
+    for row in view.scan(&keys.counts_of_queue(space, branch, name), Order::Ascending) {
         let (key, row) = row?;
         let read = read_counts_key(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among counts".into()))?;
         let Some(declared) = found.types.get(read.1) else {
@@ -124,30 +109,30 @@ pub fn count_group(
     Ok(Ok(counts))
 }
 
-/// Whether any record of the queues with a prefix is ready to be claimed.
-pub fn any_ready(
-    view: &dyn View,
-    keys: &Keys,
-    catalogue: &Catalogue,
-    space: u32,
-    branch: u32,
-    prefix: &str,
-) -> Result<bool, Halt> {
-    let mut last = None;
-    for row in view.scan(&keys.counts_with_prefix(space, branch, prefix), Order::Ascending) {
-        let (key, _) = row?;
+/// How many records of a queue and of all queues below it are in a ready state, pausing or not.
+pub fn count_ready(view: &dyn View, keys: &Keys, catalogue: &Catalogue, queue: QueueId<'_>) -> Result<u64, Halt> {
+    let QueueId { space, branch, name } = queue;
+    let Ok(found) = catalogue.space(space) else {
+        return Ok(0);
+    };
+    let mut ready = 0;
+    for row in view.scan(&keys.counts_of_queue(space, branch, name), Order::Ascending) {
+        let (key, row) = row?;
         let read = read_counts_key(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among counts".into()))?;
-        // A queue has a row for each of its types.
-        if last.as_ref() == Some(&read.0) {
-            continue;
+        if let Some(declared) = found.types.get(read.1) {
+            let counts = (0..).zip(decode(&row)?).filter(|(state, _)| declared.kind(*state) == StateKind::Ready);
+            ready += counts.map(|(_, count)| count).sum::<u64>();
         }
-        let queue = last.insert(read.0);
-        for bucket in 0..catalogue.buckets.count() {
-            let entries = KeyRange::prefix(&keys.ready_prefix(bucket, space, branch, queue));
-            if let Some(entry) = view.scan(&entries, Order::Ascending).next() {
-                entry?;
-                return Ok(true);
-            }
+    }
+    Ok(ready)
+}
+
+/// Whether anything of a queue or the queues below it may be ready to be claimed. Only a claim knows for certain.
+pub fn may_be_ready(view: &dyn View, keys: &Keys, queue: QueueId<'_>) -> Result<bool, Halt> {
+    for bucket in lanes_of(view, keys, queue)?.buckets() {
+        let rows = KeyRange::prefix(&keys.ready_prefix(bucket, queue));
+        if view.scan(&rows, Order::Ascending).next().transpose()?.is_some() {
+            return Ok(true);
         }
     }
     Ok(false)

@@ -3,19 +3,22 @@
 //! - [`row`]: a record as bytes. [`fields`]: the values of its fields. [`index`], [`counts`]: lookups without a scan.
 //! - `write`: the one place that writes a record, with everything that follows from it.
 //! - `state`: which moves between states are allowed. `patch`, `attempt`: the operations. `guard`: the conditions.
-//! - [`schedule`]: ready and due records; `window`: the low end of such an index in memory.
-//! - `tick`: work driven by time. [`send`]: messages. [`get`], [`scan`], [`oldest`]: reading.
+//! - [`queue`], [`lanes`]: ready records by queue. [`schedule`]: what is due; `window`: the low end of an index in memory.
+//! - `claims`: the next records of a queue. `tick`: work driven by time. [`send`]: messages. [`get`], [`scan`], [`oldest`]: reading.
 //!
 //! Keeps: R1 to R6 of `ARCHITECTURE.md`.
 
 pub(crate) mod attempt;
+pub mod claims;
 pub mod counts;
 pub mod fields;
 pub mod get;
 pub(crate) mod guard;
 pub mod index;
+pub mod lanes;
 pub mod oldest;
 pub(crate) mod patch;
+pub mod queue;
 pub mod row;
 pub mod scan;
 pub mod schedule;

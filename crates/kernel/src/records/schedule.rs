@@ -1,76 +1,92 @@
-//! The indexes over time: ready records and due work, with the low end of each in memory.
+//! The indexes over time: what is due, and what is ready; the low end of each is kept in memory.
 //!
-//! Touches: the `Ready`, `DueWall` and `DueCluster` rows, which nothing else writes. Keeps: R5 (a row of these indexes
-//! is exactly where the record says).
+//! Touches: the `DueWall` and `DueCluster` rows, which nothing else writes; `lanes` writes what is ready. Keeps: R5 (a row
+//! of these indexes is exactly where the record says).
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use kv::{Key, KeyRange, Staging, copied};
 use session::Halt;
 
+use super::lanes::Lanes;
 use super::window::{Entry, Window};
+use crate::keys::queues::QueueId;
 use crate::keys::records::{DueClock, DueOf};
 use crate::keys::{Keys, ThingId};
 use crate::machine::Applying;
 
-/// Queues whose low ends are kept in memory.
-const QUEUES_MAX: usize = 1_024;
+/// Queues whose low ends are kept in memory: at least half as many, those that were claimed from last.
+const QUEUES_MAX: usize = 2_048;
 
-/// Remembered prefixes of queues.
-const PREFIXES_MAX: usize = 256;
-
-/// A queue of records that can be claimed: those that share a prefix of their names.
+/// A queue of a branch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReadyQueue {
     /// The space.
     pub space: u32,
     /// The branch.
     pub branch: u32,
-    /// The prefix that its records share.
+    /// Its name, which its records start with.
     pub name: String,
 }
 
-/// The queue of a record: its name up to the last `.`, `:` or `/`.
-///
-/// ```
-/// use statehouse_kernel::records::schedule::queue_of;
-/// assert_eq!(queue_of("jobs.email.42"), "jobs.email.");
-/// assert_eq!(queue_of("alone"), "");
-/// ```
-pub fn queue_of(name: &str) -> &str {
-    name.rfind(SEPARATORS).map_or("", |last| &name[..=last])
+impl From<QueueId<'_>> for ReadyQueue {
+    fn from(queue: QueueId<'_>) -> Self {
+        Self { space: queue.space, branch: queue.branch, name: queue.name.to_owned() }
+    }
 }
-
-/// The characters that end the name of a queue.
-pub const SEPARATORS: [char; 3] = ['.', ':', '/'];
 
 enum Index {
     Ready(ReadyQueue),
     Due(DueClock),
 }
 
-/// Queues by a prefix of their names.
-type Prefixes = BTreeMap<String, Arc<BTreeSet<ReadyQueue>>>;
-
 /// The low ends of the indexes, and the changes of the current command to them.
 #[derive(Default)]
 pub(crate) struct Windows {
-    ready: BTreeMap<ReadyQueue, Window>,
+    ready: QueueWindows,
     wall: Window,
     cluster: Window,
-    /// For each branch and each requested prefix, the queues that start with it; some may be empty by now.
-    queues: BTreeMap<(u32, u32), Prefixes>,
     /// The queues of records that have become ready in the entry at hand, one for each record.
     pub(crate) readied: Vec<ReadyQueue>,
+    /// Those of the command at hand.
+    noted_readied: Vec<ReadyQueue>,
     /// Added (true) and removed entries of the command at hand.
     noted: Vec<(Index, Entry, bool)>,
+}
+
+/// The low ends of the queues that were claimed from last. In two generations, so that forgetting costs nothing: what
+/// was not used during a whole generation goes with it.
+#[derive(Default)]
+struct QueueWindows {
+    recent: BTreeMap<ReadyQueue, Window>,
+    earlier: BTreeMap<ReadyQueue, Window>,
+}
+
+impl QueueWindows {
+    fn get_mut(&mut self, queue: &ReadyQueue) -> Option<&mut Window> {
+        self.recent.get_mut(queue).or_else(|| self.earlier.get_mut(queue))
+    }
+
+    /// The window of a queue; true if it is a new one.
+    fn open(&mut self, queue: &ReadyQueue) -> (&mut Window, bool) {
+        let mut is_new = false;
+        if !self.recent.contains_key(queue) {
+            let found = self.earlier.remove(queue);
+            is_new = found.is_none();
+            if self.recent.len() >= QUEUES_MAX / 2 {
+                self.earlier = std::mem::take(&mut self.recent);
+            }
+            self.recent.insert(queue.clone(), found.unwrap_or_default());
+        }
+        (self.recent.get_mut(queue).expect("it was just put there"), is_new)
+    }
 }
 
 impl Windows {
     /// The command was rejected: nothing has changed.
     pub(crate) fn undo(&mut self) {
         self.noted.clear();
+        self.noted_readied.clear();
     }
 
     /// Forgets everything, because the store was changed in another way.
@@ -78,15 +94,20 @@ impl Windows {
         *self = Self::default();
     }
 
+    /// Notes that a row of a queue was added or removed.
+    pub(crate) fn note_ready(&mut self, queue: QueueId<'_>, entry: Entry, is_added: bool) {
+        self.noted.push((Index::Ready(queue.into()), entry, is_added));
+    }
+
+    /// Notes that a record of a queue has become ready.
+    pub(crate) fn note_readied(&mut self, queue: QueueId<'_>) {
+        self.noted_readied.push(queue.into());
+    }
+
     /// The command is done: its changes hold.
     pub(crate) fn settle(&mut self) {
-        for (index, entry, added) in self.noted.drain(..) {
-            if let Index::Ready(queue) = &index
-                && added
-            {
-                learn_queue(&mut self.queues, queue);
-                self.readied.push(queue.clone());
-            }
+        self.readied.append(&mut self.noted_readied);
+        for (index, entry, is_added) in self.noted.drain(..) {
             let window = match &index {
                 Index::Ready(queue) => self.ready.get_mut(queue),
                 Index::Due(DueClock::Wall) => Some(&mut self.wall),
@@ -95,42 +116,26 @@ impl Windows {
             match window {
                 // Nobody has asked for this queue yet.
                 None => {}
-                Some(window) if added => window.insert(entry),
+                Some(window) if is_added => window.insert(entry),
                 Some(window) => window.remove(&entry),
             }
         }
     }
 
-    /// These are the queues of a branch with this prefix.
-    pub(crate) fn learn_queues(&mut self, branch: (u32, u32), prefix: &str, queues: Arc<BTreeSet<ReadyQueue>>) {
-        if self.queues.values().map(BTreeMap::len).sum::<usize>() >= PREFIXES_MAX {
-            self.queues.clear();
-        }
-        self.queues.entry(branch).or_default().insert(prefix.to_owned(), queues);
-    }
-
-    /// The queues of a branch with this prefix, if they are known.
-    pub(crate) fn queues(&self, branch: (u32, u32), prefix: &str) -> Option<Arc<BTreeSet<ReadyQueue>>> {
-        self.queues.get(&branch)?.get(prefix).cloned()
-    }
-
-    /// The first record of a queue.
+    /// The first row of a queue.
     pub(crate) fn first_ready(
         &mut self,
         state: &Staging,
         keys: &Keys,
-        buckets: u16,
-        queue: &ReadyQueue,
+        queue: QueueId<'_>,
     ) -> Result<Option<Entry>, Halt> {
-        let range = |bucket| whole(keys.ready_prefix(bucket, queue.space, queue.branch, &queue.name));
-        if let Some(window) = self.ready.get_mut(queue) {
-            return Ok(window.first(state, buckets, range)?.cloned());
+        let (window, is_new) = self.ready.open(&queue.into());
+        if is_new {
+            // A bucket without a lane has nothing of the queue.
+            let lanes = Lanes::decode(state.get(&keys.lanes(queue))?.as_deref())?;
+            window.begin(lanes.buckets());
         }
-        if self.ready.len() >= QUEUES_MAX {
-            self.ready.pop_first();
-        }
-        let window = self.ready.entry(queue.clone()).or_default();
-        Ok(window.first(state, buckets, range)?.cloned())
+        Ok(window.first(state, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
     }
 
     /// The first thing that will be due by a clock.
@@ -145,15 +150,10 @@ impl Windows {
             DueClock::Wall => &mut self.wall,
             DueClock::Cluster => &mut self.cluster,
         };
-        Ok(window.first(state, buckets, |bucket| whole(keys.due_prefix(clock, bucket)))?.cloned())
-    }
-}
-
-fn learn_queue(queues: &mut BTreeMap<(u32, u32), Prefixes>, queue: &ReadyQueue) {
-    for (prefix, known) in queues.get_mut(&(queue.space, queue.branch)).into_iter().flatten() {
-        if queue.name.starts_with(prefix) && !known.contains(queue) {
-            Arc::make_mut(known).insert(queue.clone());
+        if !window.has_begun() {
+            window.begin(0..buckets);
         }
+        Ok(window.first(state, |bucket| whole(keys.due_prefix(clock, bucket)))?.cloned())
     }
 }
 
@@ -161,32 +161,7 @@ fn whole(prefix: Key) -> (KeyRange, usize) {
     (KeyRange::prefix(&prefix), prefix.len())
 }
 
-/// A place in the index of what can be claimed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ReadyPlace {
-    pub(crate) order: i64,
-    pub(crate) ready_us: u64,
-}
-
 impl Applying<'_> {
-    pub(crate) fn put_ready(&mut self, record: &ThingId<'_>, place: ReadyPlace) {
-        self.change_ready(record, place, true);
-    }
-
-    pub(crate) fn delete_ready(&mut self, record: &ThingId<'_>, place: ReadyPlace) {
-        self.change_ready(record, place, false);
-    }
-
-    fn change_ready(&mut self, record: &ThingId<'_>, place: ReadyPlace, added: bool) {
-        let queue = queue_of(record.name);
-        let mut key = self.keys.ready_prefix(record.bucket, record.space, record.branch, queue);
-        let suffix = Keys::ready_suffix(place.order, place.ready_us, record);
-        key.extend_from_slice(&suffix);
-        self.change_row(key, b"", added);
-        let queue = ReadyQueue { space: record.space, branch: record.branch, name: queue.to_owned() };
-        self.windows.noted.push((Index::Ready(queue), Entry { suffix, bucket: record.bucket }, added));
-    }
-
     pub(crate) fn put_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &ThingId<'_>) {
         self.change_due(clock, record.bucket, Keys::due_suffix(at_us, of, record), b"", true);
     }
@@ -202,7 +177,7 @@ impl Applying<'_> {
         self.windows.noted.push((Index::Due(clock), Entry { suffix, bucket }, added));
     }
 
-    fn change_row(&mut self, key: Key, value: &[u8], added: bool) {
+    pub(crate) fn change_row(&mut self, key: Key, value: &[u8], added: bool) {
         if added {
             self.state.put(key, copied(value));
         } else {

@@ -1,24 +1,18 @@
-//! Work driven by time: the tick, proposed by the node when work is due, and claims of the next records.
+//! Work driven by time: the tick, proposed by the node when work is due.
 //!
 //! A tick does at most as many steps as the catalogue allows, so that a million things due at once neither stop writers
 //! nor make one enormous entry. Each step is atomic in its own group.
 //!
 //! Touches: whatever is due. Keeps: R4 and R6.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use session::Halt;
 
 use super::row::Row;
-use super::schedule::ReadyQueue;
 use super::{attempt, send, write};
-use crate::answer::{Answer, OpOutcome};
+use crate::answer::Answer;
 use crate::changes::Reason;
-use crate::command::ClaimNext;
-use crate::folded::CountOf;
 use crate::keys::ThingId;
-use crate::keys::records::{Due, DueClock, DueOf, OwnedId, read_due_suffix, read_ready_suffix};
+use crate::keys::records::{Due, DueClock, DueOf, OwnedId, read_due_suffix};
 use crate::machine::Applying;
 use crate::runs;
 use crate::sessions::owned;
@@ -162,83 +156,4 @@ fn forget_entry(
     }
     applying.delete_due(clock, at_us, of, record);
     Ok(())
-}
-
-/// Takes the first ready records for a worker.
-pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Answer, Halt> {
-    #[cfg(feature = "canary")]
-    crate::canary::panic_if_planted(claim.prefix);
-    let live = applying.catalogue.space(claim.space).and_then(|space| space.live_branch(claim.branch));
-    if let Err(rejection) = live {
-        return Ok(Answer::Rejected(rejection));
-    }
-    let max = claim.records_max.min(applying.catalogue.limits.claim_records_max);
-    let bytes_max = applying.catalogue.limits.claim_bytes_max as usize;
-    let mut outcomes = Vec::new();
-    let queues = queues_of(applying, claim)?;
-    let mut bytes = 0;
-    let mut before = None;
-    while outcomes.len() < max as usize && bytes < bytes_max {
-        let Some((bucket, id)) = next_ready(applying, &queues)? else {
-            break;
-        };
-        if before.as_ref() == Some(&id) {
-            return Err(Halt::Inconsistent(format!("R5: {id:?} is still ready after it was claimed or has expired")));
-        }
-        let id = before.insert(id);
-        let record = id.in_bucket(bucket);
-        applying.savepoint();
-        match attempt::claim(applying, &record, claim.worker, claim.lease_us)? {
-            Ok(outcome) => {
-                if let OpOutcome::Claimed(claimed) = &outcome {
-                    bytes += claimed.row.len();
-                }
-                outcomes.push(outcome);
-            }
-            // It expired while it was ready: the expiry is committed now, and it is no longer ready.
-            Err(contract::Rejection::NoSuchRecord { .. }) => {}
-            Err(rejection) => {
-                return Err(Halt::Inconsistent(format!("R5: a ready record cannot be claimed: {rejection}")));
-            }
-        }
-        applying.windows.settle();
-    }
-    Ok(Answer::Done { commit: applying.call.commit, outcomes })
-}
-
-/// The queues with a prefix. Initially from the counts; after that, updated as records become ready.
-fn queues_of(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Arc<BTreeSet<ReadyQueue>>, Halt> {
-    let (space, branch) = (claim.space, claim.branch);
-    if let Some(queues) = applying.windows.queues((space, branch), claim.prefix) {
-        return Ok(queues);
-    }
-    let range = applying.keys.counts_with_prefix(space, branch, claim.prefix);
-    let mut names = super::counts::queues(applying.state, &range)?;
-    let folded = applying.folded.counted().filter(|key| key.of == CountOf::Records);
-    let folded = folded.filter(|key| key.space == space && key.branch == branch);
-    names.extend(folded.filter(|key| key.queue.starts_with(claim.prefix)).map(|key| key.queue.clone()));
-    names.insert(claim.prefix.to_owned());
-    let queues = Arc::new(names.into_iter().map(|name| ReadyQueue { space, branch, name }).collect());
-    applying.windows.learn_queues((space, branch), claim.prefix, Arc::clone(&queues));
-    Ok(queues)
-}
-
-/// The first record of all queues together.
-fn next_ready(applying: &mut Applying<'_>, queues: &BTreeSet<ReadyQueue>) -> Result<Option<(u16, OwnedId)>, Halt> {
-    let buckets = applying.catalogue.buckets.count();
-    let mut first: Option<(super::window::Entry, &ReadyQueue)> = None;
-    for queue in queues {
-        let entry = applying.windows.first_ready(applying.state, &applying.keys, buckets, queue)?;
-        if let Some(entry) = entry
-            && first.as_ref().is_none_or(|(best, _)| entry < *best)
-        {
-            first = Some((entry, queue));
-        }
-    }
-    let Some((entry, queue)) = first else {
-        return Ok(None);
-    };
-    let (_, id) = read_ready_suffix(&entry.suffix, queue.space, queue.branch)
-        .ok_or_else(|| Halt::Inconsistent(format!("R5: {entry:?} is no entry of the ready index")))?;
-    Ok(Some((entry.bucket, id)))
 }

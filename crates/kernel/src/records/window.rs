@@ -6,7 +6,7 @@
 //!
 //! Keeps: a bucket is known up to some end, or completely; exactly its known entries are in `entries`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kv::{Key, KeyRange, Order, Staging};
 use session::Halt;
@@ -20,39 +20,41 @@ const CHUNKS_ENTRIES: usize = 4_096;
 /// A window is cut when it holds more entries than this.
 const ENTRIES_MAX: usize = 8_192;
 
-/// An entry of an index: its key after the index's prefix, and its bucket. Sorts in reading order. The key names a
-/// record or a message, so it is in one bucket only.
+/// An entry of an index: its key after the index's prefix, and its bucket. Sorts in reading order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub(crate) suffix: Key,
     pub(crate) bucket: u16,
 }
 
-/// How far a bucket is known.
-enum Known {
-    Through(Key),
-    All,
-}
-
 /// The first entries of an index, across all buckets.
 #[derive(Default)]
 pub(crate) struct Window {
     entries: BTreeSet<Entry>,
-    /// By bucket; empty before the first question.
-    known: Vec<Known>,
-    /// The ends of the buckets that are not known completely.
+    /// How far the buckets are known that are not known completely.
+    through: BTreeMap<u16, Key>,
+    /// The same, the lowest end first.
     ends: BTreeSet<Entry>,
+    /// Entries of a bucket that are read at a time.
+    chunk: usize,
 }
 
 impl Window {
+    /// Starts with these buckets unread. All others are known to have nothing.
+    pub(crate) fn begin(&mut self, buckets: impl Iterator<Item = u16>) {
+        self.through = buckets.map(|bucket| (bucket, Key::default())).collect();
+        self.ends = self.through.keys().map(|bucket| Entry { suffix: Key::default(), bucket: *bucket }).collect();
+        self.chunk = (CHUNKS_ENTRIES / self.through.len().max(1)).clamp(1, CHUNK_ENTRIES);
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.chunk != 0
+    }
+
     /// An entry was added to the index.
     pub(crate) fn insert(&mut self, entry: Entry) {
-        let known = match self.known.get(usize::from(entry.bucket)) {
-            None => false,
-            Some(Known::All) => true,
-            Some(Known::Through(end)) => entry.suffix <= *end,
-        };
-        if known {
+        let is_known = self.through.get(&entry.bucket).is_none_or(|end| entry.suffix <= *end);
+        if is_known && self.has_begun() {
             self.entries.insert(entry);
             if self.entries.len() > ENTRIES_MAX {
                 self.cut();
@@ -67,76 +69,68 @@ impl Window {
 
     /// Forgets the upper half.
     fn cut(&mut self) {
-        while self.entries.len() > ENTRIES_MAX / 2 {
-            self.entries.pop_last();
+        let mut forgotten = BTreeSet::new();
+        let mut boundary = Key::default();
+        // The same queue may stand at the same place in several buckets: these are forgotten together.
+        while let Some(last) = self.entries.last()
+            && (self.entries.len() > ENTRIES_MAX / 2 || last.suffix == boundary)
+        {
+            let entry = self.entries.pop_last().expect("it was just looked at");
+            forgotten.insert(entry.bucket);
+            boundary = entry.suffix;
         }
-        let Some(last) = self.entries.last() else {
-            return;
-        };
-        self.ends.clear();
-        for (bucket, known) in (0..).zip(&mut self.known) {
-            let suffix = match known {
-                Known::Through(end) if *end <= last.suffix => end.clone(),
-                Known::Through(_) | Known::All => last.suffix.clone(),
-            };
-            *known = Known::Through(suffix.clone());
-            self.ends.insert(Entry { suffix, bucket });
+        let known = self.entries.last().map(|last| last.suffix.clone()).unwrap_or_default();
+        for bucket in forgotten {
+            let end = self.through.entry(bucket).or_insert_with(|| known.clone());
+            if *end > known {
+                end.clone_from(&known);
+            }
         }
+        self.ends = self.through.iter().map(|(bucket, end)| Entry { suffix: end.clone(), bucket: *bucket }).collect();
     }
 
     /// The first entry. `range` returns the index's keys in a bucket; their first `prefix_bytes` are its prefix.
     pub(crate) fn first(
         &mut self,
         state: &Staging,
-        buckets: u16,
         range: impl Fn(u16) -> (KeyRange, usize),
     ) -> Result<Option<&Entry>, Halt> {
-        if self.known.is_empty() {
-            self.known.extend((0..buckets).map(|_| Known::Through(Key::default())));
-            self.ends.extend((0..buckets).map(|bucket| Entry { suffix: Key::default(), bucket }));
-        }
         // Unknown entries are after the lowest end. One bucket is read at a time, so that nobody waits long.
         while let Some(end) = self.ends.first()
             && self.entries.first().is_none_or(|first| first > end)
         {
             let end = end.clone();
-            self.read_on(state, buckets, range(end.bucket), &end)?;
+            self.read_on(state, range(end.bucket), &end)?;
         }
         Ok(self.entries.first())
     }
 
     /// Reads what follows the known part of a bucket.
-    fn read_on(
-        &mut self,
-        state: &Staging,
-        buckets: u16,
-        (range, prefix_bytes): (KeyRange, usize),
-        end: &Entry,
-    ) -> Result<(), Halt> {
+    fn read_on(&mut self, state: &Staging, (range, prefix_bytes): (KeyRange, usize), end: &Entry) -> Result<(), Halt> {
         let bucket = end.bucket;
-        let chunk = (CHUNKS_ENTRIES / usize::from(buckets)).clamp(1, CHUNK_ENTRIES);
         let mut start = range.start[..prefix_bytes].to_vec();
         start.extend_from_slice(&end.suffix);
         let range = KeyRange { start: start.max(range.start), end: range.end };
-        let mut read: Vec<Entry> = Vec::with_capacity(chunk);
+        let mut read: Vec<Entry> = Vec::new();
         for row in state.scan(&range, Order::Ascending) {
             let entry = Entry { suffix: Key::from(&row?.0[prefix_bytes..]), bucket };
             if entry > *end {
                 read.push(entry);
             }
-            if read.len() == chunk {
+            if read.len() == self.chunk {
                 break;
             }
         }
-        let known = match read.last() {
-            Some(last) if read.len() == chunk => Known::Through(last.suffix.clone()),
-            _ => Known::All,
-        };
         self.ends.remove(end);
-        if let Known::Through(suffix) = &known {
-            self.ends.insert(Entry { suffix: suffix.clone(), bucket });
+        match read.last() {
+            Some(last) if read.len() == self.chunk => {
+                self.through.insert(bucket, last.suffix.clone());
+                self.ends.insert(Entry { suffix: last.suffix.clone(), bucket });
+            }
+            _ => {
+                self.through.remove(&bucket);
+            }
         }
-        self.known[usize::from(bucket)] = known;
         self.entries.extend(read);
         Ok(())
     }
@@ -177,8 +171,9 @@ mod tests {
         store.commit(batch).expect("commit");
         let mut state = Staging::new(store.view().expect("a view") as Arc<_>);
         let mut window = Window::default();
+        window.begin(0..BUCKETS);
         let mut taken = Vec::new();
-        while let Some(first) = window.first(&state, BUCKETS, range).expect("no fault").cloned() {
+        while let Some(first) = window.first(&state, range).expect("no fault").cloned() {
             let number = u32::from_be_bytes(first.suffix.as_slice().try_into().expect("four bytes"));
             taken.push(number);
             state.delete(key(first.bucket, number));
@@ -202,7 +197,8 @@ mod tests {
         let store = MemoryStore::new();
         let mut state = Staging::new(store.view().expect("a view") as Arc<_>);
         let mut window = Window::default();
-        assert_eq!(window.first(&state, BUCKETS, range).expect("no fault"), None);
+        window.begin(0..BUCKETS);
+        assert_eq!(window.first(&state, range).expect("no fault"), None);
         let count = u32::try_from(ENTRIES_MAX).expect("small") + 100;
         for number in (0..count).rev() {
             state.put(key(1, number), b"".as_slice());
@@ -210,11 +206,38 @@ mod tests {
         }
         assert!(!window.ends.is_empty(), "it was cut");
         for number in 0..count {
-            let first = window.first(&state, BUCKETS, range).expect("no fault").cloned().expect("one more");
+            let first = window.first(&state, range).expect("no fault").cloned().expect("one more");
             assert_eq!(first, entry(1, number));
             state.delete(key(1, number));
             window.remove(&first);
         }
-        assert_eq!(window.first(&state, BUCKETS, range).expect("no fault"), None);
+        assert_eq!(window.first(&state, range).expect("no fault"), None);
+    }
+
+    /// A queue below may stand at the same place in every bucket, and the cut may fall right there.
+    #[test]
+    fn a_cut_between_equal_entries_of_two_buckets_loses_none() {
+        let store = MemoryStore::new();
+        let mut state = Staging::new(store.view().expect("a view") as Arc<_>);
+        let mut window = Window::default();
+        window.begin(0..BUCKETS);
+        assert_eq!(window.first(&state, range).expect("no fault"), None);
+        let count = u32::try_from(ENTRIES_MAX).expect("small") / 3;
+        for number in 0..count {
+            for bucket in 0..BUCKETS {
+                state.put(key(bucket, number), b"".as_slice());
+                window.insert(entry(bucket, number));
+            }
+        }
+        assert!(!window.ends.is_empty(), "it was cut");
+        for number in 0..count {
+            for bucket in 0..BUCKETS {
+                let first = window.first(&state, range).expect("no fault").cloned().expect("one more");
+                assert_eq!(first, entry(bucket, number));
+                state.delete(key(bucket, number));
+                window.remove(&first);
+            }
+        }
+        assert_eq!(window.first(&state, range).expect("no fault"), None);
     }
 }

@@ -9,11 +9,12 @@ use kv::{Bytes, Writer};
 use session::Halt;
 
 use super::index;
+use super::queue::queue_of;
 use super::row::{Content, INLINE_BYTES_MAX, NO_STATE, Row, decode_numbers};
-use super::schedule::{ReadyPlace, queue_of};
 use crate::catalogue::Declared;
 use crate::changes::{Noted, Reason, Subject};
 use crate::folded::{CountOf, Counted};
+use crate::keys::queues::ReadyPlace;
 use crate::keys::records::{DueClock, DueOf};
 use crate::keys::{Kind, ThingId};
 use crate::machine::Applying;
@@ -137,7 +138,7 @@ pub(crate) fn rewrite(
             leave(applying, record, place, waiting);
         }
         if let Some((place, waiting)) = place_after {
-            enter(applying, record, place, waiting);
+            enter(applying, record, place, waiting)?;
         }
     }
     let (old, new) = (before.numbers, &mut after.numbers);
@@ -266,11 +267,12 @@ fn ready_place(applying: &Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> 
     Some((ReadyPlace { order, ready_us: row.numbers.ready_us }, row.numbers.waiting))
 }
 
-fn enter(applying: &mut Applying<'_>, record: &ThingId<'_>, place: ReadyPlace, waiting: bool) {
+fn enter(applying: &mut Applying<'_>, record: &ThingId<'_>, place: ReadyPlace, waiting: bool) -> Result<(), Halt> {
     match waiting {
         true => applying.put_due(DueClock::Wall, place.ready_us, DueOf::Ready, record),
-        false => applying.put_ready(record, place),
+        false => applying.put_ready(record, place)?,
     }
+    Ok(())
 }
 
 fn leave(applying: &mut Applying<'_>, record: &ThingId<'_>, place: ReadyPlace, waiting: bool) {

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::transfer::TransferError;
 
 const MAGIC: [u8; 8] = *b"SHbackup";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A manifest is far below this: numbers, and the name of a release.
 const MANIFEST_BYTES_MAX: usize = 4096;
@@ -144,13 +144,13 @@ mod tests {
         };
         let hex: String = manifest.header().iter().map(|byte| format!("{byte:02x}")).collect();
         let expected = "53486261636b7570".to_owned()
-            + "01000000"
+            + "02000000"
             + "45000000"
             + "010000000000000002000000000000000300000000000000"
             + "040000000000000005000000000000000600000000000000"
             + "07000000000000000201000000000000"
             + "0100000072"
-            + "3e7f5e0e9f02ca0b";
+            + "eb9cd7fe80144385";
         assert_eq!(hex, expected);
         assert_eq!(Manifest::read(&mut manifest.header().as_slice()).expect("readable"), manifest);
         assert_eq!(Manifest::peek(&manifest.header()).map(|peeked| peeked.file_bytes()), Some(93 + 258 + 64));

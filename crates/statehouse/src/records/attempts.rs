@@ -6,14 +6,15 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use contract::limits::WORKER_BYTES_MAX;
+use contract::limits::{QUEUE_DEPTH_MAX, WORKER_BYTES_MAX};
 use contract::records::{Claimed, Retry};
 use contract::{Error, Rejection, Value, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::keys::ThingId;
-use kernel::records::counts::any_ready;
+use kernel::keys::queues::QueueId;
+use kernel::records::counts::may_be_ready;
 use kernel::records::get::whole_record;
-use kernel::records::schedule::SEPARATORS;
+use kernel::records::queue::{SEPARATORS, depth};
 use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
 
 use super::waiters::Wanted;
@@ -21,7 +22,7 @@ use super::{Records, borrowed, owned, owned_patches};
 use crate::arrivals::Waited;
 use crate::cells::{outcome, written};
 use crate::error::{from_halt, unexpected_answer};
-use crate::pending::{Pending, block_on};
+use crate::pending::{Decode, Pending, block_on};
 use crate::sessions::requests::InSession;
 use crate::shard::keys;
 
@@ -118,8 +119,8 @@ impl Records {
     }
 
     /// Claims up to `records_max` records of the queues whose names start with `prefix`, the longest ready first. A
-    /// queue is the part of its records' names up to the last `.`, `:` or `/`, so a prefix ends with one of these, or
-    /// is empty for all queues. Finds records of all groups.
+    /// queue is the part of its records' names up to the last `.`, `:` or `/`, at most the eighth, so a prefix ends with
+    /// one of these, or is empty for all queues. Finds records of all groups.
     pub fn claim_next(&self, prefix: &str, records_max: u32, options: &ClaimOptions) -> Result<Vec<Claimed>, Error> {
         if options.wait.is_zero() {
             return self.claim_next_later(prefix, records_max, options).wait();
@@ -184,13 +185,14 @@ impl Records {
         }
     }
 
-    /// Whether there is a record for a claim that is executed once, or its answer is already settled.
+    /// Whether there may be a record for a claim that is executed once, or its answer is already settled.
     fn is_worth_executing(&self, prefix: &str, session: u64, request: u64) -> Result<bool, Error> {
-        let (view, catalogue, ids) = self.scope.view()?;
+        let (view, _, ids) = self.scope.view()?;
         let keys = keys();
         let read = || {
             let settled = session::status::is_settled(&*view, &keys.sessions(), session, request)?;
-            Ok(settled || any_ready(&*view, &keys, &catalogue, ids.space, ids.branch, prefix)?)
+            let queue = QueueId { space: ids.space, branch: ids.branch, name: prefix };
+            Ok(settled || may_be_ready(&*view, &keys, queue)?)
         };
         read().map_err(|halt| from_halt(&halt))
     }
@@ -225,16 +227,11 @@ impl Records {
             lease_us: options.lease_us(),
             waits,
         };
-        let decode = self.scope.with_catalogue(|answer, catalogue| match answer {
-            Answer::Rejected(rejection) => Err(rejection.into()),
-            Answer::Done { outcomes, .. } => {
-                let claimed = outcomes.into_iter().map(|outcome| match outcome {
-                    OpOutcome::Claimed(claimed) => from_outcome(*claimed, catalogue),
-                    other => Err(unexpected_answer("a claim", &other)),
-                });
-                claimed.collect()
-            }
-        });
+        let again = {
+            let (records, prefix, options) = (self.clone(), prefix.to_owned(), options.clone());
+            move || records.propose_claim(&prefix, records_max, &options, waits)
+        };
+        let decode = Decode::InSteps(self.scope.shard.shared.clone(), read_claimed, Box::new(again));
         self.scope.propose_read_by(&catalogue, &Body::ClaimNext(claim), decode)
     }
 
@@ -331,7 +328,8 @@ fn check_worker(worker: &str) -> Result<(), Rejection> {
     Rejection::check_limit("worker_bytes_max", WORKER_BYTES_MAX, worker.len())
 }
 
-fn check_queue_prefix(prefix: &str) -> Result<(), Rejection> {
+/// A prefix of queues is the name of a queue, or empty for all of them.
+pub(super) fn check_queue_prefix(prefix: &str) -> Result<(), Rejection> {
     if prefix.is_empty() {
         return Ok(());
     }
@@ -339,7 +337,23 @@ fn check_queue_prefix(prefix: &str) -> Result<(), Rejection> {
         let reason = "it does not end with '.', ':' or '/', like the names of queues";
         return Err(Rejection::InvalidName { what: "a prefix of queues", reason });
     }
+    Rejection::check_limit("queue_depth_max", QUEUE_DEPTH_MAX, depth(prefix))?;
     names::check_record(prefix)
+}
+
+/// The claimed records; none if the claim must be repeated before it has found any.
+fn read_claimed(answer: Answer, catalogue: &Catalogue) -> Result<Option<Vec<Claimed>>, Error> {
+    match answer {
+        Answer::Rejected(rejection) => Err(rejection.into()),
+        Answer::Done { outcomes, .. } if outcomes.as_slice() == [OpOutcome::Unfinished] => Ok(None),
+        Answer::Done { outcomes, .. } => {
+            let claimed = outcomes.into_iter().map(|outcome| match outcome {
+                OpOutcome::Claimed(claimed) => from_outcome(*claimed, catalogue),
+                other => Err(unexpected_answer("a claim", &other)),
+            });
+            claimed.collect::<Result<_, _>>().map(Some)
+        }
+    }
 }
 
 fn from_outcome(claimed: ClaimedOutcome, catalogue: &Catalogue) -> Result<Claimed, Error> {

@@ -5,6 +5,7 @@ use contract::records::filter::Filter;
 use contract::records::{Counts, Record, Scanned};
 use contract::{Error, Value};
 use kernel::Catalogue;
+use kernel::keys::queues::QueueId;
 use kernel::names::InGroup;
 use kernel::records::counts::{count_group, count_states};
 use kernel::records::get::ViewRecords;
@@ -13,6 +14,7 @@ use kv::View;
 use session::Stamp;
 
 use super::Records;
+use super::attempts::check_queue_prefix;
 use crate::cells::{check_page, listed_groups};
 use crate::error::from_halt;
 use crate::shard::keys;
@@ -130,16 +132,18 @@ impl Records {
         scan_view(&*view, &catalogue, self.scope.shard.now(), &scan)
     }
 
-    /// The number of records of each type and state, for the queues whose names start with `prefix`, in all groups or
-    /// in this one. For all groups, the store maintains the numbers. The records of one group are counted, so a group
+    /// The number of records of each type and state, for the queues whose names start with `prefix` (the name of a queue,
+    /// or empty for all), in all groups or in this one. For all groups, the store maintains the numbers. The records of one group are counted, so a group
     /// of more than 10,000 is refused.
     pub fn counts(&self, prefix: &str) -> Result<Counts, Error> {
+        check_queue_prefix(prefix)?;
         let groups = listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;
         let place = (ids.space, ids.branch);
+        let queue = QueueId { space: ids.space, branch: ids.branch, name: prefix };
         let counts = match groups {
             InGroup::Named(group) => count_group(&*view, &keys(), &catalogue, place, group, prefix, SCAN_ROWS_MAX),
-            _ => count_states(&*view, &keys(), &catalogue, ids.space, ids.branch, prefix).map(Ok),
+            _ => count_states(&*view, &keys(), &catalogue, queue).map(Ok),
         };
         Ok(counts.map_err(|halt| from_halt(&halt))??)
     }

@@ -39,6 +39,7 @@ fn rows(image: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
     .expect("an image");
     rows.retain(|key, _| !(key[..2] == [0xff, 0xff] && [0x01, 0x05, 0x09].contains(&key[4])));
     rows.retain(|key, _| !of_the_deleted_branch(key));
+    rows.retain(|key, _| !leads_to_a_queue(key));
     rows.into_iter().map(|(key, value)| (without_time(key), value)).collect()
 }
 
@@ -49,6 +50,19 @@ fn of_the_deleted_branch(key: &[u8]) -> bool {
         true => key[4] == 0x04 && key.get(9..13) == GONE,
         false => key[2] == 0x03 && key.get(7..11) == GONE,
     }
+}
+
+/// Lanes, and the rows of queues in those above them, may stand too early; built anew, they stand exactly.
+fn leads_to_a_queue(key: &[u8]) -> bool {
+    if key[..2] == [0xff, 0xff] {
+        return key[4] == 0x0d;
+    }
+    let is_of_queue = || {
+        // Bucket, kind, space, branch; the queue's name; order and time.
+        let name_end = key[11..].windows(2).position(|two| two == [0, 0]).expect("a queue");
+        key[11 + name_end + 2 + 16] == 1
+    };
+    key[2] == 0x15 || key[2] == 0x07 && is_of_queue()
 }
 
 /// A key of the index of runs without its time, which is approximate.
@@ -63,7 +77,7 @@ fn without_time(key: Vec<u8>) -> Vec<u8> {
 }
 
 fn image_in(backup: &[u8]) -> &[u8] {
-    let start = backup.windows(8).position(|bytes| bytes == b"SHimage\x01").expect("an image");
+    let start = backup.windows(8).position(|bytes| bytes == b"SHimage\x02").expect("an image");
     &backup[start..]
 }
 

@@ -1,13 +1,14 @@
 //! Model: random commands on records, compared with a plain reference, checked in the rows, and applied again.
 //!
-//! `sim records-model --ops N [--seed S] [--stretch K] [--checks-alone]`. The operations are cut into stretches that know nothing of
+//! `sim records-model --ops N [--seed S] [--stretch K] [--checks-alone] [--queues Q]`. With `--queues`, records are in so many
+//! queues besides, and each of these has one at the beginning. The operations are cut into stretches that know nothing of
 //! each other, so that they can run side by side and one that fails can be run alone.
 //!
 //! Numbered checks, each with its own message: (1) one holder per record, (2) attempts rise by one, (3) a terminal
 //! state is never left, (4) nothing expired is ever read, (5) nothing comes back, (6) counts equal a recount, (7) every
 //! index row is what a rebuild gives, (8) every send is delivered exactly once, in order per source. They are judged by
 //! the rows and the feed; `--checks-alone` leaves the reference out of it.
-//! Would see broken: R1 to R6, and any answer that depends on what the kernel has in memory only.
+//! Would see broken: R1 to R7, and any answer that depends on what the kernel has in memory only.
 //! Keeps: the same seed gives the same operations; threads decide only when things happen, never which.
 
 mod compare;
@@ -42,9 +43,11 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let started = Instant::now();
     let numbers = stretches::numbers(arguments, operations, STRETCH);
     let judges = if arguments.flag("checks-alone") { Judges::ChecksAlone } else { Judges::All };
+    let crowd = names::crowd(arguments.number("queues", 0));
     let tally = Tally::default();
     let failures = stretches::run_all(&numbers, |number| {
-        stretch::run(stretches::seed_of(seed, number), STRETCH.min(operations - number * STRETCH), judges, &tally)
+        let operations = STRETCH.min(operations - number * STRETCH);
+        stretch::run(stretches::seed_of(seed, number), operations, crowd, judges, &tally)
     });
     stretches::print_failures("records-model", seed, operations, &failures);
     println!(

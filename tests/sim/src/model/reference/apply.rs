@@ -250,7 +250,7 @@ impl Reference {
 
     fn trim(&mut self, step: &TrimStep) {
         match step {
-            TrimStep::Records { .. } => unreachable!("the model of cells has no records"),
+            TrimStep::Records { .. } | TrimStep::Lanes { .. } => unreachable!("the model of cells has no records"),
             TrimStep::Cell(key) => {
                 let group = key.group.as_deref().map(known);
                 let cell = CellName::new(key.space, key.branch, group, known(&key.name));

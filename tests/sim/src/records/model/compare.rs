@@ -5,6 +5,7 @@ use contract::{NameInGroup, Value};
 use kernel::Target;
 use kernel::cells::{ViewCells, get};
 use kernel::keys::ThingId;
+use kernel::keys::queues::QueueId;
 use kernel::keys::records::{Due, DueClock, read_due_suffix, read_publish_key};
 use kernel::names::InGroup;
 use kernel::records::counts::{count_group, count_states};
@@ -74,9 +75,10 @@ impl Both<'_> {
 
     fn counts(&self, random: &mut Random) -> Result<(), String> {
         let (space, branch) = random.pick(&PLACES);
-        let prefix = random.pick(&PREFIXES);
+        let prefix = self.focus.queue(random);
         let (keys, catalogue) = (self.instance.keys, self.instance.kernel.catalogue());
-        let counts = count_states(self.view, &keys, catalogue, space, branch, prefix).map_err(halted)?;
+        let queue = QueueId { space, branch, name: prefix };
+        let counts = count_states(self.view, &keys, catalogue, queue).map_err(halted)?;
         let expected = self.reference.counts(space, branch, None, prefix);
         same(|| format!("the counts of {space}/{branch} {prefix:?}"), &counts.by_state, &expected)?;
         let (group, rows_max) = (random.pick(&GROUPS), random.pick(&[5, 1_000]));

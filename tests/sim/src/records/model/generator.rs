@@ -2,11 +2,12 @@
 
 mod acts;
 
+use kernel::trim::TrimStep;
 use kernel::{Body, CatalogueChange, ClaimNext, Fence, Guard, Op, Send, Target, Transact, ValueRef};
 use kv::Writer;
 use testkit::random::Random;
 
-use super::names::{FIELDS, Focus, GROUPS, INBOX, NAMES, PLACES, QUEUES, STATES, types};
+use super::names::{FIELDS, Focus, GROUPS, INBOX, PLACES, STATES, types};
 use super::post::{Marked, Post};
 use super::reference::{Id, Reference};
 
@@ -45,7 +46,8 @@ impl<'draw> Generator<'draw> {
             0..=61 => return self.transaction(0),
             62..=75 => self.claim_next(),
             76..=93 => encode(&Body::Tick),
-            94..=97 => self.published(),
+            94..=96 => self.published(),
+            97 => self.remove_lanes(),
             _ => self.declare_again(),
         };
         Drawn { body, marked: Vec::new() }
@@ -57,13 +59,21 @@ impl<'draw> Generator<'draw> {
         let claim = ClaimNext {
             space,
             branch,
-            prefix: self.random.pick(&QUEUES),
+            prefix: self.focus.queue(self.random),
             records_max: self.random.pick(&[0, 1, 1, 2, 3, 50]),
             worker: self.worker(),
             lease_us: self.lease(),
             waits: self.random.one_in(2),
         };
         encode(&Body::ClaimNext(claim))
+    }
+
+    /// As the walk does, but of any queue.
+    fn remove_lanes(&mut self) -> Vec<u8> {
+        let (space, branch, _) = self.focus.place(self.random);
+        let queue = self.focus.queue(self.random).to_owned();
+        let bucket = self.random.pick(&[0, 0, 1, 5]);
+        encode(&Body::Trim(vec![TrimStep::Lanes { space, branch, queue, bucket }]))
     }
 
     /// As a broker does: the first few of a bucket, sometimes again.
@@ -97,7 +107,7 @@ impl<'draw> Generator<'draw> {
         let group = wide.then(|| target.home());
         let letters = self.letters(depth);
         let fence = (self.random.one_in(5)).then(|| {
-            let record = if wide && self.random.one_in(4) { self.random.pick(&NAMES) } else { &target.name };
+            let record = if wide && self.random.one_in(4) { self.focus.name(self.random) } else { &target.name };
             Fence { record, attempt: self.attempt(&target) }
         });
         let mut guards = Vec::new();
@@ -167,7 +177,7 @@ impl<'draw> Generator<'draw> {
     /// Something that is there, of which some is held, or anything.
     fn target(&mut self) -> Id {
         let (space, branch, group) = self.focus.place(self.random);
-        let any = Id::new(space, branch, group, self.random.pick(&NAMES));
+        let any = Id::new(space, branch, group, self.focus.name(self.random));
         if self.random.one_in(2) || self.reference.records.is_empty() {
             return any;
         }
@@ -177,7 +187,7 @@ impl<'draw> Generator<'draw> {
     }
 
     fn name_near<'name>(&mut self, target: &'name Id, wide: bool) -> &'name str {
-        if wide { self.random.pick(&NAMES) } else { &target.name }
+        if wide { self.focus.name(self.random) } else { &target.name }
     }
 
     fn op<'name>(&mut self, target: &Id, name: &'name str) -> Op<'name>

@@ -3,9 +3,11 @@
 //! Queues are prefixes of each other, some records have the names of groups, and both clocks run in the thousands of
 //! microseconds that leases, pauses and TTLs of the types here are made of.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use contract::records::types::{IndexKind, ReadyOrder, RecordType, State, StateKind};
+use kernel::records::queue::{above, queue_of};
 use testkit::random::Random;
 
 /// Space and branch of everything: two branches of one space, and another space.
@@ -22,11 +24,34 @@ pub(crate) const GROUPS: [&str; 3] = ["g", "h", "jobs.own"];
 pub(crate) struct Focus {
     place: (u32, u32),
     group: Option<&'static str>,
+    /// Further names, each in a queue of its own or in one with few others.
+    pub(crate) crowd: &'static [String],
 }
 
 impl Focus {
-    pub(crate) fn draw(random: &mut Random) -> Self {
-        Self { place: random.pick(&PLACES), group: any_group(random) }
+    pub(crate) fn draw(random: &mut Random, crowd: &'static [String]) -> Self {
+        Self { place: random.pick(&PLACES), group: any_group(random), crowd }
+    }
+
+    /// The name of a record.
+    pub(crate) fn name(&self, random: &mut Random) -> &'static str {
+        match self.crowd {
+            [] => random.pick(&NAMES),
+            _ if random.one_in(4) => random.pick(&NAMES),
+            crowd => random.choose(crowd).as_str(),
+        }
+    }
+
+    /// The queue of a claim.
+    pub(crate) fn queue(&self, random: &mut Random) -> &'static str {
+        if self.crowd.is_empty() || random.one_in(2) {
+            return random.pick(&QUEUES);
+        }
+        let mut queue = queue_of(random.choose(self.crowd).as_str());
+        while random.one_in(3) {
+            queue = above(queue).unwrap_or(queue);
+        }
+        queue
     }
 
     /// Space, branch and group: those of the focus, or any.
@@ -41,8 +66,24 @@ fn any_group(random: &mut Random) -> Option<&'static str> {
     if random.one_in(2) { Some(random.pick(&GROUPS)) } else { None }
 }
 
+/// Names in `queues` queues, below each other at different depths, some deeper than queues go. Made once, for the whole
+/// process.
+pub(crate) fn crowd(queues: u64) -> &'static [String] {
+    let name = |number: u64| {
+        let branch = number % 97;
+        match number % 10 {
+            0 => format!("mail.x.{branch}/{number}:1"),
+            1 => format!("jobs.{branch}.a.b.c.d.e.f.{number}.1"),
+            2..=4 => format!("jobs.{branch}.{number}/1"),
+            _ => format!("jobs.{number}:1"),
+        }
+    };
+    static CROWD: OnceLock<Vec<String>> = OnceLock::new();
+    CROWD.get_or_init(|| (0..queues).map(name).collect())
+}
+
 /// Names of records, and of cells.
-pub(crate) const NAMES: [&str; 34] = [
+pub(crate) const NAMES: [&str; 36] = [
     "g",
     "h",
     "gbe.state.tasks.1",
@@ -61,6 +102,8 @@ pub(crate) const NAMES: [&str; 34] = [
     "mail.4",
     "mail.x.1",
     "mail.x.2",
+    "jobs.2.3.4.5.6.7.8.9.10",
+    "jobs.2.3.4.5.6.7.8.9:11",
     "plain",
     "plain.1",
     "plain.2",
@@ -84,10 +127,20 @@ pub(crate) const NAMES: [&str; 34] = [
 pub(crate) const INBOX: &str = "inbox";
 
 /// Prefixes of queues for claims.
-pub(crate) const QUEUES: [&str; 8] =
-    ["", "jobs.", "jobs.mail/", "mail.", "mail.x.", "gbe.state.tasks.", "plain.", "no."];
+pub(crate) const QUEUES: [&str; 10] = [
+    "",
+    "jobs.",
+    "jobs.mail/",
+    "jobs.2.3.4.5.",
+    "jobs.2.3.4.5.6.7.8.",
+    "mail.",
+    "mail.x.",
+    "gbe.state.tasks.",
+    "plain.",
+    "no.",
+];
 
-/// Prefixes of names for scans and counts.
+/// Prefixes of names for scans.
 pub(crate) const PREFIXES: [&str; 7] = ["", "jobs.", "jobs.m", "mail.", "mail.x", "plain", "nothing"];
 
 /// Fields: ordinary ones, indexed ones, and those that the store keeps.

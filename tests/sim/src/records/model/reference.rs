@@ -7,6 +7,7 @@
 mod acts;
 mod catalogue;
 mod claims;
+mod lanes;
 mod moves;
 mod read;
 mod time;
@@ -47,10 +48,10 @@ impl Id {
         self.group.as_deref().unwrap_or(&self.name)
     }
 
-    /// Its queue: the name up to the last separator.
+    /// Its queue: the name up to the last separator, at most the eighth.
     pub(crate) fn queue(&self) -> &str {
-        let last = self.name.char_indices().rev().find(|(_, letter)| ".:/".contains(*letter));
-        last.map_or("", |(at, _)| &self.name[..=at])
+        let separators = self.name.char_indices().filter(|(_, letter)| ".:/".contains(*letter));
+        separators.take(8).last().map_or("", |(at, _)| &self.name[..=at])
     }
 }
 
@@ -153,6 +154,12 @@ pub(crate) type MessageKey = (u64, u64, u32, u16);
 /// Bucket, command and place of a message that waits to be published.
 pub(crate) type PublishKey = (u16, u64, u32);
 
+/// Order and time of what can be claimed.
+pub(crate) type Place = (i64, u64);
+
+/// Space, branch, bucket and queue.
+pub(crate) type LaneKey = (u32, u32, u16, String);
+
 /// Records, types, messages and time in plain maps.
 pub(crate) struct Reference {
     pub(crate) buckets: Buckets,
@@ -164,6 +171,8 @@ pub(crate) struct Reference {
     pub(crate) floors: BTreeMap<u16, (u64, u64)>,
     pub(crate) messages: BTreeMap<MessageKey, Message>,
     pub(crate) to_publish: BTreeMap<PublishKey, Message>,
+    /// Where each queue stands in the queue above it.
+    pub(crate) lanes: BTreeMap<LaneKey, Place>,
     pub(crate) wall_us: u64,
     pub(crate) cluster_us: u64,
     pub(crate) commit: u64,
@@ -180,6 +189,7 @@ enum Undo {
     Floor(u16, Option<(u64, u64)>),
     Message(MessageKey, Option<Message>),
     Publish(PublishKey, Option<Message>),
+    Lane(LaneKey, Option<Place>),
 }
 
 impl Reference {
@@ -198,6 +208,7 @@ impl Reference {
             floors: BTreeMap::new(),
             messages: BTreeMap::new(),
             to_publish: BTreeMap::new(),
+            lanes: BTreeMap::new(),
             wall_us: 0,
             cluster_us: 0,
             commit: 0,
@@ -219,11 +230,16 @@ impl Reference {
     }
 
     fn set_record(&mut self, id: &Id, kept: Option<Kept>) {
+        let place_before = self.ready_place(id);
         let before = match kept {
             Some(kept) => self.records.insert(id.clone(), kept),
             None => self.records.remove(id),
         };
         self.undo.push(Undo::Record(id.clone(), before));
+        let place = self.ready_place(id);
+        if let Some(place) = place.filter(|_| place != place_before) {
+            self.lead_to(id, place);
+        }
     }
 
     fn set_cell(&mut self, id: &Id, cell: Cell) {
@@ -239,6 +255,7 @@ impl Reference {
                 Undo::Floor(bucket, before) => restore(&mut self.floors, bucket, before),
                 Undo::Message(key, before) => restore(&mut self.messages, key, before),
                 Undo::Publish(key, before) => restore(&mut self.to_publish, key, before),
+                Undo::Lane(key, before) => restore(&mut self.lanes, key, before),
             }
         }
     }

@@ -7,13 +7,15 @@ use contract::records::types::{ReadyOrder, StateKind};
 use kernel::Keys;
 use kernel::catalogue::Declared;
 use kernel::keys::names::is_name_in_group;
+use kernel::keys::queues::{QueueId, Ready, ReadyPlace, read_lanes_key, read_ready_suffix};
 use kernel::keys::records::{Due, DueClock, DueOf, OwnedId, read_counts_key, read_due_suffix, read_record_key};
 use kernel::keys::{GENERATION_BYTES, Kind, ThingId};
 use kernel::records::counts;
 use kernel::records::get::ViewRecords;
 use kernel::records::index::sort_key;
+use kernel::records::lanes::{Lanes, decode_lane};
+use kernel::records::queue::{ALL_QUEUES, above, queue_of};
 use kernel::records::row::{Content, Numbers, Row, read_value};
-use kernel::records::schedule::queue_of;
 use kv::{KeyRange, Order, View};
 
 use crate::model::instance::{Instance, halted, text};
@@ -64,6 +66,7 @@ pub(crate) fn check(instance: &Instance, view: &dyn View) -> Result<(), String> 
         }
     }
     compare_counts(instance, view, &rebuilt.counts)?;
+    rebuilt.ready.extend(rows_of_lanes(instance, view, &rebuilt.ready, buckets)?);
     for (what, kind, expected) in [
         ("ready", Kind::Ready, &rebuilt.ready),
         ("due by wall time", Kind::DueWall, &rebuilt.wall),
@@ -162,9 +165,10 @@ impl Rebuilt {
                     ReadyOrder::Oldest => 0,
                     ReadyOrder::Field(field) => value(field)?.and_then(|value| value.as_integer()).unwrap_or(0),
                 };
-                let queue = queue_of(record.name);
-                let prefix = keys.ready_prefix(record.bucket, record.space, record.branch, queue);
-                self.ready.insert([&*prefix, &*Keys::ready_suffix(order, numbers.ready_us, record)].concat());
+                let queue = QueueId { space: record.space, branch: record.branch, name: queue_of(record.name) };
+                let prefix = keys.ready_prefix(record.bucket, queue);
+                let place = ReadyPlace { order, ready_us: numbers.ready_us };
+                self.ready.insert([&*prefix, &*Keys::ready_record_suffix(place, record)].concat());
             }
         }
         for (number, (field, kind)) in (0..).zip(&declared.definition.indexes) {
@@ -179,19 +183,88 @@ impl Rebuilt {
                 self.indexes.insert(keys.index_entry(record, declared.id, number, &sorted).to_vec());
             }
         }
-        let queue = queue_of(record.name).to_owned();
-        let counts = self.counts.entry((record.space, record.branch, queue, declared.id)).or_default();
-        let state = usize::from(numbers.state);
-        counts.resize(counts.len().max(state + 1), 0);
-        counts[state] += 1;
+        let mut queue = Some(queue_of(record.name));
+        while let Some(name) = queue {
+            let counts = self.counts.entry((record.space, record.branch, name.to_owned(), declared.id)).or_default();
+            let state = usize::from(numbers.state);
+            counts.resize(counts.len().max(state + 1), 0);
+            counts[state] += 1;
+            queue = above(name);
+        }
         Ok(())
     }
+}
+
+/// The rows by which queues stand in those above them, from their lanes. Checks R7 on the way.
+fn rows_of_lanes(
+    instance: &Instance,
+    view: &dyn View,
+    ready: &BTreeSet<RowKey>,
+    buckets: u16,
+) -> Result<BTreeSet<RowKey>, String> {
+    let keys = instance.keys;
+    let mut rows = BTreeSet::new();
+    let mut lanes = BTreeMap::new();
+    let mut buckets_of: BTreeMap<(u32, u32, String), Vec<u16>> = BTreeMap::new();
+    for bucket in 0..buckets {
+        for (key, row) in rows_of(instance, view, bucket, Kind::Lane)? {
+            let (space, branch, name) = lane_key(&key)?;
+            let place = decode_lane(&row).map_err(halted)?;
+            lanes.insert((bucket, space, branch, name.clone()), place);
+            buckets_of.entry((space, branch, name.clone())).or_default().push(bucket);
+            if let Some(higher) = above(&name) {
+                let prefix = keys.ready_prefix(bucket, QueueId { space, branch, name: higher });
+                rows.insert([&*prefix, &*Keys::ready_queue_suffix(place, &name[higher.len()..])].concat());
+            }
+        }
+    }
+    for key in ready.iter().chain(&rows) {
+        let bucket = u16::from_be_bytes(key[GENERATION_BYTES..GENERATION_BYTES + 2].try_into().expect("two bytes"));
+        let (space, branch, queue, suffix) = ready_key(key)?;
+        let (place, found) = read_ready_suffix(suffix, space, branch).ok_or("a foreign key among ready rows")?;
+        let lane = lanes.get(&(bucket, space, branch, queue.clone()));
+        let leads = lane.is_some_and(|lane| *lane <= place);
+        if !leads {
+            let what = match found {
+                Ready::Record(id) => format!("record {id:?}"),
+                Ready::Queue(rest) => format!("queue {rest:?}"),
+            };
+            return Err(format!("R7: the lane of {queue:?} in bucket {bucket} is at {lane:?}, {what} at {place:?}"));
+        }
+    }
+    let mut named = BTreeMap::new();
+    for row in view.scan(&keys.all_lanes(), Order::Ascending) {
+        let (key, row) = row.map_err(text)?;
+        let queue = read_lanes_key(&key).ok_or("a foreign key among lanes")?;
+        named.insert(queue, Lanes::decode(Some(&row)).map_err(halted)?.buckets().collect::<Vec<_>>());
+    }
+    if named != buckets_of {
+        return Err(format!("R7: lanes are in {buckets_of:?}, named are {named:?}"));
+    }
+    Ok(rows)
+}
+
+/// Space, branch and queue from the key of a lane.
+fn lane_key(key: &[u8]) -> Result<(u32, u32, String), String> {
+    let (space, branch, queue, rest) = ready_key(key)?;
+    if rest.is_empty() { Ok((space, branch, queue)) } else { Err("a lane's key goes on".to_owned()) }
+}
+
+/// Space, branch and queue from a key, and what follows.
+fn ready_key(key: &[u8]) -> Result<(u32, u32, String, &[u8]), String> {
+    let number = |at: usize| u32::from_be_bytes(key[at..at + 4].try_into().expect("four bytes"));
+    // Generation, bucket, kind; then space and branch.
+    let (space, branch) = (number(GENERATION_BYTES + 3), number(GENERATION_BYTES + 7));
+    let rest = &key[GENERATION_BYTES + 11..];
+    let end = rest.windows(2).position(|two| two == [0, 0]).ok_or("a key without a queue")?;
+    let queue = String::from_utf8(rest[..end].to_vec()).map_err(text)?;
+    Ok((space, branch, queue, &rest[end + 2..]))
 }
 
 fn compare_counts(instance: &Instance, view: &dyn View, expected: &CountRows) -> Result<(), String> {
     let mut found = CountRows::new();
     for (space, branch) in super::names::PLACES {
-        for row in view.scan(&instance.keys.counts_with_prefix(space, branch, ""), Order::Ascending) {
+        for row in view.scan(&instance.keys.counts_from_queue(space, branch, ALL_QUEUES), Order::Ascending) {
             let (key, row) = row.map_err(text)?;
             let (queue, record_type) = read_counts_key(&key).ok_or("a foreign key among counts")?;
             let mut counts = counts::decode(&row).map_err(halted)?;

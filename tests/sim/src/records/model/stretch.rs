@@ -8,7 +8,9 @@ mod end;
 
 use contract::{Limits, Rejection, Retention};
 use kernel::records::get::whole_record;
-use kernel::{Answer, Body, Buckets, CatalogueChange, EntryHeader, Keys, NextDue, OpOutcome};
+use kernel::{
+    Answer, Body, Buckets, CatalogueChange, EntryHeader, Keys, NextDue, Op, OpOutcome, RecordAct, Transact, TtlArgument,
+};
 use kv::{View, Writer};
 use session::{Envelope, Reply, Stamp};
 use testkit::random::Random;
@@ -27,6 +29,9 @@ use crate::model::instance::{Instance, Plan, text};
 /// Commands in one entry.
 const COMMANDS_MAX: u64 = 12;
 
+/// Records that an entry puts into the queues of the crowd.
+const FILLED_PER_ENTRY: usize = 500;
+
 /// Who judges what the kernel does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judges {
@@ -37,13 +42,19 @@ pub(crate) enum Judges {
 }
 
 /// Runs one stretch of random entries against the reference.
-pub(crate) fn run(seed: u64, operations: u64, judges: Judges, tally: &Tally) -> Result<(), String> {
+pub(crate) fn run(
+    seed: u64,
+    operations: u64,
+    crowd: &'static [String],
+    judges: Judges,
+    tally: &Tally,
+) -> Result<(), String> {
     let mut random = Random::new(seed);
     let buckets = Buckets::new(random.pick(&[1, 2, 8, 64])).expect("a power of two");
     let plan = Plan::draw(&mut random);
     let instance = Instance::genesis(&plan, Keys::new(1, 0), buckets)?;
     let reference = Reference::new(buckets, Limits::default());
-    let focus = Focus::draw(&mut random);
+    let focus = Focus::draw(&mut random, crowd);
     let mut stretch = Stretch {
         random,
         focus,
@@ -57,7 +68,7 @@ pub(crate) fn run(seed: u64, operations: u64, judges: Judges, tally: &Tally) -> 
         entries: Vec::new(),
         hashes: Vec::new(),
     };
-    stretch.declare().map_err(|what| stretch.explain(&what))?;
+    stretch.declare().and_then(|()| stretch.fill()).map_err(|what| stretch.explain(&what))?;
     let (mut done, mut checked) = (0, 0);
     while done < operations {
         let step = stretch.entry().and_then(|commands| {
@@ -126,6 +137,22 @@ impl Stretch<'_> {
         self.apply(drawn)?;
         // What the catalogue has become decides.
         self.reference.limits = self.instance.kernel.catalogue().limits;
+        Ok(())
+    }
+
+    /// Puts a record into each queue of the crowd.
+    fn fill(&mut self) -> Result<(), String> {
+        for names in self.focus.crowd.chunks(FILLED_PER_ENTRY) {
+            self.pass_time();
+            let put = |name: &String, random: &mut Random| {
+                let (space, branch, _) = self.focus.place(random);
+                let act = RecordAct::Put { record_type: None, ttl: TtlArgument::Persist, fields: Vec::new() };
+                let (group, fence, guards, ops) = (None, None, Vec::new(), vec![Op::Record(name, act)]);
+                encode(&Body::Transact(Transact { space, branch, group, fence, guards, ops }))
+            };
+            let bodies: Vec<_> = names.iter().map(|name| put(name, &mut self.random)).collect();
+            self.apply(bodies.into_iter().map(|body| Drawn { body, marked: Vec::new() }).collect())?;
+        }
         Ok(())
     }
 

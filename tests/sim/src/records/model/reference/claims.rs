@@ -2,11 +2,11 @@
 
 use contract::Rejection;
 use contract::records::types::StateKind;
-use kernel::{ClaimNext, OpOutcome, RecordAct};
+use kernel::{OpOutcome, RecordAct};
 
 use super::acts::{no_record, owned, written};
 use super::moves::{micros, wrong_state};
-use super::{Declared, Id, Kept, Outcome, Reference};
+use super::{Declared, Id, Kept, Outcome, Place, Reference};
 
 impl Reference {
     /// What only a worker does.
@@ -43,7 +43,7 @@ impl Reference {
         }
     }
 
-    fn claim(&mut self, id: &Id, worker: &str, lease_us: Option<u64>) -> Result<Outcome, Rejection> {
+    pub(super) fn claim(&mut self, id: &Id, worker: &str, lease_us: Option<u64>) -> Result<Outcome, Rejection> {
         if !self.exists(id) {
             return Err(no_record(id));
         }
@@ -122,29 +122,9 @@ impl Reference {
         Ok(Outcome::Is(OpOutcome::Retried { version, pause_us }))
     }
 
-    /// Takes what is first of all queues with a prefix.
-    pub(super) fn claim_next(&mut self, claim: &ClaimNext<'_>) -> Vec<Outcome> {
-        let mut outcomes = Vec::new();
-        let max = claim.records_max.min(self.limits.claim_records_max) as usize;
-        while outcomes.len() < max {
-            let of_claim = |id: &&Id| (id.space, id.branch) == (claim.space, claim.branch);
-            let ready = self.records.keys().filter(of_claim).filter(|id| id.queue().starts_with(claim.prefix));
-            let ready = ready.filter_map(|id| Some((self.ready_place(id)?, id)));
-            let Some((_, id)) = ready.min() else {
-                break;
-            };
-            let id = id.clone();
-            self.expire(&id);
-            if self.exists(&id) {
-                outcomes.push(self.claim(&id, claim.worker, claim.lease_us).expect("it is ready"));
-            }
-        }
-        outcomes
-    }
-
     /// Order and time of a record that can be claimed, its own time over or not.
-    fn ready_place(&self, id: &Id) -> Option<(i64, u64)> {
-        let live = self.records[id].live.as_ref()?;
+    pub(super) fn ready_place(&self, id: &Id) -> Option<Place> {
+        let live = self.records.get(id)?.live.as_ref()?;
         let declared = self.declared(id, live)?;
         if live.waiting || declared.kind(&live.state) != StateKind::Ready {
             return None;

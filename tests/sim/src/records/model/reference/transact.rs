@@ -28,6 +28,10 @@ impl Reference {
                 }
                 Ok(Vec::new())
             }
+            Body::Trim(steps) => {
+                steps.iter().for_each(|step| self.trim(step));
+                Ok(Vec::new())
+            }
             Body::Catalogue(change) => self.change(&change),
             other => unreachable!("{other:?} is not drawn"),
         };

@@ -1,0 +1,111 @@
+//! Claims of the next records of a queue, and of the queues below it.
+//!
+//! Keeps: R4, and the order of claims: what is first of everything below the queue, whichever queue it is in.
+//!
+//! A claim corrects the lanes that it meets ([`lanes`](super::lanes)). One correction costs a few rows, every record that
+//! was claimed or deleted makes at most one necessary per level, and a command does a bounded number; so a
+//! claim costs the same on average however many queues there are, and never holds up others for long.
+
+use contract::limits::QUEUE_DEPTH_MAX;
+use session::Halt;
+
+use super::attempt;
+use super::lanes::{first_row, read_row};
+use crate::answer::{Answer, OpOutcome};
+use crate::command::ClaimNext;
+use crate::keys::queues::{QueueId, Ready};
+use crate::keys::records::OwnedId;
+use crate::machine::Applying;
+
+/// Lanes that a claim corrects at most, in addition to [`CORRECTIONS_PER_RECORD`].
+pub const CORRECTIONS_MAX: usize = 64;
+
+/// Lanes that a claim may also correct for each record that it has taken: those above that record.
+const CORRECTIONS_PER_RECORD: usize = QUEUE_DEPTH_MAX;
+
+/// What the search for the next record came to.
+enum Next {
+    Record(u16, OwnedId),
+    Nothing,
+    /// It has corrected as many lanes as a command may. There may be more.
+    Unfinished,
+}
+
+/// Takes the first ready records for a worker.
+pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> Result<Answer, Halt> {
+    #[cfg(feature = "canary")]
+    crate::canary::panic_if_planted(claim.prefix);
+    let live = applying.catalogue.space(claim.space).and_then(|space| space.live_branch(claim.branch));
+    if let Err(rejection) = live {
+        return Ok(Answer::Rejected(rejection));
+    }
+    let max = claim.records_max.min(applying.catalogue.limits.claim_records_max) as usize;
+    let bytes_max = applying.catalogue.limits.claim_bytes_max as usize;
+    let queue = QueueId { space: claim.space, branch: claim.branch, name: claim.prefix };
+    let mut outcomes = Vec::new();
+    let mut bytes = 0;
+    let mut corrections = CORRECTIONS_MAX;
+    let mut before = None;
+    while outcomes.len() < max && bytes < bytes_max {
+        let (bucket, id) = match next_ready(applying, queue, &mut corrections)? {
+            Next::Record(bucket, id) => (bucket, id),
+            Next::Nothing => break,
+            Next::Unfinished if outcomes.is_empty() => {
+                outcomes.push(OpOutcome::Unfinished);
+                break;
+            }
+            Next::Unfinished => break,
+        };
+        if before.as_ref() == Some(&id) {
+            return Err(Halt::Inconsistent(format!("R5: {id:?} is still ready after it was claimed or has expired")));
+        }
+        let id = before.insert(id);
+        let record = id.in_bucket(bucket);
+        applying.savepoint();
+        match attempt::claim(applying, &record, claim.worker, claim.lease_us)? {
+            Ok(outcome) => {
+                if let OpOutcome::Claimed(claimed) = &outcome {
+                    bytes += claimed.row.len();
+                }
+                outcomes.push(outcome);
+                corrections += CORRECTIONS_PER_RECORD;
+            }
+            // It expired while it was ready: the expiry is committed now, and it is no longer ready.
+            Err(contract::Rejection::NoSuchRecord { .. }) => {}
+            Err(rejection) => {
+                return Err(Halt::Inconsistent(format!("R5: a ready record cannot be claimed: {rejection}")));
+            }
+        }
+        applying.windows.settle();
+    }
+    Ok(Answer::Done { commit: applying.call.commit, outcomes })
+}
+
+/// The first record of a queue and of the queues below it. Corrects the lanes on the way.
+fn next_ready(applying: &mut Applying<'_>, queue: QueueId<'_>, corrections: &mut usize) -> Result<Next, Halt> {
+    while let Some(entry) = applying.windows.first_ready(applying.state, &applying.keys, queue)? {
+        let bucket = entry.bucket;
+        let (place, mut ready) = read_row(&entry.suffix, queue)?;
+        let mut name = queue.name.to_owned();
+        // Down to a record, as long as every lane on the way stands where the first row of its queue is.
+        loop {
+            match ready {
+                Ready::Record(id) => return Ok(Next::Record(bucket, id)),
+                Ready::Queue(rest) => name.push_str(&rest),
+            }
+            let below = QueueId { name: &name, ..queue };
+            let first = first_row(applying.state, &applying.keys, bucket, below, place)?;
+            match first {
+                Some((first, found)) if first == place => ready = found,
+                _ if *corrections == 0 => return Ok(Next::Unfinished),
+                _ => {
+                    *corrections -= 1;
+                    applying.correct_lane(bucket, below, place, first.map(|(first, _)| first))?;
+                    applying.savepoint();
+                    break;
+                }
+            }
+        }
+    }
+    Ok(Next::Nothing)
+}

@@ -1,0 +1,170 @@
+//! Claims from a queue and those below it: which record is first is found by comparing all of them. The lanes that lead to
+//! it decide only how much one command may do, so they are followed here with plain maps, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kernel::records::claims::CORRECTIONS_MAX;
+use kernel::trim::TrimStep;
+use kernel::{ClaimNext, OpOutcome};
+
+use super::{Id, LaneKey, Outcome, Place, Reference, Undo};
+
+/// The deepest that queues are nested.
+const DEPTH_MAX: usize = 8;
+
+/// Lanes that one step of the walk looks at.
+const LANES_PER_STEP: usize = 64;
+
+/// What a row of a queue stands for. Records come before queues at the same place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Row {
+    Record(Option<String>, String),
+    Queue(String),
+}
+
+/// The rows of each queue of a branch in each bucket.
+#[derive(Default)]
+struct Rows(BTreeMap<(u16, String), BTreeSet<(Place, Row)>>);
+
+impl Rows {
+    fn of(&mut self, bucket: u16, queue: &str) -> &mut BTreeSet<(Place, Row)> {
+        self.0.entry((bucket, queue.to_owned())).or_default()
+    }
+
+    fn first(&self, bucket: u16, queue: &str) -> Option<&(Place, Row)> {
+        self.0.get(&(bucket, queue.to_owned())).and_then(BTreeSet::first)
+    }
+}
+
+fn above(queue: &str) -> Option<&str> {
+    let name = queue.strip_suffix(['.', ':', '/'])?;
+    Some(name.rfind(['.', ':', '/']).map_or("", |at| &queue[..=at]))
+}
+
+impl Reference {
+    fn set_lane(&mut self, key: &LaneKey, place: Option<Place>) {
+        let before = match place {
+            Some(place) => self.lanes.insert(key.clone(), place),
+            None => self.lanes.remove(key),
+        };
+        self.undo.push(Undo::Lane(key.clone(), before));
+    }
+
+    /// A record has become ready.
+    pub(super) fn lead_to(&mut self, id: &Id, place: Place) {
+        let bucket = self.bucket(id);
+        let mut queue = Some(id.queue());
+        while let Some(name) = queue {
+            let key = (id.space, id.branch, bucket, name.to_owned());
+            let stands = self.lanes.get(&key);
+            if stands.is_some_and(|stands| *stands <= place || name.is_empty()) {
+                return;
+            }
+            self.set_lane(&key, Some(place));
+            queue = above(name);
+        }
+    }
+
+    fn rows(&self, space: u32, branch: u32) -> Rows {
+        let mut rows = Rows::default();
+        for id in self.records.keys().filter(|id| (id.space, id.branch) == (space, branch)) {
+            if let Some(place) = self.ready_place(id) {
+                let record = Row::Record(id.group.clone(), id.name.clone());
+                rows.of(self.bucket(id), id.queue()).insert((place, record));
+            }
+        }
+        for ((_, _, bucket, queue), place) in self.lanes.iter().filter(|((s, b, ..), _)| (*s, *b) == (space, branch)) {
+            if let Some(higher) = above(queue) {
+                rows.of(*bucket, higher).insert((*place, Row::Queue(queue[higher.len()..].to_owned())));
+            }
+        }
+        rows
+    }
+
+    /// Takes what is first of all queues with a prefix.
+    pub(super) fn claim_next(&mut self, claim: &ClaimNext<'_>) -> Vec<Outcome> {
+        let (space, branch) = (claim.space, claim.branch);
+        let mut rows = self.rows(space, branch);
+        let mut outcomes = Vec::new();
+        let mut corrections = CORRECTIONS_MAX;
+        let max = claim.records_max.min(self.limits.claim_records_max) as usize;
+        while outcomes.len() < max {
+            let firsts = (0..self.buckets.count()).filter_map(|bucket| {
+                let (place, row) = rows.first(bucket, claim.prefix)?;
+                Some((*place, row.clone(), bucket))
+            });
+            let Some((place, mut row, bucket)) = firsts.min() else {
+                self.expect_nothing(claim);
+                break;
+            };
+            let mut queue = claim.prefix.to_owned();
+            let id = loop {
+                match row {
+                    Row::Record(group, name) => break Some(Id { space, branch, group, name }),
+                    Row::Queue(rest) => queue.push_str(&rest),
+                }
+                match rows.first(bucket, &queue) {
+                    Some((first, found)) if *first == place => row = found.clone(),
+                    _ if corrections == 0 => {
+                        if outcomes.is_empty() {
+                            outcomes.push(Outcome::Is(OpOutcome::Unfinished));
+                        }
+                        return outcomes;
+                    }
+                    first => {
+                        corrections -= 1;
+                        let first = first.map(|(first, _)| *first);
+                        let higher = above(&queue).expect("it stands in one").to_owned();
+                        let rest = Row::Queue(queue[higher.len()..].to_owned());
+                        rows.of(bucket, &higher).remove(&(place, rest.clone()));
+                        if let Some(first) = first {
+                            rows.of(bucket, &higher).insert((first, rest));
+                        }
+                        self.set_lane(&(space, branch, bucket, queue), first);
+                        break None;
+                    }
+                }
+            };
+            let Some(id) = id else {
+                continue;
+            };
+            self.expect_first(claim, place);
+            rows.of(bucket, id.queue()).remove(&(place, Row::Record(id.group.clone(), id.name.clone())));
+            self.expire(&id);
+            if self.exists(&id) {
+                outcomes.push(self.claim(&id, claim.worker, claim.lease_us).expect("it is ready"));
+                corrections += DEPTH_MAX;
+            }
+        }
+        outcomes
+    }
+
+    fn places<'claim>(&'claim self, claim: &'claim ClaimNext<'_>) -> impl Iterator<Item = Place> + 'claim {
+        let of_branch = self.records.keys().filter(|id| (id.space, id.branch) == (claim.space, claim.branch));
+        of_branch.filter(|id| id.queue().starts_with(claim.prefix)).filter_map(|id| self.ready_place(id))
+    }
+
+    /// The order of claims, without lanes: nothing ready has an earlier place.
+    fn expect_first(&self, claim: &ClaimNext<'_>, place: Place) {
+        assert_eq!(self.places(claim).min(), Some(place), "lanes hide what is first in {:?}", claim.prefix);
+    }
+
+    fn expect_nothing(&self, claim: &ClaimNext<'_>) {
+        assert_eq!(self.places(claim).min(), None, "lanes hide what is ready in {:?}", claim.prefix);
+    }
+
+    /// Removes lanes that lead to nothing.
+    pub(super) fn trim(&mut self, step: &TrimStep) {
+        let TrimStep::Lanes { space, branch, queue, bucket: from } = step else {
+            unreachable!("{step:?} is not drawn");
+        };
+        let rows = self.rows(*space, *branch);
+        let of_queue = |bucket| (*space, *branch, bucket, queue.clone());
+        let lanes = (*from..self.buckets.count()).map(of_queue).filter(|key| self.lanes.contains_key(key));
+        for key in lanes.take(LANES_PER_STEP).collect::<Vec<_>>() {
+            if rows.first(key.2, queue).is_none() {
+                self.set_lane(&key, None);
+            }
+        }
+    }
+}
