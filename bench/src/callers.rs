@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
+pub use bench::latency::histogram;
+use bench::resources::cpu_seconds;
 use hdrhistogram::Histogram;
 use testkit::random::Random;
 
@@ -25,11 +27,6 @@ impl Measured {
     pub fn quantile_us(&self, quantile: f64) -> f64 {
         self.latency_ns.value_at_quantile(quantile) as f64 / 1000.0
     }
-}
-
-/// An empty histogram of ns.
-pub fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(100, 60_000_000_000, 3).expect("fixed bounds")
 }
 
 /// Calls `operation` from `callers` threads, each again as soon as it returns.
@@ -55,7 +52,7 @@ pub fn run_numbered(
 ) -> Measured {
     let stop = AtomicBool::new(false);
     let started = Instant::now();
-    let cpu_before = crate::resources::cpu_seconds();
+    let cpu_before = cpu_seconds();
     let histograms: Vec<Histogram<u64>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..callers)
             .map(|caller| {
@@ -82,7 +79,7 @@ pub fn run_numbered(
         threads.into_iter().map(|thread| thread.join().expect("a caller")).collect()
     });
     let seconds = started.elapsed().as_secs_f64();
-    let cpu = crate::resources::cpu_seconds() - cpu_before;
+    let cpu = cpu_seconds() - cpu_before;
     let mut latency_ns = histogram();
     for histogram in &histograms {
         latency_ns.add(histogram).expect("the same bounds");

@@ -7,7 +7,7 @@ use std::time::Instant;
 use statehouse::{Cells, Options, Retention};
 use testkit::random::Random;
 
-use crate::resources::{directory_bytes, resident_bytes};
+use bench::resources::{directory_bytes, resident_bytes};
 use testkit::arguments::Arguments;
 use testkit::report::Report;
 

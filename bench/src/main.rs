@@ -14,6 +14,7 @@
 //! - `http-batches`: claims and appends over HTTP, one and 64 in each request.
 //! - `http-earlier`: get and claim over HTTP, beside the server of an earlier commit.
 //! - `new-user`: README's commands from a clean folder, how soon `statehouse dev` is ready, and what it takes.
+//! - `growth`: claims, steps and appends among 100,000 to 10,000,000 records: what they cost, and what merging costs.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
@@ -31,7 +32,6 @@ mod profile;
 mod record_work;
 mod records_due;
 mod records_speed;
-mod resources;
 mod restart;
 mod runs_cliff;
 mod runs_delivery;
@@ -63,6 +63,7 @@ fn main() -> ExitCode {
         "runs-cliff" => runs_cliff::run(&arguments),
         "runs-delivery" => runs_delivery::run(&arguments),
         "runs-speed" => runs_speed::run(&arguments),
+        "growth" => bench::growth::run(&arguments),
         "flat" => flat::run(&arguments),
         "http-speed" => http_speed::run(&arguments),
         "http-batches" => http_speed::run_batches(&arguments),

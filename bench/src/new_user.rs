@@ -15,7 +15,7 @@ use testkit::pages::{blocks, reader, repository};
 use testkit::report::Report;
 use testkit::server_process::{Launch, binary};
 
-use crate::resources;
+use bench::resources;
 
 const MB: f64 = 1_000_000.0;
 const FIRST_WRITE_MAX: Duration = Duration::from_secs(60);

@@ -4,17 +4,28 @@ use std::path::Path;
 
 /// Resident bytes of this process.
 pub fn resident_bytes() -> u64 {
-    resident_bytes_in("/proc/self/status")
+    bytes_in("/proc/self/status", "VmRSS:")
+}
+
+/// The most that was resident since the process started, or since [`forget_resident_peak`].
+pub fn resident_peak_bytes() -> u64 {
+    bytes_in("/proc/self/status", "VmHWM:")
+}
+
+/// Starts a new measurement of [`resident_peak_bytes`].
+pub fn forget_resident_peak() {
+    // The peak stays what it was if the system does not allow this; it is then too high, and never too low.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
 /// Resident bytes of another process.
 pub fn resident_bytes_of(process: u32) -> u64 {
-    resident_bytes_in(&format!("/proc/{process}/status"))
+    bytes_in(&format!("/proc/{process}/status"), "VmRSS:")
 }
 
-fn resident_bytes_in(status: &str) -> u64 {
+fn bytes_in(status: &str, name: &str) -> u64 {
     let status = std::fs::read_to_string(status).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kibibytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kibibytes.unwrap_or(0) * 1024
 }

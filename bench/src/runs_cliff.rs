@@ -8,8 +8,8 @@ use statehouse::{Options, Runs};
 use testkit::arguments::Arguments;
 use testkit::report::Report;
 
-use crate::resources::{cpu_seconds, resident_bytes};
 use crate::runs_speed::event;
+use bench::resources::{cpu_seconds, resident_bytes};
 
 /// Concurrent appends.
 const WINDOW: usize = 1_000;

@@ -15,8 +15,8 @@ use testkit::arguments::Arguments;
 use testkit::random::Random;
 use testkit::report::Report;
 
-use crate::resources::{cpu_seconds, resident_bytes};
 use crate::speed::name;
+use bench::resources::{cpu_seconds, resident_bytes};
 
 /// Stored answers of each session.
 const ANSWERS: u64 = 10;

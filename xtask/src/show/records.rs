@@ -41,5 +41,15 @@ pub(super) const TOPIC: Topic = Topic {
             work: Work::Programs(&[Program { cargo: BENCH, full: "records-speed", small: "records-speed --small" }]),
             judge: Judge::Speed,
         },
+        Item {
+            name: "growth",
+            shows: "claims, steps and appends cost the same among 10,000,000 records as among 100,000, merging included",
+            work: Work::Programs(&[Program {
+                cargo: BENCH,
+                full: "growth",
+                small: "growth --sizes 5000,15000 --small",
+            }]),
+            judge: Judge::Speed,
+        },
     ],
 };
