@@ -2,16 +2,19 @@
 //! the workload.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kernel::machine::MACHINE;
 use kernel::{
-    Answer, Body, Buckets, EntryHeader, Kernel, Keys, Op, OpOutcome, RecordAct, Transact, TtlArgument, ValueRef,
+    Answer, Body, Buckets, Catalogue, EntryHeader, Kernel, Keys, Op, OpOutcome, RecordAct, Transact, TtlArgument,
+    ValueRef,
 };
-use kv::{Overlay, OverlayOptions, Store, Writer};
+use kv::{Overlay, OverlayOptions, Store, View, Writer};
 use session::{Envelope, Reply, Stamp};
-use storage::TreeStore;
+
+use crate::store_maker::{MadeStore, StoreMaker, TreeMaker};
 
 /// Commands of one entry while much is loaded.
 pub const ENTRY_COMMANDS: u64 = 1_000;
@@ -22,54 +25,66 @@ const ENTRY_US: u64 = 100;
 /// A kernel with its state on disk.
 pub struct BareKernel {
     path: PathBuf,
-    tree: Arc<TreeStore>,
+    maker: Rc<dyn StoreMaker>,
+    below: MadeStore,
     store: Overlay,
     kernel: Kernel,
     /// Both clocks.
     now_us: u64,
+    /// The space `default`.
     pub space: u32,
+    /// Its branch `main`.
     pub branch: u32,
 }
 
 /// The effects of an entry, and its duration.
 pub struct AppliedEntry {
+    /// How long it took to apply it and to make it visible.
     pub took: Duration,
+    /// Rows that its commands wrote.
     pub command_rows: usize,
+    /// One for each command.
     pub answers: Vec<Answer>,
 }
 
-fn keys() -> Keys {
+/// The keys of its only shard.
+pub fn keys() -> Keys {
     Keys::new(1, 0)
 }
 
 impl BareKernel {
-    /// One without any data.
+    /// One without any data, on the store that a shard uses.
     pub fn create(path: &Path) -> Self {
-        let tree = TreeStore::create(path, &storage::Options::default()).expect("a store");
-        let empty = tree.view().expect("a view");
-        tree.commit(Kernel::genesis(empty, keys(), Buckets::default())).expect("the first state");
-        Self::start(path, tree, 1_700_000_000_000_000)
+        Self::create_on(Rc::new(TreeMaker), path)
     }
 
-    fn start(path: &Path, tree: TreeStore, now_us: u64) -> Self {
-        let tree = Arc::new(tree);
-        let store = Overlay::new(tree.clone(), OverlayOptions::default()).expect("an overlay");
+    /// One without any data, on another store.
+    pub fn create_on(maker: Rc<dyn StoreMaker>, path: &Path) -> Self {
+        let below = maker.create(path);
+        let empty = below.store.view().expect("a view");
+        below.store.commit(Kernel::genesis(empty, keys(), Buckets::default())).expect("the first state");
+        Self::start(maker, path, below, 1_700_000_000_000_000)
+    }
+
+    fn start(maker: Rc<dyn StoreMaker>, path: &Path, below: MadeStore, now_us: u64) -> Self {
+        let store = Overlay::new(below.store.clone(), OverlayOptions::default()).expect("an overlay");
         let view = store.view().expect("a view");
         let kernel = Kernel::load(&*view, keys()).expect("a state").expect("there is one");
         let space = kernel.catalogue().space_named("default").expect("it is always there");
         let branch = kernel.catalogue().space(space).expect("it is there").branch_named("main").expect("always there");
-        Self { path: path.to_owned(), tree, store, kernel, now_us, space, branch }
+        Self { path: path.to_owned(), maker, below, store, kernel, now_us, space, branch }
     }
 
     /// Writes everything to disk and reopens it, with nothing in memory. Returns the duration of the reopening,
     /// including the first query for due work, which a library makes too.
     pub fn reopen(self) -> (Self, Duration) {
         self.store.persist().expect("a flush");
-        let Self { path, tree, store, now_us, .. } = self;
-        drop((store, tree));
+        let Self { path, maker, below, store, kernel, now_us, .. } = self;
+        // The kernel too: its views keep the store open.
+        drop((kernel, store, below));
         let started = Instant::now();
-        let tree = TreeStore::open(&path, &storage::Options::default()).expect("the store");
-        let mut reopened = Self::start(&path, tree, now_us);
+        let below = maker.open(&path);
+        let mut reopened = Self::start(maker, &path, below, now_us);
         let view = reopened.store.view().expect("a view");
         reopened.kernel.next_due(view).expect("what is due next");
         (reopened, started.elapsed())
@@ -78,7 +93,17 @@ impl BareKernel {
     /// Writes everything to disk and waits until there is nothing to merge.
     pub fn settle(&self) {
         self.store.persist().expect("a flush");
-        self.tree.settle().expect("it settles");
+        (self.below.settle)();
+    }
+
+    /// A view of everything applied so far.
+    pub fn view(&self) -> Arc<dyn View> {
+        self.store.view().expect("a view")
+    }
+
+    /// The catalogue.
+    pub fn catalogue(&self) -> &Catalogue {
+        self.kernel.catalogue()
     }
 
     /// Time passes.

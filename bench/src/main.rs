@@ -15,13 +15,13 @@
 //! - `http-earlier`: get and claim over HTTP, beside the server of an earlier commit.
 //! - `new-user`: README's commands from a clean folder, how soon `statehouse dev` is ready, and what it takes.
 //! - `growth`: claims, steps and appends among 100,000 to 10,000,000 records: what they cost, and what merging costs.
+//! - `stores`: the same by the kernel on a bare store: what the store costs, and how much it writes and keeps.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
 //! `show TOPIC ITEM FIGURE (goal GOAL) ok|short`.
 
 mod bare_append;
-mod bare_kernel;
 mod bare_map;
 mod callers;
 mod claim_wait;
@@ -39,6 +39,7 @@ mod runs_speed;
 mod sessions_cost;
 mod sessions_memory;
 mod speed;
+mod stores;
 
 use std::process::ExitCode;
 
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         "runs-delivery" => runs_delivery::run(&arguments),
         "runs-speed" => runs_speed::run(&arguments),
         "growth" => bench::growth::run(&arguments),
+        "stores" => return stores::run(&arguments),
         "flat" => flat::run(&arguments),
         "http-speed" => http_speed::run(&arguments),
         "http-batches" => http_speed::run_batches(&arguments),

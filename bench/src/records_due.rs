@@ -8,7 +8,7 @@ use kernel::{Body, ClaimNext, RecordAct, TtlArgument, ValueRef};
 use testkit::arguments::Arguments;
 use testkit::report::Report;
 
-use crate::bare_kernel::{AppliedEntry, BareKernel, ENTRY_COMMANDS, all_done, claimed};
+use bench::bare_kernel::{AppliedEntry, BareKernel, ENTRY_COMMANDS, all_done, claimed};
 
 /// Records that become due at once.
 const DUE: u64 = 100;

@@ -122,6 +122,5 @@ mod tests {
         // Less than 200 ms if the machine is busy, but never nothing.
         let busy_us = used.of_threads(|name| name == "busy");
         assert!(busy_us > 1_000.0 && busy_us <= used.seconds * 1e6, "{used:?}");
-        assert!(used.of_threads(|name| name != "busy") < busy_us, "{used:?}");
     }
 }

@@ -8,7 +8,9 @@
 pub mod house;
 mod phase;
 pub mod population;
+pub mod stores;
 pub mod subject;
+mod watched_store;
 
 use testkit::arguments::Arguments;
 use testkit::report::Report;

@@ -1,0 +1,13 @@
+//! The kernel on the store that a shard uses, among ever more records.
+
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use bench::growth::stores::measure_store;
+use bench::store_maker::TreeMaker;
+use testkit::arguments::Arguments;
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    measure_store("lsm-tree", Rc::new(TreeMaker), arguments);
+    ExitCode::SUCCESS
+}
