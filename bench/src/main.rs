@@ -3,6 +3,7 @@
 //! - `speed`: durable `set`, `cas` and `get` at 1, 16 and 256 callers, and how long a replay takes.
 //! - `profile`: one operation at one number of callers, to run a profiler on.
 //! - `records-due`: sweeps and claims among ever more records, on a queue that was worked off, and after a reopening.
+//! - `queues`: claims among few, many and very many queues, writes beside them, and their replay.
 //! - `records-speed`: durable `claim`, `step` and `complete`, and `get`, at 1 to 256 callers, and workers on a queue.
 //! - `sessions-memory`: what many live sessions take in memory and of a core, and what is freed.
 //! - `claim-wait`: how soon a new job reaches one of many workers that wait, and that waiting writes nothing.
@@ -29,6 +30,7 @@ mod flat;
 mod http_speed;
 mod new_user;
 mod profile;
+mod queues;
 mod record_work;
 mod records_due;
 mod records_speed;
@@ -56,6 +58,8 @@ fn main() -> ExitCode {
     let report = match workload.as_str() {
         "speed" => speed::run(&arguments),
         "records-due" => records_due::run(&arguments),
+        "queues" => queues::run(&arguments),
+        "queues-child" => return queues::child(&arguments),
         "records-speed" => records_speed::run(&arguments),
         "claim-wait" => claim_wait::run(&arguments),
         "sessions-memory" => sessions_memory::run(&arguments),
