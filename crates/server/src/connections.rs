@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
+use crate::dates::{can_be_dated, wall_now};
 use crate::gate::harden;
 use crate::guarded::{Guarded, Watch};
 use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX, REFUSALS_MAX, ServerLimits};
@@ -176,6 +177,7 @@ impl Connection {
             // Without hyper's timer: the stream watches how long a head takes and how long none arrives.
             .header_read_timeout(None)
             .keep_alive(keep_alive)
+            .auto_date_header(can_be_dated(wall_now()))
             .max_header_size(self.limits.head_bytes_max)
             .max_buf_size((self.limits.head_bytes_max + 1).max(HYPER_BUFFER_BYTES_MIN))
             // One buffer and one write for a head and its body; `guarded` reads from it.

@@ -24,6 +24,7 @@ mod answer;
 mod api;
 pub mod backup;
 mod connections;
+mod dates;
 pub mod descriptors;
 pub mod errors;
 pub mod export;

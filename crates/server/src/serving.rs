@@ -36,6 +36,9 @@ pub enum ServeError {
     /// The system refused.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// The store had stopped, or could not be closed.
+    #[error("closing failed; every answered write is in the journal, and the next start replays it: {0}")]
+    Closing(contract::Error),
 }
 
 /// Refuses an address that other machines could reach.
@@ -99,11 +102,17 @@ pub async fn serve_all(
     if unanswered {
         tracing::warn!(connections = tracker.len(), "some requests were not answered within drain_time_max");
     }
-    if let Ok(Err(error)) = closed {
-        tracing::error!(%error, "closing failed; the next start replays the journal");
+    match closed {
+        Ok(Ok(())) => {
+            tracing::info!("stopped");
+            Ok(())
+        }
+        Ok(Err(error)) => {
+            tracing::error!(%error, "closing failed; the next start replays the journal");
+            Err(ServeError::Closing(error))
+        }
+        Err(panicked) => Err(ServeError::Io(std::io::Error::other(panicked))),
     }
-    tracing::info!("stopped");
-    Ok(())
 }
 
 /// Logs when disk space becomes low or sufficient, and when an overload starts and ends.

@@ -23,6 +23,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use wire::routes::{SERVER_LIVE, SERVER_READY, SERVER_STARTED};
 
+use crate::dates::{can_be_dated, wall_now};
 use crate::gate::{Hosts, harden};
 use crate::http::encode::json_body;
 use crate::problem::Problem;
@@ -69,6 +70,7 @@ async fn answer_one(stream: TcpStream, opening: &Opening, hosts: &Hosts) -> hype
     });
     http1::Builder::new()
         .keep_alive(false)
+        .auto_date_header(can_be_dated(wall_now()))
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service)
         .await

@@ -15,19 +15,46 @@ pub trait Clock: Send + Sync + 'static {
 
     /// µs since some fixed moment; never goes back.
     fn monotonic_us(&self) -> u64;
+
+    /// The same, without the time during which this process did not run. It is called several times a second.
+    ///
+    /// Leases and sessions count this time: a worker whose heartbeat waits in the socket of a stopped server is not late.
+    fn running_us(&self) -> u64 {
+        self.monotonic_us()
+    }
+}
+
+/// A process that has not looked at its clock for longer than this was stopped, or as good as stopped; only this much of
+/// the time counts.
+const UNSEEN_MAX_US: u64 = 500_000;
+
+/// The time that was seen passing.
+#[derive(Debug, Default)]
+struct Seen {
+    monotonic_us: u64,
+    running_us: u64,
+}
+
+impl Seen {
+    fn at(&mut self, monotonic_us: u64) -> u64 {
+        self.running_us += monotonic_us.saturating_sub(self.monotonic_us).min(UNSEEN_MAX_US);
+        self.monotonic_us = self.monotonic_us.max(monotonic_us);
+        self.running_us
+    }
 }
 
 /// The machine's clocks.
 #[derive(Debug)]
 pub struct SystemClock {
     started: std::time::Instant,
+    seen: Mutex<Seen>,
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is the seam")]
 impl SystemClock {
     /// The machine's clocks, from now on.
     pub fn new() -> Self {
-        Self { started: std::time::Instant::now() }
+        Self { started: std::time::Instant::now(), seen: Mutex::default() }
     }
 }
 
@@ -47,6 +74,12 @@ impl Clock for SystemClock {
     fn monotonic_us(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
+
+    fn running_us(&self) -> u64 {
+        // Read under the lock, so that two threads do not see time pass in the wrong order.
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.at(self.monotonic_us())
+    }
 }
 
 /// One part in this many is how far wall time is drawn towards the machine's clock.
@@ -58,6 +91,7 @@ pub(crate) struct Stamper {
     wall_us: u64,
     cluster_us: u64,
     monotonic_us: u64,
+    running_us: u64,
 }
 
 impl Stamper {
@@ -67,6 +101,7 @@ impl Stamper {
             wall_us: clock.wall_us().max(last.wall_us),
             cluster_us: last.cluster_us,
             monotonic_us: clock.monotonic_us(),
+            running_us: clock.running_us(),
         }
     }
 
@@ -78,7 +113,9 @@ impl Stamper {
         let slew = elapsed / SLEW_DIVISOR;
         let drawn = clock.wall_us().clamp(expected - slew, expected + slew);
         self.wall_us = drawn.max(self.wall_us + 1);
-        self.cluster_us += elapsed;
+        let running_us = clock.running_us();
+        self.cluster_us += running_us.saturating_sub(self.running_us);
+        self.running_us = running_us;
         Stamp { wall_us: self.wall_us, cluster_us: self.cluster_us }
     }
 }
@@ -137,6 +174,16 @@ mod tests {
             clock.monotonic.fetch_add(1_000, Ordering::SeqCst);
             assert_eq!(stamper.stamp(&clock).wall_us, expected);
         }
+    }
+
+    #[test]
+    fn time_that_nobody_saw_passing_does_not_count() {
+        let mut seen = Seen::default();
+        assert_eq!([100_000, 200_000, 250_000].map(|us| seen.at(us)), [100_000, 200_000, 250_000]);
+        assert_eq!(seen.at(3_250_000), 750_000, "stopped for three seconds");
+        assert_eq!(seen.at(3_300_000), 800_000);
+        assert_eq!(seen.at(3_200_000), 800_000, "two threads overtook each other");
+        assert_eq!(seen.at(3_400_000), 900_000);
     }
 
     #[test]

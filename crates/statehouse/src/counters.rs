@@ -79,6 +79,8 @@ pub struct Counters {
     pub session_replays: u64,
     /// Ended sessions, by reason.
     pub sessions_ended: EndedSessions,
+    /// How far the times of entries are ahead of the machine's clock; zero in sound conditions, or a few µs.
+    pub stamps_ahead: Duration,
     /// The figures of the journal.
     pub journal: JournalMeter,
 }
@@ -125,6 +127,7 @@ impl Statehouse {
             claims.last_ago = Duration::from_micros(now_us.saturating_sub(claims.last_us));
         }
         counters.sessions_ended = self.shard.keeper.census().1;
+        counters.stamps_ahead = Duration::from_micros(now_us.saturating_sub(self.shard.clock().wall_us()));
         counters.journal = self.shard.access.journal.meter();
         counters
     }
@@ -298,6 +301,7 @@ impl Meters {
             repeated_appends: get(&self.repeated_appends),
             session_replays: get(&self.session_replays),
             sessions_ended: EndedSessions::default(),
+            stamps_ahead: Duration::ZERO,
             journal: JournalMeter::default(),
         }
     }

@@ -10,24 +10,23 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use contract::Error;
+use contract::{Error, Failure, FailureKind};
 use kernel::Buckets;
-use xxhash_rust::xxh3::xxh3_64;
-
-use contract::{Failure, FailureKind};
 
 use crate::error::{cannot_open, stopped};
+use crate::identity::Identity;
 use crate::owner_only;
 
 const IDENTITY_FILE: &str = "IDENTITY";
 /// Exists instead of the file above while a directory is being created.
 const UNFINISHED_FILE: &str = "IDENTITY.new";
+/// The same while it is being filled from a backup, an export or an image: whoever opens it to work with it must not
+/// take it for empty.
+const UNFINISHED_TRANSFER_FILE: &str = "IDENTITY.transfer";
 const LOCK_FILE: &str = "LOCK";
 /// What may be in a folder that becomes a directory: the remains of an earlier creation, and what a new file system
 /// contains.
-const OURS: &[&str] = &[UNFINISHED_FILE, LOCK_FILE, "store", "journal", "lost+found"];
-const FORMAT: u32 = 2;
-const ENGINE: &str = "lsm-tree-3";
+const OURS: &[&str] = &[UNFINISHED_FILE, UNFINISHED_TRANSFER_FILE, LOCK_FILE, "store", "journal", "lost+found"];
 
 /// An open directory.
 pub(crate) struct Directory {
@@ -35,14 +34,6 @@ pub(crate) struct Directory {
     identity: Identity,
     /// Held while the directory is open.
     _lock: File,
-}
-
-/// The permanent identity of a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    /// Drawn at random; part of every hash in the journal.
-    pub(crate) id: u64,
-    pub(crate) buckets: Buckets,
 }
 
 /// The result of [`Directory::open`].
@@ -53,8 +44,29 @@ pub(crate) enum Found {
     New(Unfinished),
 }
 
+/// Who fills a new directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FilledBy {
+    /// Whoever opens it to work with it: it starts empty.
+    Opener,
+    /// A restore or an import.
+    Transfer,
+}
+
+impl FilledBy {
+    fn unfinished_file(self) -> &'static str {
+        match self {
+            FilledBy::Opener => UNFINISHED_FILE,
+            FilledBy::Transfer => UNFINISHED_TRANSFER_FILE,
+        }
+    }
+}
+
 /// A directory being created.
-pub(crate) struct Unfinished(Directory);
+pub(crate) struct Unfinished {
+    directory: Directory,
+    filled_by: FilledBy,
+}
 
 impl Directory {
     pub(crate) fn path(&self) -> &Path {
@@ -62,8 +74,8 @@ impl Directory {
     }
 
     /// Opens the directory at `path`, or starts a new one with the given number of buckets.
-    pub(crate) fn open(path: &Path, buckets: Buckets) -> Result<Found, Error> {
-        let (identity_file, unfinished_file) = (path.join(IDENTITY_FILE), path.join(UNFINISHED_FILE));
+    pub(crate) fn open(path: &Path, buckets: Buckets, filled_by: FilledBy) -> Result<Found, Error> {
+        let (identity_file, unfinished_file) = (path.join(IDENTITY_FILE), path.join(filled_by.unfinished_file()));
         if !identity_file.exists() {
             refuse_foreign(path)?;
             create_directory(path).map_err(|error| cannot_use(path, "create", &error))?;
@@ -77,13 +89,20 @@ impl Directory {
             }
             // A killed process may have left its name in memory only, and it is about to be trusted.
             sync_directory(path).map_err(|error| cannot_use(path, "sync", &error))?;
-            let identity = read_identity(&identity_file)?;
+            let identity = Identity::read(&identity_file)?;
             return Ok(Found::Whole(Self { path: path.to_owned(), identity, _lock: lock }));
+        }
+        if filled_by == FilledBy::Opener && path.join(UNFINISHED_TRANSFER_FILE).exists() {
+            return Err(cannot_open(format!(
+                "a restore or import into {} was interrupted, and the folder holds a part of the data; run it again, or remove \
+                 the folder",
+                path.display()
+            )));
         }
         let directory =
             Self { path: path.to_owned(), identity: Identity { id: random_number(), buckets }, _lock: lock };
         let leftovers = [directory.store_path(), directory.journal_path()];
-        if unfinished_file.exists() {
+        if is_unfinished(path) {
             // Making this directory was cut short; nothing in it was ever acknowledged.
             for leftover in leftovers.iter().filter(|leftover| is_there(leftover)) {
                 std::fs::remove_dir_all(leftover).map_err(|error| cannot_use(leftover, "clear", &error))?;
@@ -98,11 +117,15 @@ impl Directory {
         let make = || {
             write_synced(&unfinished_file, directory.identity.encode().as_bytes())?;
             sync_directory(path)?;
+            if filled_by == FilledBy::Transfer && path.join(UNFINISHED_FILE).exists() {
+                // Of a creation that was interrupted before; from here on it is a transfer that is unfinished.
+                std::fs::remove_file(path.join(UNFINISHED_FILE))?;
+            }
             owner_only::create_folder(&directory.store_path())?;
             owner_only::create_folder(&directory.journal_path())
         };
         make().map_err(|error| cannot_use(path, "begin", &error))?;
-        Ok(Found::New(Unfinished(directory)))
+        Ok(Found::New(Unfinished { directory, filled_by }))
     }
 
     pub(crate) fn identity(&self) -> Identity {
@@ -121,70 +144,41 @@ impl Directory {
 impl Unfinished {
     /// The directory, to be filled.
     pub(crate) fn directory(&self) -> &Directory {
-        &self.0
+        &self.directory
     }
 
     /// Sets the number of buckets, where the first state brings its own.
     pub(crate) fn set_buckets(&mut self, buckets: Buckets) -> Result<(), Error> {
-        self.0.identity.buckets = buckets;
-        let path = self.0.path.join(UNFINISHED_FILE);
-        write_synced(&path, self.0.identity.encode().as_bytes()).map_err(|error| cannot_use(&path, "write", &error))
+        self.directory.identity.buckets = buckets;
+        let path = self.directory.path.join(self.filled_by.unfinished_file());
+        write_synced(&path, self.directory.identity.encode().as_bytes())
+            .map_err(|error| cannot_use(&path, "write", &error))
     }
 
     /// Completes the directory.
     pub(crate) fn finish(self) -> Result<Directory, Error> {
-        let path = &self.0.path;
+        let path = &self.directory.path;
         let finish = || {
             // After a power failure the last name may exist without what was created before it, unless that is synced.
             sync_directory(path)?;
-            std::fs::rename(path.join(UNFINISHED_FILE), path.join(IDENTITY_FILE))?;
+            std::fs::rename(path.join(self.filled_by.unfinished_file()), path.join(IDENTITY_FILE))?;
             sync_directory(path)
         };
         finish().map_err(|error| cannot_use(path, "finish", &error))?;
-        Ok(self.0)
+        Ok(self.directory)
     }
 }
 
-impl Identity {
-    fn encode(&self) -> String {
-        let lines = format!(
-            "statehouse directory\nformat {FORMAT}\nid {:016x}\nbuckets {}\nstore {ENGINE}\n",
-            self.id,
-            self.buckets.count()
-        );
-        format!("{lines}hash {:016x}\n", xxh3_64(lines.as_bytes()))
-    }
-
-    fn decode(text: &str) -> Result<Self, String> {
-        let (lines, hash) = text.rsplit_once("hash ").ok_or("it has no hash")?;
-        if u64::from_str_radix(hash.trim_end(), 16) != Ok(xxh3_64(lines.as_bytes())) {
-            return Err("its hash does not match its lines".into());
-        }
-        let line = |name: &str| {
-            let found = lines.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-            found.ok_or_else(|| format!("it has no line {name:?}"))
-        };
-        if line("format")? != FORMAT.to_string() {
-            return Err(format!(
-                "its format is {}, this release reads {FORMAT}. To move it: `statehouse export` with the release that \
-                 created it, then `statehouse import` with this one",
-                line("format")?
-            ));
-        }
-        if line("store")? != ENGINE {
-            return Err(format!("its store is {:?}, this build supports {ENGINE:?}", line("store")?));
-        }
-        let id = u64::from_str_radix(line("id")?, 16).map_err(|error| error.to_string())?;
-        let buckets =
-            line("buckets")?.parse().ok().and_then(Buckets::new).ok_or("its number of buckets is impossible")?;
-        Ok(Self { id, buckets })
-    }
+/// Whether creating or filling the directory was interrupted.
+fn is_unfinished(path: &Path) -> bool {
+    !path.join(IDENTITY_FILE).exists()
+        && [UNFINISHED_FILE, UNFINISHED_TRANSFER_FILE].iter().any(|file| path.join(file).exists())
 }
 
 /// Refuses a path where a new directory cannot be created because something exists. An empty folder is free, and so is
 /// one with an interrupted creation.
 pub(crate) fn check_free(path: &Path) -> Result<(), Error> {
-    if path.join(UNFINISHED_FILE).exists() && !path.join(IDENTITY_FILE).exists() {
+    if is_unfinished(path) {
         return Ok(());
     }
     let entries = match std::fs::read_dir(path) {
@@ -205,7 +199,7 @@ pub(crate) fn check_free(path: &Path) -> Result<(), Error> {
 /// Removes the remains of an incomplete directory, and with `folder` the folder itself. One with an identity is left
 /// alone.
 pub(crate) fn clear_unfinished(path: &Path, folder: bool) -> Result<(), Error> {
-    if path.join(IDENTITY_FILE).exists() || !path.join(UNFINISHED_FILE).exists() {
+    if !is_unfinished(path) {
         return Ok(());
     }
     let clear = || {
@@ -213,19 +207,14 @@ pub(crate) fn clear_unfinished(path: &Path, folder: bool) -> Result<(), Error> {
             std::fs::remove_dir_all(part)?;
         }
         std::fs::remove_file(path.join(LOCK_FILE))?;
-        std::fs::remove_file(path.join(UNFINISHED_FILE))?;
+        for file in [UNFINISHED_FILE, UNFINISHED_TRANSFER_FILE].map(|file| path.join(file)) {
+            if is_there(&file) {
+                std::fs::remove_file(file)?;
+            }
+        }
         if folder { std::fs::remove_dir(path) } else { Ok(()) }
     };
     clear().map_err(|error| cannot_use(path, "clear", &error))
-}
-
-fn read_identity(path: &Path) -> Result<Identity, Error> {
-    let mut text = String::new();
-    let read = owner_only::open(path).and_then(|mut file| file.read_to_string(&mut text));
-    read.map_err(|error| cannot_use(path, "read", &error))?;
-    Identity::decode(&text).map_err(|reason| {
-        cannot_open(format!("{} is damaged or from another release: {reason}; restore it from a copy", path.display()))
-    })
 }
 
 fn lock(path: &Path) -> Result<File, Error> {
@@ -326,7 +315,7 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-fn cannot_use(path: &Path, action: &str, error: &io::Error) -> Error {
+pub(crate) fn cannot_use(path: &Path, action: &str, error: &io::Error) -> Error {
     let advice = match error.kind() {
         io::ErrorKind::PermissionDenied => "; this user may not access it: run as the owner, or choose another folder",
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "; a part of the path is a file",
@@ -348,20 +337,7 @@ mod tests {
     use super::*;
 
     fn open(path: &Path) -> Result<Found, Error> {
-        Directory::open(path, Buckets::default())
-    }
-
-    #[test]
-    fn an_identity_is_read_as_written_and_every_change_is_found() {
-        let identity = Identity { id: 7, buckets: Buckets::default() };
-        let text = identity.encode();
-        assert_eq!(Identity::decode(&text), Ok(identity));
-        for position in 0..text.len() - 1 {
-            let mut bytes = text.clone().into_bytes();
-            bytes[position] ^= 1;
-            let changed = String::from_utf8(bytes).expect("still ASCII");
-            assert!(Identity::decode(&changed).is_err(), "byte {position}");
-        }
+        Directory::open(path, Buckets::default(), FilledBy::Opener)
     }
 
     #[test]
@@ -392,6 +368,27 @@ mod tests {
         assert!(message.contains("no IDENTITY"), "{message}");
         assert!(path.join("journal").exists());
     }
+
+    /// Whoever serves the folder must not take it for a new one: most of the data may already be there.
+    #[test]
+    fn an_interrupted_transfer_is_refused_until_it_is_run_again() {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let path = temporary.path().join("house");
+        let transfer = |path: &Path| Directory::open(path, Buckets::default(), FilledBy::Transfer);
+        // Over an interrupted creation, which holds nothing.
+        drop(open(&path).expect("begun"));
+        drop(transfer(&path).expect("begun"));
+        std::fs::write(path.join("store/a"), "half of the data").expect("a leftover");
+        let message = open(&path).err().expect("refused").to_string();
+        assert!(message.contains("was interrupted") && message.contains("run it again"), "{message}");
+        assert!(path.join("store/a").exists(), "nothing is removed");
+        assert!(check_free(&path).is_ok(), "it may be run again");
+        let Ok(Found::New(unfinished)) = transfer(&path) else { panic!("begun again") };
+        assert!(!path.join("store/a").exists(), "leftovers are cleared");
+        unfinished.finish().expect("finish");
+        assert!(matches!(open(&path), Ok(Found::Whole(_))));
+    }
+
     #[test]
     fn links_and_files_of_others_are_refused_by_name_and_left_alone() {
         let temporary = tempfile::tempdir().expect("a directory");

@@ -51,6 +51,7 @@ mod error;
 pub mod export;
 mod group;
 mod house;
+mod identity;
 mod image;
 mod imager;
 pub mod import;

@@ -23,7 +23,7 @@ use crate::apply::ApplyLoop;
 use crate::background::Background;
 use crate::backup::times::BackupLog;
 use crate::clock::{Clock, Time};
-use crate::directory::{Directory, Found, Unfinished};
+use crate::directory::{Directory, FilledBy, Found, Unfinished};
 use crate::disk::Disk;
 use crate::error::{cannot_open, from_halt, from_journal, from_kv};
 use crate::opening::Opening;
@@ -88,7 +88,7 @@ impl Shard {
         let buckets = Buckets::new(options.buckets).ok_or_else(|| {
             cannot_open(format!("{} buckets are impossible: use a power of two, at most 4,096", options.buckets))
         })?;
-        let (directory, tree, files) = match Directory::open(path, buckets)? {
+        let (directory, tree, files) = match Directory::open(path, buckets, FilledBy::Opener)? {
             Found::Whole(directory) => {
                 let id = directory.identity().id;
                 let files = EngineFiles::open(&directory.journal_path(), id, &options.journal_files)
@@ -117,7 +117,7 @@ impl Shard {
         options: &Options,
         fill_store: impl FnOnce(&dyn Store) -> Result<Buckets, Error>,
     ) -> Result<(), Error> {
-        match Directory::open(path, Buckets::default())? {
+        match Directory::open(path, Buckets::default(), FilledBy::Transfer)? {
             Found::Whole(_) => Err(cannot_open(format!("{} already exists", path.display()))),
             Found::New(mut unfinished) => {
                 let mut buckets = Buckets::default();
@@ -139,7 +139,7 @@ impl Shard {
         if !path.exists() {
             return Err(cannot_open(format!("{} does not exist", path.display())));
         }
-        match Directory::open(path, Buckets::default())? {
+        match Directory::open(path, Buckets::default(), FilledBy::Opener)? {
             Found::New(_) => Err(cannot_open(format!("{} holds no store", path.display()))),
             Found::Whole(directory) => {
                 let tree = TreeStore::open(&directory.store_path(), &options.storage);

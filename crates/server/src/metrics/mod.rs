@@ -28,6 +28,7 @@ pub(crate) use requests::{Counted, Operation};
 
 use crate::Server;
 use crate::api::{Call, Refusal};
+use crate::dates::wall_now;
 use labels::TypeLabels;
 use requests::Requests;
 use text::Scrape;
@@ -115,10 +116,4 @@ fn limits(server: &Server, scrape: &mut Scrape) {
 /// A time, or 0 for never.
 fn seconds(at_us: Option<u64>) -> f64 {
     Duration::from_micros(at_us.unwrap_or(0)).as_secs_f64()
-}
-
-/// The start time is only shown, and decides nothing.
-#[allow(clippy::disallowed_methods)]
-fn wall_now() -> SystemTime {
-    SystemTime::now()
 }

@@ -21,6 +21,10 @@ pub(crate) const UNCLAIMED: Duration = Duration::from_secs(10);
 /// A record that has been ready this long is a problem: nobody claims its type, or others are claimed instead.
 pub(crate) const READY_LONG: Duration = Duration::from_secs(300);
 
+/// Times of entries that are further ahead of the machine's clock are a problem. A clock that was set back by less is
+/// caught up with unnoticed.
+pub(crate) const STAMPS_AHEAD: Duration = Duration::from_secs(60);
+
 /// The journal's queue counts as long above this percentage of its limit.
 pub(crate) const QUEUE_PERCENT: usize = 50;
 
@@ -93,6 +97,7 @@ pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
     found.extend(full_journal(counters));
     found.extend(slow_syncs(counters));
     found.extend(long_queue(counters));
+    found.extend(clock_behind(counters));
     found.extend(used_up.iter().map(|(limit, max)| limit_reached(limit, *max)));
     found.extend(unclaimed(counters, overview));
     found.sort_by_key(|trouble| trouble.severity);
@@ -109,6 +114,35 @@ fn stopped(error: &Error) -> Trouble {
         threshold: 0.0,
         unit: "failures",
         command: Suggested::new(["sh", "-c", "dmesg --level=err,warn | tail"]),
+    }
+}
+
+/// Once an entry has a time, no later entry has an earlier one, whatever the clock says.
+fn clock_behind(counters: &Counters) -> Option<Trouble> {
+    let ahead = counters.stamps_ahead;
+    (ahead > STAMPS_AHEAD).then(|| Trouble {
+        problem: "clock_behind",
+        severity: Severity::Warning,
+        object: "clock".into(),
+        text: format!(
+            "the times of entries are {} ahead of this machine's clock: one of them was or is wrong, and until the clock has \
+             caught up TTLs and timers count from that later time",
+            long_time(ahead)
+        ),
+        number: ahead.as_secs_f64(),
+        threshold: STAMPS_AHEAD.as_secs_f64(),
+        unit: "seconds",
+        command: Suggested::new(["date", "-u"]),
+    })
+}
+
+/// A duration in the largest unit that makes sense to a person.
+fn long_time(time: Duration) -> String {
+    const DAY: u64 = 24 * 60 * 60;
+    match time.as_secs() {
+        seconds if seconds < 2 * 60 * 60 => format!("{} minutes", seconds / 60),
+        seconds if seconds < 2 * DAY => format!("{} hours", seconds / 3_600),
+        seconds => format!("{} days", seconds / DAY),
     }
 }
 

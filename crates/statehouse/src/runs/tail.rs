@@ -10,7 +10,8 @@ use contract::{Error, Rejection};
 use super::Runs;
 use crate::arrivals::Waited;
 
-/// A reader of a run, by a cursor. A run that does not exist yet is waited for.
+/// A reader of a run, by a cursor. A run that does not exist yet is waited for. A cursor beyond the run's end is refused
+/// with [`Rejection::SequenceConflict`]: it is from another history, and what comes next would be missed.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -50,6 +51,10 @@ impl Tail {
             Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Fetched { events: Vec::new(), stable_seq: 0 },
             other => other?,
         };
+        if fetched.stable_seq != 0 && fetched.stable_seq < self.cursor {
+            let (run, expected, last) = (self.run.clone(), self.cursor, fetched.stable_seq);
+            return Err(Rejection::SequenceConflict { run, expected, last }.into());
+        }
         if let Some(last) = fetched.events.last() {
             self.cursor = last.run_seq;
         }
