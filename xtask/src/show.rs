@@ -11,6 +11,7 @@ mod clean_clone;
 mod edge;
 mod figures;
 mod measured;
+mod pressure;
 mod records;
 mod runs;
 mod server;
@@ -24,7 +25,8 @@ use figures::{Figure, Report};
 pub(crate) use measured::PAGE as MEASURED_PAGE;
 
 /// Every topic, in the order in which they were built.
-const TOPICS: &[Topic] = &[cells::TOPIC, records::TOPIC, sessions::TOPIC, runs::TOPIC, server::TOPIC, edge::TOPIC];
+const TOPICS: &[Topic] =
+    &[cells::TOPIC, records::TOPIC, sessions::TOPIC, runs::TOPIC, server::TOPIC, edge::TOPIC, pressure::TOPIC];
 
 /// The deterministic and crash tests: optimised, with debug assertions.
 const SIM: &str = "run --profile stress -p sim --";

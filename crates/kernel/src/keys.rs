@@ -59,8 +59,6 @@ pub enum Kind {
     RunIndex = 0x13,
     /// A step of a run's projection.
     RunStep = 0x14,
-    /// Where a queue stands in the queue above it.
-    Lane = 0x15,
 }
 
 /// The kind of a row of the shard itself.

@@ -20,7 +20,7 @@ use crate::keys::{CellKey, Keys, Kind, ThingId};
 use crate::machine::{Applying, Contracts};
 use crate::names;
 use crate::records::counts::count_ready;
-use crate::records::lanes::{Lanes, decode_lane, first_row};
+use crate::records::lanes::{Lanes, first_row};
 use crate::records::queue::ALL_QUEUES;
 use crate::records::row::Row;
 use crate::records::write::erase;
@@ -164,13 +164,14 @@ fn trim_one(applying: &mut Applying<'_>, cell: &ThingId<'_>) -> Result<(), Halt>
 
 /// Removes lanes of a queue that lead to nothing.
 fn remove_lanes(applying: &mut Applying<'_>, queue: QueueId<'_>, bucket: u16) -> Result<(), Halt> {
-    let lanes = Lanes::decode(applying.state.get(&applying.keys.lanes(queue))?.as_deref())?;
-    for bucket in lanes.buckets().filter(|lane| *lane >= bucket).take(LANES_LOOKED_AT_MAX) {
-        let lane = applying.state.get(&applying.keys.lane(bucket, queue))?;
-        let lane = lane.ok_or_else(|| Halt::Inconsistent(format!("R7: {queue:?} has no lane in bucket {bucket}")))?;
-        let lane = decode_lane(&lane)?;
-        if first_row(applying.state, &applying.keys, bucket, queue, lane)?.is_none() {
-            applying.correct_lane(bucket, queue, lane, None)?;
+    let lanes = applying.lanes(queue)?;
+    for (bucket, lane) in lanes.iter().filter(|(lane, _)| *lane >= bucket).take(LANES_LOOKED_AT_MAX) {
+        let first = match lane.begins {
+            Some(begins) => first_row(applying.state, &applying.keys, bucket, queue, begins)?,
+            None => None,
+        };
+        if first.is_none() {
+            applying.correct_lane(bucket, queue, None)?;
         }
     }
     Ok(())
@@ -216,7 +217,7 @@ fn erase_records(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u
             .ok_or_else(|| Halt::Inconsistent("a foreign key among records".into()))?;
         erase(applying, &id.in_bucket(bucket), &Row::decode(&row.1)?)?;
     }
-    for kind in RUN_KINDS.into_iter().chain(QUEUE_KINDS) {
+    for kind in RUN_KINDS.into_iter().chain([Kind::Ready]) {
         let range = applying.keys.rows_of_branch(kind, bucket, space, branch);
         let rows = applying.state.scan(&range, Order::Ascending).take(ERASED_RECORDS_MAX);
         for (key, _) in rows.collect::<Result<Vec<_>, _>>()? {
@@ -229,15 +230,12 @@ fn erase_records(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u
 /// All kinds of rows of runs.
 const RUN_KINDS: [Kind; 6] = [Kind::Run, Kind::RunEvent, Kind::RunKey, Kind::RunEventId, Kind::RunIndex, Kind::RunStep];
 
-/// The kinds of rows of queues.
-const QUEUE_KINDS: [Kind; 2] = [Kind::Ready, Kind::Lane];
-
 /// The kinds of rows that one step removes together.
 fn kinds_of_records() -> impl Iterator<Item = Kind> {
-    std::iter::once(Kind::Record).chain(RUN_KINDS).chain(QUEUE_KINDS)
+    std::iter::once(Kind::Record).chain(RUN_KINDS).chain([Kind::Ready])
 }
 
-/// The rows of the shard that belong to a branch: counts, and where its queues have lanes.
+/// The rows of the shard that belong to a branch: counts, and the lanes of its queues.
 fn shard_rows(keys: &Keys, space: u32, branch: u32) -> [KeyRange; 3] {
     [
         keys.counts_from_queue(space, branch, ALL_QUEUES),
@@ -358,8 +356,9 @@ fn empty_lanes(
     if !is_live || count_ready(view, keys, catalogue, QueueId { space, branch, name: &name })? > 0 {
         return Ok(Vec::new());
     }
-    let firsts = Lanes::decode(Some(row))?.buckets().step_by(LANES_LOOKED_AT_MAX).collect::<Vec<_>>();
-    Ok(firsts.into_iter().map(|bucket| TrimStep::Lanes { space, branch, queue: name.clone(), bucket }).collect())
+    let lanes = Lanes::decode(Some(row))?;
+    let firsts = lanes.iter().step_by(LANES_LOOKED_AT_MAX).map(|(bucket, _)| bucket);
+    Ok(firsts.map(|bucket| TrimStep::Lanes { space, branch, queue: name.clone(), bucket }).collect())
 }
 
 fn is_due(catalogue: &Catalogue, cell: &CellKey, head: &Head<'_>, now_us: u64) -> bool {

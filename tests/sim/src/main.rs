@@ -14,6 +14,7 @@ mod model;
 mod monitoring;
 mod power_journal;
 mod power_store;
+mod pressure;
 mod records;
 mod running;
 mod runs;
@@ -64,6 +65,8 @@ fn main() -> ExitCode {
         "monitoring" => monitoring::run(&arguments),
         "power-journal" => power_journal::run(&arguments),
         "power-store" => power_store::run(&arguments),
+        "pressure-stopped" => pressure::run_stopped(&arguments),
+        "pressure-transfers" => pressure::run_transfers(&arguments),
         "power-store-child" => return power_store::child(&arguments),
         "power-syncs" => power_store::run_syncs(&arguments),
         "push-kills" => sessions::run_push_kills(&arguments),

@@ -1,7 +1,6 @@
 //! Keys of queues: what is ready in a queue, and where a queue stands in the queue above it.
 //!
-//! These start with the bucket too, except for the row that says in which buckets a queue has a lane: it answers for all
-//! buckets in one lookup.
+//! These start with the bucket too, except for the lanes of a queue: they answer for all buckets in one lookup.
 
 use kv::{Key, KeyRange};
 
@@ -79,14 +78,12 @@ impl Keys {
         (KeyRange { start, end }, prefix_bytes)
     }
 
-    /// Where a queue stands in the queue above it, in a bucket.
-    pub fn lane(&self, bucket: u16, queue: QueueId<'_>) -> Key {
-        let mut key = self.branch_prefix(Kind::Lane, bucket, queue.space, queue.branch);
-        push_name(&mut key, queue.name.as_bytes());
-        key
+    /// The suffix that precedes everything of a queue at or after a place.
+    pub fn ready_place_suffix(place: ReadyPlace) -> Key {
+        place_bytes(place)
     }
 
-    /// In which buckets a queue has a lane.
+    /// The lanes of a queue.
     pub fn lanes(&self, queue: QueueId<'_>) -> Key {
         let mut key = self.shard_row(ShardKind::Lanes);
         key.extend_from_slice(&queue.space.to_be_bytes());
@@ -95,7 +92,7 @@ impl Keys {
         key
     }
 
-    /// The rows that say in which buckets queues have lanes: of a branch.
+    /// The lanes of all queues of a branch.
     pub fn lanes_of_branch(&self, space: u32, branch: u32) -> KeyRange {
         let mut key = self.shard_row(ShardKind::Lanes);
         key.extend_from_slice(&space.to_be_bytes());
@@ -179,7 +176,6 @@ mod tests {
         assert_eq!(hex(&row), format!("{prefix}80000000000000000000000000000102000068690000"));
         let row = [&*keys.ready_prefix(5, queue), &*Keys::ready_queue_suffix(place, "r.")].concat();
         assert_eq!(hex(&row), format!("{prefix}8000000000000000000000000000010201722e0000"));
-        assert_eq!(hex(&keys.lane(5, queue)), "000000010005150000000100000002".to_owned() + "712e0000");
         assert_eq!(hex(&keys.lanes(queue)), "00000001ffff00000d0000000100000002".to_owned() + "712e0000");
         assert_eq!(read_lanes_key(&keys.lanes(queue)), Some((1, 2, "q.".to_owned())));
     }

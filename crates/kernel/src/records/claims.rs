@@ -10,7 +10,7 @@ use contract::limits::QUEUE_DEPTH_MAX;
 use session::Halt;
 
 use super::attempt;
-use super::lanes::{first_row, read_row};
+use super::lanes::{Lane, first_row, read_row};
 use crate::answer::{Answer, OpOutcome};
 use crate::command::ClaimNext;
 use crate::keys::queues::{QueueId, Ready};
@@ -25,7 +25,8 @@ const CORRECTIONS_PER_RECORD: usize = QUEUE_DEPTH_MAX;
 
 /// What the search for the next record came to.
 enum Next {
-    Record(u16, OwnedId),
+    /// A record, and whether it is in the queue itself, not in one below.
+    Record(u16, OwnedId, bool),
     Nothing,
     /// It has corrected as many lanes as a command may. There may be more.
     Unfinished,
@@ -47,8 +48,8 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
     let mut corrections = CORRECTIONS_MAX;
     let mut before = None;
     while outcomes.len() < max && bytes < bytes_max {
-        let (bucket, id) = match next_ready(applying, queue, &mut corrections)? {
-            Next::Record(bucket, id) => (bucket, id),
+        let (bucket, id, is_own) = match next_ready(applying, queue, &mut corrections)? {
+            Next::Record(bucket, id, is_own) => (bucket, id, is_own),
             Next::Nothing => break,
             Next::Unfinished if outcomes.is_empty() => {
                 outcomes.push(OpOutcome::Unfinished);
@@ -77,6 +78,12 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
             }
         }
         applying.windows.settle();
+        if is_own {
+            // Whoever claims from this queue next finds it without looking into every bucket.
+            let first = applying.windows.first_ready_in(applying.state, &applying.keys, queue, bucket)?;
+            let begins = first.map(|suffix| read_row(&suffix, queue)).transpose()?.map(|(place, _)| place);
+            applying.note_beginning(bucket, queue, begins)?;
+        }
     }
     Ok(Answer::Done { commit: applying.call.commit, outcomes })
 }
@@ -90,17 +97,23 @@ fn next_ready(applying: &mut Applying<'_>, queue: QueueId<'_>, corrections: &mut
         // Down to a record, as long as every lane on the way stands where the first row of its queue is.
         loop {
             match ready {
-                Ready::Record(id) => return Ok(Next::Record(bucket, id)),
+                Ready::Record(id) => return Ok(Next::Record(bucket, id, name == queue.name)),
                 Ready::Queue(rest) => name.push_str(&rest),
             }
             let below = QueueId { name: &name, ..queue };
-            let first = first_row(applying.state, &applying.keys, bucket, below, place)?;
+            let first = match applying.lanes(below)?.get(bucket) {
+                Some(Lane { begins: Some(begins), .. }) => {
+                    first_row(applying.state, &applying.keys, bucket, below, begins)?
+                }
+                Some(Lane { begins: None, .. }) => None,
+                None => return Err(Halt::Inconsistent(format!("R7: {below:?} has no lane in bucket {bucket}"))),
+            };
             match first {
                 Some((first, found)) if first == place => ready = found,
                 _ if *corrections == 0 => return Ok(Next::Unfinished),
                 _ => {
                     *corrections -= 1;
-                    applying.correct_lane(bucket, below, place, first.map(|(first, _)| first))?;
+                    applying.correct_lane(bucket, below, first.map(|(first, _)| first))?;
                     applying.savepoint();
                     break;
                 }

@@ -6,7 +6,7 @@
 use contract::Rejection;
 use contract::records::Counts;
 use contract::records::types::StateKind;
-use kv::{KeyRange, Order, Reader, Staging, View, Writer};
+use kv::{Order, Reader, Staging, View, Writer};
 use session::Halt;
 
 use super::lanes::lanes_of;
@@ -129,13 +129,7 @@ pub fn count_ready(view: &dyn View, keys: &Keys, catalogue: &Catalogue, queue: Q
 
 /// Whether anything of a queue or the queues below it may be ready to be claimed. Only a claim knows for certain.
 pub fn may_be_ready(view: &dyn View, keys: &Keys, queue: QueueId<'_>) -> Result<bool, Halt> {
-    for bucket in lanes_of(view, keys, queue)?.buckets() {
-        let rows = KeyRange::prefix(&keys.ready_prefix(bucket, queue));
-        if view.scan(&rows, Order::Ascending).next().transpose()?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    Ok(lanes_of(view, keys, queue)?.iter().any(|(_, lane)| lane.begins.is_some()))
 }
 
 /// The number in each state, by the state's number in its type; states beyond the last have none.

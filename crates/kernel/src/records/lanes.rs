@@ -1,17 +1,18 @@
 //! Ready records by queue, and the lanes that lead to them from the queues above.
 //!
 //! A queue has rows in the order of claims: its ready records, and the queues below it. The row of a queue below says
-//! that nothing in that queue has an earlier place. Its *lane* says where this row is, so that a record that comes in
-//! finds it. Claiming from a queue takes its first row and follows it down; how many queues there are does not matter.
+//! that nothing in that queue has an earlier place. Where it stands, and where its own rows begin, is in the *lanes* of
+//! the queue below: one row for all buckets. Claiming from a queue takes its first row and follows it down; how many
+//! queues there are does not matter, nor in how many buckets a queue is.
 //!
-//! A record that goes leaves the lanes above as they are. They stand too early then, or lead to nothing, until a claim
-//! from above meets and corrects them, or the walk over empty queues does.
+//! Lanes may say too early a place, never too late a one. A record that goes leaves them as they are, except that a claim
+//! from a queue says where the next row of that queue is. Whoever meets a wrong one corrects it.
 //!
-//! Touches: the `Ready`, `Lane` and `Lanes` rows, which nothing else writes. Keeps: R5 for the rows of records, and R7
-//! (a queue that has a row in a bucket has a lane there, which is at or before its first row and, but for the queue
-//! that holds all, stands in the queue above; `Lanes` names exactly the buckets with lanes).
+//! Touches: the `Ready` and `Lanes` rows, which nothing else writes. Keeps: R5 for the rows of records, and R7 (the lanes
+//! of a queue have an entry for every bucket in which it has a row, at or before its first row there; each entry stands
+//! for one row in the queue above, at or before that, but for the queue that holds all).
 
-use kv::{DecodeError, Order, Reader, Staging, View, Writer};
+use kv::{Bytes, DecodeError, Order, Staging, View};
 use session::Halt;
 
 use super::queue::{above, queue_of};
@@ -22,67 +23,133 @@ use crate::machine::Applying;
 
 const FORMAT: u8 = 1;
 
-/// The buckets in which a queue has lanes: a bit for each.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lanes {
-    bits: Vec<u8>,
+/// Bytes of a lane: bucket (2), where it stands (16), whether it has rows (1), where they begin (16).
+const LANE_BYTES: usize = 35;
+
+/// The lane of a queue in one bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// Where the queue stands in the queue above it.
+    pub stands: ReadyPlace,
+    /// Nothing of the queue is before this; none if it has nothing.
+    pub begins: Option<ReadyPlace>,
+}
+
+/// The lanes of a queue: one for each bucket in which it stands in the queue above, in the order of buckets. Kept as it is
+/// stored, because most of the time one of very many is looked at or changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lanes(Vec<u8>);
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self(vec![FORMAT])
+    }
 }
 
 impl Lanes {
-    /// Reads a row; an absent one names no bucket.
+    /// Reads a row; an absent one has no lanes.
     pub fn decode(row: Option<&[u8]>) -> Result<Self, Halt> {
+        let undecodable = |what| Halt::Undecodable { what: "the lanes of a queue", error: DecodeError { what } };
         let Some(row) = row else {
             return Ok(Self::default());
         };
-        let read = || {
-            let mut reader = Reader::new(row);
-            reader.format(FORMAT)?;
-            match reader.rest() {
-                [] | [.., 0] => Err(DecodeError { what: "lanes that end in buckets without one" }),
-                bits => Ok(Self { bits: bits.to_vec() }),
+        if row.first() != Some(&FORMAT) {
+            return Err(undecodable("an unknown format"));
+        }
+        if !(row.len() - 1).is_multiple_of(LANE_BYTES) || row.len() == 1 {
+            return Err(undecodable("lanes of a wrong length"));
+        }
+        let lanes = Self(row.to_vec());
+        match lanes.chunks().is_sorted_by(|left, right| bucket_of(left) < bucket_of(right)) {
+            true => Ok(lanes),
+            false => Err(undecodable("lanes out of order")),
+        }
+    }
+
+    fn chunks(&self) -> std::slice::ChunksExact<'_, u8> {
+        self.0[1..].chunks_exact(LANE_BYTES)
+    }
+
+    fn position(&self, bucket: u16) -> Result<usize, usize> {
+        let chunks = self.chunks();
+        let (mut low, mut high) = (0, chunks.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match bucket_of(&self.0[1 + middle * LANE_BYTES..]).cmp(&bucket) {
+                std::cmp::Ordering::Equal => return Ok(middle),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
             }
-        };
-        read().map_err(|error| Halt::Undecodable { what: "the lanes of a queue", error })
+        }
+        Err(low)
     }
 
-    fn encode(&self, writer: &mut Writer) {
-        writer.u8(FORMAT).raw(&self.bits);
+    /// The lane in a bucket.
+    pub fn get(&self, bucket: u16) -> Option<Lane> {
+        let at = 1 + self.position(bucket).ok()? * LANE_BYTES;
+        Some(read_lane(&self.0[at..at + LANE_BYTES]))
     }
 
-    /// The buckets, in order.
-    pub fn buckets(&self) -> impl Iterator<Item = u16> {
-        let bytes = (0_u16..).zip(&self.bits);
-        bytes.flat_map(|(at, byte)| (0..8).filter(move |bit| byte & (1 << bit) != 0).map(move |bit| at * 8 + bit))
+    /// All of them, with their buckets.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, Lane)> {
+        self.chunks().map(|chunk| (bucket_of(chunk), read_lane(chunk)))
     }
 
-    fn set(&mut self, bucket: u16, has_lane: bool) {
-        let (at, bit) = (usize::from(bucket / 8), 1_u8 << (bucket % 8));
-        if has_lane {
-            self.bits.resize(self.bits.len().max(at + 1), 0);
-            self.bits[at] |= bit;
-        } else if let Some(byte) = self.bits.get_mut(at) {
-            *byte &= !bit;
-            while self.bits.last() == Some(&0) {
-                self.bits.pop();
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.len() == 1
+    }
+
+    fn set(&mut self, bucket: u16, lane: Option<Lane>) {
+        match (self.position(bucket), lane) {
+            (Ok(position), Some(lane)) => {
+                let at = 1 + position * LANE_BYTES;
+                self.0[at..at + LANE_BYTES].copy_from_slice(&write_lane(bucket, lane));
             }
+            (Err(position), Some(lane)) => {
+                let at = 1 + position * LANE_BYTES;
+                self.0.splice(at..at, write_lane(bucket, lane));
+            }
+            (Ok(position), None) => {
+                let at = 1 + position * LANE_BYTES;
+                self.0.drain(at..at + LANE_BYTES);
+            }
+            (Err(_), None) => {}
         }
     }
 }
 
-/// The buckets in which a queue has lanes, in a view.
-pub fn lanes_of(view: &dyn View, keys: &Keys, queue: QueueId<'_>) -> Result<Lanes, Halt> {
-    Lanes::decode(view.get(&keys.lanes(queue))?.as_deref())
+fn bucket_of(lane: &[u8]) -> u16 {
+    u16::from_le_bytes([lane[0], lane[1]])
 }
 
-/// Reads the place of a lane.
-pub fn decode_lane(row: &[u8]) -> Result<ReadyPlace, Halt> {
-    let read = || {
-        let mut reader = Reader::new(row);
-        reader.format(FORMAT)?;
-        let place = ReadyPlace { order: reader.u64()?.cast_signed(), ready_us: reader.u64()? };
-        reader.end().map(|()| place)
+fn read_place(bytes: &[u8]) -> ReadyPlace {
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    ReadyPlace { order: number(0).cast_signed(), ready_us: number(8) }
+}
+
+fn read_lane(bytes: &[u8]) -> Lane {
+    Lane { stands: read_place(&bytes[2..]), begins: (bytes[18] == 1).then(|| read_place(&bytes[19..])) }
+}
+
+fn write_lane(bucket: u16, lane: Lane) -> [u8; LANE_BYTES] {
+    let mut bytes = [0; LANE_BYTES];
+    let mut place = |at: usize, place: ReadyPlace| {
+        bytes[at..at + 8].copy_from_slice(&place.order.to_le_bytes());
+        bytes[at + 8..at + 16].copy_from_slice(&place.ready_us.to_le_bytes());
     };
-    read().map_err(|error| Halt::Undecodable { what: "the lane of a queue", error })
+    place(2, lane.stands);
+    if let Some(begins) = lane.begins {
+        place(19, begins);
+        bytes[18] = 1;
+    }
+    bytes[..2].copy_from_slice(&bucket.to_le_bytes());
+    bytes
+}
+
+/// The lanes of a queue, in a view.
+pub fn lanes_of(view: &dyn View, keys: &Keys, queue: QueueId<'_>) -> Result<Lanes, Halt> {
+    Lanes::decode(view.get(&keys.lanes(queue))?.as_deref())
 }
 
 /// The first row of a queue in a bucket at or after a place.
@@ -104,11 +171,6 @@ pub(crate) fn read_row(suffix: &[u8], queue: QueueId<'_>) -> Result<(ReadyPlace,
         .ok_or_else(|| Halt::Inconsistent(format!("R5: {} is no row of {queue:?}", suffix.escape_ascii())))
 }
 
-/// What a queue below adds to the name of the queue above it.
-fn added<'name>(above: &str, queue: &'name str) -> &'name str {
-    &queue[above.len()..]
-}
-
 impl Applying<'_> {
     /// A record can be claimed from now on: it gets a row in its queue, with lanes that lead there.
     pub(crate) fn put_ready(&mut self, record: &ThingId<'_>, place: ReadyPlace) -> Result<(), Halt> {
@@ -124,53 +186,89 @@ impl Applying<'_> {
         self.change_ready(record.bucket, queue, Keys::ready_record_suffix(place, record), false);
     }
 
-    /// Makes sure that the lane of a queue, and those above it, are at or before `place`.
+    /// Makes sure that the lane of a queue in a bucket, and those above it, are at or before `place`.
     fn lead_to(&mut self, bucket: u16, queue: QueueId<'_>, place: ReadyPlace) -> Result<(), Halt> {
         let mut queue = queue;
         loop {
-            let key = self.keys.lane(bucket, queue);
-            let lane = self.state.get(&key)?.map(|row| decode_lane(&row)).transpose()?;
+            let row = self.state.get(&self.keys.lanes(queue))?;
+            let mut lanes = Lanes::decode(row.as_deref())?;
+            let before = lanes.get(bucket);
+            let begins = before.and_then(|lane| lane.begins).map_or(place, |begins| begins.min(place));
             let higher = above(queue.name).map(|name| QueueId { name, ..queue });
-            match (lane, higher) {
-                // It stands early enough, and so do the lanes above it.
-                (Some(lane), _) if lane <= place => return Ok(()),
-                (Some(lane), Some(higher)) => self.change_row_of(bucket, higher, lane, queue, false),
-                (Some(lane), None) => return Err(Halt::Inconsistent(format!("R7: all queues stand at {lane:?}"))),
-                (None, _) => self.set_lane_bit(bucket, queue, true)?,
+            // The queue that holds all stands in no other, so its lanes never move.
+            let stands = before.map_or(place, |lane| lane.stands.min(place));
+            let stands = if higher.is_none() { ReadyPlace::FIRST } else { stands };
+            let after = Lane { stands, begins: Some(begins) };
+            if before == Some(after) {
+                return Ok(());
             }
-            let Some(higher) = higher else {
-                // The queue that holds all stands in no other, so its lane never moves.
-                self.state.put_encoded(key, |writer| encode_lane(writer, ReadyPlace::FIRST));
+            lanes.set(bucket, Some(after));
+            self.put_lanes(queue, &lanes);
+            // The lanes above are at or before where this one stands.
+            let (Some(higher), true) = (higher, before.is_none_or(|lane| lane.stands != stands)) else {
                 return Ok(());
             };
-            self.state.put_encoded(key, |writer| encode_lane(writer, place));
-            self.change_row_of(bucket, higher, place, queue, true);
+            if let Some(lane) = before {
+                self.change_row_of(bucket, higher, lane.stands, queue, false);
+            }
+            self.change_row_of(bucket, higher, stands, queue, true);
             queue = higher;
         }
     }
 
-    /// Moves a lane that stands too early to where the first row of its queue is; without one, removes it.
+    /// The first row of a queue in a bucket is at `first`, and so is its lane from now on; without one, the lane goes.
     pub(crate) fn correct_lane(
         &mut self,
         bucket: u16,
         queue: QueueId<'_>,
-        lane: ReadyPlace,
         first: Option<ReadyPlace>,
     ) -> Result<(), Halt> {
-        let higher = above(queue.name).map(|name| QueueId { name, ..queue });
-        if let Some(higher) = higher {
-            self.change_row_of(bucket, higher, lane, queue, false);
-        }
-        let key = self.keys.lane(bucket, queue);
-        let Some(first) = first else {
-            self.state.delete(key);
-            return self.set_lane_bit(bucket, queue, false);
+        let mut lanes = self.lanes(queue)?;
+        let Some(before) = lanes.get(bucket) else {
+            return Err(Halt::Inconsistent(format!("R7: {queue:?} has no lane in bucket {bucket}")));
         };
-        self.state.put_encoded(key, |writer| encode_lane(writer, first));
-        if let Some(higher) = higher {
-            self.change_row_of(bucket, higher, first, queue, true);
+        let higher = above(queue.name).map(|name| QueueId { name, ..queue });
+        let moved = |first| if higher.is_none() { ReadyPlace::FIRST } else { first };
+        let after = first.map(|first| Lane { stands: moved(first), begins: Some(first) });
+        lanes.set(bucket, after);
+        self.put_lanes(queue, &lanes);
+        if let Some(higher) = higher.filter(|_| after.is_none_or(|lane| lane.stands != before.stands)) {
+            self.change_row_of(bucket, higher, before.stands, queue, false);
+            if let Some(lane) = after {
+                self.change_row_of(bucket, higher, lane.stands, queue, true);
+            }
         }
         Ok(())
+    }
+
+    /// Says where the rows of a queue begin in a bucket, and leaves it where it stands in the queue above.
+    pub(crate) fn note_beginning(
+        &mut self,
+        bucket: u16,
+        queue: QueueId<'_>,
+        begins: Option<ReadyPlace>,
+    ) -> Result<(), Halt> {
+        let mut lanes = self.lanes(queue)?;
+        let Some(lane) = lanes.get(bucket) else {
+            return Err(Halt::Inconsistent(format!("R7: {queue:?} has no lane in bucket {bucket}")));
+        };
+        if lane.begins != begins {
+            lanes.set(bucket, Some(Lane { begins, ..lane }));
+            self.put_lanes(queue, &lanes);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn lanes(&self, queue: QueueId<'_>) -> Result<Lanes, Halt> {
+        Lanes::decode(self.state.get(&self.keys.lanes(queue))?.as_deref())
+    }
+
+    fn put_lanes(&mut self, queue: QueueId<'_>, lanes: &Lanes) {
+        let key = self.keys.lanes(queue);
+        match lanes.is_empty() {
+            true => self.state.delete(key),
+            false => self.state.put(key, Bytes::from(lanes.0.as_slice())),
+        }
     }
 
     /// Adds or removes the row by which `queue` stands in the queue above it.
@@ -182,8 +280,8 @@ impl Applying<'_> {
         queue: QueueId<'_>,
         is_added: bool,
     ) {
-        let suffix = Keys::ready_queue_suffix(place, added(above.name, queue.name));
-        self.change_ready(bucket, above, suffix, is_added);
+        let added = &queue.name[above.name.len()..];
+        self.change_ready(bucket, above, Keys::ready_queue_suffix(place, added), is_added);
     }
 
     fn change_ready(&mut self, bucket: u16, queue: QueueId<'_>, suffix: kv::Key, is_added: bool) {
@@ -192,21 +290,6 @@ impl Applying<'_> {
         self.change_row(key, b"", is_added);
         self.windows.note_ready(queue, Entry { suffix, bucket }, is_added);
     }
-
-    fn set_lane_bit(&mut self, bucket: u16, queue: QueueId<'_>, has_lane: bool) -> Result<(), Halt> {
-        let key = self.keys.lanes(queue);
-        let mut lanes = Lanes::decode(self.state.get(&key)?.as_deref())?;
-        lanes.set(bucket, has_lane);
-        match lanes.bits.is_empty() {
-            true => self.state.delete(key),
-            false => self.state.put_encoded(key, |writer| lanes.encode(writer)),
-        }
-        Ok(())
-    }
-}
-
-fn encode_lane(writer: &mut Writer, place: ReadyPlace) {
-    writer.u8(FORMAT).u64(place.order.cast_unsigned()).u64(place.ready_us);
 }
 
 #[cfg(test)]
@@ -215,26 +298,36 @@ mod tests {
 
     #[test]
     fn lanes_are_read_as_written() {
+        let place = |ready_us| ReadyPlace { order: -1, ready_us };
+        let lane = |us| Lane { stands: place(us), begins: (us % 2 == 0).then(|| place(us + 1)) };
         let mut lanes = Lanes::default();
-        for bucket in [0, 7, 8, 63, 4_095] {
-            lanes.set(bucket, true);
+        for bucket in [63, 0, 4_095, 7, 8] {
+            lanes.set(bucket, Some(lane(u64::from(bucket))));
         }
-        lanes.set(8, false);
-        lanes.set(9, false);
-        let mut writer = Writer::new();
-        lanes.encode(&mut writer);
-        let read = Lanes::decode(Some(writer.as_slice())).expect("as written");
-        assert_eq!(read.buckets().collect::<Vec<_>>(), [0, 7, 63, 4_095]);
-        lanes.set(4_095, false);
-        assert_eq!(lanes.bits.len(), 8, "buckets without a lane take no room at the end");
-        assert!(Lanes::decode(Some(&[FORMAT, 1, 0])).is_err(), "one spelling for the same lanes");
-        assert!(Lanes::decode(None).expect("none").buckets().next().is_none());
-        // Part of the stored format; `docs/formats/records.md`.
+        lanes.set(8, None);
+        lanes.set(9, None);
+        lanes.set(63, Some(lane(2)));
+        let read = Lanes::decode(Some(&lanes.0)).expect("as written");
+        assert_eq!(read.iter().collect::<Vec<_>>(), [(0, lane(0)), (7, lane(7)), (63, lane(2)), (4_095, lane(4_095))]);
+        assert_eq!((read.get(7), read.get(8)), (Some(lane(7)), None));
+        for bucket in [0, 7, 63, 4_095] {
+            lanes.set(bucket, None);
+        }
+        assert!(lanes.is_empty() && Lanes::decode(None).expect("none").is_empty());
+        assert!(Lanes::decode(Some(&[FORMAT])).is_err(), "no lanes have no row");
+        assert!(Lanes::decode(Some(&[FORMAT, 0])).is_err() && Lanes::decode(Some(&[9])).is_err());
+        let twice = [&[FORMAT][..], &write_lane(1, lane(0)), &write_lane(1, lane(0))].concat();
+        assert!(Lanes::decode(Some(&twice)).is_err(), "out of order");
+    }
+
+    /// Part of the stored format; `docs/formats/records.md`.
+    #[test]
+    fn golden_lanes() {
         let mut lanes = Lanes::default();
-        lanes.set(5, true);
-        lanes.set(8, true);
-        let mut writer = Writer::new();
-        lanes.encode(&mut writer);
-        assert_eq!(writer.as_slice(), [1, 0b0010_0000, 1]);
+        let (stands, begins) = (ReadyPlace { order: -1, ready_us: 2 }, ReadyPlace { order: 0, ready_us: 3 });
+        lanes.set(5, Some(Lane { stands, begins: Some(begins) }));
+        let hex: String = lanes.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        let places = "ffffffffffffffff0200000000000000".to_owned() + "01" + "00000000000000000300000000000000";
+        assert_eq!(hex, format!("010500{places}"));
     }
 }

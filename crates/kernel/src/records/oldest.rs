@@ -169,9 +169,11 @@ impl Reading<'_> {
     /// The record that is next in a part: the rows of all buckets are followed in the order of their places.
     fn first(&self, part: &Part) -> Result<First, Halt> {
         let mut followed = BinaryHeap::new();
-        for bucket in lanes_of(self.view, self.keys, self.queue(&part.queue))?.buckets() {
-            let range = KeyRange::prefix(&self.keys.ready_prefix(bucket, self.queue(&part.queue)));
-            self.follow(&mut followed, bucket, &part.queue, range)?;
+        for (bucket, lane) in lanes_of(self.view, self.keys, self.queue(&part.queue))?.iter() {
+            if let Some(begins) = lane.begins {
+                let (range, _) = self.keys.ready_from(bucket, self.queue(&part.queue), begins);
+                self.follow(&mut followed, bucket, &part.queue, range)?;
+            }
         }
         let mut looked_at = 0;
         while let Some(Reverse(row)) = followed.pop() {

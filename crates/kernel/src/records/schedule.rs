@@ -18,6 +18,10 @@ use crate::machine::Applying;
 /// Queues whose low ends are kept in memory: at least half as many, those that were claimed from last.
 const QUEUES_MAX: usize = 2_048;
 
+/// Entries of these at most, or a few more: what they have is counted when so many more queues are there.
+const ENTRIES_MAX: usize = 262_144;
+const COUNTED_EVERY: usize = 32;
+
 /// A queue of a branch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReadyQueue {
@@ -73,12 +77,17 @@ impl QueueWindows {
         if !self.recent.contains_key(queue) {
             let found = self.earlier.remove(queue);
             is_new = found.is_none();
-            if self.recent.len() >= QUEUES_MAX / 2 {
+            if self.recent.len() >= QUEUES_MAX / 2 || self.is_large() {
                 self.earlier = std::mem::take(&mut self.recent);
             }
             self.recent.insert(queue.clone(), found.unwrap_or_default());
         }
         (self.recent.get_mut(queue).expect("it was just put there"), is_new)
+    }
+
+    fn is_large(&self) -> bool {
+        let counts = self.recent.len().is_multiple_of(COUNTED_EVERY);
+        counts && self.recent.values().map(Window::len).sum::<usize>() > ENTRIES_MAX / 2
     }
 }
 
@@ -129,13 +138,31 @@ impl Windows {
         keys: &Keys,
         queue: QueueId<'_>,
     ) -> Result<Option<Entry>, Halt> {
+        let window = self.opened(state, keys, queue)?;
+        Ok(window.first(state, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
+    }
+
+    /// The first row of a queue in a bucket.
+    pub(crate) fn first_ready_in(
+        &mut self,
+        state: &Staging,
+        keys: &Keys,
+        queue: QueueId<'_>,
+        bucket: u16,
+    ) -> Result<Option<Key>, Halt> {
+        let window = self.opened(state, keys, queue)?;
+        Ok(window.first_in(state, bucket, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
+    }
+
+    fn opened(&mut self, state: &Staging, keys: &Keys, queue: QueueId<'_>) -> Result<&mut Window, Halt> {
         let (window, is_new) = self.ready.open(&queue.into());
         if is_new {
-            // A bucket without a lane has nothing of the queue.
+            // Where there is no lane, or one to nothing, there is nothing of the queue.
             let lanes = Lanes::decode(state.get(&keys.lanes(queue))?.as_deref())?;
-            window.begin(lanes.buckets());
+            let begins = lanes.iter().filter_map(|(bucket, lane)| Some((bucket, lane.begins?)));
+            window.begin(begins.map(|(bucket, place)| (bucket, Keys::ready_place_suffix(place))));
         }
-        Ok(window.first(state, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
+        Ok(window)
     }
 
     /// The first thing that will be due by a clock.
@@ -151,7 +178,7 @@ impl Windows {
             DueClock::Cluster => &mut self.cluster,
         };
         if !window.has_begun() {
-            window.begin(0..buckets);
+            window.begin((0..buckets).map(|bucket| (bucket, Key::default())));
         }
         Ok(window.first(state, |bucket| whole(keys.due_prefix(clock, bucket)))?.cloned())
     }

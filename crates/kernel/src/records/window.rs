@@ -1,18 +1,20 @@
 //! The low end of an index, kept in memory: finds the next entry without walking over removed ones.
 //!
 //! An index starts with its bucket, so the next entry may be in any of many buckets; and a processed queue leaves the
-//! tombstones of everything that was in it. A window holds the first entries of all buckets together. It is only a
-//! cache: it answers what the rows say, and can be dropped at any time.
+//! tombstones of everything that was in it. A window holds the first entries of each bucket, and where they are not known
+//! any further. It is only a cache: it answers what the rows say, and can be dropped at any time.
 //!
-//! Keeps: a bucket is known up to some end, or completely; exactly its known entries are in `entries`.
+//! Keeps: a bucket is known up to some end, or completely; exactly its known entries are in it. `heads` has for each
+//! bucket its first entry, or its end if it has none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kv::{Key, KeyRange, Order, Staging};
 use session::Halt;
 
-/// Entries of a bucket read at a time, unless there are very many buckets.
-const CHUNK_ENTRIES: usize = 64;
+/// Entries of a bucket read at a time: few at first, since most queues are short or seldom used, then more.
+const CHUNK_FIRST: usize = 4;
+const CHUNK_MAX: usize = 64;
 
 /// With very many buckets, fewer entries of each are read at a time; this is the total.
 const CHUNKS_ENTRIES: usize = 4_096;
@@ -30,63 +32,110 @@ pub(crate) struct Entry {
 /// The first entries of an index, across all buckets.
 #[derive(Default)]
 pub(crate) struct Window {
-    entries: BTreeSet<Entry>,
-    /// How far the buckets are known that are not known completely.
-    through: BTreeMap<u16, Key>,
-    /// The same, the lowest end first.
-    ends: BTreeSet<Entry>,
-    /// Entries of a bucket that are read at a time.
+    buckets: BTreeMap<u16, Known>,
+    /// The first entry of each bucket that has one, or how far it is known: then the rest must be read first.
+    heads: BTreeSet<(Entry, Head)>,
+    /// Entries of all buckets.
+    count: usize,
+    chunk_max: usize,
+}
+
+/// What a head is. At the same place, unread entries come first: they may be anything after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Head {
+    Unread,
+    Entry,
+}
+
+/// The known part of a bucket.
+struct Known {
+    entries: BTreeSet<Key>,
+    /// How far it is known; none if completely.
+    through: Option<Key>,
     chunk: usize,
 }
 
+impl Default for Known {
+    /// Nothing is there, and that is known.
+    fn default() -> Self {
+        Self { entries: BTreeSet::new(), through: None, chunk: CHUNK_FIRST }
+    }
+}
+
+impl Known {
+    fn head(&self, bucket: u16) -> Option<(Entry, Head)> {
+        let entry = self.entries.first().map(|suffix| (suffix, Head::Entry));
+        let (suffix, head) = entry.or_else(|| Some((self.through.as_ref()?, Head::Unread)))?;
+        Some((Entry { suffix: suffix.clone(), bucket }, head))
+    }
+}
+
 impl Window {
-    /// Starts with these buckets unread. All others are known to have nothing.
-    pub(crate) fn begin(&mut self, buckets: impl Iterator<Item = u16>) {
-        self.through = buckets.map(|bucket| (bucket, Key::default())).collect();
-        self.ends = self.through.keys().map(|bucket| Entry { suffix: Key::default(), bucket: *bucket }).collect();
-        self.chunk = (CHUNKS_ENTRIES / self.through.len().max(1)).clamp(1, CHUNK_ENTRIES);
+    /// Starts with these buckets, of which nothing is read and nothing is before the given suffix. All others are known
+    /// to have nothing.
+    pub(crate) fn begin(&mut self, buckets: impl Iterator<Item = (u16, Key)>) {
+        let known = |through| Known { through: Some(through), ..Known::default() };
+        self.buckets = buckets.map(|(bucket, through)| (bucket, known(through))).collect();
+        self.heads = self.buckets.iter().filter_map(|(bucket, known)| known.head(*bucket)).collect();
+        self.count = 0;
+        self.chunk_max = (CHUNKS_ENTRIES / self.buckets.len().max(1)).clamp(1, CHUNK_MAX);
     }
 
     pub(crate) fn has_begun(&self) -> bool {
-        self.chunk != 0
+        self.chunk_max != 0
+    }
+
+    /// The number of entries in memory.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Does something to the known part of a bucket, and keeps `heads` in step.
+    fn change<T>(&mut self, bucket: u16, change: impl FnOnce(&mut Known) -> T) -> T {
+        let known = self.buckets.entry(bucket).or_default();
+        let before = known.head(bucket);
+        let changed = change(known);
+        let after = known.head(bucket);
+        if before != after {
+            before.map(|head| self.heads.remove(&head));
+            self.heads.extend(after);
+        }
+        changed
     }
 
     /// An entry was added to the index.
     pub(crate) fn insert(&mut self, entry: Entry) {
-        let is_known = self.through.get(&entry.bucket).is_none_or(|end| entry.suffix <= *end);
-        if is_known && self.has_begun() {
-            self.entries.insert(entry);
-            if self.entries.len() > ENTRIES_MAX {
-                self.cut();
-            }
+        if !self.has_begun() {
+            return;
+        }
+        let is_new = self.change(entry.bucket, |known| {
+            let is_known = known.through.as_ref().is_none_or(|through| entry.suffix <= *through);
+            is_known && known.entries.insert(entry.suffix)
+        });
+        self.count += usize::from(is_new);
+        if self.count > ENTRIES_MAX {
+            self.cut();
         }
     }
 
     /// An entry was removed from the index.
     pub(crate) fn remove(&mut self, entry: &Entry) {
-        self.entries.remove(entry);
+        if self.buckets.contains_key(&entry.bucket) {
+            let was_there = self.change(entry.bucket, |known| known.entries.remove(&entry.suffix));
+            self.count -= usize::from(was_there);
+        }
     }
 
-    /// Forgets the upper half.
+    /// Forgets the upper half of every bucket.
     fn cut(&mut self) {
-        let mut forgotten = BTreeSet::new();
-        let mut boundary = Key::default();
-        // The same queue may stand at the same place in several buckets: these are forgotten together.
-        while let Some(last) = self.entries.last()
-            && (self.entries.len() > ENTRIES_MAX / 2 || last.suffix == boundary)
-        {
-            let entry = self.entries.pop_last().expect("it was just looked at");
-            forgotten.insert(entry.bucket);
-            boundary = entry.suffix;
-        }
-        let known = self.entries.last().map(|last| last.suffix.clone()).unwrap_or_default();
-        for bucket in forgotten {
-            let end = self.through.entry(bucket).or_insert_with(|| known.clone());
-            if *end > known {
-                end.clone_from(&known);
+        for known in self.buckets.values_mut() {
+            for _ in 0..known.entries.len() / 2 {
+                known.entries.pop_last();
+                self.count -= 1;
+                known.through = Some(known.entries.last().cloned().unwrap_or_default());
             }
         }
-        self.ends = self.through.iter().map(|(bucket, end)| Entry { suffix: end.clone(), bucket: *bucket }).collect();
+        self.heads = self.buckets.iter().filter_map(|(bucket, known)| known.head(*bucket)).collect();
     }
 
     /// The first entry. `range` returns the index's keys in a bucket; their first `prefix_bytes` are its prefix.
@@ -95,43 +144,55 @@ impl Window {
         state: &Staging,
         range: impl Fn(u16) -> (KeyRange, usize),
     ) -> Result<Option<&Entry>, Halt> {
-        // Unknown entries are after the lowest end. One bucket is read at a time, so that nobody waits long.
-        while let Some(end) = self.ends.first()
-            && self.entries.first().is_none_or(|first| first > end)
-        {
-            let end = end.clone();
-            self.read_on(state, range(end.bucket), &end)?;
+        // One bucket is read at a time, so that nobody waits long.
+        while let Some((Entry { bucket, .. }, Head::Unread)) = self.heads.first() {
+            let bucket = *bucket;
+            self.read_on(state, range(bucket), bucket)?;
         }
-        Ok(self.entries.first())
+        Ok(self.heads.first().map(|(entry, _)| entry))
+    }
+
+    /// The first entry of a bucket.
+    pub(crate) fn first_in(
+        &mut self,
+        state: &Staging,
+        bucket: u16,
+        range: impl Fn(u16) -> (KeyRange, usize),
+    ) -> Result<Option<&Key>, Halt> {
+        let is_unread = |window: &Self| {
+            window.buckets.get(&bucket).is_some_and(|known| known.entries.is_empty() && known.through.is_some())
+        };
+        while is_unread(self) {
+            self.read_on(state, range(bucket), bucket)?;
+        }
+        Ok(self.buckets.get(&bucket).and_then(|known| known.entries.first()))
     }
 
     /// Reads what follows the known part of a bucket.
-    fn read_on(&mut self, state: &Staging, (range, prefix_bytes): (KeyRange, usize), end: &Entry) -> Result<(), Halt> {
-        let bucket = end.bucket;
+    fn read_on(&mut self, state: &Staging, (range, prefix_bytes): (KeyRange, usize), bucket: u16) -> Result<(), Halt> {
+        let Some(Known { through: Some(through), chunk, .. }) = self.buckets.get(&bucket) else {
+            return Ok(());
+        };
+        let (through, chunk) = (through.clone(), (*chunk).min(self.chunk_max));
         let mut start = range.start[..prefix_bytes].to_vec();
-        start.extend_from_slice(&end.suffix);
+        start.extend_from_slice(&through);
         let range = KeyRange { start: start.max(range.start), end: range.end };
-        let mut read: Vec<Entry> = Vec::new();
+        let mut read: Vec<Key> = Vec::with_capacity(chunk);
         for row in state.scan(&range, Order::Ascending) {
-            let entry = Entry { suffix: Key::from(&row?.0[prefix_bytes..]), bucket };
-            if entry > *end {
-                read.push(entry);
+            let suffix = Key::from(&row?.0[prefix_bytes..]);
+            if suffix > through {
+                read.push(suffix);
             }
-            if read.len() == self.chunk {
+            if read.len() == chunk {
                 break;
             }
         }
-        self.ends.remove(end);
-        match read.last() {
-            Some(last) if read.len() == self.chunk => {
-                self.through.insert(bucket, last.suffix.clone());
-                self.ends.insert(Entry { suffix: last.suffix.clone(), bucket });
-            }
-            _ => {
-                self.through.remove(&bucket);
-            }
-        }
-        self.entries.extend(read);
+        self.count += read.len();
+        self.change(bucket, |known| {
+            known.through = read.last().filter(|_| read.len() == chunk).cloned();
+            known.chunk = (known.chunk * 4).min(CHUNK_MAX);
+            known.entries.extend(read);
+        });
         Ok(())
     }
 }
@@ -171,7 +232,7 @@ mod tests {
         store.commit(batch).expect("commit");
         let mut state = Staging::new(store.view().expect("a view") as Arc<_>);
         let mut window = Window::default();
-        window.begin(0..BUCKETS);
+        window.begin((0..BUCKETS).map(|bucket| (bucket, Key::default())));
         let mut taken = Vec::new();
         while let Some(first) = window.first(&state, range).expect("no fault").cloned() {
             let number = u32::from_be_bytes(first.suffix.as_slice().try_into().expect("four bytes"));
@@ -197,14 +258,14 @@ mod tests {
         let store = MemoryStore::new();
         let mut state = Staging::new(store.view().expect("a view") as Arc<_>);
         let mut window = Window::default();
-        window.begin(0..BUCKETS);
+        window.begin((0..BUCKETS).map(|bucket| (bucket, Key::default())));
         assert_eq!(window.first(&state, range).expect("no fault"), None);
         let count = u32::try_from(ENTRIES_MAX).expect("small") + 100;
         for number in (0..count).rev() {
             state.put(key(1, number), b"".as_slice());
             window.insert(entry(1, number));
         }
-        assert!(!window.ends.is_empty(), "it was cut");
+        assert!(window.len() <= ENTRIES_MAX, "it was cut");
         for number in 0..count {
             let first = window.first(&state, range).expect("no fault").cloned().expect("one more");
             assert_eq!(first, entry(1, number));
@@ -220,7 +281,7 @@ mod tests {
         let store = MemoryStore::new();
         let mut state = Staging::new(store.view().expect("a view") as Arc<_>);
         let mut window = Window::default();
-        window.begin(0..BUCKETS);
+        window.begin((0..BUCKETS).map(|bucket| (bucket, Key::default())));
         assert_eq!(window.first(&state, range).expect("no fault"), None);
         let count = u32::try_from(ENTRIES_MAX).expect("small") / 3;
         for number in 0..count {
@@ -229,7 +290,7 @@ mod tests {
                 window.insert(entry(bucket, number));
             }
         }
-        assert!(!window.ends.is_empty(), "it was cut");
+        assert!(window.len() <= ENTRIES_MAX, "it was cut");
         for number in 0..count {
             for bucket in 0..BUCKETS {
                 let first = window.first(&state, range).expect("no fault").cloned().expect("one more");

@@ -62,7 +62,7 @@ fn leads_to_a_queue(key: &[u8]) -> bool {
         let name_end = key[11..].windows(2).position(|two| two == [0, 0]).expect("a queue");
         key[11 + name_end + 2 + 16] == 1
     };
-    key[2] == 0x15 || key[2] == 0x07 && is_of_queue()
+    key[2] == 0x07 && is_of_queue()
 }
 
 /// A key of the index of runs without its time, which is approximate.

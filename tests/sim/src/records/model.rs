@@ -43,7 +43,8 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let started = Instant::now();
     let numbers = stretches::numbers(arguments, operations, STRETCH);
     let judges = if arguments.flag("checks-alone") { Judges::ChecksAlone } else { Judges::All };
-    let crowd = names::crowd(arguments.number("queues", 0));
+    let queues = arguments.number("queues", 0);
+    let crowd = names::crowd(queues);
     let tally = Tally::default();
     let failures = stretches::run_all(&numbers, |number| {
         let operations = STRETCH.min(operations - number * STRETCH);
@@ -71,6 +72,14 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     );
     let ok = failures.is_empty();
     let verdict = if ok { String::new() } else { format!("-{}-failures", failures.len()) };
+    if queues > 0 {
+        let mut report = Report::new("pressure");
+        let (operations, unfinished) = (sum(&tally.operations), sum(&tally.unfinished));
+        let figure = format!("{operations}-ops-{queues}-queues-{unfinished}-repeated-claims-seed-{seed}{verdict}");
+        let goal = "claims in order, equal to the model and when applied again; some claims had to be repeated";
+        report.add("order", figure, goal, ok && sum(&tally.replayed) > 0);
+        return report;
+    }
     let mut report = Report::new("records");
     report.add(
         "model",

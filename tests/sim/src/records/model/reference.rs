@@ -157,6 +157,13 @@ pub(crate) type PublishKey = (u16, u64, u32);
 /// Order and time of what can be claimed.
 pub(crate) type Place = (i64, u64);
 
+/// Where a queue stands in the one above, and where its rows begin, if it has any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lane {
+    pub(crate) stands: Place,
+    pub(crate) begins: Option<Place>,
+}
+
 /// Space, branch, bucket and queue.
 pub(crate) type LaneKey = (u32, u32, u16, String);
 
@@ -171,8 +178,8 @@ pub(crate) struct Reference {
     pub(crate) floors: BTreeMap<u16, (u64, u64)>,
     pub(crate) messages: BTreeMap<MessageKey, Message>,
     pub(crate) to_publish: BTreeMap<PublishKey, Message>,
-    /// Where each queue stands in the queue above it.
-    pub(crate) lanes: BTreeMap<LaneKey, Place>,
+    /// Where each queue stands in the queue above it, and where its own rows begin.
+    pub(crate) lanes: BTreeMap<LaneKey, Lane>,
     pub(crate) wall_us: u64,
     pub(crate) cluster_us: u64,
     pub(crate) commit: u64,
@@ -189,7 +196,7 @@ enum Undo {
     Floor(u16, Option<(u64, u64)>),
     Message(MessageKey, Option<Message>),
     Publish(PublishKey, Option<Message>),
-    Lane(LaneKey, Option<Place>),
+    Lane(LaneKey, Option<Lane>),
 }
 
 impl Reference {

@@ -13,7 +13,7 @@ use kernel::keys::{GENERATION_BYTES, Kind, ThingId};
 use kernel::records::counts;
 use kernel::records::get::ViewRecords;
 use kernel::records::index::sort_key;
-use kernel::records::lanes::{Lanes, decode_lane};
+use kernel::records::lanes::Lanes;
 use kernel::records::queue::{ALL_QUEUES, above, queue_of};
 use kernel::records::row::{Content, Numbers, Row, read_value};
 use kv::{KeyRange, Order, View};
@@ -205,16 +205,17 @@ fn rows_of_lanes(
     let keys = instance.keys;
     let mut rows = BTreeSet::new();
     let mut lanes = BTreeMap::new();
-    let mut buckets_of: BTreeMap<(u32, u32, String), Vec<u16>> = BTreeMap::new();
-    for bucket in 0..buckets {
-        for (key, row) in rows_of(instance, view, bucket, Kind::Lane)? {
-            let (space, branch, name) = lane_key(&key)?;
-            let place = decode_lane(&row).map_err(halted)?;
-            lanes.insert((bucket, space, branch, name.clone()), place);
-            buckets_of.entry((space, branch, name.clone())).or_default().push(bucket);
+    for row in view.scan(&keys.all_lanes(), Order::Ascending) {
+        let (key, row) = row.map_err(text)?;
+        let (space, branch, name) = read_lanes_key(&key).ok_or("a foreign key among lanes")?;
+        for (bucket, lane) in Lanes::decode(Some(&row)).map_err(halted)?.iter() {
+            lanes.insert((bucket, space, branch, name.clone()), lane);
             if let Some(higher) = above(&name) {
                 let prefix = keys.ready_prefix(bucket, QueueId { space, branch, name: higher });
-                rows.insert([&*prefix, &*Keys::ready_queue_suffix(place, &name[higher.len()..])].concat());
+                rows.insert([&*prefix, &*Keys::ready_queue_suffix(lane.stands, &name[higher.len()..])].concat());
+            }
+            if bucket >= buckets || lane.begins.is_some_and(|begins| begins < lane.stands) {
+                return Err(format!("R7: {lane:?} of {name:?} in bucket {bucket}"));
             }
         }
     }
@@ -223,31 +224,16 @@ fn rows_of_lanes(
         let (space, branch, queue, suffix) = ready_key(key)?;
         let (place, found) = read_ready_suffix(suffix, space, branch).ok_or("a foreign key among ready rows")?;
         let lane = lanes.get(&(bucket, space, branch, queue.clone()));
-        let leads = lane.is_some_and(|lane| *lane <= place);
+        let leads = lane.is_some_and(|lane| lane.begins.is_some_and(|begins| begins <= place));
         if !leads {
             let what = match found {
                 Ready::Record(id) => format!("record {id:?}"),
                 Ready::Queue(rest) => format!("queue {rest:?}"),
             };
-            return Err(format!("R7: the lane of {queue:?} in bucket {bucket} is at {lane:?}, {what} at {place:?}"));
+            return Err(format!("R7: the lane of {queue:?} in bucket {bucket} is {lane:?}, {what} at {place:?}"));
         }
     }
-    let mut named = BTreeMap::new();
-    for row in view.scan(&keys.all_lanes(), Order::Ascending) {
-        let (key, row) = row.map_err(text)?;
-        let queue = read_lanes_key(&key).ok_or("a foreign key among lanes")?;
-        named.insert(queue, Lanes::decode(Some(&row)).map_err(halted)?.buckets().collect::<Vec<_>>());
-    }
-    if named != buckets_of {
-        return Err(format!("R7: lanes are in {buckets_of:?}, named are {named:?}"));
-    }
     Ok(rows)
-}
-
-/// Space, branch and queue from the key of a lane.
-fn lane_key(key: &[u8]) -> Result<(u32, u32, String), String> {
-    let (space, branch, queue, rest) = ready_key(key)?;
-    if rest.is_empty() { Ok((space, branch, queue)) } else { Err("a lane's key goes on".to_owned()) }
 }
 
 /// Space, branch and queue from a key, and what follows.

@@ -270,7 +270,10 @@ impl Stretch<'_> {
                     let whole = whole_record(&claimed.row, &cell, catalogue, keys, claimed.stamp).map_err(text)?;
                     same(|| "the record that was claimed".into(), &whole, record)?;
                 }
-                (found, Outcome::Is(expected)) => same(|| "an outcome".into(), &found, expected)?,
+                (found, Outcome::Is(expected)) => {
+                    same(|| "an outcome".into(), &found, expected)?;
+                    add(&self.tally.unfinished, u64::from(found == OpOutcome::Unfinished));
+                }
                 (found, expected) => return Err(format!("did {found:?}, expected {expected:?}")),
             }
         }

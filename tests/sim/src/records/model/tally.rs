@@ -11,6 +11,8 @@ pub(crate) struct Tally {
     pub(crate) entries: AtomicU64,
     pub(crate) rejections: AtomicU64,
     pub(crate) claims: AtomicU64,
+    /// Claims that had to be repeated.
+    pub(crate) unfinished: AtomicU64,
     pub(crate) rescues: AtomicU64,
     pub(crate) expiries: AtomicU64,
     pub(crate) forgotten: AtomicU64,

@@ -7,10 +7,13 @@ use kernel::records::claims::CORRECTIONS_MAX;
 use kernel::trim::TrimStep;
 use kernel::{ClaimNext, OpOutcome};
 
-use super::{Id, LaneKey, Outcome, Place, Reference, Undo};
+use super::{Id, Lane, LaneKey, Outcome, Place, Reference, Undo};
 
 /// The deepest that queues are nested.
 const DEPTH_MAX: usize = 8;
+
+/// Where the queue that holds all stands.
+const FIRST: Place = (i64::MIN, 0);
 
 /// Lanes that one step of the walk looks at.
 const LANES_PER_STEP: usize = 64;
@@ -42,9 +45,9 @@ fn above(queue: &str) -> Option<&str> {
 }
 
 impl Reference {
-    fn set_lane(&mut self, key: &LaneKey, place: Option<Place>) {
-        let before = match place {
-            Some(place) => self.lanes.insert(key.clone(), place),
+    fn set_lane(&mut self, key: &LaneKey, lane: Option<Lane>) {
+        let before = match lane {
+            Some(lane) => self.lanes.insert(key.clone(), lane),
             None => self.lanes.remove(key),
         };
         self.undo.push(Undo::Lane(key.clone(), before));
@@ -56,11 +59,13 @@ impl Reference {
         let mut queue = Some(id.queue());
         while let Some(name) = queue {
             let key = (id.space, id.branch, bucket, name.to_owned());
-            let stands = self.lanes.get(&key);
-            if stands.is_some_and(|stands| *stands <= place || name.is_empty()) {
+            let before = self.lanes.get(&key).copied();
+            let begins = before.and_then(|lane| lane.begins).map_or(place, |begins| begins.min(place));
+            let stands = if name.is_empty() { FIRST } else { before.map_or(place, |lane| lane.stands.min(place)) };
+            self.set_lane(&key, Some(Lane { stands, begins: Some(begins) }));
+            if before.is_some_and(|lane| lane.stands == stands) {
                 return;
             }
-            self.set_lane(&key, Some(place));
             queue = above(name);
         }
     }
@@ -73,9 +78,9 @@ impl Reference {
                 rows.of(self.bucket(id), id.queue()).insert((place, record));
             }
         }
-        for ((_, _, bucket, queue), place) in self.lanes.iter().filter(|((s, b, ..), _)| (*s, *b) == (space, branch)) {
+        for ((_, _, bucket, queue), lane) in self.lanes.iter().filter(|((s, b, ..), _)| (*s, *b) == (space, branch)) {
             if let Some(higher) = above(queue) {
-                rows.of(*bucket, higher).insert((*place, Row::Queue(queue[higher.len()..].to_owned())));
+                rows.of(*bucket, higher).insert((lane.stands, Row::Queue(queue[higher.len()..].to_owned())));
             }
         }
         rows
@@ -120,7 +125,8 @@ impl Reference {
                         if let Some(first) = first {
                             rows.of(bucket, &higher).insert((first, rest));
                         }
-                        self.set_lane(&(space, branch, bucket, queue), first);
+                        let lane = first.map(|first| Lane { stands: first, begins: Some(first) });
+                        self.set_lane(&(space, branch, bucket, queue), lane);
                         break None;
                     }
                 }
@@ -134,6 +140,12 @@ impl Reference {
             if self.exists(&id) {
                 outcomes.push(self.claim(&id, claim.worker, claim.lease_us).expect("it is ready"));
                 corrections += DEPTH_MAX;
+            }
+            if id.queue() == claim.prefix {
+                let begins = rows.first(bucket, claim.prefix).map(|(place, _)| *place);
+                let key = (space, branch, bucket, claim.prefix.to_owned());
+                let lane = Lane { begins, ..self.lanes[&key] };
+                self.set_lane(&key, Some(lane));
             }
         }
         outcomes

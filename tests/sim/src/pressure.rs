@@ -1,0 +1,10 @@
+//! The store under pressure: when it is nearly full, slightly damaged, stopped or killed in the middle of something.
+//!
+//! - `stopped`: a server that stood still ends no session and no lease whose heartbeat was in time.
+//! - `transfers`: a restore or import that was killed is not taken for an empty store.
+
+mod stopped;
+mod transfers;
+
+pub(crate) use stopped::run as run_stopped;
+pub(crate) use transfers::run as run_transfers;

@@ -1,0 +1,49 @@
+//! The topic `pressure`: the store when it is large, stopped, killed in the middle of something, or used in unusual ways.
+//!
+//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: documents a program's
+//! arguments; the program does.
+
+use super::{BENCH, Item, Judge, Program, SIM, Topic, Work};
+
+/// The table.
+pub(super) const TOPIC: Topic = Topic {
+    name: "pressure",
+    items: &[
+        Item {
+            name: "queues",
+            shows: "claims and puts cost the same among 10, 10,000 and 1,000,000 queues; so does replaying them",
+            work: Work::Programs(&[Program { cargo: BENCH, full: "queues", small: "queues --small" }]),
+            judge: Judge::Speed,
+        },
+        Item {
+            name: "order",
+            shows: "the records model with 10,000 queues: every claim takes what is first, compared with all records",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "records-model --ops 100000 --queues 10000",
+                small: "records-model --ops 2500 --queues 400",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "transfers",
+            shows: "restores and imports that were killed are refused by name, not served as an empty store",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "pressure-transfers --kills 200",
+                small: "pressure-transfers --kills 12",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "stopped",
+            shows: "a server that was stopped ends no session and no lease whose heartbeat was in time",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "pressure-stopped --stops 10",
+                small: "pressure-stopped --stops 1",
+            }]),
+            judge: Judge::Correctness,
+        },
+    ],
+};
