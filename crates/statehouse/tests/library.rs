@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use statehouse::records::{ClaimOptions, Put};
 use statehouse::{
-    AsOf, Clock, Error, FailureKind, HistoryPage, ListPage, Moment, Options, Rejection, Retention, Statehouse, Value,
+    AsOf, Clock, Error, FailureKind, HistoryPage, ListPage, Moment, Options, Rejection, Retention, Statehouse,
 };
 
 fn directory() -> tempfile::TempDir {
