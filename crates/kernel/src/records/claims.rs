@@ -17,7 +17,7 @@ use crate::keys::queues::{QueueId, Ready};
 use crate::keys::records::OwnedId;
 use crate::machine::Applying;
 
-/// Lanes that a claim corrects at most, in addition to [`CORRECTIONS_PER_RECORD`].
+/// Lanes that a claim corrects at most, in addition to eight for each record that it has taken.
 pub const CORRECTIONS_MAX: usize = 64;
 
 /// Lanes that a claim may also correct for each record that it has taken: those above that record.
