@@ -166,6 +166,19 @@ fn a_tail_waits_and_misses_nothing() {
     assert!(runs.tail("r", 200).next(7, Duration::ZERO).expect("in time").events.is_empty());
 }
 
+/// The cursor is from another history, such as that of a store that was restored since: what comes next would be missed.
+#[test]
+fn a_tail_beyond_the_end_is_refused_instead_of_waiting() {
+    let (_directory, _, house) = house();
+    house.runs().append("r", &event("A", "k1")).expect("append");
+    let waited =
+        |after| house.runs().tail("r", after).next(10, Duration::from_secs(60)).map(|fetched| fetched.events.len());
+    assert_eq!(waited(0).expect("one"), 1);
+    let conflict = Rejection::SequenceConflict { run: "r".into(), expected: 2, last: 1 };
+    assert_eq!(waited(2), Err(Error::Rejected(conflict)));
+    assert!(house.runs().tail("r", 2).read(10).expect("a page").events.is_empty(), "a page there is empty");
+}
+
 #[test]
 fn a_tail_can_be_awaited() {
     use std::pin::pin;

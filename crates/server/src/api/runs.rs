@@ -31,10 +31,10 @@ pub(crate) async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Re
         refuse_limit_of_stream(query.limit)?;
         let resumed = last_event.map(|text| text.parse().map_err(|_| not_an_id())).transpose()?;
         let after = resumed.or(query.after).unwrap_or(0);
-        let mut tail = runs.tail(&run, after);
+        let tail = runs.tail(&run, after);
         let asked = run.clone();
         server.call(move |_| exists(&runs, &asked)).await?;
-        tail.read(0)?;
+        tail.check_cursor()?;
         return Ok(Followed::Stream(server.stream(RunEvents { tail })?));
     }
     let limit = page_limit(query.limit, FETCH_LIMIT)?;

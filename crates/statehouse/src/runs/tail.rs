@@ -10,8 +10,8 @@ use contract::{Error, Rejection};
 use super::Runs;
 use crate::arrivals::Waited;
 
-/// A reader of a run, by a cursor. A run that does not exist yet is waited for. A cursor beyond the run's end is refused
-/// with [`Rejection::SequenceConflict`]: it is from another history, and what comes next would be missed.
+/// A reader of a run, by a cursor. A run that does not exist yet is waited for. Waiting with a cursor beyond the run's end
+/// is refused with [`Rejection::SequenceConflict`]: it is from another history, and what comes next would be missed.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -51,14 +51,21 @@ impl Tail {
             Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Fetched { events: Vec::new(), stable_seq: 0 },
             other => other?,
         };
-        if fetched.stable_seq != 0 && fetched.stable_seq < self.cursor {
-            let (run, expected, last) = (self.run.clone(), self.cursor, fetched.stable_seq);
-            return Err(Rejection::SequenceConflict { run, expected, last }.into());
-        }
         if let Some(last) = fetched.events.last() {
             self.cursor = last.run_seq;
         }
         Ok(fetched)
+    }
+
+    /// Refuses to wait behind the end of the run.
+    pub fn check_cursor(&self) -> Result<(), Error> {
+        match self.runs.fetch(&self.run, self.cursor, 0) {
+            Ok(Fetched { stable_seq: last, .. }) if last < self.cursor => {
+                Err(Rejection::SequenceConflict { run: self.run.clone(), expected: self.cursor, last }.into())
+            }
+            Ok(_) | Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// The next events, at most `limit`, as soon as there is one; empty if none arrives in time.
@@ -73,6 +80,7 @@ impl Tail {
             if !fetched.events.is_empty() || left.is_zero() {
                 return Ok(fetched);
             }
+            self.check_cursor()?;
             if shard.shared.arrivals.wait_beyond(seen, left) == Waited::Stopped {
                 return Err(shard.why_stopped());
             }
@@ -88,6 +96,7 @@ impl Tail {
             if !fetched.events.is_empty() {
                 return Ok(fetched);
             }
+            self.check_cursor()?;
             if shard.shared.arrivals.beyond(seen).await == Waited::Stopped {
                 return Err(shard.why_stopped());
             }
