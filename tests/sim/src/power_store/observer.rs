@@ -288,7 +288,7 @@ impl Observer {
                 offset
             }
         };
-        if let Some(identity) = identity_in(&bytes).filter(|_| self.paths[inode] == UNFINISHED) {
+        if let Some(identity) = identity_in(&bytes).filter(|_| UNFINISHED.contains(&self.paths[inode].as_str())) {
             self.push(call, Kind::Identity(identity));
         }
         self.push(call, Kind::Write { inode, offset, bytes: bytes.into() });

@@ -9,8 +9,8 @@ pub(super) const PARENT: &str = "parent";
 /// The store's directory.
 pub(super) const HOUSE: &str = "parent/house";
 
-/// Its identity file, as long as the directory is being made.
-pub(super) const UNFINISHED: &str = "parent/house/IDENTITY.new";
+/// Its identity file, as long as the directory is being made or filled.
+pub(super) const UNFINISHED: [&str; 2] = ["parent/house/IDENTITY.new", "parent/house/IDENTITY.transfer"];
 
 /// One sync call in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +101,8 @@ pub(super) fn site_of(synced: &Synced<'_>) -> Option<Site> {
         Some("") if in_house("IDENTITY") => Some(Site::Opened),
         Some("") if in_house("journal") => Some(Site::Filled),
         Some("") => Some(Site::Begun),
-        Some("IDENTITY.new") if in_house("journal") => Some(Site::IdentityBuckets),
-        Some("IDENTITY.new") => Some(Site::Identity),
+        Some("IDENTITY.new" | "IDENTITY.transfer") if in_house("journal") => Some(Site::IdentityBuckets),
+        Some("IDENTITY.new" | "IDENTITY.transfer") => Some(Site::Identity),
         Some("store") if changed(&|name| name == "current") => Some(Site::CurrentDirectory),
         Some("store") if changed(&|name| name.starts_with('v')) => Some(Site::ManifestDirectory),
         Some("store") if !changed(&|_| true) => Some(Site::StoreOpened),
