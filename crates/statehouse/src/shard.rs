@@ -115,9 +115,10 @@ impl Shard {
     pub(crate) fn create(
         path: &Path,
         options: &Options,
+        filled_by: FilledBy,
         fill_store: impl FnOnce(&dyn Store) -> Result<Buckets, Error>,
     ) -> Result<(), Error> {
-        match Directory::open(path, Buckets::default(), FilledBy::Transfer)? {
+        match Directory::open(path, Buckets::default(), filled_by)? {
             Found::Whole(_) => Err(cannot_open(format!("{} already exists", path.display()))),
             Found::New(mut unfinished) => {
                 let mut buckets = Buckets::default();

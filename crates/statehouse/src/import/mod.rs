@@ -36,15 +36,18 @@ pub const LINE_BYTES_MAX: u64 = 64 << 20;
 pub fn read(path: &Path, input: &mut dyn BufRead, on_progress: OnProgress<'_>) -> Result<Exported, TransferError> {
     make_or_leave_nothing(path, || {
         let mut outcome = None;
-        let created = Shard::create(path, &Options::default(), |store: &dyn Store| {
-            let (imported, buckets) = match fill(store, input, on_progress) {
-                Ok((imported, buckets)) => (Ok(imported), Ok(buckets)),
-                // The directory is abandoned; the error is reported below.
-                Err(error) => (Err(error), Err(Error::from(Failure::not_applied(FailureKind::Corrupt, "an import")))),
-            };
-            outcome = Some(imported);
-            buckets
-        });
+        let created =
+            Shard::create(path, &Options::default(), crate::directory::FilledBy::Transfer, |store: &dyn Store| {
+                let (imported, buckets) = match fill(store, input, on_progress) {
+                    Ok((imported, buckets)) => (Ok(imported), Ok(buckets)),
+                    // The directory is abandoned; the error is reported below.
+                    Err(error) => {
+                        (Err(error), Err(Error::from(Failure::not_applied(FailureKind::Corrupt, "an import"))))
+                    }
+                };
+                outcome = Some(imported);
+                buckets
+            });
         match (outcome, created) {
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(error.into()),
