@@ -6,7 +6,7 @@
 //! Touches: cells, deleted branches, lanes of empty queues. Keeps: K3, K8 (a name is removed with its thing), R7, and K6
 //! (a branch is forgotten only when it has no rows left).
 
-use kv::{DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
+use kv::{Bytes, DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::{Call, Halt, Pushes};
 
 use crate::answer::Answer;
@@ -317,7 +317,7 @@ pub fn find_due(
     for row in view.scan(&range, Order::Ascending) {
         let (key, row) = row?;
         looked_at += 1;
-        steps.extend(empty_lanes(view, catalogue, keys, &key, &row)?);
+        steps.extend(empty_lanes(view, catalogue, keys, &key, row)?);
         if looked_at >= heads_max || steps.len() >= TRIM_STEPS_MAX {
             steps.truncate(TRIM_STEPS_MAX);
             return Ok((steps, Some(key.to_vec())));
@@ -348,7 +348,7 @@ fn empty_lanes(
     catalogue: &Catalogue,
     keys: &Keys,
     key: &[u8],
-    row: &[u8],
+    row: Bytes,
 ) -> Result<Vec<TrimStep>, Halt> {
     let (space, branch, name) =
         read_lanes_key(key).ok_or_else(|| Halt::Inconsistent("a foreign key among lanes".into()))?;

@@ -10,7 +10,7 @@ use contract::limits::QUEUE_DEPTH_MAX;
 use session::Halt;
 
 use super::attempt;
-use super::lanes::{Lane, first_row, read_row};
+use super::lanes::{first_row, read_row};
 use crate::answer::{Answer, OpOutcome};
 use crate::command::ClaimNext;
 use crate::keys::queues::{QueueId, Ready};
@@ -101,12 +101,9 @@ fn next_ready(applying: &mut Applying<'_>, queue: QueueId<'_>, corrections: &mut
                 Ready::Queue(rest) => name.push_str(&rest),
             }
             let below = QueueId { name: &name, ..queue };
-            let first = match applying.lanes(below)?.get(bucket) {
-                Some(Lane { begins: Some(begins), .. }) => {
-                    first_row(applying.state, &applying.keys, bucket, below, begins)?
-                }
-                Some(Lane { begins: None, .. }) => None,
-                None => return Err(Halt::Inconsistent(format!("R7: {below:?} has no lane in bucket {bucket}"))),
+            let first = match applying.lanes_in(bucket, below)?.1.begins {
+                Some(begins) => first_row(applying.state, &applying.keys, bucket, below, begins)?,
+                None => None,
             };
             match first {
                 Some((first, found)) if first == place => ready = found,

@@ -9,10 +9,10 @@ use contract::records::types::StateKind;
 use kv::{Order, Reader, Staging, View, Writer};
 use session::Halt;
 
-use super::lanes::lanes_of;
 use super::queue::queue_of;
 use super::row::decode_numbers;
 use crate::catalogue::Catalogue;
+use crate::catalogue::types::Declared;
 use crate::folded::{CountKey, CountOf};
 use crate::keys::queues::QueueId;
 use crate::keys::records::read_counts_key;
@@ -54,10 +54,34 @@ fn encode(writer: &mut Writer, counts: &[u64]) {
 
 /// The number of records of each type and state, of a queue and all queues below it.
 pub fn count_states(view: &dyn View, keys: &Keys, catalogue: &Catalogue, queue: QueueId<'_>) -> Result<Counts, Halt> {
-    let QueueId { space, branch, name } = queue;
     let mut counts = Counts::default();
+    for_each_count(view, keys, catalogue, queue, |declared, state, count| {
+        let place = (declared.definition.name.clone(), declared.state_name(state).to_owned());
+        *counts.by_state.entry(place).or_default() += count;
+    })?;
+    Ok(counts)
+}
+
+/// How many records of a queue and of all queues below it are in a ready state, pausing or not.
+pub fn count_ready(view: &dyn View, keys: &Keys, catalogue: &Catalogue, queue: QueueId<'_>) -> Result<u64, Halt> {
+    let mut ready = 0;
+    for_each_count(view, keys, catalogue, queue, |declared, state, count| {
+        ready += if declared.kind(state) == StateKind::Ready { count } else { 0 };
+    })?;
+    Ok(ready)
+}
+
+/// Visits every type and state in which a queue and the queues below it have records.
+fn for_each_count(
+    view: &dyn View,
+    keys: &Keys,
+    catalogue: &Catalogue,
+    queue: QueueId<'_>,
+    mut visit: impl FnMut(&Declared, u8, u64),
+) -> Result<(), Halt> {
+    let QueueId { space, branch, name } = queue;
     let Ok(found) = catalogue.space(space) else {
-        return Ok(counts);
+        return Ok(());
     };
     for row in view.scan(&keys.counts_of_queue(space, branch, name), Order::Ascending) {
         let (key, row) = row?;
@@ -66,11 +90,10 @@ pub fn count_states(view: &dyn View, keys: &Keys, catalogue: &Catalogue, queue: 
             continue;
         };
         for (state, count) in (0..).zip(decode(&row)?).filter(|(_, count)| *count > 0) {
-            let place = (declared.definition.name.clone(), declared.state_name(state).to_owned());
-            *counts.by_state.entry(place).or_default() += count;
+            visit(declared, state, count);
         }
     }
-    Ok(counts)
+    Ok(())
 }
 
 /// The same for a group. Its records are counted one by one, so a group of more than `rows_max` is refused.
@@ -107,29 +130,6 @@ pub fn count_group(
         }
     }
     Ok(Ok(counts))
-}
-
-/// How many records of a queue and of all queues below it are in a ready state, pausing or not.
-pub fn count_ready(view: &dyn View, keys: &Keys, catalogue: &Catalogue, queue: QueueId<'_>) -> Result<u64, Halt> {
-    let QueueId { space, branch, name } = queue;
-    let Ok(found) = catalogue.space(space) else {
-        return Ok(0);
-    };
-    let mut ready = 0;
-    for row in view.scan(&keys.counts_of_queue(space, branch, name), Order::Ascending) {
-        let (key, row) = row?;
-        let read = read_counts_key(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among counts".into()))?;
-        if let Some(declared) = found.types.get(read.1) {
-            let counts = (0..).zip(decode(&row)?).filter(|(state, _)| declared.kind(*state) == StateKind::Ready);
-            ready += counts.map(|(_, count)| count).sum::<u64>();
-        }
-    }
-    Ok(ready)
-}
-
-/// Whether anything of a queue or the queues below it may be ready to be claimed. Only a claim knows for certain.
-pub fn may_be_ready(view: &dyn View, keys: &Keys, queue: QueueId<'_>) -> Result<bool, Halt> {
-    Ok(lanes_of(view, keys, queue)?.iter().any(|(_, lane)| lane.begins.is_some()))
 }
 
 /// The number in each state, by the state's number in its type; states beyond the last have none.

@@ -37,18 +37,15 @@ pub struct Lane {
 
 /// The lanes of a queue: one for each bucket in which it stands in the queue above, in the order of buckets. Kept as it is
 /// stored, because most of the time one of very many is looked at or changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lanes(Vec<u8>);
-
-impl Default for Lanes {
-    fn default() -> Self {
-        Self(vec![FORMAT])
-    }
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lanes {
+    /// None without lanes.
+    row: Option<Bytes>,
 }
 
 impl Lanes {
     /// Reads a row; an absent one has no lanes.
-    pub fn decode(row: Option<&[u8]>) -> Result<Self, Halt> {
+    pub fn decode(row: Option<Bytes>) -> Result<Self, Halt> {
         let undecodable = |what| Halt::Undecodable { what: "the lanes of a queue", error: DecodeError { what } };
         let Some(row) = row else {
             return Ok(Self::default());
@@ -59,23 +56,28 @@ impl Lanes {
         if !(row.len() - 1).is_multiple_of(LANE_BYTES) || row.len() == 1 {
             return Err(undecodable("lanes of a wrong length"));
         }
-        let lanes = Self(row.to_vec());
+        let lanes = Self { row: Some(row) };
         match lanes.chunks().is_sorted_by(|left, right| bucket_of(left) < bucket_of(right)) {
             true => Ok(lanes),
             false => Err(undecodable("lanes out of order")),
         }
     }
 
+    /// The stored lanes, without the format before them.
+    fn stored(&self) -> &[u8] {
+        self.row.as_deref().map_or(&[], |row| &row[1..])
+    }
+
     fn chunks(&self) -> std::slice::ChunksExact<'_, u8> {
-        self.0[1..].chunks_exact(LANE_BYTES)
+        self.stored().chunks_exact(LANE_BYTES)
     }
 
     fn position(&self, bucket: u16) -> Result<usize, usize> {
-        let chunks = self.chunks();
-        let (mut low, mut high) = (0, chunks.len());
+        let stored = self.stored();
+        let (mut low, mut high) = (0, stored.len() / LANE_BYTES);
         while low < high {
             let middle = low.midpoint(high);
-            match bucket_of(&self.0[1 + middle * LANE_BYTES..]).cmp(&bucket) {
+            match bucket_of(&stored[middle * LANE_BYTES..]).cmp(&bucket) {
                 std::cmp::Ordering::Equal => return Ok(middle),
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
@@ -86,8 +88,8 @@ impl Lanes {
 
     /// The lane in a bucket.
     pub fn get(&self, bucket: u16) -> Option<Lane> {
-        let at = 1 + self.position(bucket).ok()? * LANE_BYTES;
-        Some(read_lane(&self.0[at..at + LANE_BYTES]))
+        let at = self.position(bucket).ok()? * LANE_BYTES;
+        Some(read_lane(&self.stored()[at..at + LANE_BYTES]))
     }
 
     /// All of them, with their buckets.
@@ -97,25 +99,21 @@ impl Lanes {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.len() == 1
+        self.row.is_none()
     }
 
-    fn set(&mut self, bucket: u16, lane: Option<Lane>) {
-        match (self.position(bucket), lane) {
-            (Ok(position), Some(lane)) => {
-                let at = 1 + position * LANE_BYTES;
-                self.0[at..at + LANE_BYTES].copy_from_slice(&write_lane(bucket, lane));
-            }
-            (Err(position), Some(lane)) => {
-                let at = 1 + position * LANE_BYTES;
-                self.0.splice(at..at, write_lane(bucket, lane));
-            }
-            (Ok(position), None) => {
-                let at = 1 + position * LANE_BYTES;
-                self.0.drain(at..at + LANE_BYTES);
-            }
-            (Err(_), None) => {}
-        }
+    /// These lanes with another one in a bucket, or none there.
+    fn with(&self, bucket: u16, lane: Option<Lane>) -> Self {
+        let (place, replaced) = match self.position(bucket) {
+            Ok(place) => (place, 1),
+            Err(place) => (place, 0),
+        };
+        let (before, rest) = self.stored().split_at(place * LANE_BYTES);
+        let after = &rest[replaced * LANE_BYTES..];
+        let lane = lane.map(|lane| write_lane(bucket, lane));
+        let lane = lane.as_ref().map_or(&[][..], |lane| lane);
+        let is_empty = before.len() + lane.len() + after.len() == 0;
+        Self { row: (!is_empty).then(|| [&[FORMAT], before, lane, after].concat().into()) }
     }
 }
 
@@ -149,7 +147,17 @@ fn write_lane(bucket: u16, lane: Lane) -> [u8; LANE_BYTES] {
 
 /// The lanes of a queue, in a view.
 pub fn lanes_of(view: &dyn View, keys: &Keys, queue: QueueId<'_>) -> Result<Lanes, Halt> {
-    Lanes::decode(view.get(&keys.lanes(queue))?.as_deref())
+    Lanes::decode(view.get(&keys.lanes(queue))?)
+}
+
+/// Whether anything of a queue or the queues below it may be ready to be claimed. Only a claim knows for certain.
+pub fn may_be_ready(view: &dyn View, keys: &Keys, queue: QueueId<'_>) -> Result<bool, Halt> {
+    Ok(lanes_of(view, keys, queue)?.iter().any(|(_, lane)| lane.begins.is_some()))
+}
+
+/// The queue right above a queue; none above the one that holds all.
+fn queue_above(queue: QueueId<'_>) -> Option<QueueId<'_>> {
+    above(queue.name).map(|name| QueueId { name, ..queue })
 }
 
 /// The first row of a queue in a bucket at or after a place.
@@ -190,11 +198,10 @@ impl Applying<'_> {
     fn lead_to(&mut self, bucket: u16, queue: QueueId<'_>, place: ReadyPlace) -> Result<(), Halt> {
         let mut queue = queue;
         loop {
-            let row = self.state.get(&self.keys.lanes(queue))?;
-            let mut lanes = Lanes::decode(row.as_deref())?;
+            let lanes = self.lanes(queue)?;
             let before = lanes.get(bucket);
             let begins = before.and_then(|lane| lane.begins).map_or(place, |begins| begins.min(place));
-            let higher = above(queue.name).map(|name| QueueId { name, ..queue });
+            let higher = queue_above(queue);
             // The queue that holds all stands in no other, so its lanes never move.
             let stands = before.map_or(place, |lane| lane.stands.min(place));
             let stands = if higher.is_none() { ReadyPlace::FIRST } else { stands };
@@ -202,8 +209,7 @@ impl Applying<'_> {
             if before == Some(after) {
                 return Ok(());
             }
-            lanes.set(bucket, Some(after));
-            self.put_lanes(queue, &lanes);
+            self.put_lanes(queue, lanes.with(bucket, Some(after)));
             // The lanes above are at or before where this one stands.
             let (Some(higher), true) = (higher, before.is_none_or(|lane| lane.stands != stands)) else {
                 return Ok(());
@@ -223,15 +229,11 @@ impl Applying<'_> {
         queue: QueueId<'_>,
         first: Option<ReadyPlace>,
     ) -> Result<(), Halt> {
-        let mut lanes = self.lanes(queue)?;
-        let Some(before) = lanes.get(bucket) else {
-            return Err(Halt::Inconsistent(format!("R7: {queue:?} has no lane in bucket {bucket}")));
-        };
-        let higher = above(queue.name).map(|name| QueueId { name, ..queue });
+        let (lanes, before) = self.lanes_in(bucket, queue)?;
+        let higher = queue_above(queue);
         let moved = |first| if higher.is_none() { ReadyPlace::FIRST } else { first };
         let after = first.map(|first| Lane { stands: moved(first), begins: Some(first) });
-        lanes.set(bucket, after);
-        self.put_lanes(queue, &lanes);
+        self.put_lanes(queue, lanes.with(bucket, after));
         if let Some(higher) = higher.filter(|_| after.is_none_or(|lane| lane.stands != before.stands)) {
             self.change_row_of(bucket, higher, before.stands, queue, false);
             if let Some(lane) = after {
@@ -248,26 +250,31 @@ impl Applying<'_> {
         queue: QueueId<'_>,
         begins: Option<ReadyPlace>,
     ) -> Result<(), Halt> {
-        let mut lanes = self.lanes(queue)?;
-        let Some(lane) = lanes.get(bucket) else {
-            return Err(Halt::Inconsistent(format!("R7: {queue:?} has no lane in bucket {bucket}")));
-        };
+        let (lanes, lane) = self.lanes_in(bucket, queue)?;
         if lane.begins != begins {
-            lanes.set(bucket, Some(Lane { begins, ..lane }));
-            self.put_lanes(queue, &lanes);
+            self.put_lanes(queue, lanes.with(bucket, Some(Lane { begins, ..lane })));
         }
         Ok(())
     }
 
     pub(crate) fn lanes(&self, queue: QueueId<'_>) -> Result<Lanes, Halt> {
-        Lanes::decode(self.state.get(&self.keys.lanes(queue))?.as_deref())
+        Lanes::decode(self.state.get(&self.keys.lanes(queue))?)
     }
 
-    fn put_lanes(&mut self, queue: QueueId<'_>, lanes: &Lanes) {
+    /// The lanes of a queue with the one in a bucket where it has a row.
+    pub(crate) fn lanes_in(&self, bucket: u16, queue: QueueId<'_>) -> Result<(Lanes, Lane), Halt> {
+        let lanes = self.lanes(queue)?;
+        match lanes.get(bucket) {
+            Some(lane) => Ok((lanes, lane)),
+            None => Err(Halt::Inconsistent(format!("R7: {queue:?} has no lane in bucket {bucket}"))),
+        }
+    }
+
+    fn put_lanes(&mut self, queue: QueueId<'_>, lanes: Lanes) {
         let key = self.keys.lanes(queue);
-        match lanes.is_empty() {
-            true => self.state.delete(key),
-            false => self.state.put(key, Bytes::from(lanes.0.as_slice())),
+        match lanes.row {
+            None => self.state.delete(key),
+            Some(row) => self.state.put(key, row),
         }
     }
 
@@ -300,33 +307,33 @@ mod tests {
     fn lanes_are_read_as_written() {
         let place = |ready_us| ReadyPlace { order: -1, ready_us };
         let lane = |us| Lane { stands: place(us), begins: (us % 2 == 0).then(|| place(us + 1)) };
+        let decode = |row: &[u8]| Lanes::decode(Some(row.into()));
         let mut lanes = Lanes::default();
         for bucket in [63, 0, 4_095, 7, 8] {
-            lanes.set(bucket, Some(lane(u64::from(bucket))));
+            lanes = lanes.with(bucket, Some(lane(u64::from(bucket))));
         }
-        lanes.set(8, None);
-        lanes.set(9, None);
-        lanes.set(63, Some(lane(2)));
-        let read = Lanes::decode(Some(&lanes.0)).expect("as written");
+        lanes = lanes.with(8, None);
+        lanes = lanes.with(9, None);
+        lanes = lanes.with(63, Some(lane(2)));
+        let read = Lanes::decode(lanes.row.clone()).expect("as written");
         assert_eq!(read.iter().collect::<Vec<_>>(), [(0, lane(0)), (7, lane(7)), (63, lane(2)), (4_095, lane(4_095))]);
         assert_eq!((read.get(7), read.get(8)), (Some(lane(7)), None));
         for bucket in [0, 7, 63, 4_095] {
-            lanes.set(bucket, None);
+            lanes = lanes.with(bucket, None);
         }
         assert!(lanes.is_empty() && Lanes::decode(None).expect("none").is_empty());
-        assert!(Lanes::decode(Some(&[FORMAT])).is_err(), "no lanes have no row");
-        assert!(Lanes::decode(Some(&[FORMAT, 0])).is_err() && Lanes::decode(Some(&[9])).is_err());
+        assert!(decode(&[FORMAT]).is_err(), "no lanes have no row");
+        assert!(decode(&[FORMAT, 0]).is_err() && decode(&[9]).is_err());
         let twice = [&[FORMAT][..], &write_lane(1, lane(0)), &write_lane(1, lane(0))].concat();
-        assert!(Lanes::decode(Some(&twice)).is_err(), "out of order");
+        assert!(decode(&twice).is_err(), "out of order");
     }
 
     /// Part of the stored format; `docs/formats/records.md`.
     #[test]
     fn golden_lanes() {
-        let mut lanes = Lanes::default();
         let (stands, begins) = (ReadyPlace { order: -1, ready_us: 2 }, ReadyPlace { order: 0, ready_us: 3 });
-        lanes.set(5, Some(Lane { stands, begins: Some(begins) }));
-        let hex: String = lanes.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        let lanes = Lanes::default().with(5, Some(Lane { stands, begins: Some(begins) }));
+        let hex: String = lanes.row.expect("a lane").iter().map(|byte| format!("{byte:02x}")).collect();
         let places = "ffffffffffffffff0200000000000000".to_owned() + "01" + "00000000000000000300000000000000";
         assert_eq!(hex, format!("010500{places}"));
     }

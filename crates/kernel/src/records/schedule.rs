@@ -158,7 +158,7 @@ impl Windows {
         let (window, is_new) = self.ready.open(&queue.into());
         if is_new {
             // Where there is no lane, or one to nothing, there is nothing of the queue.
-            let lanes = Lanes::decode(state.get(&keys.lanes(queue))?.as_deref())?;
+            let lanes = Lanes::decode(state.get(&keys.lanes(queue))?)?;
             let begins = lanes.iter().filter_map(|(bucket, lane)| Some((bucket, lane.begins?)));
             window.begin(begins.map(|(bucket, place)| (bucket, Keys::ready_place_suffix(place))));
         }

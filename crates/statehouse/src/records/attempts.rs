@@ -12,8 +12,8 @@ use contract::{Error, Rejection, Value, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::keys::ThingId;
 use kernel::keys::queues::QueueId;
-use kernel::records::counts::may_be_ready;
 use kernel::records::get::whole_record;
+use kernel::records::lanes::may_be_ready;
 use kernel::records::queue::{SEPARATORS, depth};
 use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
 

@@ -208,7 +208,7 @@ fn rows_of_lanes(
     for row in view.scan(&keys.all_lanes(), Order::Ascending) {
         let (key, row) = row.map_err(text)?;
         let (space, branch, name) = read_lanes_key(&key).ok_or("a foreign key among lanes")?;
-        for (bucket, lane) in Lanes::decode(Some(&row)).map_err(halted)?.iter() {
+        for (bucket, lane) in Lanes::decode(Some(row)).map_err(halted)?.iter() {
             lanes.insert((bucket, space, branch, name.clone()), lane);
             if let Some(higher) = above(&name) {
                 let prefix = keys.ready_prefix(bucket, QueueId { space, branch, name: higher });
