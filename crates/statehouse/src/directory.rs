@@ -20,9 +20,10 @@ use crate::owner_only;
 const IDENTITY_FILE: &str = "IDENTITY";
 /// Exists instead of the file above while a directory is being created.
 const UNFINISHED_FILE: &str = "IDENTITY.new";
-/// The same while it is being filled from a backup, an export or an image: whoever opens it to work with it must not
+/// The same while it is being filled from a backup or an export: whoever opens it to work with it must not
 /// take it for empty.
 const UNFINISHED_TRANSFER_FILE: &str = "IDENTITY.transfer";
+const UNFINISHED_FILES: [&str; 2] = [UNFINISHED_FILE, UNFINISHED_TRANSFER_FILE];
 const LOCK_FILE: &str = "LOCK";
 /// What may be in a folder that becomes a directory: the remains of an earlier creation, and what a new file system
 /// contains.
@@ -171,8 +172,7 @@ impl Unfinished {
 
 /// Whether creating or filling the directory was interrupted.
 fn is_unfinished(path: &Path) -> bool {
-    !path.join(IDENTITY_FILE).exists()
-        && [UNFINISHED_FILE, UNFINISHED_TRANSFER_FILE].iter().any(|file| path.join(file).exists())
+    !path.join(IDENTITY_FILE).exists() && UNFINISHED_FILES.iter().any(|file| path.join(file).exists())
 }
 
 /// Refuses a path where a new directory cannot be created because something exists. An empty folder is free, and so is
@@ -207,7 +207,7 @@ pub(crate) fn clear_unfinished(path: &Path, folder: bool) -> Result<(), Error> {
             std::fs::remove_dir_all(part)?;
         }
         std::fs::remove_file(path.join(LOCK_FILE))?;
-        for file in [UNFINISHED_FILE, UNFINISHED_TRANSFER_FILE].map(|file| path.join(file)) {
+        for file in UNFINISHED_FILES.map(|file| path.join(file)) {
             if is_there(&file) {
                 std::fs::remove_file(file)?;
             }

@@ -9,6 +9,7 @@ use kernel::{Applied, Catalogue};
 use kv::{Store, View};
 use session::Halt;
 
+use crate::directory::FilledBy;
 use crate::error::{from_halt, from_kv};
 use crate::options::Options;
 use crate::shard::{Shard, keys};
@@ -31,7 +32,7 @@ pub(crate) fn write_view(view: &dyn View, out: &mut dyn Write) -> Result<u64, Er
 }
 
 pub(crate) fn restore(path: &Path, options: &Options, input: &mut dyn Read) -> Result<(), Error> {
-    Shard::create(path, options, crate::directory::FilledBy::Opener, |store: &dyn Store| {
+    Shard::create(path, options, FilledBy::Opener, |store: &dyn Store| {
         image::restore(input, store, &keys()).map_err(|error| from_image(&error))?;
         let view = store.view().map_err(|error| from_kv(&error))?;
         let catalogue = Catalogue::load(&*view, &keys()).map_err(|halt| from_halt(&halt))?;

@@ -24,6 +24,7 @@ use kv::{Store, View};
 pub use manifest::Manifest;
 pub use times::BackupTimes;
 
+use crate::directory::FilledBy;
 use crate::error::{from_halt, from_kv};
 use crate::export;
 use crate::house::Statehouse;
@@ -162,21 +163,18 @@ pub fn verify_deep(input: &mut dyn Read, beside: &Path, on_progress: OnProgress<
 pub fn restore(path: &Path, input: &mut dyn Read, on_progress: OnProgress<'_>) -> Result<Backup, TransferError> {
     make_or_leave_nothing(path, || {
         let mut outcome = None;
-        let created =
-            Shard::create(path, &Options::default(), crate::directory::FilledBy::Transfer, |store: &dyn Store| {
-                let restored = read(input, on_progress, |image| {
-                    image::restore(image, store, &keys()).map_err(TransferError::from_image)
-                });
-                // The directory becomes complete only after this, so a backup damaged at its end never becomes one.
-                let buckets = match &restored {
-                    Ok(backup) => check_state(store, &backup.manifest),
-                    Err(_) => {
-                        Err(Error::from(contract::Failure::not_applied(contract::FailureKind::Corrupt, "a backup")))
-                    }
-                };
-                outcome = Some(restored);
-                buckets
+        let created = Shard::create(path, &Options::default(), FilledBy::Transfer, |store: &dyn Store| {
+            let restored = read(input, on_progress, |image| {
+                image::restore(image, store, &keys()).map_err(TransferError::from_image)
             });
+            // The directory becomes complete only after this, so a backup damaged at its end never becomes one.
+            let buckets = match &restored {
+                Ok(backup) => check_state(store, &backup.manifest),
+                Err(_) => Err(Error::from(contract::Failure::not_applied(contract::FailureKind::Corrupt, "a backup"))),
+            };
+            outcome = Some(restored);
+            buckets
+        });
         match (outcome, created) {
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(error.into()),

@@ -19,6 +19,7 @@ use kv::Store;
 use serde_json::Value as JsonValue;
 use sha2::{Digest, Sha256};
 
+use crate::directory::FilledBy;
 use crate::error::{from_halt, from_kv};
 use crate::export::{Exported, Source, kinds};
 use crate::options::Options;
@@ -36,18 +37,15 @@ pub const LINE_BYTES_MAX: u64 = 64 << 20;
 pub fn read(path: &Path, input: &mut dyn BufRead, on_progress: OnProgress<'_>) -> Result<Exported, TransferError> {
     make_or_leave_nothing(path, || {
         let mut outcome = None;
-        let created =
-            Shard::create(path, &Options::default(), crate::directory::FilledBy::Transfer, |store: &dyn Store| {
-                let (imported, buckets) = match fill(store, input, on_progress) {
-                    Ok((imported, buckets)) => (Ok(imported), Ok(buckets)),
-                    // The directory is abandoned; the error is reported below.
-                    Err(error) => {
-                        (Err(error), Err(Error::from(Failure::not_applied(FailureKind::Corrupt, "an import"))))
-                    }
-                };
-                outcome = Some(imported);
-                buckets
-            });
+        let created = Shard::create(path, &Options::default(), FilledBy::Transfer, |store: &dyn Store| {
+            let (imported, buckets) = match fill(store, input, on_progress) {
+                Ok((imported, buckets)) => (Ok(imported), Ok(buckets)),
+                // The directory is abandoned; the error is reported below.
+                Err(error) => (Err(error), Err(Error::from(Failure::not_applied(FailureKind::Corrupt, "an import")))),
+            };
+            outcome = Some(imported);
+            buckets
+        });
         match (outcome, created) {
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(error.into()),

@@ -59,12 +59,19 @@ impl Tail {
 
     /// Refuses to wait behind the end of the run.
     pub fn check_cursor(&self) -> Result<(), Error> {
-        match self.runs.fetch(&self.run, self.cursor, 0) {
-            Ok(Fetched { stable_seq: last, .. }) if last < self.cursor => {
+        let mut at_cursor = self.clone();
+        let stable_seq = at_cursor.read(0)?.stable_seq;
+        self.refuse_beyond(stable_seq)
+    }
+
+    fn refuse_beyond(&self, last: u64) -> Result<(), Error> {
+        match last {
+            // A run that does not exist yet is waited for, wherever the cursor is.
+            0 => Ok(()),
+            last if last < self.cursor => {
                 Err(Rejection::SequenceConflict { run: self.run.clone(), expected: self.cursor, last }.into())
             }
-            Ok(_) | Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Ok(()),
-            Err(error) => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -80,7 +87,7 @@ impl Tail {
             if !fetched.events.is_empty() || left.is_zero() {
                 return Ok(fetched);
             }
-            self.check_cursor()?;
+            self.refuse_beyond(fetched.stable_seq)?;
             if shard.shared.arrivals.wait_beyond(seen, left) == Waited::Stopped {
                 return Err(shard.why_stopped());
             }
@@ -96,7 +103,7 @@ impl Tail {
             if !fetched.events.is_empty() {
                 return Ok(fetched);
             }
-            self.check_cursor()?;
+            self.refuse_beyond(fetched.stable_seq)?;
             if shard.shared.arrivals.beyond(seen).await == Waited::Stopped {
                 return Err(shard.why_stopped());
             }
