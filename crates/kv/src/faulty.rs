@@ -1,6 +1,6 @@
 //! A store that fails on command, to test that the layers above stop and report it.
 //!
-//! Keeps: the poisoning duty of [`Store`]: after a failed commit every later one fails.
+//! Keeps: the poisoning duty of [`Store`]: after a failed commit every later one fails, unless the disk was full.
 //! Never: fails by itself. A test names the call that fails.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,6 +14,8 @@ use crate::store::{Batch, Bytes, Committed, KvError, Order, Rows, Sequence, Stor
 pub struct FaultPlan {
     /// The commit that fails without having changed anything, and leaves the store poisoned.
     pub commit: Option<u64>,
+    /// So many commits find the disk full, without having changed anything; the store is not poisoned.
+    pub commits_full: u64,
     /// The read (get or scan) that fails, and all after it.
     pub read: Option<u64>,
     /// The persist that fails, and leaves the store poisoned.
@@ -82,6 +84,13 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn commit(&self, batch: Batch) -> Result<Committed, KvError> {
         self.write_fault(&self.counts.commits, self.current_plan().commit, "commit a batch")?;
+        if self.counts.commits.load(Ordering::SeqCst) <= self.current_plan().commits_full {
+            return Err(KvError::NoSpace {
+                action: "commit a batch",
+                bytes_needed: 1,
+                reason: "an injected fault".into(),
+            });
+        }
         self.inner.commit(batch)
     }
 

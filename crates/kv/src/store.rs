@@ -59,7 +59,7 @@ pub trait View: Send + Sync {
 ///   bulk is exactly one of its flushes.)
 /// - A condition is judged against the state that the batch would change, with nothing in between.
 /// - After an error that leaves the outcome of a batch in doubt, the store is poisoned: every later commit fails, reads
-///   may continue.
+///   may continue. After any other error the batch has changed nothing, and may be committed again.
 pub trait Store: Send + Sync {
     /// A view of everything committed so far.
     fn view(&self) -> Result<Arc<dyn View>, KvError>;
@@ -180,6 +180,16 @@ pub enum KvError {
         /// The reason given by the layer below.
         reason: String,
     },
+    /// The disk, or this user's share of it, is full. Nothing has changed.
+    #[error("the store has no space to {action} ({bytes_needed} bytes needed): {reason}")]
+    NoSpace {
+        /// The failed operation.
+        action: &'static str,
+        /// About how many bytes it needs in all; 0 if that is not known.
+        bytes_needed: u64,
+        /// The reason given by the layer below.
+        reason: String,
+    },
     /// Stored bytes differ from what was written.
     #[error("the store holds damaged bytes ({place}): {reason}")]
     Corrupt {
@@ -197,4 +207,12 @@ pub enum KvError {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
+}
+
+impl KvError {
+    /// Whether a commit that failed with this error may be tried again: nothing has changed, and the reason can go away.
+    /// If it has changed something after all, the next attempt says [`Poisoned`](Self::Poisoned).
+    pub fn may_retry(&self) -> bool {
+        matches!(self, KvError::Io { .. } | KvError::NoSpace { .. })
+    }
 }

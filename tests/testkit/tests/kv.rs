@@ -41,11 +41,57 @@ fn a_failed_flush_poisons_the_overlay_and_reads_go_on() {
     let overlay = Overlay::new(below.clone(), OverlayOptions::default()).expect("overlay");
     below.plan(FaultPlan { commit: Some(1), ..FaultPlan::default() });
     overlay.commit(Batch::new().put(b"k".as_slice(), b"1".as_slice())).expect("memory takes it");
-    assert!(matches!(overlay.persist(), Err(KvError::Poisoned { .. })));
+    assert!(overlay.persist().is_err());
+    // The second attempt finds that the first has poisoned the store.
+    while overlay.flush_failure().is_some() && !matches!(overlay.persist(), Err(KvError::Poisoned { .. })) {}
     assert_eq!(overlay.durable(), 0, "nothing is called durable after a failed flush");
     let refused = overlay.commit(Batch::new().put(b"k".as_slice(), b"2".as_slice()));
     assert!(matches!(refused, Err(KvError::Poisoned { .. })));
     assert!(overlay.view().expect("view").get(b"k").expect("get").is_some());
+}
+
+#[test]
+fn a_flush_that_finds_the_disk_full_is_tried_until_it_succeeds() {
+    let below = Arc::new(FaultyStore::new(MemoryStore::new()));
+    let overlay = Overlay::new(below.clone(), OverlayOptions::default()).expect("overlay");
+    below.plan(FaultPlan { commits_full: 3, ..FaultPlan::default() });
+    overlay.commit(Batch::new().put(b"k".as_slice(), b"1".as_slice())).expect("memory takes it");
+    assert!(matches!(overlay.persist(), Err(KvError::NoSpace { .. })), "whoever waits for a flush is told");
+    assert!(matches!(overlay.flush_failure(), Some(KvError::NoSpace { .. })));
+    overlay.commit(Batch::new().put(b"l".as_slice(), b"2".as_slice())).expect("memory still takes it");
+    assert_eq!(overlay.durable(), 0);
+    while overlay.flush_failure().is_some() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    overlay.persist().expect("there is space again");
+    assert_eq!((overlay.durable(), overlay.flush_failure()), (2, None));
+    assert!(below.view().expect("view").get(b"l").expect("get").is_some());
+}
+
+#[test]
+fn an_overlay_closes_although_the_disk_is_full_and_its_last_attempt_ends_waiting_commits() {
+    let below = Arc::new(FaultyStore::new(MemoryStore::new()));
+    let overlay = Overlay::new(below.clone(), OverlayOptions::default().table_bytes_max(1)).expect("overlay");
+    below.plan(FaultPlan { commits_full: u64::MAX, ..FaultPlan::default() });
+    let put = |key: &[u8]| overlay.commit(Batch::new().put(key, b"1".as_slice()));
+    put(b"a").expect("one table waits");
+    put(b"b").expect("two tables wait");
+    std::thread::scope(|scope| {
+        let third = scope.spawn(|| put(b"c"));
+        while overlay.flush_failure().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(!third.is_finished(), "the third waits for space");
+        overlay.stop_retrying();
+        let third = third.join().expect("no panic");
+        assert!(matches!(third, Err(KvError::Poisoned { .. })), "{third:?}");
+    });
+    assert!(matches!(overlay.persist(), Err(KvError::Poisoned { .. })));
+    drop(overlay);
+    let overlay = Overlay::new(below, OverlayOptions::default()).expect("overlay");
+    overlay.commit(Batch::new().put(b"a".as_slice(), b"1".as_slice())).expect("memory takes it");
+    overlay.start_flush();
+    drop(overlay);
 }
 
 #[test]

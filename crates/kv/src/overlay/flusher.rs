@@ -1,19 +1,25 @@
 //! The thread that writes frozen tables to the store below, oldest first, one batch each.
 //!
-//! Keeps: S1. A flush takes the newest version of every key of one whole table, and nothing else. Never: retries. After
-//! a failed flush nobody knows what the store below holds, so the overlay refuses further commits and its owner must
-//! reopen it.
+//! Keeps: S1. A flush takes the newest version of every key of one whole table, and nothing else. A flush that failed
+//! without a trace, such as one that found the disk full, is tried again with the same table until it succeeds or the
+//! overlay closes. Never: retries once the store below is poisoned. Nobody knows what it holds then, so the overlay
+//! refuses further commits and its owner must reopen it.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::{OverlayView, Shared};
 use crate::range::KeyRange;
 use crate::store::{Batch, Committed, KvError, Order, Sequence};
 use crate::table::Table;
+
+/// The pause after a failed flush, doubled each time up to the second.
+const RETRY_MIN: Duration = Duration::from_millis(50);
+const RETRY_MAX: Duration = Duration::from_secs(2);
 
 pub(super) fn spawn(shared: Arc<Shared>) -> Result<JoinHandle<()>, KvError> {
     std::thread::Builder::new()
@@ -26,11 +32,16 @@ fn run(shared: &Shared) {
     // Freeing a large table takes long. Readers that still hold a flushed one must not be the ones to free it, so
     // flushed tables wait here until nobody else holds them.
     let mut retired: VecDeque<Arc<Table>> = VecDeque::new();
+    let mut pause = RETRY_MIN;
     while let Some((table, upto)) = next_frozen(shared) {
         let flushed = catch_unwind(AssertUnwindSafe(|| flush(shared, &table)))
-            .unwrap_or_else(|_| Err(KvError::Io { action: "flush a table", reason: "a panic".into() }));
+            .unwrap_or_else(|_| Err(KvError::Poisoned { first: "a flush panicked".into() }));
         match flushed {
-            Ok(()) => {}
+            Ok(()) => pause = RETRY_MIN,
+            Err(error) if error.may_retry() && wait_to_retry(shared, &error, upto, pause) => {
+                pause = (pause * 2).min(RETRY_MAX);
+                continue;
+            }
             Err(error) => {
                 tracing::error!(%error, sequence = upto, "flush failed; the store accepts no more writes");
                 shared.lock().failure = Some(error);
@@ -44,6 +55,20 @@ fn run(shared: &Shared) {
             retired.pop_front();
         }
     }
+}
+
+/// Tells those who wait for a flush that it failed, and waits a while. False when there shall be no other attempt.
+fn wait_to_retry(shared: &Shared, error: &KvError, upto: Sequence, pause: Duration) -> bool {
+    let mut state = shared.lock();
+    if pause == RETRY_MIN {
+        tracing::warn!(%error, sequence = upto, "flush failed; it will be tried again");
+    }
+    state.failed_flushes += 1;
+    state.last_failure = Some(error.clone());
+    shared.changed.notify_all();
+    let waited = shared.changed.wait_timeout_while(state, pause, |state| !state.closing && !state.last_attempt);
+    let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+    !state.last_attempt
 }
 
 /// Waits for the oldest frozen table and the last batch in it; none when the overlay closes.
@@ -86,6 +111,7 @@ fn publish(shared: &Shared, table: &Arc<Table>, upto: Sequence) {
             shared.durable.store(upto, Ordering::Release);
             shared.published.store(Arc::new(OverlayView { frozen, below, ..(*view).clone() }));
             state.frozen_upto.remove(0);
+            state.last_failure = None;
         }
         Err(error) => state.failure = Some(error),
     }

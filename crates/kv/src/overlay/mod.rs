@@ -83,6 +83,12 @@ struct State {
     /// The last batch of each frozen table, oldest first; the tables are in the published view.
     frozen_upto: Vec<Sequence>,
     closing: bool,
+    /// Counts flushes that failed and will be tried again, for those who wait for one.
+    failed_flushes: u64,
+    /// Why the newest flush failed, until one succeeds.
+    last_failure: Option<KvError>,
+    /// A flush that fails from now on is not tried again.
+    last_attempt: bool,
     failure: Option<KvError>,
 }
 
@@ -150,6 +156,18 @@ impl Overlay {
         !self.shared.published.load().frozen.is_empty()
     }
 
+    /// Ends the waiting for a store below that cannot take a flush now: the flush in progress, or the next one, is the
+    /// last attempt. If it fails, so do all commits from then on. Called before the owner waits for its commits to end.
+    pub fn stop_retrying(&self) {
+        self.shared.lock().last_attempt = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Why the newest flush failed, if it will be tried again.
+    pub fn flush_failure(&self) -> Option<KvError> {
+        self.shared.lock().last_failure.clone()
+    }
+
     /// The number of bytes in memory: the active table and the frozen ones.
     pub fn bytes_in_memory(&self) -> usize {
         let view = self.shared.published.load();
@@ -194,12 +212,18 @@ impl Store for Overlay {
     fn persist(&self) -> Result<Sequence, KvError> {
         let mut state = self.shared.lock();
         let committed = self.shared.published.load().sequence;
+        let failed_before = state.failed_flushes;
         self.shared.freeze(&mut state);
         loop {
             state.refuse_if_failed()?;
             let durable = self.durable();
             if durable >= committed {
                 return Ok(durable);
+            }
+            if state.failed_flushes != failed_before
+                && let Some(error) = &state.last_failure
+            {
+                return Err(error.clone());
             }
             state = self.shared.wait(state);
         }
