@@ -17,6 +17,7 @@
 //! - `new-user`: README's commands from a clean folder, how soon `statehouse dev` is ready, and what it takes.
 //! - `growth`: claims, steps and appends among 100,000 to 10,000,000 records: what they cost, and what merging costs.
 //! - `stores`: the same by the kernel on a bare store: what the store costs, and how much it writes and keeps.
+//! - `tables`: the tree store beside `lsm-tree`: merges, gets, scans, deletions.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
@@ -42,6 +43,7 @@ mod sessions_cost;
 mod sessions_memory;
 mod speed;
 mod stores;
+mod tables;
 
 use std::process::ExitCode;
 
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         "http-speed" => http_speed::run(&arguments),
         "http-batches" => http_speed::run_batches(&arguments),
         "http-earlier" => http_speed::run_beside_earlier(&arguments),
+        "tables" => tables::run(&arguments),
         "new-user" => new_user::run(&arguments),
         "http-echo" => return http_speed::serve_echo(&arguments),
         "profile" => return profile::run(&arguments),

@@ -16,7 +16,7 @@ const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 /// How much the libraries log if the filter is a single level. After every crash the journal's engine warns of
 /// corruption at the end of its last file, where an unanswered write was cut off. The journal itself checks that nothing
 /// else is missing.
-const BELOW: &[&str] = &["raft_engine=warn", "raft_engine::file_pipe_log::pipe_builder=error", "lsm_tree=warn"];
+const BELOW: &[&str] = &["raft_engine=warn", "raft_engine::file_pipe_log::pipe_builder=error"];
 
 /// Starts logging with a filter, as `text`, `json` or `auto`. Returns whether the log is JSON.
 pub(crate) fn start(filter: &str, format: &str) -> Result<bool, Failed> {
@@ -91,10 +91,7 @@ mod tests {
 
     #[test]
     fn libraries_are_quiet_beside_one_level_and_heard_when_asked() {
-        assert_eq!(
-            with_libraries("info"),
-            "info,raft_engine=warn,raft_engine::file_pipe_log::pipe_builder=error,lsm_tree=warn"
-        );
+        assert_eq!(with_libraries("info"), "info,raft_engine=warn,raft_engine::file_pipe_log::pipe_builder=error");
         assert_eq!(with_libraries("debug"), "debug");
         assert_eq!(with_libraries("info,raft_engine=info"), "info,raft_engine=info");
     }

@@ -10,6 +10,13 @@ use session::Halt;
 pub(crate) fn from_kv(error: &KvError) -> Error {
     match error {
         KvError::Corrupt { .. } => Failure::not_applied(FailureKind::Corrupt, error.to_string()).into(),
+        KvError::NoSpace { .. } => Failure::not_applied(
+            FailureKind::DiskFull,
+            format!(
+                "the disk is full; nothing acknowledged is lost, and the store goes on once there is space: {error}"
+            ),
+        )
+        .into(),
         KvError::Closed => Failure::not_applied(FailureKind::Closed, error.to_string()).into(),
         _ => stopped(error.to_string()),
     }

@@ -11,7 +11,7 @@ use crate::error::cannot_open;
 use crate::owner_only;
 
 const FORMAT: u32 = 2;
-const ENGINE: &str = "lsm-tree-3";
+const ENGINE: &str = "tables-1";
 
 /// The permanent identity of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -304,6 +304,8 @@ impl Shard {
         self.waiters.close();
         self.keeper.close();
         self.access.journal.close();
+        // Entries of the journal are still applied, unless the disk is too full for that.
+        self.access.store.stop_retrying();
         let apply = self.apply.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Err(_)) = apply.map(JoinHandle::join) {
             self.shared.fail(inconsistent("the apply loop panicked".into()));

@@ -1,15 +1,44 @@
-//! The `kv` trait on disk.
+//! The `kv` trait on disk: a tree of sorted tables, for one writer that brings whole flushes.
 //!
-//! - [`tree`]: [`TreeStore`], a store on an `lsm-tree`; each batch is one sorted run, synced before it is visible.
+//! Above it is `kv::Overlay`, so a batch here has megabytes, sorted, each key once. That is why there is no log, no table
+//! in memory and no sequence number in a row: a batch becomes one table file, and a view is a list of tables.
+//!
+//! Read in this order:
+//! - [`tree`]: [`TreeStore`]: commits, opening, the manifest's place in both.
+//! - `version`: ranges of keys with their stacks of tables; reads. `version_edit`: flushes, cuts and merges change it.
+//! - `policy`: what to merge next. `piece`: one merge. `merger`: the thread that does them.
+//! - `table`, `table_writer`, `table_cursor`: a table file. `block`, `rows`, `bloom`: its parts.
+//! - `manifest`: the file that names the tables. `files`: every file call.
+//! - `scrub`: reading everything to find damage.
 //! - [`Options`]: every limit by name.
 //!
-//! `kv::Overlay` is above it, so that a batch here is a whole flush and not a command. Never: depends on the kernel, or
-//! interprets a key.
+//! `docs/formats/tables.md` has every byte. Never: depends on the kernel, or interprets a key.
 
-mod compactor;
-mod pinned;
+mod block;
+mod bloom;
+mod failure;
+mod files;
+mod manifest;
+mod merge_cursor;
+mod merger;
+mod piece;
+mod policy;
+mod rows;
+mod scrub;
+mod signal;
+mod status;
+mod table;
+mod table_cursor;
+mod table_facts;
+mod table_files;
+mod table_writer;
 pub mod tree;
+mod version;
+mod version_edit;
 
+pub use failure::Damage;
+pub use scrub::Scrubbed;
+pub use status::{SpaceState, StoreStatus};
 pub use tree::TreeStore;
 
 /// Bounds of a [`TreeStore`].
@@ -20,12 +49,14 @@ pub struct Options {
     pub cache_bytes_max: u64,
     /// Table files kept open.
     pub open_files_max: usize,
-    /// About how large one table file gets by compaction.
+    /// About how large a table gets by merging, and how much one merge reads.
     pub table_bytes_target: u64,
-    /// Runs that lie unmerged before they are merged into the levels below.
-    pub unmerged_tables_max: u8,
-    /// A batch waits for compaction while this many runs lie unmerged.
-    pub unmerged_runs_stall: usize,
+    /// So many tables of similar size are merged into one.
+    pub unmerged_tables_max: usize,
+    /// A batch waits for merges while a read may have to look into this many tables.
+    pub unmerged_tables_stall: usize,
+    /// Merges leave this many bytes of the disk free.
+    pub space_reserve_bytes: u64,
 }
 
 impl Default for Options {
@@ -33,9 +64,10 @@ impl Default for Options {
         Self {
             cache_bytes_max: 128 << 20,
             open_files_max: 512,
-            table_bytes_target: 64 << 20,
+            table_bytes_target: 48 << 20,
             unmerged_tables_max: 4,
-            unmerged_runs_stall: 24,
+            unmerged_tables_stall: 32,
+            space_reserve_bytes: 64 << 20,
         }
     }
 }
@@ -47,3 +79,6 @@ impl Options {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,24 +1,31 @@
-//! A store on an `lsm-tree`, without a separate log: each batch is one sorted run.
+//! A store of sorted, immutable tables. Each batch is one table, so there is no log.
 //!
 //! Touches: one directory, which nobody else may open (the directory lock is taken above). Keeps: S1 (a batch is one
-//! version of the tree: its tables are synced before the manifest that names them) and S2 (a view holds the version of
-//! the tree it was taken at; see `pinned`). Never: continues after a failed batch or compaction. The tree could then
-//! overwrite the manifest that the disk names as current, so the store is poisoned and must be reopened.
+//! version: its table is synced before the manifest that names it) and S2 (a view holds the version that it was taken
+//! at). A batch that fails before a sync has failed changes nothing. Never: continues after a failed sync, since nobody
+//! knows what the disk holds then; the store is poisoned and must be opened again.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use arc_swap::ArcSwap;
 use kv::{Batch, Committed, KvError, Sequence, Store, View};
-use lsm_tree::config::PinningPolicy;
-use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
 
 use crate::Options;
-use crate::compactor::Compactor;
-use crate::pinned::{Content, Pinned};
-
-/// The file by which `lsm-tree` finds its manifest. Without it the tree would silently start empty.
-const CURRENT_FILE: &str = "current";
+use crate::failure::Failure;
+use crate::files::Files;
+use crate::manifest::{MANIFEST_FILE, Manifest};
+use crate::merger::{Merger, sizes_of};
+use crate::policy;
+use crate::signal::Signal;
+use crate::status::{SpaceState, StoreStatus};
+use crate::table::Table;
+use crate::table_facts::RowCounts;
+use crate::table_files::TableFiles;
+use crate::table_writer::{ROW_BYTES_MAX, TableWriter, file_name};
+use crate::version::{Content, Slice, Stack, Version};
 
 /// A [`Store`] in one directory; durable when [`commit`](Store::commit) returns.
 ///
@@ -35,120 +42,137 @@ const CURRENT_FILE: &str = "current";
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct TreeStore {
-    shared: Arc<Shared>,
-    compactor: Compactor,
-    options: Options,
+    pub(crate) shared: Arc<Shared>,
+    _merger: Merger,
 }
 
-/// State shared by the committing thread and the compacting one.
+/// State shared by the committing thread and the merging one.
 pub(crate) struct Shared {
-    pub(crate) tree: AnyTree,
-    path: PathBuf,
-    /// Held while the tree takes a new run, and while `content` is replaced.
-    pub(crate) writer: Mutex<Writer>,
+    pub(crate) tables: Arc<TableFiles>,
+    pub(crate) signal: Arc<Signal>,
+    pub(crate) options: Options,
+    /// Held while the version changes.
+    writer: Mutex<Writer>,
+    /// What the newest views read. Replaced under the writer's lock.
+    newest: ArcSwap<Content>,
     committed: AtomicU64,
+    pub(crate) next_table: AtomicU64,
+    /// Tables that merges leave out.
+    damaged: Mutex<BTreeSet<u64>>,
+    pub(crate) merges: AtomicU64,
+    pub(crate) merge_bytes_read: AtomicU64,
+    pub(crate) merge_bytes_written: AtomicU64,
 }
 
 pub(crate) struct Writer {
-    /// The content that the newest views read.
-    pub(crate) content: Arc<Content>,
-    pub(crate) failure: Option<String>,
+    failure: Option<String>,
 }
 
 impl TreeStore {
     /// Creates an empty store at `path`, whose parent must exist. The caller makes the parent's new entry durable.
     pub fn create(path: &Path, options: &Options) -> Result<Self, KvError> {
-        let store = Self::open_tree(path, options)?;
-        if store.shared.tree.table_count() > 0 {
-            return Err(KvError::Corrupt {
-                place: path.display().to_string(),
-                reason: "cannot create a store here: this one holds data".into(),
-            });
+        let files = Arc::new(Files::new(path));
+        files.create_directory()?;
+        if std::fs::symlink_metadata(files.path(MANIFEST_FILE)).is_ok() {
+            let reason = "cannot create a store here: there is one".into();
+            return Err(KvError::Corrupt { place: path.display().to_string(), reason });
         }
-        Ok(store)
+        let manifest = Manifest::of(&Version::empty(), random_number(), 1);
+        manifest.install(&files, false)?;
+        Self::start(files, &manifest, options)
     }
 
     /// Opens the store at `path`, which must exist.
     pub fn open(path: &Path, options: &Options) -> Result<Self, KvError> {
-        let current = path.join(CURRENT_FILE);
-        if !current.exists() {
-            return Err(KvError::Corrupt {
-                place: current.display().to_string(),
-                reason: "the file that names the store's manifest is missing".into(),
-            });
+        let files = Arc::new(Files::new(path));
+        if path.is_dir() {
+            // A killed process may have left the newest manifest's name in memory only. What that manifest does not
+            // name is removed below; after a power failure the previous one could be back, without its tables.
+            files.sync_directory()?;
         }
-        // A killed process may have left the newest manifest's name in memory only. The tree deletes what that manifest
-        // does not need; after a power failure the previous name could be back, without the files it needs.
-        let synced = std::fs::File::open(path).and_then(|directory| directory.sync_all());
-        synced.map_err(|error| KvError::Io { action: "sync the store's directory", reason: error.to_string() })?;
-        Self::open_tree(path, options)
+        let manifest = Manifest::read(&files)?;
+        Self::start(files, &manifest, options)
     }
 
-    fn open_tree(path: &Path, options: &Options) -> Result<Self, KvError> {
-        let next = SequenceNumberCounter::new(1);
-        let visible = SequenceNumberCounter::new(1);
-        let tree = Config::new(path, next.clone(), visible.clone())
-            .use_cache(Arc::new(Cache::with_capacity_bytes(options.cache_bytes_max)))
-            .use_descriptor_table(Some(Arc::new(DescriptorTable::new(options.open_files_max))))
-            // Filters and indexes are cached in parts, so memory does not grow with the number of keys.
-            .index_block_partitioning_policy(PinningPolicy::new([false, false, false, true]))
-            .filter_block_partitioning_policy(PinningPolicy::new([false, false, false, true]))
-            .index_block_pinning_policy(PinningPolicy::disabled())
-            .filter_block_pinning_policy(PinningPolicy::disabled())
-            .open()
-            .map_err(|error| tree_error("open the tree", path, &error))?;
-        // The tree does not restore its counters; a new run must be newer than everything in it.
-        let first_free = tree.get_highest_persisted_seqno().map_or(1, |highest| highest + 1);
-        next.fetch_max(first_free);
-        visible.fetch_max(first_free);
-
-        let content = Arc::new(Content::new(Pinned::newest(&tree)));
+    fn start(files: Arc<Files>, manifest: &Manifest, options: &Options) -> Result<Self, KvError> {
+        check_tables(&files, manifest)?;
+        let signal = Arc::new(Signal::default());
+        let tables = Arc::new(TableFiles::new(files, manifest.store, signal.clone(), options));
         let shared = Arc::new(Shared {
-            tree,
-            path: path.to_owned(),
-            writer: Mutex::new(Writer { content, failure: None }),
+            newest: ArcSwap::from_pointee(Content::new(version_of(manifest, &tables))),
+            tables,
+            signal,
+            options: options.clone(),
+            writer: Mutex::new(Writer { failure: None }),
             committed: AtomicU64::new(0),
+            next_table: AtomicU64::new(manifest.next_table),
+            damaged: Mutex::default(),
+            merges: AtomicU64::new(0),
+            merge_bytes_read: AtomicU64::new(0),
+            merge_bytes_written: AtomicU64::new(0),
         });
-        let compactor = Compactor::spawn(shared.clone(), options)?;
-        Ok(Self { shared, compactor, options: options.clone() })
+        Ok(Self { _merger: Merger::spawn(shared.clone())?, shared })
     }
 
     /// The bytes of all tables on disk.
     pub fn bytes_on_disk(&self) -> u64 {
-        self.shared.tree.disk_space()
+        self.shared.tables.bytes_on_disk()
     }
 
-    /// Waits until no compaction is due.
+    /// Waits until no merge is due, and does what else waits until the store is idle. Fails if merges cannot go on.
     pub fn settle(&self) -> Result<(), KvError> {
-        self.compactor.settle();
+        self.shared.signal.settle()?;
         self.shared.lock().refuse_if_failed()
+    }
+
+    /// Says how much space merges may take.
+    pub fn set_space(&self, space: SpaceState) {
+        self.shared.signal.set_space(space);
+    }
+
+    /// The state of the store.
+    pub fn status(&self) -> StoreStatus {
+        let shared = &self.shared;
+        let version = shared.newest().version();
+        let waiting = shared.signal.waiting();
+        StoreStatus {
+            bytes_on_disk: self.bytes_on_disk(),
+            bytes_live: sizes_of(&version, shared).iter().map(|stack| policy::bottom_output(stack)).sum(),
+            tables: version.tables().len(),
+            depth: version.depth(),
+            merges: shared.merges.load(Ordering::Relaxed),
+            merge_bytes_read: shared.merge_bytes_read.load(Ordering::Relaxed),
+            merge_bytes_written: shared.merge_bytes_written.load(Ordering::Relaxed),
+            waiting_for_space: match &waiting {
+                Some(KvError::NoSpace { bytes_needed, .. }) => Some(*bytes_needed),
+                _ => None,
+            },
+            waiting_reason: waiting.map(|error| error.to_string()),
+            damaged_tables: shared.lock_damaged().iter().copied().collect(),
+        }
     }
 }
 
 impl Store for TreeStore {
     fn view(&self) -> Result<Arc<dyn View>, KvError> {
-        Ok(self.shared.lock().content.clone())
+        Ok(self.shared.newest())
     }
 
     fn commit(&self, batch: Batch) -> Result<Committed, KvError> {
-        // One batch adds one run. The tree counts runs in a byte, so this limit is also a safety measure.
-        self.compactor.wait_below(self.options.unmerged_runs_stall);
-        let mut writer = self.shared.lock();
+        let shared = &self.shared;
+        let too_deep = || shared.newest().version().depth() >= shared.options.unmerged_tables_stall;
+        shared.signal.wait_for_merges(too_deep)?;
+        let mut writer = shared.lock();
         writer.refuse_if_failed()?;
-        if !batch.condition_holds(&*writer.content)? {
+        if !batch.condition_holds(&*shared.newest())? {
             return Ok(Committed::ConditionFailed);
         }
-        if batch.writes().len() > 0 {
-            if let Err(error) = ingest(&self.shared.tree, batch) {
-                let error = tree_error("write a run", &self.shared.path, &error);
-                writer.failure = Some(error.to_string());
-                return Err(error);
-            }
-            writer.content = Arc::new(Content::new(Pinned::newest(&self.shared.tree)));
+        if !batch.is_empty() {
+            shared.flush(&mut writer, &batch)?;
         }
         drop(writer);
-        self.compactor.wake();
-        Ok(Committed::Applied(self.shared.committed.fetch_add(1, Ordering::AcqRel) + 1))
+        shared.signal.table_added();
+        Ok(Committed::Applied(shared.committed.fetch_add(1, Ordering::AcqRel) + 1))
     }
 
     fn durable(&self) -> Sequence {
@@ -161,31 +185,84 @@ impl Store for TreeStore {
     }
 }
 
-fn ingest(tree: &AnyTree, batch: Batch) -> lsm_tree::Result<()> {
-    let mut ingestion = tree.ingestion()?;
-    for (key, value) in batch.into_writes() {
-        match value {
-            Some(value) => ingestion.write(&*key, &*value)?,
-            None => ingestion.write_tombstone(&*key)?,
-        }
-    }
-    ingestion.finish()
-}
-
 impl Shared {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn standard_tree(&self) -> &Tree {
-        standard_tree(&self.tree)
+    pub(crate) fn lock_damaged(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-pub(crate) fn standard_tree(tree: &AnyTree) -> &Tree {
-    match tree {
-        AnyTree::Standard(tree) => tree,
-        AnyTree::Blob(_) => unreachable!("values are never kept in blob files"),
+    pub(crate) fn newest(&self) -> Arc<Content> {
+        self.newest.load_full()
+    }
+
+    /// Writes a batch as a table and puts it on top of every stack.
+    fn flush(&self, writer: &mut Writer, batch: &Batch) -> Result<(), Failure> {
+        let version = self.newest().version();
+        let flushed = self.write_flush(&version, batch).and_then(|(table, rows)| {
+            let next = version.with_flush(&table, &rows);
+            self.install(writer, &next)?;
+            Ok(next)
+        });
+        match flushed {
+            Ok(next) => {
+                self.newest.store(Arc::new(Content::new(next)));
+                Ok(())
+            }
+            Err(failure) => {
+                if let Failure::InDoubt(error) = &failure {
+                    writer.fail(error);
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// The table of a batch, with its rows in each stack.
+    fn write_flush(&self, version: &Version, batch: &Batch) -> Result<(Arc<Table>, Vec<RowCounts>), Failure> {
+        let number = self.next_table.fetch_add(1, Ordering::Relaxed);
+        let mut table = TableWriter::create(&self.tables.files, self.tables.store, number)?;
+        let mut rows = vec![RowCounts::default(); version.stacks.len()];
+        let mut stack = 0;
+        for (key, value) in batch.writes() {
+            let value = value.map(|value| &**value);
+            let bytes = key.len() + value.map_or(0, <[u8]>::len);
+            if bytes > ROW_BYTES_MAX {
+                let reason = format!("a row of {bytes} bytes; the limit is {ROW_BYTES_MAX}");
+                return Err(Failure::Retry(KvError::Corrupt { place: "a batch".into(), reason }));
+            }
+            while version.end_of(stack).is_some_and(|end| **key >= *end) {
+                stack += 1;
+            }
+            rows[stack].add_row(key, value);
+            table.add(key, value)?;
+        }
+        Ok((Table::new(table.finish()?, self.tables.clone()), rows))
+    }
+
+    /// Makes a version the one that opening finds. The caller publishes it.
+    pub(crate) fn install(&self, writer: &mut Writer, next: &Version) -> Result<(), Failure> {
+        if let Some(first) = &writer.failure {
+            return Err(Failure::InDoubt(KvError::Poisoned { first: first.clone() }));
+        }
+        let before = self.newest().version();
+        let (old, new) = (before.tables(), next.tables());
+        let added: Vec<_> = new.iter().filter(|(number, _)| !old.contains_key(number)).collect();
+        let manifest = Manifest::of(next, self.tables.store, self.next_table.load(Ordering::Relaxed));
+        // From here on the disk may name them. After a failure in doubt they must stay.
+        added.iter().for_each(|(_, table)| table.set_named(true));
+        let installed = manifest.install(&self.tables.files, !added.is_empty());
+        match &installed {
+            Ok(()) => {
+                let dropped = old.iter().filter(|(number, _)| !new.contains_key(number));
+                dropped.for_each(|(_, table)| table.set_named(false));
+            }
+            Err(Failure::InDoubt(error)) => writer.fail(error),
+            Err(_) => added.iter().for_each(|(_, table)| table.set_named(false)),
+        }
+        installed
     }
 }
 
@@ -196,12 +273,58 @@ impl Writer {
             None => Ok(()),
         }
     }
+
+    /// Refuses every later write.
+    pub(crate) fn fail(&mut self, error: &KvError) {
+        self.failure.get_or_insert_with(|| error.to_string());
+    }
 }
 
-pub(crate) fn tree_error(action: &'static str, path: &Path, error: &lsm_tree::Error) -> KvError {
-    let place = path.display().to_string();
-    match error {
-        lsm_tree::Error::Io(error) => KvError::Io { action, reason: format!("{place}: {error}") },
-        other => KvError::Corrupt { place, reason: format!("{other:?} while trying to {action}") },
+/// Refuses a store whose tables are missing or of another length, and removes every file that its manifest does not
+/// name.
+fn check_tables(files: &Files, manifest: &Manifest) -> Result<(), KvError> {
+    let mut missing: BTreeSet<u64> = manifest.tables.keys().copied().collect();
+    for (name, bytes) in files.list()? {
+        let number = name.strip_suffix(".table").and_then(|number| u64::from_str_radix(number, 16).ok());
+        let number = number.filter(|number| file_name(*number) == name);
+        match number.and_then(|number| manifest.tables.get(&number)) {
+            Some(facts) if facts.file_bytes == bytes => {
+                missing.remove(&facts.number);
+            }
+            Some(facts) => {
+                let reason = format!("the table has {bytes} bytes, and the manifest says {}", facts.file_bytes);
+                return Err(KvError::Corrupt { place: files.path(&name).display().to_string(), reason });
+            }
+            None if number.is_some() || Manifest::is_unfinished(&name) => files.remove(&name)?,
+            None => {}
+        }
     }
+    match missing.first() {
+        None => Ok(()),
+        Some(number) => {
+            let place = files.path(&file_name(*number)).display().to_string();
+            Err(KvError::Corrupt { place, reason: "a table that the manifest names is missing".into() })
+        }
+    }
+}
+
+fn version_of(manifest: &Manifest, shared: &Arc<TableFiles>) -> Version {
+    let open = |facts: &crate::table_facts::TableFacts| {
+        let table = Table::new(facts.clone(), shared.clone());
+        table.set_named(true);
+        table
+    };
+    let tables: std::collections::BTreeMap<u64, Arc<Table>> =
+        manifest.tables.values().map(|facts| (facts.number, open(facts))).collect();
+    let stacks = manifest.stacks.iter().map(|(start, slices)| {
+        let slices = slices.iter().map(|(number, rows)| Slice { table: tables[number].clone(), rows: *rows });
+        Stack { start: start.clone(), slices: slices.collect() }
+    });
+    Version { stacks: stacks.collect() }
+}
+
+/// A number that no other store has. It tells stores apart and needs no secrecy.
+fn random_number() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id())
 }

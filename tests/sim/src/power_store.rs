@@ -65,11 +65,9 @@ const SITES: &[Site] = &[
     Site::Opened,
     Site::StoreOpened,
     Site::Table,
-    Site::Tables,
     Site::Manifest,
+    Site::Tables,
     Site::ManifestDirectory,
-    Site::Current,
-    Site::CurrentDirectory,
     Site::Append,
     Site::Rotate,
 ];

@@ -59,7 +59,7 @@ const TESTS_ALSO_SEE: &[&str] = &["statehouse-testkit", "statehouse-kv", "stateh
 /// Foreign crates behind an interface, and who may name them. `bench` measures the bare parts beside ours; `sim` puts
 /// its faulty file system under raft-engine.
 const FOREIGN: &[(&str, &[&str])] = &[
-    ("lsm-tree", &["statehouse-storage", "bench"]),
+    ("lsm-tree", &["bench"]),
     ("protobuf", &["statehouse-journal", "bench"]),
     ("raft-engine", &["statehouse-journal", "bench", "sim"]),
 ];

@@ -16,7 +16,7 @@ pub(crate) struct Plan {
     /// A table of the overlay is flushed when it has this many bytes.
     table_bytes_max: usize,
     /// Tables that lie unmerged.
-    unmerged_tables_max: u8,
+    unmerged_tables_max: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

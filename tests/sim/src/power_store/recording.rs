@@ -273,7 +273,7 @@ impl Recording {
         let moment = match number % 8 {
             0 => after(&|kind| renamed("IDENTITY", kind)),
             1 => after(&|kind| made(PARENT, kind) || made(house, kind)),
-            2 | 3 => after(&|kind| renamed("current", kind)),
+            2 | 3 => after(&|kind| renamed("manifest", kind)),
             4 => after(&|kind| matches!(kind, Kind::Leave { .. })),
             5 => after(&|kind| kind.directory().is_some()),
             6 => after(&|kind| renamed("IDENTITY", kind)).map(|creation| 1 + random.below(creation)),
@@ -288,8 +288,8 @@ impl Recording {
             |wanted: &dyn Fn(&Kind) -> bool| self.operations.iter().filter(|operation| wanted(&operation.kind)).count();
         let begun = count(&|kind| matches!(kind, Kind::Enter { name, .. } if name.ends_with(".raftlog")));
         let ended = count(&|kind| matches!(kind, Kind::Leave { name, .. } if name.ends_with(".raftlog")));
-        let manifests = count(&|kind| matches!(kind, Kind::Rename { to, .. } if to == "current"));
-        let tables = count(&|kind| matches!(kind, Kind::Leave { name, .. } if name.parse::<u64>().is_ok()));
+        let manifests = count(&|kind| matches!(kind, Kind::Rename { to, .. } if to == "manifest"));
+        let tables = count(&|kind| matches!(kind, Kind::Leave { name, .. } if name.ends_with(".table")));
         let answers = count(&|kind| matches!(kind, Kind::Record(Record::Answered { .. })));
         let coverage = format!(
             "{}: {} operations, {answers} answers, {begun} journal files begun and {ended} deleted, \

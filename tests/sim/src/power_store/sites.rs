@@ -33,20 +33,14 @@ pub(super) enum Site {
     Opened,
     /// `tree.rs`: the store's directory, when it is opened.
     StoreOpened,
-    /// The tree: a table.
+    /// `table_writer.rs`: a table.
     Table,
-    /// The tree: the directory of tables.
-    Tables,
-    /// The tree: a manifest.
+    /// `manifest.rs`: a manifest, before it gets its name.
     Manifest,
-    /// The tree: its directory, after a manifest was made.
+    /// `manifest.rs`: the store's directory with new tables, before the manifest gets its name.
+    Tables,
+    /// `manifest.rs`: the store's directory, after the manifest got its name.
     ManifestDirectory,
-    /// The tree: the file that names the manifest, before it gets its name.
-    Current,
-    /// The tree: the same file once more.
-    CurrentAgain,
-    /// The tree: its directory, after that.
-    CurrentDirectory,
     /// The engine: a file of entries.
     Append,
     /// The engine: its directory, after a file was begun.
@@ -65,13 +59,10 @@ impl Site {
             Site::Finished => "directory-finished",
             Site::Opened => "directory-opened",
             Site::StoreOpened => "store-opened",
-            Site::Table => "tree-table",
-            Site::Tables => "tree-tables",
-            Site::Manifest => "tree-manifest",
-            Site::ManifestDirectory => "tree-manifest-directory",
-            Site::Current => "tree-current",
-            Site::CurrentAgain => "tree-current-again",
-            Site::CurrentDirectory => "tree-current-directory",
+            Site::Table => "store-table",
+            Site::Manifest => "store-manifest",
+            Site::Tables => "store-tables",
+            Site::ManifestDirectory => "store-manifest-directory",
             Site::Append => "engine-append",
             Site::Rotate => "engine-rotate",
         }
@@ -103,16 +94,13 @@ pub(super) fn site_of(synced: &Synced<'_>) -> Option<Site> {
         Some("") => Some(Site::Begun),
         Some("IDENTITY.new" | "IDENTITY.transfer") if in_house("journal") => Some(Site::IdentityBuckets),
         Some("IDENTITY.new" | "IDENTITY.transfer") => Some(Site::Identity),
-        Some("store") if changed(&|name| name == "current") => Some(Site::CurrentDirectory),
-        Some("store") if changed(&|name| name.starts_with('v')) => Some(Site::ManifestDirectory),
+        Some("store") if changed(&|name| name == "manifest") => Some(Site::ManifestDirectory),
+        Some("store") if changed(&|name| name.ends_with(".table")) => Some(Site::Tables),
         Some("store") if !changed(&|_| true) => Some(Site::StoreOpened),
-        Some("store/tables") => Some(Site::Tables),
-        Some("store/current") => Some(Site::CurrentAgain),
         Some("journal/entries") if changed(&|name| name.ends_with(".raftlog")) => Some(Site::Rotate),
         Some(path) if synced.names.is_none() => match path.split_once('/') {
-            Some(("store", file)) if file.starts_with("tables/") => Some(Site::Table),
-            Some(("store", file)) if file.starts_with('v') => Some(Site::Manifest),
-            Some(("store", file)) if file.starts_with(".tmp") => Some(Site::Current),
+            Some(("store", file)) if file.ends_with(".table") => Some(Site::Table),
+            Some(("store", "manifest.new")) => Some(Site::Manifest),
             Some(("journal", file)) if file.ends_with(".raftlog") => Some(Site::Append),
             _ => None,
         },

@@ -30,7 +30,7 @@ pub(super) fn options() -> Options {
     options.storage.cache_bytes_max = 4 << 20;
     options.storage.table_bytes_target = 48 << 10;
     options.storage.unmerged_tables_max = 2;
-    options.storage.unmerged_runs_stall = 6;
+    options.storage.unmerged_tables_stall = 6;
     options.overlay.table_bytes_max = 32 << 10;
     options.journal_files.file_bytes_target = 64 << 10;
     options.journal.watermark_age_max = Duration::from_millis(30);

@@ -1,0 +1,209 @@
+//! The thread that merges tables and removes files that nobody needs.
+//!
+//! Keeps: S2 (a merge changes which tables hold the content, never the content). A merge that fails before a sync has
+//! failed changes nothing, and is tried again later. A damaged table is left out from then on; the rest goes on.
+//! Never: takes the space below the reserve.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use kv::KvError;
+
+use crate::Options;
+use crate::failure::Failure;
+use crate::piece::{self, Merging};
+use crate::policy::{self, Piece, Settings, Situation, SliceSize, StackSizes};
+use crate::signal::Task;
+use crate::status::SpaceState;
+use crate::tree::Shared;
+use crate::version::Version;
+use crate::version_edit::Made;
+
+/// A store that was not written to for this long is idle.
+const IDLE_AFTER: Duration = Duration::from_secs(5);
+/// The pause after a failed merge, doubled each time up to the second.
+const BACK_OFF_MIN: Duration = Duration::from_millis(100);
+const BACK_OFF_MAX: Duration = Duration::from_secs(10);
+/// How far the thread stands back behind those that answer callers.
+const NICENESS: i32 = 5;
+
+pub(crate) struct Merger {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Merger {
+    pub(crate) fn spawn(shared: Arc<Shared>) -> Result<Self, KvError> {
+        let thread = std::thread::Builder::new().name("store-merge".into()).spawn({
+            let shared = shared.clone();
+            move || {
+                stand_back();
+                run(&shared);
+                shared.tables.remove_unneeded();
+                shared.signal.stopped();
+            }
+        });
+        let failed =
+            |error: std::io::Error| KvError::Io { action: "start the merging thread", reason: error.to_string() };
+        Ok(Self { shared, thread: Some(thread.map_err(failed)?) })
+    }
+}
+
+impl Drop for Merger {
+    fn drop(&mut self) {
+        self.shared.signal.close();
+        if let Some(thread) = self.thread.take() {
+            // A panic of a merge was already caught and has poisoned the store.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Lowers the priority of this thread; on Linux each thread has its own.
+fn stand_back() {
+    let lowered = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+    if let Err(error) = lowered {
+        tracing::debug!(%error, "merges keep the usual priority");
+    }
+}
+
+fn run(shared: &Shared) {
+    let mut back_off = BACK_OFF_MIN;
+    let mut next = shared.signal.task();
+    while let Some(task) = next {
+        shared.tables.remove_unneeded();
+        let done = catch_unwind(AssertUnwindSafe(|| step(shared, task))).unwrap_or_else(|_| {
+            Err(Failure::InDoubt(KvError::Io { action: "merge tables", reason: "the merge panicked".into() }))
+        });
+        next = match done {
+            Ok(true) => {
+                back_off = BACK_OFF_MIN;
+                shared.signal.progressed()
+            }
+            Ok(false) => {
+                back_off = BACK_OFF_MIN;
+                shared.signal.rest(task, IDLE_AFTER)
+            }
+            Err(Failure::Stopped) => return,
+            Err(Failure::Damaged(damage)) => {
+                let (table, error) = (damage.table, KvError::from(*damage));
+                match shared.lock_damaged().insert(table) {
+                    true => {
+                        tracing::error!(%error, "a table is damaged; merges leave it out");
+                        shared.signal.progressed()
+                    }
+                    // Known damage should not have been met again. Whatever it is, it must not keep a core busy.
+                    false => shared.signal.back_off(task, error, BACK_OFF_MAX),
+                }
+            }
+            Err(Failure::InDoubt(error)) => {
+                tracing::error!(%error, "a merge failed; the store accepts no more writes");
+                shared.lock().fail(&error);
+                return;
+            }
+            Err(failure @ (Failure::Retry(_) | Failure::OverRoom)) => {
+                let error = KvError::from(failure);
+                if back_off == BACK_OFF_MIN {
+                    tracing::warn!(%error, "a merge waits");
+                }
+                let next = shared.signal.back_off(task, error, back_off);
+                back_off = (back_off * 2).min(BACK_OFF_MAX);
+                next
+            }
+        };
+    }
+}
+
+/// Does the next piece of work; false if there is none.
+fn step(shared: &Shared, task: Task) -> Result<bool, Failure> {
+    let version = shared.newest().version();
+    let sizes = sizes_of(&version, shared);
+    let settings = settings(&shared.options);
+    let available = shared.tables.files.bytes_available()?.saturating_sub(shared.options.space_reserve_bytes);
+    let (situation, room) = match task.space {
+        SpaceState::Short { room } => (Situation::Short { room: room.min(available) }, room.min(available)),
+        SpaceState::Enough if task.idle => (Situation::Idle, available),
+        SpaceState::Enough => (Situation::Busy, available),
+    };
+    let Some(mut piece) = policy::next_piece(&sizes, &settings, situation) else { return Ok(false) };
+    if let Some(cut) = piece::cut_of(&version, &piece, settings.piece_bytes)? {
+        // The content stays the same, so no manifest has to say it now.
+        let writer = shared.lock();
+        let newest = shared.newest();
+        newest.move_to(newest.version().with_cut(piece.stacks.start, &cut));
+        drop(writer);
+        return Ok(true);
+    }
+    if piece.bytes_needed > room {
+        piece = policy::next_piece(&sizes, &settings, Situation::Short { room }).ok_or_else(|| {
+            let reason = format!("{available} bytes are free above the reserve");
+            let bytes_needed = piece.bytes_needed;
+            Failure::Retry(KvError::NoSpace { action: "merge tables", bytes_needed, reason })
+        })?;
+    }
+    merge(shared, &version, &piece, room)?;
+    Ok(true)
+}
+
+fn merge(shared: &Shared, version: &Version, piece: &Piece, room: u64) -> Result<(), Failure> {
+    let merging = Merging {
+        shared: &shared.tables,
+        next_number: &|| shared.next_table.fetch_add(1, Ordering::Relaxed),
+        stopped: &|| shared.signal.is_closing(),
+        table_bytes_target: shared.options.table_bytes_target,
+        room: Some(room),
+    };
+    let merged = piece::merge(version, piece, &merging)?;
+    let written: u64 = match &merged.made {
+        Made::Bottoms(tables) => tables.iter().map(|(_, table)| table.facts.file_bytes).sum(),
+        Made::Middle { table, .. } => table.iter().map(|table| table.facts.file_bytes).sum(),
+    };
+    {
+        // No table can be added while the lock is held, so the newest content stays the newest.
+        let mut writer = shared.lock();
+        let newest = shared.newest();
+        let next = newest.version().with_merge(&merged);
+        shared.install(&mut writer, &next)?;
+        newest.move_to(next);
+    }
+    shared.merges.fetch_add(1, Ordering::Relaxed);
+    shared.merge_bytes_read.fetch_add(piece.bytes, Ordering::Relaxed);
+    shared.merge_bytes_written.fetch_add(written, Ordering::Relaxed);
+    tracing::debug!(stacks = ?piece.stacks, to_bottom = piece.to_bottom, read = piece.bytes, written, "tables merged");
+    Ok(())
+}
+
+fn settings(options: &Options) -> Settings {
+    Settings {
+        similar_tables: options.unmerged_tables_max.max(2),
+        piece_bytes: options.table_bytes_target,
+        depth_max: options.unmerged_tables_stall * 3 / 4,
+    }
+}
+
+/// The sizes that the policy decides by.
+pub(crate) fn sizes_of(version: &Version, shared: &Shared) -> Vec<StackSizes> {
+    let mut used = BTreeMap::<u64, (usize, u64)>::new();
+    for slice in version.stacks.iter().flat_map(|stack| &stack.slices) {
+        let (stacks, bytes) = used.entry(slice.table.number()).or_default();
+        (*stacks, *bytes) = (*stacks + 1, *bytes + slice.rows.bytes());
+    }
+    let damaged = shared.lock_damaged();
+    let sizes = version.stacks.iter().map(|stack| {
+        let sizes = stack.slices.iter().map(|slice| {
+            let (stacks, bytes) = used[&slice.table.number()];
+            SliceSize {
+                rows: slice.rows,
+                shared: stacks > 1,
+                wasteful: bytes < slice.table.facts.rows.bytes() / 2,
+                damaged: damaged.contains(&slice.table.number()),
+            }
+        });
+        sizes.collect()
+    });
+    sizes.collect()
+}

@@ -1,0 +1,284 @@
+//! What to merge next: sizes in, a piece of work or none out. No files, no clock.
+//!
+//! Within a stack, tables of similar size are merged once there are some of them, so a row is rewritten about once each
+//! time the data above the bottom has grown fourfold. The bottom is rewritten when what lies on it has about half its
+//! size, or when many of its rows are deleted. A piece takes neighbouring stacks that need the same, up to a bounded
+//! number of bytes; so it needs a bounded space, and no merge takes long.
+//!
+//! Keeps: every store comes to rest. A piece always makes a stack flatter or removes its tombstones.
+
+use std::ops::Range;
+
+use crate::table_facts::RowCounts;
+
+/// A deleted row is worth a merge to the bottom when tombstones are this part of the rows of a stack,
+const TOMBSTONES_PART: u64 = 4;
+/// or this part while there is nothing else to do.
+const TOMBSTONES_PART_IDLE: u64 = 16;
+/// An idle stack below this part of a piece is merged for any tombstone.
+const TINY_PART: u64 = 32;
+/// How much deletions count against the number of tables in a stack, when the next stack is chosen.
+const TOMBSTONES_WEIGHT: usize = 8;
+/// A slice is similar to those above it up to this multiple of their mean.
+const SIMILAR_MULTIPLE: u64 = 2;
+/// What a merge needs besides the bytes of its rows: filters, indexes, the manifest.
+const SPACE_EXTRA_BYTES: u64 = 1 << 20;
+
+/// A slice of a stack, as far as the choice depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SliceSize {
+    pub(crate) rows: RowCounts,
+    /// Whether the table lies in other stacks too, so that its file stays.
+    pub(crate) shared: bool,
+    /// Whether most of the table was merged in other stacks, so that its file is kept for little.
+    pub(crate) wasteful: bool,
+    /// Whether a part of the table cannot be read.
+    pub(crate) damaged: bool,
+}
+
+/// The slices of a stack, newest first.
+pub(crate) type StackSizes = Vec<SliceSize>;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// So many tables of similar size are merged.
+    pub(crate) similar_tables: usize,
+    /// About how many bytes one piece reads.
+    pub(crate) piece_bytes: u64,
+    /// With so many tables in a stack they are merged whatever their sizes are.
+    pub(crate) depth_max: usize,
+}
+
+/// What the store may and should do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Situation {
+    Busy,
+    /// Nothing was written for a while.
+    Idle,
+    /// Space is short; a piece may take no more than this.
+    Short {
+        room: u64,
+    },
+}
+
+/// One merge: a window of slices in each of some neighbouring stacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) stacks: Range<usize>,
+    pub(crate) windows: Vec<Range<usize>>,
+    /// All windows are whole stacks, so tombstones disappear and the borders inside are drawn anew.
+    pub(crate) to_bottom: bool,
+    /// About how many bytes are read.
+    pub(crate) bytes: u64,
+    /// About how many bytes are written at most.
+    pub(crate) bytes_needed: u64,
+}
+
+/// What one stack needs.
+struct Want {
+    window: Range<usize>,
+    to_bottom: bool,
+    /// The stack with the most is served first.
+    weight: usize,
+}
+
+/// The next piece, if any is due.
+pub(crate) fn next_piece(stacks: &[StackSizes], settings: &Settings, situation: Situation) -> Option<Piece> {
+    if let Situation::Short { room } = situation
+        && let Some(piece) = most_freeing(stacks, settings, room)
+    {
+        return Some(piece);
+    }
+    let wants: Vec<Option<Want>> = stacks.iter().map(|stack| want(stack, settings, situation)).collect();
+    let heaviest = |(place, want): (usize, &Option<Want>)| Some((want.as_ref()?.weight, std::cmp::Reverse(place)));
+    let (_, std::cmp::Reverse(place)) = wants.iter().enumerate().filter_map(heaviest).max()?;
+    let piece = widen(stacks, settings, &wants, place);
+    match situation {
+        Situation::Short { room } if piece.bytes_needed > room => None,
+        _ => Some(piece),
+    }
+}
+
+/// Extends the piece of one stack to its neighbours.
+fn widen(stacks: &[StackSizes], settings: &Settings, wants: &[Option<Want>], place: usize) -> Piece {
+    let first = wants[place].as_ref().expect("the heaviest want");
+    let to_bottom = first.to_bottom;
+    let mut bytes = bytes_of(&stacks[place][first.window.clone()]);
+    let mut span = place..place + 1;
+    // A stack that needs the same joins. So does a small one, if the borders are drawn anew anyway.
+    let joins = |other: usize, bytes: u64| {
+        let stack = stacks.get(other)?;
+        let window = match &wants[other] {
+            Some(want) if want.to_bottom == to_bottom => want.window.clone(),
+            _ if to_bottom && is_small(stack, settings) => 0..stack.len(),
+            _ => return None,
+        };
+        let total = bytes + bytes_of(&stack[window]);
+        (total <= settings.piece_bytes).then_some(total)
+    };
+    while let Some(total) = joins(span.end, bytes) {
+        (span.end, bytes) = (span.end + 1, total);
+    }
+    while let Some(total) = span.start.checked_sub(1).and_then(|before| joins(before, bytes)) {
+        (span.start, bytes) = (span.start - 1, total);
+    }
+    let windows = span.clone().map(|place| match &wants[place] {
+        Some(want) if want.to_bottom == to_bottom => want.window.clone(),
+        _ => 0..stacks[place].len(),
+    });
+    let windows: Vec<_> = windows.collect();
+    let bytes_needed = if to_bottom {
+        span.clone().map(|place| stacks[place].iter().map(|slice| slice.rows.live_bytes).sum::<u64>()).sum()
+    } else {
+        bytes
+    };
+    let bytes_needed = with_extra(of_a_cut(bytes_needed, bytes, settings));
+    Piece { stacks: span, windows, to_bottom, bytes, bytes_needed }
+}
+
+fn is_small(stack: &[SliceSize], settings: &Settings) -> bool {
+    bytes_of(stack) < settings.piece_bytes / 4 && !stack.iter().any(|slice| slice.damaged)
+}
+
+/// What a single stack needs.
+fn want(stack: &[SliceSize], settings: &Settings, situation: Situation) -> Option<Want> {
+    let whole = |extra: usize| Want { window: 0..stack.len(), to_bottom: true, weight: stack.len() + extra };
+    let readable = !stack.iter().any(|slice| slice.damaged);
+    let total = total_of(stack);
+    let idle = situation == Situation::Idle;
+    let part = if idle { TOMBSTONES_PART_IDLE } else { TOMBSTONES_PART };
+    // The counts of a stack that was cut are estimates; in a small one they may be far off.
+    let small = idle && total.bytes() < settings.piece_bytes / TINY_PART;
+    if readable && total.tombstones > 0 && (small || total.tombstones * part >= total.rows) {
+        return Some(whole(TOMBSTONES_WEIGHT));
+    }
+    if situation != Situation::Busy
+        && let Some(last) = stack.iter().rposition(|slice| slice.wasteful)
+        && !stack[..=last].iter().any(|slice| slice.damaged)
+    {
+        let to_bottom = last + 1 == stack.len();
+        return Some(Want { window: 0..last + 1, to_bottom, weight: stack.len() });
+    }
+    let (bottom, above) = stack.split_last()?;
+    // Between two and three fifths, so that the stacks of an evenly written store do not all come due at once.
+    let percent = 40 + bottom.rows.bytes() % 21;
+    let heavy = bytes_of(above) >= bottom.rows.bytes() / 100 * percent;
+    let heavy = readable && stack.len() >= settings.similar_tables && heavy;
+    let windows = (0..above.len()).filter_map(|start| {
+        let end = similar_end(stack, start, above.len() + usize::from(readable), settings)?;
+        Some(start..end)
+    });
+    for window in windows {
+        if window.end == stack.len() {
+            return Some(whole(0));
+        }
+        // Even where the bottom is due, small tables come first: many stacks may wait for their bottoms, and reads
+        // would look into ever more tables meanwhile.
+        if !heavy || bytes_of(&stack[window.clone()]) < total.bytes() / 8 {
+            return Some(Want { window, to_bottom: false, weight: stack.len() });
+        }
+    }
+    if heavy {
+        return Some(whole(0));
+    }
+    let undamaged = stack.iter().take_while(|slice| !slice.damaged).count().min(above.len());
+    let deep = stack.len() >= settings.depth_max && undamaged >= 2;
+    deep.then_some(Want { window: 0..undamaged, to_bottom: false, weight: stack.len() })
+}
+
+/// The end of the window that starts at `start`, if enough tables of similar size lie there.
+fn similar_end(stack: &[SliceSize], start: usize, end_max: usize, settings: &Settings) -> Option<usize> {
+    let bytes = |place: usize| stack[place].rows.bytes();
+    let usable = |place: usize| place < end_max && !stack[place].damaged;
+    if !usable(start) {
+        return None;
+    }
+    let (mut end, mut sum) = (start + 1, bytes(start));
+    while usable(end) && bytes(end) * (end - start) as u64 <= SIMILAR_MULTIPLE * sum {
+        sum += bytes(end);
+        end += 1;
+    }
+    if end - start < settings.similar_tables {
+        return None;
+    }
+    // The merge is worth taking along whatever is not larger than itself, or it would soon be merged with it anyway.
+    while usable(end) && bytes(end) <= sum + sum / 4 {
+        sum += bytes(end);
+        end += 1;
+    }
+    Some(end)
+}
+
+/// The merge to the bottom that frees most for the space that it takes.
+fn most_freeing(stacks: &[StackSizes], settings: &Settings, room: u64) -> Option<Piece> {
+    let output_of = |stack: &StackSizes| of_a_cut(bottom_output(stack), bytes_of(stack), settings);
+    let gain = |stack: &StackSizes| {
+        let (bytes, output) = (of_a_cut(bytes_of(stack), bytes_of(stack), settings), output_of(stack));
+        let garbage = bytes.saturating_sub(output);
+        let frees_something = garbage > 0 && garbage >= bytes / 16;
+        if stack.iter().any(|slice| slice.damaged) || !frees_something || with_extra(output) > room {
+            return None;
+        }
+        // A shared file stays until the last stack has merged it.
+        let freed: u64 = stack.iter().map(|slice| slice.rows.bytes() / if slice.shared { 4 } else { 1 }).sum();
+        let freed = of_a_cut(freed, bytes_of(stack), settings);
+        Some(freed.max(garbage / 4) * 1_000 / with_extra(output))
+    };
+    let gains = stacks.iter().enumerate().filter_map(|(place, stack)| Some((gain(stack)?, std::cmp::Reverse(place))));
+    let (_, std::cmp::Reverse(place)) = gains.max()?;
+    let mut piece = Piece {
+        stacks: place..place + 1,
+        windows: std::iter::once(0..stacks[place].len()).collect(),
+        to_bottom: true,
+        bytes: bytes_of(&stacks[place]),
+        bytes_needed: with_extra(output_of(&stacks[place])),
+    };
+    // Neighbours that are worth it too share the cost of the manifest.
+    while let Some(stack) = stacks.get(piece.stacks.end).filter(|stack| gain(stack).is_some()) {
+        let bytes = piece.bytes + bytes_of(stack);
+        let needed = piece.bytes_needed + output_of(stack);
+        if bytes > settings.piece_bytes || needed > room {
+            break;
+        }
+        piece.stacks.end += 1;
+        piece.windows.push(0..stack.len());
+        (piece.bytes, piece.bytes_needed) = (bytes, needed);
+    }
+    Some(piece)
+}
+
+/// About how many bytes are left of a stack that is merged to the bottom, if every tombstone meets a row.
+pub(crate) fn bottom_output(stack: &[SliceSize]) -> u64 {
+    let total = total_of(stack);
+    let values = total.rows - total.tombstones;
+    let left = values.saturating_sub(total.tombstones);
+    let output = u128::from(total.live_bytes) * u128::from(left) / u128::from(values.max(1));
+    u64::try_from(output).unwrap_or(u64::MAX)
+}
+
+/// The part of `bytes` that is left after a stack of this size was cut, as one that is too large for a piece is.
+fn of_a_cut(bytes: u64, stack_bytes: u64, settings: &Settings) -> u64 {
+    match stack_bytes > settings.piece_bytes + settings.piece_bytes / 2 {
+        true => u64::try_from(u128::from(bytes) * u128::from(settings.piece_bytes) / u128::from(stack_bytes))
+            .unwrap_or(bytes),
+        false => bytes,
+    }
+}
+
+fn with_extra(bytes: u64) -> u64 {
+    bytes + bytes / 16 + SPACE_EXTRA_BYTES
+}
+
+fn total_of(stack: &[SliceSize]) -> RowCounts {
+    let mut total = RowCounts::default();
+    stack.iter().for_each(|slice| total.add(&slice.rows));
+    total
+}
+
+fn bytes_of(slices: &[SliceSize]) -> u64 {
+    slices.iter().map(|slice| slice.rows.bytes()).sum()
+}
+
+#[cfg(test)]
+#[path = "policy/tests.rs"]
+mod tests;

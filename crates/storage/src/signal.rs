@@ -1,0 +1,171 @@
+//! What the merging thread, the committing thread and callers that wait tell each other.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kv::KvError;
+
+use crate::status::SpaceState;
+
+#[derive(Default)]
+pub(crate) struct Signal {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Rises with everything that may give the merging thread something to do.
+    changes: u64,
+    /// Up to which change nothing is due, and up to which not even in an idle store.
+    rested_at: Option<u64>,
+    settled_at: Option<u64>,
+    /// Callers that wait until the store is settled: it does not wait to become idle then.
+    settling: usize,
+    /// Why merges wait.
+    waiting: Option<KvError>,
+    space: SpaceState,
+    closing: bool,
+    /// The merging thread is gone.
+    stopped: bool,
+}
+
+/// What the merging thread shall look for.
+#[derive(Clone, Copy)]
+pub(crate) struct Task {
+    changes: u64,
+    pub(crate) idle: bool,
+    pub(crate) space: SpaceState,
+}
+
+impl Signal {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'lock>(&self, state: MutexGuard<'lock, State>) -> MutexGuard<'lock, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that a table was added.
+    pub(crate) fn table_added(&self) {
+        self.lock().changes += 1;
+        self.changed.notify_all();
+    }
+
+    /// Says that files can be removed.
+    pub(crate) fn files_unneeded(&self) {
+        self.table_added();
+    }
+
+    pub(crate) fn set_space(&self, space: SpaceState) {
+        self.lock().space = space;
+        self.table_added();
+    }
+
+    pub(crate) fn close(&self) {
+        self.lock().closing = true;
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.lock().closing
+    }
+
+    /// Why merges wait, if they do.
+    pub(crate) fn waiting(&self) -> Option<KvError> {
+        self.lock().waiting.clone()
+    }
+
+    /// Waits while `too_deep` and merges can change that. An error says why they cannot now.
+    pub(crate) fn wait_for_merges(&self, too_deep: impl Fn() -> bool) -> Result<(), KvError> {
+        let mut state = self.lock();
+        while too_deep() && state.rested_at != Some(state.changes) && !state.stopped {
+            if let Some(waiting) = &state.waiting {
+                return Err(waiting.clone());
+            }
+            state = self.wait(state);
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is due, not even in an idle store. An error says why merges cannot go on now.
+    pub(crate) fn settle(&self) -> Result<(), KvError> {
+        let mut state = self.lock();
+        state.settling += 1;
+        self.changed.notify_all();
+        let mut result = Ok(());
+        while state.settled_at != Some(state.changes) && !state.stopped {
+            if let Some(waiting) = &state.waiting {
+                result = Err(waiting.clone());
+                break;
+            }
+            state = self.wait(state);
+        }
+        state.settling -= 1;
+        result
+    }
+
+    /// The first task.
+    pub(crate) fn task(&self) -> Option<Task> {
+        let state = self.lock();
+        (!state.closing).then_some(Task { changes: state.changes, idle: false, space: state.space })
+    }
+
+    /// The task after one that was done.
+    pub(crate) fn progressed(&self) -> Option<Task> {
+        self.lock().waiting = None;
+        self.changed.notify_all();
+        self.task()
+    }
+
+    /// Nothing was due: waits for the next task, or none when the store closes.
+    pub(crate) fn rest(&self, task: Task, idle_after: Duration) -> Option<Task> {
+        let mut state = self.lock();
+        state.waiting = None;
+        state.rested_at = Some(task.changes);
+        if task.idle {
+            state.settled_at = Some(task.changes);
+        }
+        self.changed.notify_all();
+        loop {
+            if state.closing {
+                return None;
+            }
+            if state.changes != task.changes {
+                return Some(Task { changes: state.changes, idle: false, space: state.space });
+            }
+            if task.idle {
+                state = self.wait(state);
+                continue;
+            }
+            let idle = Some(Task { idle: true, space: state.space, ..task });
+            if state.settling > 0 {
+                return idle;
+            }
+            let waited = self.changed.wait_timeout(state, idle_after);
+            let (next, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            if timeout.timed_out() && next.changes == task.changes && !next.closing {
+                return idle;
+            }
+            state = next;
+        }
+    }
+
+    /// Merges cannot go on: waits for the time given, or less if something changes.
+    pub(crate) fn back_off(&self, task: Task, reason: KvError, time: Duration) -> Option<Task> {
+        let mut state = self.lock();
+        state.waiting = Some(reason);
+        self.changed.notify_all();
+        let unchanged = |state: &mut State| state.changes == task.changes && !state.closing;
+        let waited = self.changed.wait_timeout_while(state, time, unchanged);
+        state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        (!state.closing).then_some(Task { changes: state.changes, idle: false, space: state.space })
+    }
+
+    /// The merging thread ends.
+    pub(crate) fn stopped(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+}

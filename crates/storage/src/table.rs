@@ -1,0 +1,308 @@
+//! A table that can be read: an immutable, sorted file of rows; `docs/formats/tables.md`.
+//!
+//! Its top index stays in memory from the first use on; everything else comes through the cache. The file goes with the
+//! last user, once no manifest names the table.
+//!
+//! Keeps: S2 (a table never changes). Never: trusts a place that it has not compared with the length of the file.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use kv::{Key, Reader};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::block::{Block, FRAME_BYTES, Kind, Place};
+use crate::bloom::{self, KeyHash};
+use crate::failure::{Damage, Failure};
+use crate::rows::RowCursor;
+use crate::table_facts::{RowCounts, TableFacts};
+use crate::table_files::{TableFiles, damage};
+use crate::table_writer::{TAIL_BYTES, TAIL_MAGIC};
+
+pub(crate) struct Table {
+    pub(crate) facts: TableFacts,
+    pub(crate) shared: Arc<TableFiles>,
+    top: OnceLock<Vec<Partition>>,
+    /// Whether the manifest names the table, or may name it.
+    named: AtomicBool,
+}
+
+/// One entry of the top index.
+pub(crate) struct Partition {
+    pub(crate) last_key: Key,
+    /// Where its data starts; the data of a partition is contiguous and ends before its filter.
+    pub(crate) data_offset: u64,
+    pub(crate) index: Place,
+    pub(crate) filter: Place,
+    pub(crate) rows: RowCounts,
+}
+
+impl Table {
+    /// The table with these facts, which come from its writer or from the manifest. Its file is read when needed.
+    /// Until the table is [`named`](Self::set_named), its file goes with it.
+    pub(crate) fn new(facts: TableFacts, shared: Arc<TableFiles>) -> Arc<Self> {
+        shared.count_new(facts.file_bytes);
+        Arc::new(Self { facts, shared, top: OnceLock::new(), named: AtomicBool::new(false) })
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.facts.number
+    }
+
+    /// Says whether the manifest names the table. If not, its file goes with its last user.
+    pub(crate) fn set_named(&self, named: bool) {
+        self.named.store(named, Ordering::Release);
+    }
+
+    /// Whether a key from `start` to before `end` can be in the table.
+    pub(crate) fn overlaps(&self, start: &[u8], end: Option<&[u8]>) -> bool {
+        *self.facts.largest >= *start && end.is_none_or(|end| *self.facts.smallest < *end)
+    }
+
+    /// The newest version of a key in this table: a value, a tombstone (none), or no row.
+    pub(crate) fn get(&self, key: &[u8], hash: KeyHash) -> Result<Option<Option<kv::Bytes>>, Failure> {
+        if key < &*self.facts.smallest || key > &*self.facts.largest {
+            return Ok(None);
+        }
+        let top = self.top()?;
+        let place = top.partition_point(|partition| *partition.last_key < *key);
+        let Some(partition) = top.get(place) else { return Ok(None) };
+        let filter =
+            self.cached_block(Kind::Filter, partition.filter).map_err(|failure| within(failure, top, place))?;
+        if !bloom::may_contain(filter.content(), hash) {
+            return Ok(None);
+        }
+        let mut index = self.index(place, |kind, block| self.cached_block(kind, block))?;
+        self.rows_result(partition.index.offset, index.seek(key))?;
+        if !index.is_at_row() {
+            return Ok(None);
+        }
+        let mut rows = self.data(place, &mut index, |kind, block| self.cached_block(kind, block))?;
+        let sought = rows.seek(key);
+        self.rows_result(partition.data_offset, sought)?;
+        Ok((rows.is_at_row() && rows.key() == key).then(|| rows.value().map(kv::copied)))
+    }
+
+    fn cached_block(&self, kind: Kind, place: Place) -> Result<Block, Failure> {
+        self.shared.cached_block(self.number(), kind, place)
+    }
+
+    /// The index of a partition, with the block from `read`.
+    pub(crate) fn index(
+        &self,
+        partition: usize,
+        read: impl FnOnce(Kind, Place) -> Result<Block, Failure>,
+    ) -> Result<RowCursor, Failure> {
+        let top = self.top()?;
+        let place = top[partition].index;
+        let block = read(Kind::Index, place).map_err(|failure| within(failure, top, partition))?;
+        self.rows_result(place.offset, RowCursor::new(block)).map_err(|failure| within(failure, top, partition))
+    }
+
+    /// The data block at the index's row, with the block from `read`.
+    pub(crate) fn data(
+        &self,
+        partition: usize,
+        index: &mut RowCursor,
+        read: impl FnOnce(Kind, Place) -> Result<Block, Failure>,
+    ) -> Result<RowCursor, Failure> {
+        let top = self.top()?;
+        let bounds = &top[partition];
+        let place = index.value().and_then(decode_place).filter(|place| {
+            place.bytes as usize >= FRAME_BYTES
+                && place.offset >= bounds.data_offset
+                && place.end().is_some_and(|end| end <= bounds.filter.offset)
+        });
+        let place =
+            place.ok_or_else(|| damage(self.number(), bounds.index.offset, "an index entry that leads nowhere"))?;
+        let rows = read(Kind::Data, place).and_then(|block| self.rows_result(place.offset, RowCursor::new(block)));
+        rows.map_err(|failure| match failure {
+            Failure::Damaged(found) => {
+                let upto = Key::from(index.key());
+                let after = match index.previous() {
+                    Ok(true) => Some(Key::from(index.key())),
+                    _ => partition.checked_sub(1).map(|before| top[before].last_key.clone()),
+                };
+                Damage { keys_after: after, keys_upto: Some(upto), ..*found }.into()
+            }
+            other => other,
+        })
+    }
+
+    /// Turns rows that cannot be read into damage at `offset`.
+    pub(crate) fn rows_result<T>(&self, offset: u64, result: Result<T, crate::rows::Malformed>) -> Result<T, Failure> {
+        result.map_err(|_| damage(self.number(), offset, "rows that cannot be decoded").into())
+    }
+
+    /// About how many bytes of data lie from `start` to before `end`.
+    pub(crate) fn bytes_between(&self, start: &[u8], end: Option<&[u8]>) -> Result<u64, Failure> {
+        if !self.overlaps(start, end) {
+            return Ok(0);
+        }
+        let top = self.top()?;
+        let first = top.partition_point(|partition| *partition.last_key < *start);
+        let mut bytes = 0;
+        for (place, partition) in top.iter().enumerate().skip(first) {
+            let begins_inside = match place.checked_sub(1) {
+                None => *self.facts.smallest >= *start,
+                Some(before) => *top[before].last_key >= *start,
+            };
+            let ends_inside = end.is_none_or(|end| *partition.last_key < *end);
+            bytes += match begins_inside && ends_inside {
+                true => partition.rows.bytes(),
+                false => self.bytes_of_blocks(place, start, end)?,
+            };
+            if !ends_inside {
+                break;
+            }
+        }
+        Ok(bytes.max(1))
+    }
+
+    /// The same in one partition, by its blocks. A block that is cut by a bound counts as a whole or not at all.
+    fn bytes_of_blocks(&self, partition: usize, start: &[u8], end: Option<&[u8]>) -> Result<u64, Failure> {
+        let mut index = self.index(partition, |kind, block| self.cached_block(kind, block))?;
+        let (mut inside, mut all) = (0, 0);
+        let mut moved = index.first();
+        while moved.is_ok() && index.is_at_row() {
+            all += 1;
+            inside += u64::from(index.key() >= start && end.is_none_or(|end| index.key() < end));
+            moved = index.next();
+        }
+        let entry = &self.top()?[partition];
+        self.rows_result(entry.index.offset, moved)?;
+        Ok(entry.rows.bytes() / all.max(1) * inside)
+    }
+
+    /// The top index.
+    pub(crate) fn top(&self) -> Result<&[Partition], Failure> {
+        if let Some(top) = self.top.get() {
+            return Ok(top);
+        }
+        let top = self.read_top()?;
+        Ok(self.top.get_or_init(|| top))
+    }
+
+    /// Reads tail, facts and top index, and checks all that later reads rely on.
+    fn read_top(&self) -> Result<Vec<Partition>, Failure> {
+        let number = self.number();
+        let file_bytes = self.facts.file_bytes;
+        let wrong = |offset, reason| Failure::from(damage(number, offset, reason));
+        let tail_offset = file_bytes.checked_sub(TAIL_BYTES as u64).ok_or_else(|| wrong(0, "a file without a tail"))?;
+        let mut tail = [0; TAIL_BYTES];
+        self.shared.read(number, &mut tail, tail_offset)?;
+        let (store, found_number, facts_place) =
+            decode_tail(&tail).ok_or_else(|| wrong(tail_offset, "the tail of the table does not verify"))?;
+        if (store, found_number) != (self.shared.store, number) {
+            return Err(wrong(tail_offset, "the file is a table of another store or number"));
+        }
+        let inside = |place: Place, end: u64| {
+            place.bytes as usize >= FRAME_BYTES && place.end().is_some_and(|found| found <= end)
+        };
+        if !inside(facts_place, tail_offset) {
+            return Err(wrong(tail_offset, "the tail of the table leads nowhere"));
+        }
+        let block = self.shared.read_block(number, Kind::Facts, facts_place)?;
+        let (top_place, facts) = decode_facts(block.content(), number, file_bytes)
+            .ok_or_else(|| wrong(facts_place.offset, "facts that cannot be decoded"))?;
+        if facts != self.facts {
+            return Err(wrong(facts_place.offset, "the manifest says something else about this table"));
+        }
+        if !inside(top_place, facts_place.offset) {
+            return Err(wrong(facts_place.offset, "the facts of the table lead nowhere"));
+        }
+        let block = self.shared.read_block(number, Kind::Top, top_place)?;
+        let top = decode_top(block).ok_or_else(|| wrong(top_place.offset, "a top index that cannot be decoded"))?;
+        let mut offset = 0;
+        for partition in &top {
+            let in_order = partition.data_offset == offset
+                && partition.filter.offset > partition.data_offset
+                && inside(partition.filter, partition.index.offset)
+                && inside(partition.index, top_place.offset);
+            if !in_order {
+                return Err(wrong(top_place.offset, "partitions that are not in order"));
+            }
+            offset = partition.index.offset + u64::from(partition.index.bytes);
+        }
+        let sorted = top.is_sorted_by(|left, right| left.last_key < right.last_key);
+        if !sorted || top.last().is_none_or(|last| last.last_key != self.facts.largest) {
+            return Err(wrong(top_place.offset, "a top index that is not in order"));
+        }
+        Ok(top)
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        if !self.named.load(Ordering::Acquire) {
+            self.shared.add_unneeded(self.number(), self.facts.file_bytes);
+        }
+    }
+}
+
+/// Adds the keys of a partition to damage in it.
+fn within(failure: Failure, top: &[Partition], partition: usize) -> Failure {
+    match failure {
+        Failure::Damaged(found) => Damage {
+            keys_after: partition.checked_sub(1).map(|before| top[before].last_key.clone()),
+            keys_upto: Some(top[partition].last_key.clone()),
+            ..*found
+        }
+        .into(),
+        other => other,
+    }
+}
+
+fn decode_tail(tail: &[u8; TAIL_BYTES]) -> Option<(u64, u64, Place)> {
+    let (checked, checksum) = tail.split_last_chunk::<8>()?;
+    if xxh3_64(checked) != u64::from_le_bytes(*checksum) {
+        return None;
+    }
+    let mut reader = Reader::new(checked.strip_prefix(&TAIL_MAGIC)?);
+    let (store, number) = (reader.u64().ok()?, reader.u64().ok()?);
+    let place = Place { offset: reader.u64().ok()?, bytes: reader.u32().ok()? };
+    if reader.u32().ok()? != 0 {
+        return None;
+    }
+    reader.end().ok()?;
+    Some((store, number, place))
+}
+
+fn decode_facts(content: &[u8], number: u64, file_bytes: u64) -> Option<(Place, TableFacts)> {
+    let mut reader = Reader::new(content);
+    let top = Place { offset: reader.u64().ok()?, bytes: reader.u32().ok()? };
+    let rows = RowCounts::read(&mut reader).ok()?;
+    let (smallest, largest) = (reader.bytes().ok()?.into(), reader.bytes().ok()?.into());
+    reader.end().ok()?;
+    Some((top, TableFacts { number, file_bytes, rows, smallest, largest }))
+}
+
+fn decode_place(bytes: &[u8]) -> Option<Place> {
+    let mut reader = Reader::new(bytes);
+    let place = read_place(&mut reader)?;
+    reader.end().ok()?;
+    Some(place)
+}
+
+fn read_place(reader: &mut Reader<'_>) -> Option<Place> {
+    Some(Place { offset: reader.varint().ok()?, bytes: u32::try_from(reader.varint().ok()?).ok()? })
+}
+
+fn decode_top(block: Block) -> Option<Vec<Partition>> {
+    let mut partitions = Vec::new();
+    let mut cursor = RowCursor::new(block).ok()?;
+    cursor.first().ok()?;
+    while cursor.is_at_row() {
+        let mut reader = Reader::new(cursor.value()?);
+        partitions.push(Partition {
+            last_key: cursor.key().into(),
+            data_offset: reader.varint().ok()?,
+            index: read_place(&mut reader)?,
+            filter: read_place(&mut reader)?,
+            rows: RowCounts::read(&mut reader).ok()?,
+        });
+        reader.end().ok()?;
+        cursor.next().ok()?;
+    }
+    Some(partitions)
+}
