@@ -10,6 +10,8 @@ use testkit::random::Random;
 use super::directory;
 use crate::manifest::Manifest;
 use crate::table_writer::file_name;
+use crate::version::{Content, Version};
+use crate::version_edit::{Made, Merged};
 use crate::{Options, TreeStore};
 
 pub(super) type Model = BTreeMap<Key, Bytes>;
@@ -194,4 +196,26 @@ fn a_file_stays_while_a_view_needs_it_and_no_longer() {
     rest(&store);
     assert!(files() < before, "the view's table is gone");
     assert_no_orphans(&store, &path, "after the view");
+}
+
+/// A table may hold rows beyond its stack that were merged away there. Moving the border would bring them back.
+#[test]
+fn an_emptied_range_is_not_given_to_a_stack_whose_tables_reach_into_it() {
+    let directory = directory();
+    let shared = super::tables::shared(&directory);
+    let rows = [(b"a".to_vec(), Some(b"1".to_vec())), (b"z".to_vec(), Some(b"2".to_vec()))].into();
+    let facts = super::tables::write(&shared, 1, &rows);
+    let table = super::tables::open(&shared, &facts);
+    let version = Version::empty().with_flush(&table, &[facts.rows]).with_cut(0, &b"m".as_slice().into());
+    let depths = version.stacks.iter().map(|stack| stack.slices.len()).collect::<Vec<_>>();
+    assert_eq!(depths, [1, 1]);
+    let emptied = |stack: usize| Merged { stacks: stack..stack + 1, depths: vec![1], made: Made::Bottoms(Vec::new()) };
+    let merged = version.with_merge(&emptied(1));
+    assert_eq!(merged.stacks.len(), 2, "the border stays");
+    let content = Content::new(merged.clone());
+    assert!(content.get(b"a").expect("a get").is_some());
+    assert_eq!(content.get(b"z").expect("a get"), None, "what was merged away stays away");
+    assert_eq!(content.scan(&KeyRange::all(), Order::Descending).count(), 1);
+    let merged = merged.with_merge(&emptied(0));
+    assert_eq!(merged.stacks.len(), 1, "nothing is left that could come back");
 }
