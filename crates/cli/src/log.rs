@@ -1,7 +1,6 @@
 //! Logging to standard error: text on a terminal, JSON otherwise.
 //!
-//! Messages of the storage libraries (the journal's engine and the tree, by the crate `log`) go the same way: warnings and errors, or
-//! everything if a filter names them. Keeps: an event takes one line, whatever it contains.
+//! Keeps: an event takes one line, whatever it contains.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -13,15 +12,9 @@ use crate::Failed;
 /// The levels, from least to most verbose.
 const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 
-/// How much the libraries log if the filter is a single level. After every crash the journal's engine warns of
-/// corruption at the end of its last file, where an unanswered write was cut off. The journal itself checks that nothing
-/// else is missing.
-const BELOW: &[&str] = &["raft_engine=warn", "raft_engine::file_pipe_log::pipe_builder=error"];
-
 /// Starts logging with a filter, as `text`, `json` or `auto`. Returns whether the log is JSON.
 pub(crate) fn start(filter: &str, format: &str) -> Result<bool, Failed> {
-    let filter =
-        EnvFilter::try_new(with_libraries(filter)).map_err(|error| format!("{filter:?} is not a filter: {error}"))?;
+    let filter = EnvFilter::try_new(filter).map_err(|error| format!("{filter:?} is not a filter: {error}"))?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
     // If stderr cannot be written, as on a closed terminal, reporting that on stderr would panic.
     let builder = builder.log_internal_errors(false);
@@ -49,15 +42,6 @@ pub(crate) fn check(filter: &str) -> Result<(), String> {
     EnvFilter::try_new(filter).map(drop).map_err(|error| format!("{filter:?} is not a filter: {error}"))
 }
 
-/// A single level applies to us only; at the same level, the libraries log more than anybody wants to read.
-fn with_libraries(filter: &str) -> String {
-    let quiet = ["info", "warn"].iter().any(|level| filter.trim().eq_ignore_ascii_case(level));
-    match quiet {
-        true => BELOW.iter().fold(filter.to_owned(), |filter, library| format!("{filter},{library}")),
-        false => filter.to_owned(),
-    }
-}
-
 /// Writes events, each as one line without control characters.
 struct OneLine(fn(&str) -> String);
 
@@ -80,19 +64,12 @@ mod tests {
 
     #[test]
     fn only_levels_are_levels() {
-        for good in ["info", "WARN", "off", "info,server=debug", "statehouse_server=trace,raft_engine=info"] {
+        for good in ["info", "WARN", "off", "info,server=debug", "statehouse_server=trace,hyper=info"] {
             assert_eq!(check(good), Ok(()), "{good}");
         }
         for bad in ["verbose", "2", "info,verbose", "server", "server=loud", "", "info,"] {
             let said = check(bad).expect_err(bad);
             assert!(said.contains("error, warn, info, debug, trace"), "{said}");
         }
-    }
-
-    #[test]
-    fn libraries_are_quiet_beside_one_level_and_heard_when_asked() {
-        assert_eq!(with_libraries("info"), "info,raft_engine=warn,raft_engine::file_pipe_log::pipe_builder=error");
-        assert_eq!(with_libraries("debug"), "debug");
-        assert_eq!(with_libraries("info,raft_engine=info"), "info,raft_engine=info");
     }
 }

@@ -1,6 +1,6 @@
-//! Why the journal stopped.
+//! Why the journal refused something, or stopped.
 
-/// Why a journal cannot continue, or cannot be opened. None of these is ever retried in place.
+/// Why a journal cannot continue, or cannot be opened. Only [`NoSpace`](Self::NoSpace) can be retried in place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
@@ -28,6 +28,12 @@ pub enum JournalError {
         /// The failure that came first.
         first: String,
     },
+    /// There is no space for another segment. Nothing was written, and the journal goes on.
+    #[error("the journal has no room for more entries: {reason}; nothing was written, free space and retry")]
+    NoSpace {
+        /// The reason given by the system.
+        reason: String,
+    },
     /// Somebody else has the directory open.
     #[error("the journal in {path} is open elsewhere")]
     Locked {
@@ -39,6 +45,10 @@ pub enum JournalError {
 impl JournalError {
     pub(crate) fn io(action: &'static str, reason: impl ToString) -> Self {
         Self::Io { action, reason: reason.to_string() }
+    }
+
+    pub(crate) fn no_space(error: &std::io::Error) -> Self {
+        Self::NoSpace { reason: error.to_string() }
     }
 
     pub(crate) fn damaged(place: impl ToString, what: impl ToString) -> Self {

@@ -9,7 +9,8 @@ use crate::frame::{Entry, ShardId};
 /// - J1: when [`append`](EntryFiles::append) returns, all its entries survive power loss; one sync covers them.
 /// - J2: [`read`](EntryFiles::read) returns what was appended, or an error: never other bytes, never fewer entries.
 /// - J3: opening never shortens the journal below the watermark, or below an index that a later entry calls durable.
-/// - J4: after a failed append nothing more is appended.
+/// - J4: after a failed write or sync nothing more is appended.
+/// - Without space for an append, [`JournalError::NoSpace`] is returned, nothing is written, and the next one is tried.
 pub trait EntryFiles: Send + Sync {
     /// Appends payloads after the last entry of `shard`, durably, and returns the index of the first.
     fn append(&self, shard: ShardId, term: u64, payloads: &[&[u8]]) -> Result<u64, JournalError>;
@@ -30,7 +31,10 @@ pub trait EntryFiles: Send + Sync {
     /// Discards the entries of `shard` before `first_kept`. The last entry is always kept.
     fn cut(&self, shard: ShardId, first_kept: u64) -> Result<(), JournalError>;
 
-    /// The bytes of all files.
+    /// Does what an append leaves to be done after it was answered, such as making room for the ones to come.
+    fn upkeep(&self) -> Result<(), JournalError>;
+
+    /// About the bytes of the kept entries in the files. Room that is reserved for more does not count.
     fn bytes(&self) -> u64;
 
     /// Makes durable, beside the entries, which of them are known to be durable.

@@ -3,7 +3,7 @@
 //! Keeps: J2 (each entry carries the hash of the one before it, and a hash over everything that identifies it).
 //! The magic bytes let a damaged file be searched for entries without trusting any structure around them.
 
-use kv::{DecodeError, Reader, Writer};
+use kv::{DecodeError, Reader};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Identifies a shard within a node's journal.
@@ -41,40 +41,31 @@ pub struct Entry {
 impl Entry {
     /// The frame's bytes and its hash. `seed` is the journal's id, so that frames of another journal do not match.
     pub fn encode(&self, seed: u64) -> (Vec<u8>, u64) {
-        let place = Place {
-            index: self.index,
-            shard: self.shard,
-            term: self.term,
-            durable: self.durable,
-            previous_hash: self.previous_hash,
-        };
-        place.encode(&self.payload, seed)
+        let mut bytes = Vec::new();
+        let hash = self.place().encode(&self.payload, seed, &mut bytes);
+        (bytes, hash)
     }
 
     /// Reads a frame from the start of `bytes`, which may continue after it. Returns the entry, its hash and its
     /// length.
     pub fn decode(bytes: &[u8], seed: u64) -> Result<(Self, u64, usize), DecodeError> {
-        let mut reader = Reader::new(bytes);
-        let index = reader.u64()?;
-        if reader.raw(MAGIC.len())? != MAGIC {
-            return Err(DecodeError { what: "an entry without its magic bytes" });
+        let frame = Frame::decode(bytes, seed)?;
+        Ok((frame.entry(), frame.hash, frame.bytes))
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            index: self.index,
+            shard: self.shard,
+            term: self.term,
+            durable: self.durable,
+            previous_hash: self.previous_hash,
         }
-        let length = reader.u32()? as usize;
-        let shard = reader.u64()?;
-        let term = reader.u64()?;
-        let durable = reader.u64()?;
-        let previous_hash = reader.u64()?;
-        let payload = reader.raw(length)?;
-        let hash = reader.u64()?;
-        if xxh3_64_with_seed(&bytes[..HEADER_BYTES + length], seed) != hash {
-            return Err(DecodeError { what: "an entry whose hash does not match its bytes" });
-        }
-        let entry = Self { index, shard, term, durable, previous_hash, payload: payload.to_vec() };
-        Ok((entry, hash, HEADER_BYTES + length + HASH_BYTES))
     }
 }
 
 /// Everything of an entry but its payload.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) index: u64,
     pub(crate) shard: ShardId,
@@ -84,16 +75,57 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn encode(&self, payload: &[u8], seed: u64) -> (Vec<u8>, u64) {
-        let mut writer = Writer::with_capacity(HEADER_BYTES + payload.len() + HASH_BYTES);
-        writer.u64(self.index).raw(&MAGIC);
-        writer.u32(u32::try_from(payload.len()).expect("a payload is below 4 GiB"));
-        writer.u64(self.shard).u64(self.term).u64(self.durable).u64(self.previous_hash);
-        debug_assert_eq!(writer.len(), HEADER_BYTES);
-        writer.raw(payload);
-        let hash = xxh3_64_with_seed(writer.as_slice(), seed);
-        writer.u64(hash);
-        (writer.finish(), hash)
+    /// Appends a frame to `bytes` and returns its hash.
+    pub(crate) fn encode(&self, payload: &[u8], seed: u64, bytes: &mut Vec<u8>) -> u64 {
+        let start = bytes.len();
+        bytes.reserve(HEADER_BYTES + payload.len() + HASH_BYTES);
+        bytes.extend_from_slice(&self.index.to_le_bytes());
+        bytes.extend_from_slice(&MAGIC);
+        let length = u32::try_from(payload.len()).expect("a payload is below 4 GiB");
+        bytes.extend_from_slice(&length.to_le_bytes());
+        for number in [self.shard, self.term, self.durable, self.previous_hash] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        debug_assert_eq!(bytes.len() - start, HEADER_BYTES);
+        bytes.extend_from_slice(payload);
+        let hash = xxh3_64_with_seed(&bytes[start..], seed);
+        bytes.extend_from_slice(&hash.to_le_bytes());
+        hash
+    }
+}
+
+/// A frame as read, before its payload is copied.
+pub(crate) struct Frame<'bytes> {
+    pub(crate) place: Place,
+    pub(crate) payload: &'bytes [u8],
+    pub(crate) hash: u64,
+    /// The length of the frame.
+    pub(crate) bytes: usize,
+}
+
+impl<'bytes> Frame<'bytes> {
+    /// Reads a frame from the start of `bytes`, which may continue after it.
+    pub(crate) fn decode(bytes: &'bytes [u8], seed: u64) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let index = reader.u64()?;
+        if reader.raw(MAGIC.len())? != MAGIC {
+            return Err(DecodeError { what: "an entry without its magic bytes" });
+        }
+        let length = reader.u32()? as usize;
+        let (shard, term) = (reader.u64()?, reader.u64()?);
+        let (durable, previous_hash) = (reader.u64()?, reader.u64()?);
+        let payload = reader.raw(length)?;
+        let hash = reader.u64()?;
+        if xxh3_64_with_seed(&bytes[..HEADER_BYTES + length], seed) != hash {
+            return Err(DecodeError { what: "an entry whose hash does not match its bytes" });
+        }
+        let place = Place { index, shard, term, durable, previous_hash };
+        Ok(Self { place, payload, hash, bytes: HEADER_BYTES + length + HASH_BYTES })
+    }
+
+    pub(crate) fn entry(&self) -> Entry {
+        let Place { index, shard, term, durable, previous_hash } = self.place;
+        Entry { index, shard, term, durable, previous_hash, payload: self.payload.to_vec() }
     }
 }
 
@@ -127,7 +159,7 @@ mod tests {
         assert!(Entry::decode(&entry().encode(5).0, 6).is_err());
     }
 
-    /// The bytes of `docs/formats/journal.md`, example 1. A change here is a change of the format.
+    /// The bytes of `docs/formats/journal.md`, example 3. A change here is a change of the format.
     #[test]
     fn golden_bytes() {
         let golden = "0700000000000000534865\

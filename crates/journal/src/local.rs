@@ -230,6 +230,7 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
             match self.queue.next(patience) {
                 Work::Append(commands) => {
                     self.append(commands)?;
+                    self.files.upkeep()?;
                     watermark_stale = true;
                 }
                 Work::Cut(first_kept) => {
@@ -255,6 +256,11 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
                 self.meter.synced(index, began.elapsed());
                 self.consumer.committed(index, payload, commands);
                 self.check_size();
+                Ok(())
+            }
+            Err(error @ JournalError::NoSpace { .. }) => {
+                tracing::debug!(%error, commands = commands.len(), "commands were refused");
+                self.consumer.lost(commands, false, &error);
                 Ok(())
             }
             Err(error) => {

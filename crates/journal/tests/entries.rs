@@ -1,29 +1,29 @@
-//! What `EngineFiles` keeps across a close and a reopen.
+//! What `SegmentFiles` keeps across a close and a reopen.
 
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::Path;
 
-use statehouse_journal::{EngineFiles, EngineOptions, Entry, EntryFiles, JournalError, Verified};
+use statehouse_journal::{Entry, EntryFiles, JournalError, SegmentFiles, SegmentOptions, Verified};
 use testkit::random::Random;
 
 const ID: u64 = 77;
 
-fn small() -> EngineOptions {
-    EngineOptions::default().file_bytes_target(16 << 10)
+fn small() -> SegmentOptions {
+    SegmentOptions::default().file_bytes_target(16 << 10)
 }
 
-fn create(directory: &Path) -> EngineFiles {
-    EngineFiles::create(directory, ID, &small()).unwrap()
+fn create(directory: &Path) -> SegmentFiles {
+    SegmentFiles::create(directory, ID, &small()).unwrap()
 }
 
-fn open(directory: &Path) -> EngineFiles {
-    EngineFiles::open(directory, ID, &small()).unwrap()
+fn open(directory: &Path) -> SegmentFiles {
+    SegmentFiles::open(directory, ID, &small()).unwrap()
 }
 
 /// Every kept entry of a shard, read in small steps; contiguous and chained (J2).
-fn read_all(files: &EngineFiles, shard: u64) -> Vec<Entry> {
+fn read_all(files: &SegmentFiles, shard: u64) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut next = files.first_index(shard).unwrap_or(1);
     loop {
@@ -46,11 +46,13 @@ fn payloads(entries: &[Entry]) -> Vec<Vec<u8>> {
     entries.iter().map(|entry| entry.payload.clone()).collect()
 }
 
+/// Free segments that are kept for reuse, at most.
+const SPARES_MAX: usize = 4;
+
 fn file_names(directory: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(directory.join("entries"))
+    let mut names: Vec<String> = fs::read_dir(directory.join("segments"))
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.ends_with(".raftlog"))
         .collect();
     names.sort();
     names
@@ -59,7 +61,7 @@ fn file_names(directory: &Path) -> Vec<String> {
 /// Each file below a directory with its bytes.
 fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
-    for place in [directory.to_owned(), directory.join("entries")] {
+    for place in [directory.to_owned(), directory.join("segments")] {
         for file in fs::read_dir(place).unwrap().map(|file| file.unwrap().path()) {
             if file.is_file() {
                 found.push((file.display().to_string(), fs::read(&file).unwrap()));
@@ -134,11 +136,11 @@ fn appending_nothing_changes_nothing() {
 fn a_second_open_of_the_same_directory_is_locked() {
     let directory = tempfile::tempdir().unwrap();
     let first = create(directory.path());
-    let locked = |result: Result<EngineFiles, JournalError>| {
+    let locked = |result: Result<SegmentFiles, JournalError>| {
         assert!(matches!(result.err(), Some(JournalError::Locked { .. })));
     };
-    locked(EngineFiles::open(directory.path(), ID, &small()));
-    locked(EngineFiles::create(directory.path(), ID, &small()));
+    locked(SegmentFiles::open(directory.path(), ID, &small()));
+    locked(SegmentFiles::create(directory.path(), ID, &small()));
     drop(first);
     open(directory.path());
 }
@@ -147,7 +149,7 @@ fn a_second_open_of_the_same_directory_is_locked() {
 fn a_journal_of_another_id_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     create(directory.path()).append(1, 1, &[b"mine"]).unwrap();
-    let other = EngineFiles::open(directory.path(), ID + 1, &small());
+    let other = SegmentFiles::open(directory.path(), ID + 1, &small());
     assert!(matches!(other.err(), Some(JournalError::Damaged { .. })));
 }
 
@@ -157,7 +159,7 @@ fn creating_over_a_journal_with_entries_is_refused_and_changes_nothing() {
     create(directory.path()).append(1, 1, &[b"kept"]).unwrap();
     let before = contents(directory.path());
     for id in [ID, ID + 1] {
-        let created = EngineFiles::create(directory.path(), id, &small());
+        let created = SegmentFiles::create(directory.path(), id, &small());
         assert!(matches!(created.err(), Some(JournalError::Damaged { .. })));
         assert_eq!(contents(directory.path()), before);
     }
@@ -216,7 +218,8 @@ fn a_cut_deletes_files_and_keeps_the_last_entry() {
     assert!(before > 10);
     files.cut(1, 150).unwrap();
     assert_eq!(files.first_index(1), Some(150));
-    assert!(file_names(directory.path()).len() < before / 2);
+    let kept = 50 * 1200 / (16 << 10) + 2;
+    assert!(file_names(directory.path()).len() <= kept + SPARES_MAX, "{before} files before");
     assert!(files.bytes() < bytes_before / 2);
     files.cut(1, 10_000).unwrap();
     assert_eq!((files.first_index(1), files.last_index(1)), (Some(200), Some(200)));
@@ -261,7 +264,7 @@ fn a_shard_that_rests_does_not_keep_the_files_of_the_others() {
     assert!(file_names(directory.path()).len() > 20, "shard 2 still wants its first entry");
     files.cut(2, 2).unwrap();
     files.cut(1, 400).unwrap();
-    assert!(file_names(directory.path()).len() <= 4, "{:?}", file_names(directory.path()));
+    assert!(file_names(directory.path()).len() <= 3 + SPARES_MAX, "{:?}", file_names(directory.path()));
     drop(files);
     let files = open(directory.path());
     assert_eq!((files.first_index(2), files.last_index(2)), (Some(2), Some(2)));
@@ -277,7 +280,7 @@ fn a_file_that_came_back_alone_does_no_harm_and_is_deleted_again() {
     for _ in 0..100 {
         files.append(1, 1, &[&[7; 1000]]).unwrap();
     }
-    let old = directory.path().join("entries").join(&file_names(directory.path())[0]);
+    let old = directory.path().join("segments").join(&file_names(directory.path())[0]);
     let bytes = fs::read(&old).unwrap();
     files.cut(1, 100).unwrap();
     assert!(!old.exists());
@@ -321,6 +324,102 @@ fn entries_that_are_given_up_while_everything_is_read_are_not_called_damaged() {
         });
         while !writer.is_finished() {
             files.verify().unwrap();
+        }
+    });
+}
+
+/// A file that is used again still holds what it held, until that is overwritten.
+#[test]
+fn free_segments_are_used_again_and_their_old_entries_never_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut files = create(directory.path());
+    let mut written = 0_u64;
+    let mut inodes = std::collections::BTreeSet::new();
+    for round in 0..40 {
+        for _ in 0..20 {
+            written += 1;
+            let payload = written.to_le_bytes().repeat(100 + round % 7);
+            assert_eq!(files.append(1, 1, &[&payload]), Ok(written));
+        }
+        files.cut(1, written - 5).unwrap();
+        for name in file_names(directory.path()) {
+            let metadata = fs::metadata(directory.path().join("segments").join(name)).unwrap();
+            inodes.insert(std::os::unix::fs::MetadataExt::ino(&metadata));
+        }
+        if round % 5 == 4 {
+            drop(files);
+            files = open(directory.path());
+        }
+        let entries = read_all(&files, 1);
+        assert_eq!(entries.len(), 6);
+        for entry in entries {
+            assert_eq!(entry.payload[..8], entry.index.to_le_bytes());
+        }
+        files.verify().unwrap();
+    }
+    // Some 50 segments were filled.
+    assert!(inodes.len() < 12, "{} files were made", inodes.len());
+}
+
+#[test]
+fn a_batch_larger_than_a_segment_gets_a_larger_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = create(directory.path());
+    let large = vec![7; 100_000];
+    files.append(1, 1, &[&large]).unwrap();
+    files.append(1, 1, &[b"small"]).unwrap();
+    files.append(1, 1, &[&large, &large]).unwrap();
+    files.append(1, 1, &[b"small"]).unwrap();
+    drop(files);
+    let files = open(directory.path());
+    let lengths: Vec<usize> = read_all(&files, 1).iter().map(|entry| entry.payload.len()).collect();
+    assert_eq!(lengths, [100_000, 5, 100_000, 100_000, 5]);
+    files.cut(1, 5).unwrap();
+    let lengths = file_names(directory.path())
+        .into_iter()
+        .map(|name| fs::metadata(directory.path().join("segments").join(name)).unwrap().len());
+    assert!(lengths.max().unwrap() <= 16 << 10, "a larger one is not kept for reuse");
+}
+
+/// The watermark files grow with the shards, before they need to.
+#[test]
+fn many_shards_fit_into_one_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = create(directory.path());
+    for shard in 0..500_u64 {
+        files.append(shard, 1, &[&shard.to_le_bytes()]).unwrap();
+    }
+    files.sync_watermark().unwrap();
+    assert!(fs::metadata(directory.path().join("watermark.b")).unwrap().len() >= 500 * 24);
+    drop(files);
+    let files = open(directory.path());
+    for shard in 0..500_u64 {
+        assert_eq!(payloads(&read_all(&files, shard)), [shard.to_le_bytes()]);
+    }
+}
+
+/// What is being read stays as it is, although its segment is free by then.
+#[test]
+fn a_segment_that_is_read_is_not_used_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = create(directory.path());
+    let payload = [7_u8; 3000];
+    for _ in 0..40 {
+        files.append(1, 1, &[&payload]).unwrap();
+    }
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for _ in 0..300 {
+                let last = files.append(1, 1, &[&payload]).unwrap();
+                files.cut(1, last - 8).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            let first = files.first_index(1).unwrap();
+            match files.read(1, first, usize::MAX) {
+                Ok(entries) => assert!(entries.iter().all(|entry| entry.payload == payload)),
+                Err(error) => assert!(error.to_string().contains("was given up"), "{error}"),
+            }
         }
     });
 }

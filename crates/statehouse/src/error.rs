@@ -35,6 +35,7 @@ pub(crate) fn from_journal(error: &JournalError) -> Error {
     match error {
         JournalError::Damaged { .. } => Failure::not_applied(FailureKind::Corrupt, error.to_string()).into(),
         JournalError::Locked { .. } => Failure::not_applied(FailureKind::InUse, error.to_string()).into(),
+        JournalError::NoSpace { .. } => Failure::not_applied(FailureKind::DiskLow, error.to_string()).into(),
         _ => stopped(error.to_string()),
     }
 }
@@ -42,7 +43,7 @@ pub(crate) fn from_journal(error: &JournalError) -> Error {
 /// A disk failure, in the words of the layer below; a full disk is reported in our own words, because people can fix
 /// it.
 pub(crate) fn stopped(reason: String) -> Error {
-    let full = ["nospace", "No space left on device", "os error 28", "StorageFull"];
+    let full = ["No space left on device", "os error 28", "StorageFull"];
     match full.iter().any(|said| reason.contains(said)) {
         true => Failure::not_applied(
             FailureKind::DiskFull,
@@ -95,16 +96,17 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_named_whatever_the_layer_below_says() {
-        let engine = "TryAgain(\"Failed to write logbatch, exceed MAX_WRITE_ATTEMPT: (2), err: I/O Error: nospace\")";
-        let journal = JournalError::Io { action: "append", reason: engine.into() };
-        let poisoned = JournalError::Poisoned { first: journal.to_string() };
         let no_space = std::io::Error::from_raw_os_error(28);
+        let journal = JournalError::Io { action: "write an entry", reason: no_space.to_string() };
+        let poisoned = JournalError::Poisoned { first: journal.to_string() };
         let store = KvError::Io { action: "write a run", reason: format!("/data/store: {no_space}") };
         for error in [from_journal(&journal), from_journal(&poisoned), from_kv(&store)] {
             assert_eq!(error.code(), "SH-2021");
             let said = error.to_string();
-            assert!(said.contains("the disk is full") && !said.contains("MAX_WRITE_ATTEMPT"), "{said}");
+            assert!(said.contains("the disk is full") && !said.contains("os error"), "{said}");
         }
+        let refused = from_journal(&JournalError::NoSpace { reason: no_space.to_string() });
+        assert_eq!((refused.code(), refused.retryable()), ("SH-2015", true), "the store goes on");
         let broken = JournalError::Io { action: "append", reason: "Input/output error (os error 5)".into() };
         assert_eq!(from_journal(&broken).code(), "SH-2003");
     }

@@ -32,7 +32,7 @@ pub struct Options {
     /// Bounds of what waits in memory for the store.
     pub overlay: kv::OverlayOptions,
     /// Sizes of the journal's files.
-    pub journal_files: journal::EngineOptions,
+    pub journal_files: journal::SegmentOptions,
     /// Bounds of the journal's queue and of all its files.
     pub journal: journal::LocalOptions,
     /// Bytes of journal after which the store is flushed, which limits the replay after a crash.
@@ -62,7 +62,7 @@ impl Default for Options {
             buckets: 64,
             storage: storage::Options::default(),
             overlay: kv::OverlayOptions::default(),
-            journal_files: journal::EngineOptions::default(),
+            journal_files: journal::SegmentOptions::default(),
             journal: journal::LocalOptions::default(),
             replay_bytes_max: 128 << 20,
             retention_walk_every: Duration::from_secs(10 * 60),

@@ -10,6 +10,7 @@ use journal::{Consumer, JournalError, Queued};
 use kernel::EntryHeader;
 
 use crate::clock::Time;
+use crate::error::from_journal;
 use crate::pending::Responder;
 
 /// A command that waits for the journal.
@@ -52,9 +53,10 @@ impl Consumer<Submission> for Proposer {
     fn lost(&mut self, commands: Vec<Submission>, written: bool, error: &JournalError) {
         for command in commands {
             let message = error.to_string();
-            let failure: Error = match written {
-                true => Failure::unknown(FailureKind::Stopped, message).into(),
-                false => Failure::not_applied(FailureKind::Stopped, message).into(),
+            let failure: Error = match (written, error) {
+                (true, _) => Failure::unknown(FailureKind::Stopped, message).into(),
+                (false, JournalError::NoSpace { .. }) => from_journal(error),
+                (false, _) => Failure::not_applied(FailureKind::Stopped, message).into(),
             };
             command.responder.give(Err(failure));
         }

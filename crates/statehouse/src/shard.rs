@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use contract::{Error, Failure, FailureKind};
-use journal::{EngineFiles, EntryFiles, LocalJournal};
+use journal::{EntryFiles, LocalJournal, SegmentFiles};
 use kernel::{Buckets, Catalogue, Kernel, Keys};
 use kv::{Overlay, Store, View};
 use session::Halt;
@@ -91,7 +91,7 @@ impl Shard {
         let (directory, tree, files) = match Directory::open(path, buckets, FilledBy::Opener)? {
             Found::Whole(directory) => {
                 let id = directory.identity().id;
-                let files = EngineFiles::open(&directory.journal_path(), id, &options.journal_files)
+                let files = SegmentFiles::open(&directory.journal_path(), id, &options.journal_files)
                     .map_err(|error| from_journal(&error))?;
                 let tree =
                     TreeStore::open(&directory.store_path(), &options.storage).map_err(|error| from_kv(&error))?;
@@ -149,7 +149,12 @@ impl Shard {
         }
     }
 
-    fn start(directory: Directory, tree: TreeStore, files: EngineFiles, options: &Options) -> Result<Arc<Self>, Error> {
+    fn start(
+        directory: Directory,
+        tree: TreeStore,
+        files: SegmentFiles,
+        options: &Options,
+    ) -> Result<Arc<Self>, Error> {
         let files: Arc<dyn EntryFiles> = Arc::new(files);
         let tree = Arc::new(tree);
         let store = Overlay::new(tree.clone(), options.overlay.clone()).map_err(|error| from_kv(&error))?;
@@ -332,11 +337,11 @@ fn fill(
     unfinished: &Unfinished,
     options: &Options,
     fill_store: impl FnOnce(&dyn Store) -> Result<(), Error>,
-) -> Result<(TreeStore, EngineFiles), Error> {
+) -> Result<(TreeStore, SegmentFiles), Error> {
     let directory = unfinished.directory();
     let tree = TreeStore::create(&directory.store_path(), &options.storage).map_err(|error| from_kv(&error))?;
     fill_store(&tree)?;
-    let files = EngineFiles::create(&directory.journal_path(), directory.identity().id, &options.journal_files)
+    let files = SegmentFiles::create(&directory.journal_path(), directory.identity().id, &options.journal_files)
         .map_err(|error| from_journal(&error))?;
     Ok((tree, files))
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use testkit::random::Random;
 
-use crate::power_journal::{images_directory, silence_engine_panics};
+use crate::power_journal::images_directory;
 use subject::Subject;
 use testkit::arguments::Arguments;
 use testkit::report::Report;
@@ -29,7 +29,6 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let flips = arguments.number("flips", 500);
     let only = arguments.text("flip").map(|_| arguments.number("flip", 0));
     println!("flips: seed {seed}, {flips} flips");
-    silence_engine_panics();
     let directory = images_directory();
     let mut outcomes = BTreeMap::<Outcome, u64>::new();
     let mut missed = 0;

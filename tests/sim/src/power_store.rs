@@ -69,7 +69,7 @@ const SITES: &[Site] = &[
     Site::Tables,
     Site::ManifestDirectory,
     Site::Append,
-    Site::Rotate,
+    Site::Spare,
 ];
 
 /// The process that is traced.

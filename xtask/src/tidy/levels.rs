@@ -56,13 +56,8 @@ const LEVELS: &[(&str, Sees)] = &[
 /// Additional dependencies allowed in every crate's tests.
 const TESTS_ALSO_SEE: &[&str] = &["statehouse-testkit", "statehouse-kv", "statehouse-storage"];
 
-/// Foreign crates behind an interface, and who may name them. `bench` measures the bare parts beside ours; `sim` puts
-/// its faulty file system under raft-engine.
-const FOREIGN: &[(&str, &[&str])] = &[
-    ("lsm-tree", &["bench"]),
-    ("protobuf", &["statehouse-journal", "bench"]),
-    ("raft-engine", &["statehouse-journal", "bench", "sim"]),
-];
+/// Foreign crates behind an interface, and who may name them. `bench` measures them beside our own.
+const FOREIGN: &[(&str, &[&str])] = &[("lsm-tree", &["bench"])];
 
 const HERE: &str = "xtask/src/tidy/levels.rs";
 
@@ -243,11 +238,9 @@ mod tests {
 
     #[test]
     fn a_foreign_part_stays_behind_its_seam() {
-        assert_eq!(complaints("statehouse-journal", "raft-engine", None), [""; 0]);
+        assert_eq!(complaints("statehouse-storage", "lsm-tree", None), [""; 0]);
         assert_eq!(complaints("bench", "lsm-tree", None), [""; 0]);
-        for (package, foreign) in
-            [("statehouse", "raft-engine"), ("statehouse", "lsm-tree"), ("sim", "lsm-tree"), ("sim", "protobuf")]
-        {
+        for (package, foreign) in [("statehouse", "lsm-tree"), ("sim", "lsm-tree")] {
             for kind in [None, Some("dev")] {
                 let found = complaints(package, foreign, kind);
                 assert_eq!(found.len(), 1, "{package} and {foreign}");

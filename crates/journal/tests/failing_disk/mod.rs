@@ -1,122 +1,216 @@
-//! A disk whose syncs and deletes fail on command, and that counts requests.
+//! A disk whose calls fail on command, and that counts them.
 
+#![allow(dead_code)]
+
+use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use raft_engine::env::{FileSystem, Handle, Permission};
-use statehouse_journal::{Disk, RealDisk};
+use statehouse_journal::{Disk, DiskDirectory, DiskFile, RealDisk};
 
-/// Fails the `first`-th sync of a file and all after it, up to `count` of them.
+/// What is asked of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    Create,
+    Open,
+    Read,
+    Write,
+    Allocate,
+    Sync,
+    SyncDirectory,
+    Rename,
+    Remove,
+    List,
+}
+
+impl Call {
+    /// Whether nothing may be done after it has failed.
+    pub fn is_fatal(self) -> bool {
+        matches!(self, Call::Write | Call::Sync | Call::SyncDirectory)
+    }
+}
+
+pub const ENOSPC: i32 = 28;
+pub const EIO: i32 = 5;
+pub const EMFILE: i32 = 24;
+
+/// Which calls fail.
+struct Fault {
+    /// Only calls of this kind, if given.
+    call: Option<Call>,
+    /// So many of them succeed first,
+    after: u64,
+    /// then so many fail.
+    count: u64,
+    errno: i32,
+}
+
+#[derive(Default)]
+pub struct Plan {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    fault: Option<Fault>,
+    calls: u64,
+    syncs: u64,
+    failed: Vec<Call>,
+}
+
+impl Plan {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics while it is held")
+    }
+
+    /// The number of requested syncs of files.
+    pub fn syncs(&self) -> u64 {
+        self.lock().syncs
+    }
+
+    /// The number of all calls.
+    pub fn calls(&self) -> u64 {
+        self.lock().calls
+    }
+
+    /// The calls that have failed.
+    pub fn failed(&self) -> Vec<Call> {
+        self.lock().failed.clone()
+    }
+
+    /// Lets calls of one kind, or all, fail: after so many from now, so many times.
+    pub fn fail(&self, call: Option<Call>, after: u64, count: u64, errno: i32) {
+        self.lock().fault = Some(Fault { call, after, count, errno });
+    }
+
+    /// Nothing fails any more.
+    pub fn heal(&self) {
+        self.lock().fault = None;
+    }
+
+    fn ask(&self, call: Call) -> io::Result<()> {
+        let mut state = self.lock();
+        state.calls += 1;
+        state.syncs += u64::from(call == Call::Sync);
+        let Some(fault) = &mut state.fault else { return Ok(()) };
+        if fault.call.is_some_and(|wanted| wanted != call) {
+            return Ok(());
+        }
+        if fault.after > 0 {
+            fault.after -= 1;
+            return Ok(());
+        }
+        if fault.count == 0 {
+            return Ok(());
+        }
+        fault.count -= 1;
+        let errno = fault.errno;
+        state.failed.push(call);
+        Err(io::Error::from_raw_os_error(errno))
+    }
+}
+
+/// A disk that works until its plan says otherwise.
 pub struct FailingDisk {
     plan: Arc<Plan>,
 }
 
-pub struct Plan {
-    syncs: AtomicU64,
-    first: AtomicU64,
-    count: u64,
-    deletes_left: AtomicU64,
-}
-
-impl Plan {
-    /// The number of requested syncs.
-    pub fn syncs(&self) -> u64 {
-        self.syncs.load(Ordering::SeqCst)
-    }
-
-    /// Lets all deletes fail after `n` more.
-    #[allow(dead_code)]
-    pub fn fail_deletes_after(&self, n: u64) {
-        self.deletes_left.store(n, Ordering::SeqCst);
-    }
-
-    /// Lets the `n`-th sync from now fail, and those after it as planned.
-    pub fn fail_after(&self, n: u64) {
-        self.first.store(self.syncs() + n, Ordering::SeqCst);
-    }
-}
-
 impl FailingDisk {
-    /// A disk that works until it is told to fail `count` syncs.
-    pub fn new(count: u64) -> (Arc<Self>, Arc<Plan>) {
-        let plan = Arc::new(Plan {
-            syncs: AtomicU64::new(0),
-            first: AtomicU64::new(u64::MAX),
-            count,
-            deletes_left: AtomicU64::new(u64::MAX),
-        });
+    pub fn new() -> (Arc<Self>, Arc<Plan>) {
+        let plan = Arc::new(Plan::default());
         (Arc::new(Self { plan: plan.clone() }), plan)
     }
+
+    fn wrap(&self, inner: File) -> FailingFile {
+        FailingFile { inner, plan: self.plan.clone() }
+    }
 }
 
-pub struct FailingHandle {
-    inner: Arc<<RealDisk as FileSystem>::Handle>,
+/// A file or a directory.
+pub struct FailingFile {
+    inner: File,
     plan: Arc<Plan>,
 }
 
-impl Handle for FailingHandle {
-    fn truncate(&self, offset: usize) -> io::Result<()> {
-        self.inner.truncate(offset)
+impl Disk for FailingDisk {
+    type File = FailingFile;
+    type Directory = FailingFile;
+
+    fn create(&self, path: &Path) -> io::Result<FailingFile> {
+        self.plan.ask(Call::Create)?;
+        Ok(self.wrap(RealDisk.create(path)?))
     }
 
-    fn file_size(&self) -> io::Result<usize> {
-        self.inner.file_size()
+    fn open(&self, path: &Path) -> io::Result<FailingFile> {
+        self.plan.ask(Call::Open)?;
+        Ok(self.wrap(RealDisk.open(path)?))
     }
 
-    fn sync(&self) -> io::Result<()> {
-        let number = self.plan.syncs.fetch_add(1, Ordering::SeqCst) + 1;
-        let first = self.plan.first.load(Ordering::SeqCst);
-        if number >= first && number - first < self.plan.count {
-            return Err(io::Error::other("the disk is gone"));
-        }
-        self.inner.sync()
-    }
-}
-
-impl FailingDisk {
-    fn handle(&self, inner: <RealDisk as FileSystem>::Handle) -> FailingHandle {
-        FailingHandle { inner: Arc::new(inner), plan: self.plan.clone() }
-    }
-}
-
-impl FileSystem for FailingDisk {
-    type Handle = FailingHandle;
-    type Reader = <RealDisk as FileSystem>::Reader;
-    type Writer = <RealDisk as FileSystem>::Writer;
-
-    fn create<P: AsRef<Path>>(&self, path: P) -> io::Result<Self::Handle> {
-        Ok(self.handle(RealDisk.create(path)?))
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        self.plan.ask(Call::Create)?;
+        RealDisk.create_directory(path)
     }
 
-    fn open<P: AsRef<Path>>(&self, path: P, permission: Permission) -> io::Result<Self::Handle> {
-        Ok(self.handle(RealDisk.open(path, permission)?))
+    fn open_directory(&self, path: &Path) -> io::Result<FailingFile> {
+        self.plan.ask(Call::Open)?;
+        Ok(self.wrap(RealDisk.open_directory(path)?))
     }
 
-    fn delete<P: AsRef<Path>>(&self, path: P) -> io::Result<()> {
-        let left = &self.plan.deletes_left;
-        if left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err() {
-            return Err(io::Error::other("the disk is gone"));
-        }
-        RealDisk.delete(path)
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.plan.ask(Call::List)?;
+        RealDisk.list(path)
     }
 
-    fn rename<P: AsRef<Path>>(&self, from: P, to: P) -> io::Result<()> {
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.plan.ask(Call::Rename)?;
         RealDisk.rename(from, to)
     }
 
-    fn new_reader(&self, handle: Arc<Self::Handle>) -> io::Result<Self::Reader> {
-        RealDisk.new_reader(handle.inner.clone())
-    }
-
-    fn new_writer(&self, handle: Arc<Self::Handle>) -> io::Result<Self::Writer> {
-        RealDisk.new_writer(handle.inner.clone())
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.plan.ask(Call::Remove)?;
+        RealDisk.remove(path)
     }
 }
 
-impl Disk for FailingDisk {
-    fn sync_directory(&self, path: &Path) -> io::Result<()> {
-        RealDisk.sync_directory(path)
+impl DiskFile for FailingFile {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.plan.ask(Call::Read)?;
+        DiskFile::read_at(&self.inner, bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let asked = self.plan.ask(Call::Write);
+        if asked.is_err() {
+            // A failed write may have written something.
+            DiskFile::write_at(&self.inner, &bytes[..bytes.len() / 2], offset)?;
+        }
+        asked?;
+        DiskFile::write_at(&self.inner, bytes, offset)
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        self.plan.ask(Call::Allocate)?;
+        self.inner.allocate(length)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.inner.length()
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.plan.ask(Call::Sync)?;
+        DiskFile::sync_data(&self.inner)
+    }
+}
+
+impl DiskDirectory for FailingFile {
+    fn sync(&self) -> io::Result<()> {
+        self.plan.ask(Call::SyncDirectory)?;
+        DiskDirectory::sync(&self.inner)
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        DiskDirectory::try_lock(&self.inner)
     }
 }

@@ -11,9 +11,9 @@ use journal::{Entry, ShardId};
 /// The files of a journal: path below its directory, and bytes.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-const FILE_HEADER_BYTES: usize = 69;
-const BATCH_HEADER_BYTES: usize = 16;
-const CHECKSUM_BYTES: usize = 4;
+const FILE_HEADER_BYTES: usize = 24;
+const BATCH_HEADER_BYTES: usize = 56;
+const BATCH_MAGIC: &[u8] = b"SHbatch\x02";
 const FRAME_HEADER_BYTES: usize = 52;
 const FRAME_HASH_BYTES: usize = 8;
 
@@ -22,13 +22,12 @@ const FRAME_HASH_BYTES: usize = 8;
 pub(crate) enum Kind {
     FileHeader,
     BatchHeader,
-    EntryWrapper,
     EntryHeader,
     EntryPayload,
     EntryHash,
-    BatchChecksum,
-    BatchFooter,
-    /// Zeros reserved behind the last batch.
+    /// Up to seven zeros behind an entry.
+    Padding,
+    /// Behind the last batch: zeros, or what the file held before it was used again.
     Reserved,
     WatermarkNewer,
     WatermarkOlder,
@@ -44,7 +43,7 @@ pub(crate) struct Region {
     pub(crate) entry: Option<(ShardId, u64)>,
 }
 
-/// A batch: the entries that one sync made durable, or none if it gave entries up.
+/// A batch: the entries that one sync made durable.
 pub(crate) struct Batch {
     pub(crate) entries: Vec<(ShardId, u64)>,
     /// Whether nothing was written behind it.
@@ -62,11 +61,11 @@ impl Layout {
     pub(crate) fn of(files: &Files, seed: u64) -> Self {
         let mut layout = Self { regions: Vec::new(), batches: Vec::new(), marks: BTreeMap::new() };
         for (path, bytes) in files {
-            if path.starts_with("entries/") {
+            if path.starts_with("segments/") {
                 layout.add_file(path, bytes, seed);
             }
         }
-        // Only appended files hold batches, and their names sort by age.
+        // The names of segments sort by age.
         if let Some(last) = layout.batches.last_mut() {
             last.is_last = true;
         }
@@ -75,7 +74,10 @@ impl Layout {
     }
 
     fn add(&mut self, path: &str, range: Range<usize>, kind: Kind, entry: Option<(ShardId, u64)>) {
-        let in_batch = !matches!(kind, Kind::FileHeader | Kind::Reserved | Kind::WatermarkNewer | Kind::WatermarkOlder);
+        let in_batch = !matches!(
+            kind,
+            Kind::FileHeader | Kind::Padding | Kind::Reserved | Kind::WatermarkNewer | Kind::WatermarkOlder
+        );
         let batch = in_batch.then_some(self.batches.len());
         if !range.is_empty() {
             self.regions.push(Region { path: path.to_owned(), range, kind, batch, entry });
@@ -83,45 +85,48 @@ impl Layout {
     }
 
     fn add_file(&mut self, path: &str, bytes: &[u8], seed: u64) {
-        let mut offset = FILE_HEADER_BYTES.min(bytes.len());
+        let number_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let name = path.rsplit('/').next().unwrap_or_default();
+        // A file that was not used yet under this name has the header of its earlier use, or none.
+        if Ok(number_at(8)) != name.parse() {
+            self.add(path, 0..bytes.len(), Kind::Reserved, None);
+            return;
+        }
+        let mut offset = FILE_HEADER_BYTES;
         self.add(path, 0..offset, Kind::FileHeader, None);
-        while let Some(header) = bytes.get(offset..offset + BATCH_HEADER_BYTES) {
-            let number = |part: &[u8]| u64::from_be_bytes(part.try_into().expect("eight bytes"));
-            let length = usize::try_from(number(&header[..8]) >> 8).expect("a length");
-            let footer = usize::try_from(number(&header[8..])).expect("an offset");
-            if length == 0 {
+        let mut sequence = None;
+        while bytes[offset..].starts_with(BATCH_MAGIC) {
+            // What follows the last batch may be an older one.
+            let next = number_at(offset + 8);
+            if sequence.is_some_and(|sequence| sequence + 1 != next) {
                 break;
             }
-            self.add(path, offset..offset + BATCH_HEADER_BYTES, Kind::BatchHeader, None);
-            let entries = self.add_entries(path, bytes, offset + BATCH_HEADER_BYTES..offset + footer, seed);
-            self.add(path, offset + footer..offset + length, Kind::BatchFooter, None);
+            sequence = Some(next);
+            let length = u32::from_le_bytes(bytes[offset + 36..offset + 40].try_into().expect("four bytes"));
+            let body = offset + BATCH_HEADER_BYTES;
+            let end = body + length as usize;
+            self.add(path, offset..body, Kind::BatchHeader, None);
+            let entries = self.add_entries(path, bytes, body..end, seed);
             self.batches.push(Batch { entries, is_last: false });
-            offset += length;
+            offset = end;
         }
         self.add(path, offset..bytes.len(), Kind::Reserved, None);
     }
 
-    fn add_entries(&mut self, path: &str, bytes: &[u8], block: Range<usize>, seed: u64) -> Vec<(ShardId, u64)> {
+    fn add_entries(&mut self, path: &str, bytes: &[u8], body: Range<usize>, seed: u64) -> Vec<(ShardId, u64)> {
         let mut found = Vec::new();
-        if block.is_empty() {
-            return found;
-        }
-        let mut position = block.start;
-        while position < block.end - CHECKSUM_BYTES {
-            // A tag, then a length in groups of seven bits.
-            let length_bytes = 1 + bytes[position + 1..].iter().take_while(|byte| **byte >= 0x80).count();
-            let frame = position + 1 + length_bytes;
+        let mut frame = body.start;
+        while frame < body.end {
             let (entry, _, length) = Entry::decode(&bytes[frame..], seed).expect("an undamaged entry");
             let id = (entry.shard, entry.index);
-            let (payload, hash) = (frame + FRAME_HEADER_BYTES, frame + length - FRAME_HASH_BYTES);
-            self.add(path, position..frame, Kind::EntryWrapper, Some(id));
+            let (payload, hash, end) = (frame + FRAME_HEADER_BYTES, frame + length - FRAME_HASH_BYTES, frame + length);
             self.add(path, frame..payload, Kind::EntryHeader, Some(id));
             self.add(path, payload..hash, Kind::EntryPayload, Some(id));
-            self.add(path, hash..frame + length, Kind::EntryHash, Some(id));
+            self.add(path, hash..end, Kind::EntryHash, Some(id));
+            frame += length.next_multiple_of(8);
+            self.add(path, end..frame, Kind::Padding, None);
             found.push(id);
-            position = frame + length;
         }
-        self.add(path, position..block.end, Kind::BatchChecksum, None);
         found
     }
 
@@ -135,7 +140,7 @@ impl Layout {
         }
         let newer = paths[1];
         let count = u32::from_le_bytes(files[newer][24..28].try_into().expect("four bytes"));
-        let pair = |position: usize| (number(newer, 28 + 16 * position), number(newer, 36 + 16 * position));
+        let pair = |position: usize| (number(newer, 28 + 24 * position), number(newer, 44 + 24 * position));
         self.marks = (0..count as usize).map(pair).collect();
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use journal::{EngineFiles, EngineOptions, EntryFiles, ShardId};
+use journal::{EntryFiles, SegmentFiles, SegmentOptions, ShardId};
 use testkit::random::Random;
 
 use super::layout::{Files, Layout};
@@ -12,8 +12,8 @@ use super::layout::{Files, Layout};
 pub(crate) const JOURNAL_ID: u64 = 0x464c_4950;
 const SHARDS: [ShardId; 3] = [1, 2, 300];
 
-pub(crate) fn options() -> EngineOptions {
-    EngineOptions::default().file_bytes_target(16 << 10)
+pub(crate) fn options() -> SegmentOptions {
+    SegmentOptions::default().file_bytes_target(16 << 10)
 }
 
 /// A journal at rest, and what it holds.
@@ -31,7 +31,7 @@ impl Subject {
     pub(crate) fn make(directory: &Path, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut payloads = BTreeMap::new();
-        let files = EngineFiles::create(directory, JOURNAL_ID, &options()).expect("a journal");
+        let files = SegmentFiles::create(directory, JOURNAL_ID, &options()).expect("a journal");
         for _ in 0..50 {
             append(&files, &mut payloads, &mut random, 3, 1500);
         }
@@ -76,7 +76,7 @@ impl Subject {
 }
 
 fn append(
-    files: &EngineFiles,
+    files: &SegmentFiles,
     payloads: &mut BTreeMap<(ShardId, u64), Vec<u8>>,
     random: &mut Random,
     count_max: u64,
@@ -96,17 +96,17 @@ fn append(
 }
 
 fn file_count(directory: &Path) -> usize {
-    read_all(directory).keys().filter(|path| path.ends_with(".raftlog")).count()
+    read_all(directory).keys().filter(|path| path.starts_with("segments/")).count()
 }
 
-/// Every file below `directory` but the lock.
+/// Every file below `directory`.
 pub(crate) fn read_all(directory: &Path) -> Files {
     let mut found = Files::new();
-    for (prefix, place) in [("", directory.to_owned()), ("entries/", directory.join("entries"))] {
+    for (prefix, place) in [("", directory.to_owned()), ("segments/", directory.join("segments"))] {
         for file in std::fs::read_dir(place).expect("a directory") {
             let path = file.expect("a file").path();
             let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-            if path.is_file() && name != "LOCK" {
+            if path.is_file() {
                 found.insert(format!("{prefix}{name}"), std::fs::read(&path).expect("a file's bytes"));
             }
         }

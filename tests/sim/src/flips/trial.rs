@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use journal::{EngineFiles, EntryFiles};
+use journal::{EntryFiles, SegmentFiles};
 use testkit::random::Random;
 
 use super::layout::{Kind, Region};
@@ -68,11 +68,11 @@ impl<'a> Flip<'a> {
         let mut files = self.subject.files.clone();
         files.get_mut(&self.region.path).expect("a file of the journal")[self.offset] ^= self.mask;
         let _ = std::fs::remove_dir_all(directory);
-        std::fs::create_dir_all(directory.join("entries")).expect("make a directory");
+        std::fs::create_dir_all(directory.join("segments")).expect("make a directory");
         for (path, bytes) in &files {
             std::fs::write(directory.join(path), bytes).expect("write a copy");
         }
-        match EngineFiles::open(directory, JOURNAL_ID, &options()) {
+        match SegmentFiles::open(directory, JOURNAL_ID, &options()) {
             Ok(opened) => self.judge_opened(&opened),
             Err(_) if self.must_open() => Err("refused, although the byte is not needed".to_owned()),
             Err(_) if read_all(directory) != files => Err("refused, but files have changed".to_owned()),
@@ -82,10 +82,10 @@ impl<'a> Flip<'a> {
 
     /// Whether the byte is one of those that the journal can do without.
     fn must_open(&self) -> bool {
-        matches!(self.region.kind, Kind::Reserved | Kind::WatermarkNewer | Kind::WatermarkOlder)
+        matches!(self.region.kind, Kind::Reserved | Kind::Padding | Kind::WatermarkNewer | Kind::WatermarkOlder)
     }
 
-    fn judge_opened(&self, opened: &EngineFiles) -> Result<Outcome, String> {
+    fn judge_opened(&self, opened: &SegmentFiles) -> Result<Outcome, String> {
         let damaged = opened.verify().is_err();
         let shortened = self.check_entries(opened, damaged)?;
         match (damaged, shortened) {
@@ -97,7 +97,7 @@ impl<'a> Flip<'a> {
     }
 
     /// Compares every entry that is left, and says whether the last batch is gone.
-    fn check_entries(&self, opened: &EngineFiles, damaged: bool) -> Result<bool, String> {
+    fn check_entries(&self, opened: &SegmentFiles, damaged: bool) -> Result<bool, String> {
         let mut shortened = false;
         for (shard, (first_before, last_before)) in &self.subject.spans {
             let last = opened.last_index(*shard).unwrap_or(0);
@@ -150,18 +150,14 @@ impl<'a> Flip<'a> {
         let batch = region.batch.map(|batch| &self.subject.layout.batches[batch]);
         let kept = |id: &(u64, u64)| self.subject.is_kept(*id);
         let in_use = match region.kind {
-            Kind::Reserved | Kind::WatermarkNewer | Kind::WatermarkOlder => false,
+            Kind::Reserved | Kind::Padding | Kind::WatermarkNewer | Kind::WatermarkOlder => false,
             // The header of a file without a batch is written anew.
             Kind::FileHeader => {
                 let same_file = |other: &&Region| other.path == region.path;
                 self.subject.layout.regions.iter().filter(same_file).any(|other| other.batch.is_some())
             }
-            Kind::EntryWrapper | Kind::EntryHeader | Kind::EntryPayload | Kind::EntryHash => {
-                region.entry.as_ref().is_some_and(kept)
-            }
-            Kind::BatchHeader | Kind::BatchChecksum | Kind::BatchFooter => {
-                batch.is_some_and(|batch| batch.entries.iter().any(kept))
-            }
+            Kind::EntryHeader | Kind::EntryPayload | Kind::EntryHash => region.entry.as_ref().is_some_and(kept),
+            Kind::BatchHeader => batch.is_some_and(|batch| batch.entries.iter().any(kept)),
         };
         if in_use { Err("went unnoticed".to_owned()) } else { Ok(()) }
     }

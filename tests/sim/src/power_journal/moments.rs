@@ -34,9 +34,9 @@ impl Moments {
             }
             let kind = match operation {
                 Operation::Sync { site: Site::WatermarkWrite | Site::WatermarkReopen, .. } => 1,
-                Operation::Sync { site: Site::EngineAppend | Site::RecoveredEntries, .. } => 2,
-                Operation::Sync { .. } | Operation::Truncate { .. } => 3,
-                Operation::Create { .. } | Operation::CreateDirectory { .. } | Operation::SyncDirectory { .. } => 4,
+                Operation::Sync { .. } => 2,
+                Operation::Create { .. } | Operation::CreateDirectory { .. } => 3,
+                Operation::SyncDirectory { .. } => 4,
                 Operation::Delete { .. } | Operation::Rename { .. } => 5,
                 // What has just been promised is broken first.
                 Operation::Note(_) => 6,

@@ -20,8 +20,6 @@ pub(crate) enum Operation {
     Rename { from: String, to: String },
     /// Bytes at a place in a file.
     Write { file: FileId, offset: usize, bytes: Arc<[u8]> },
-    /// A file ends here.
-    Truncate { file: FileId, length: usize },
     /// A file is at least this long; zeros where nothing was written.
     Allocate { file: FileId, end: usize },
     /// A file's bytes and length are durable.
@@ -49,37 +47,35 @@ pub(crate) enum Note {
     Closing,
 }
 
-/// Which call a sync comes from. The first five are our own.
+/// Which call a sync comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Site {
     /// `watermark.rs`, after a watermark file was written.
     WatermarkWrite,
     /// `watermark.rs`, of the newer watermark file that was found.
     WatermarkReopen,
-    /// `engine/open.rs`, of the last file, whose entries were recovered.
+    /// `segments/open.rs`, of the last batch that was found, and of what was torn.
     RecoveredEntries,
-    /// `engine/open.rs`, of `entries/`.
-    EntriesDirectory,
-    /// `engine/open.rs`, of the journal's directory.
+    /// `segments/open.rs`, of `segments/`.
+    SegmentsDirectory,
+    /// `segments/open.rs`, of the journal's directory.
     JournalDirectory,
-    /// The engine's sync of an appended batch.
-    EngineAppend,
-    /// The engine's sync of its directory after a roll.
-    EngineDirectory,
-    /// Any other sync of the engine.
-    Engine,
+    /// `segments.rs`, of an appended batch.
+    Append,
+    /// `segments/spares.rs`, of `segments/`, after a segment was made or got its next name.
+    SpareDirectory,
 }
 
 impl Site {
-    /// Every site that can be switched off, by name.
+    /// Every site, by name.
     pub(crate) const NAMED: &[(&str, Self)] = &[
         ("watermark-write", Self::WatermarkWrite),
         ("watermark-reopen", Self::WatermarkReopen),
         ("recovered-entries", Self::RecoveredEntries),
-        ("entries-directory", Self::EntriesDirectory),
+        ("segments-directory", Self::SegmentsDirectory),
         ("journal-directory", Self::JournalDirectory),
-        ("engine-append", Self::EngineAppend),
-        ("engine-directory", Self::EngineDirectory),
+        ("append", Self::Append),
+        ("spare-directory", Self::SpareDirectory),
     ];
 
     /// The site of this name.

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use journal::{EngineFiles, EngineOptions, EntryFiles, ShardId};
+use journal::{EntryFiles, SegmentFiles, SegmentOptions, ShardId};
 use testkit::random::Random;
 
 use super::moments::Moments;
@@ -97,7 +97,7 @@ impl Scene<'_> {
         &self,
         disk: &SimulatedDisk,
         promises: &Promises,
-        options: &EngineOptions,
+        options: &SegmentOptions,
         random: &mut Random,
     ) -> Result<Vec<Operation>, String> {
         let directory = self.fresh_directory("recorded");
@@ -119,15 +119,15 @@ impl Scene<'_> {
         &self,
         disk: &SimulatedDisk,
         promises: &Promises,
-        options: &EngineOptions,
+        options: &SegmentOptions,
         random: &mut Random,
     ) -> Result<(), String> {
         let directory = self.fresh_directory("image");
         let mercy = Mercy::draw(random);
         disk.after_power_loss(random, mercy).write_to(&directory);
-        let opened = EngineFiles::open(&directory, JOURNAL_ID, options);
+        let opened = SegmentFiles::open(&directory, JOURNAL_ID, options);
         let files = match opened {
-            Err(_) if !promises.created => EngineFiles::create(&directory, JOURNAL_ID, options)
+            Err(_) if !promises.created => SegmentFiles::create(&directory, JOURNAL_ID, options)
                 .map_err(|error| format!("can neither be opened nor created: {error}"))?,
             opened => opened.map_err(|error| format!("does not open: {error}"))?,
         };
@@ -139,7 +139,7 @@ impl Scene<'_> {
             append(&files, &mut promises, random)?;
         }
         drop(files);
-        let files = EngineFiles::open(&directory, JOURNAL_ID, options)
+        let files = SegmentFiles::open(&directory, JOURNAL_ID, options)
             .map_err(|error| format!("does not open a second time: {error}"))?;
         promises.check(&files)
     }
@@ -152,7 +152,7 @@ impl Scene<'_> {
     }
 }
 
-fn append(files: &EngineFiles, promises: &mut Promises, random: &mut Random) -> Result<(), String> {
+fn append(files: &SegmentFiles, promises: &mut Promises, random: &mut Random) -> Result<(), String> {
     let shards: Vec<ShardId> = promises.shards.keys().copied().collect();
     let shard = *random.choose(&shards);
     let started_after = promises.shards[&shard].started_after;

@@ -32,7 +32,6 @@ struct File {
 #[derive(Clone)]
 enum Change {
     Write { offset: usize, bytes: std::sync::Arc<[u8]> },
-    Truncate { length: usize },
     Allocate { end: usize },
 }
 
@@ -101,9 +100,6 @@ impl SimulatedDisk {
             Operation::Write { file, offset, bytes } => {
                 self.change(*file, Change::Write { offset: *offset, bytes: bytes.clone() });
             }
-            Operation::Truncate { file, length } => {
-                self.change(*file, Change::Truncate { length: *length });
-            }
             Operation::Allocate { file, end } => self.change(*file, Change::Allocate { end: *end }),
             Operation::Sync { site, .. } | Operation::SyncDirectory { site, .. } if Some(*site) == without => {}
             Operation::Sync { file, .. } => self.file(*file).sync(),
@@ -169,8 +165,8 @@ impl SimulatedDisk {
         for (path, file) in self.names() {
             write(&directory.join(path), &self.files[&file].seen);
         }
-        if self.directories.get("").is_some_and(|root| root.seen.contains_key(super::recorder::ENTRIES)) {
-            make_directory(&directory.join(super::recorder::ENTRIES));
+        if self.directories.get("").is_some_and(|root| root.seen.contains_key(super::recorder::SEGMENTS)) {
+            make_directory(&directory.join(super::recorder::SEGMENTS));
         }
     }
 
@@ -265,9 +261,8 @@ impl Change {
                     start = part_end;
                 }
             }
-            Self::Truncate { length } if spares() => bytes.resize(*length, 0),
             Self::Allocate { end } if spares() => bytes.resize(bytes.len().max(*end), 0),
-            Self::Truncate { .. } | Self::Allocate { .. } => {}
+            Self::Allocate { .. } => {}
         }
     }
 }

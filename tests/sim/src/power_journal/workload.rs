@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use journal::{EngineFiles, EngineOptions, EntryFiles, JournalError, ShardId};
+use journal::{EntryFiles, JournalError, SegmentFiles, SegmentOptions, ShardId};
 use testkit::random::Random;
 
 use super::operation::{Note, Operation};
@@ -27,18 +27,18 @@ pub(crate) fn shards(random: &mut Random) -> Vec<(ShardId, u64)> {
 }
 
 /// Small enough for a roll every few appends.
-pub(crate) fn options(random: &mut Random) -> EngineOptions {
-    EngineOptions::default().file_bytes_target(*random.choose(&[2 << 10, 8 << 10, 64 << 10]))
+pub(crate) fn options(random: &mut Random) -> SegmentOptions {
+    SegmentOptions::default().file_bytes_target(*random.choose(&[2 << 10, 8 << 10, 64 << 10]))
 }
 
-type Recorded = EngineFiles<RecordingDisk>;
+type Recorded = SegmentFiles<RecordingDisk>;
 
 /// The recorded journal at work.
 pub(crate) struct Workload<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) disk: &'a Arc<RecordingDisk>,
     pub(crate) promises: Promises,
-    pub(crate) options: EngineOptions,
+    pub(crate) options: SegmentOptions,
     pub(crate) random: Random,
 }
 
@@ -109,8 +109,8 @@ impl Workload<'_> {
     }
 
     fn try_open(&self) -> Result<Recorded, JournalError> {
-        let open = || EngineFiles::open_on(self.disk.clone(), self.directory, JOURNAL_ID, &self.options);
-        let create = || EngineFiles::create_on(self.disk.clone(), self.directory, JOURNAL_ID, &self.options);
+        let open = || SegmentFiles::open_on(self.disk.clone(), self.directory, JOURNAL_ID, &self.options);
+        let create = || SegmentFiles::create_on(self.disk.clone(), self.directory, JOURNAL_ID, &self.options);
         if self.promises.created { open() } else { open().or_else(|_| create()) }
     }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::Path;
 
-use journal::{EngineFiles, EntryFiles};
+use journal::{EntryFiles, SegmentFiles};
 use kernel::{Applied, Kernel};
 use kv::Store;
 use statehouse::{Cells, HistoryPage, ListPage, Statehouse};
@@ -45,7 +45,7 @@ pub(super) fn check(root: &Path, facts: &Facts, states: &BTreeMap<u64, States>) 
         let copy = root.join("journal-alone");
         copy_directory(&path.join("journal"), &copy).map_err(|error| format!("no journal: {error}"))?;
         let id = identity.flatten().ok_or("an identity file without an identity")?;
-        let journal = EngineFiles::open(&copy, id, &options().journal_files);
+        let journal = SegmentFiles::open(&copy, id, &options().journal_files);
         let verified = journal.and_then(|journal| journal.verify());
         verified.map_err(|error| format!("the journal alone: {error}"))?;
     }

@@ -286,13 +286,20 @@ impl Recording {
     pub(super) fn coverage(&self) -> Result<String, String> {
         let count =
             |wanted: &dyn Fn(&Kind) -> bool| self.operations.iter().filter(|operation| wanted(&operation.kind)).count();
-        let begun = count(&|kind| matches!(kind, Kind::Enter { name, .. } if name.ends_with(".raftlog")));
-        let ended = count(&|kind| matches!(kind, Kind::Leave { name, .. } if name.ends_with(".raftlog")));
+        let is_segment = |name: &str| name.len() == 16 && name.parse::<u64>().is_ok();
+        let begun = count(&|kind| match kind {
+            Kind::Enter { name, .. } | Kind::Rename { to: name, .. } => is_segment(name),
+            _ => false,
+        });
+        let ended = count(&|kind| match kind {
+            Kind::Leave { name, .. } | Kind::Rename { from: name, .. } => is_segment(name),
+            _ => false,
+        });
         let manifests = count(&|kind| matches!(kind, Kind::Rename { to, .. } if to == "manifest"));
         let tables = count(&|kind| matches!(kind, Kind::Leave { name, .. } if name.ends_with(".table")));
         let answers = count(&|kind| matches!(kind, Kind::Record(Record::Answered { .. })));
         let coverage = format!(
-            "{}: {} operations, {answers} answers, {begun} journal files begun and {ended} deleted, \
+            "{}: {} operations, {answers} answers, {begun} segments made and {ended} freed, \
              {manifests} manifests, {tables} tables deleted",
             self.name,
             self.operations.len()

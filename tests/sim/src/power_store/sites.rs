@@ -41,10 +41,10 @@ pub(super) enum Site {
     Tables,
     /// `manifest.rs`: the store's directory, after the manifest got its name.
     ManifestDirectory,
-    /// The engine: a file of entries.
+    /// The journal: a segment.
     Append,
-    /// The engine: its directory, after a file was begun.
-    Rotate,
+    /// The journal: the directory of segments, after one was made or got its next name.
+    Spare,
 }
 
 impl Site {
@@ -63,8 +63,8 @@ impl Site {
             Site::Manifest => "store-manifest",
             Site::Tables => "store-tables",
             Site::ManifestDirectory => "store-manifest-directory",
-            Site::Append => "engine-append",
-            Site::Rotate => "engine-rotate",
+            Site::Append => "journal-append",
+            Site::Spare => "journal-spare",
         }
     }
 }
@@ -97,11 +97,11 @@ pub(super) fn site_of(synced: &Synced<'_>) -> Option<Site> {
         Some("store") if changed(&|name| name == "manifest") => Some(Site::ManifestDirectory),
         Some("store") if changed(&|name| name.ends_with(".table")) => Some(Site::Tables),
         Some("store") if !changed(&|_| true) => Some(Site::StoreOpened),
-        Some("journal/entries") if changed(&|name| name.ends_with(".raftlog")) => Some(Site::Rotate),
+        Some("journal/segments") if changed(&|_| true) => Some(Site::Spare),
         Some(path) if synced.names.is_none() => match path.split_once('/') {
             Some(("store", file)) if file.ends_with(".table") => Some(Site::Table),
             Some(("store", "manifest.new")) => Some(Site::Manifest),
-            Some(("journal", file)) if file.ends_with(".raftlog") => Some(Site::Append),
+            Some(("journal", file)) if file.starts_with("segments/") => Some(Site::Append),
             _ => None,
         },
         Some(_) => None,

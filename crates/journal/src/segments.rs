@@ -1,0 +1,348 @@
+//! Entries in segments: one set of files for all shards of a node, one write and one sync for each batch.
+//!
+//! Segments are reserved in full before they are used, and reused when no shard needs their entries any more. Space is
+//! needed only for a new segment, and that is made ahead; without it, an append is refused before anything is written.
+//!
+//! Touches: `segments/` and the watermark files in the journal's directory. Keeps: J1 to J4. Never: writes a batch
+//! before the one before it is durable, or anything at all after a write or a sync has failed.
+
+mod open;
+mod read;
+mod spares;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::batch::{BATCH_HEADER_BYTES, BatchHeader, EntriesHash, SEGMENT_HEADER_BYTES, aligned, segment_header};
+use crate::disk::{Disk, DiskFile, RealDisk};
+use crate::error::JournalError;
+use crate::files::{EntryFiles, Verified};
+use crate::frame::{Entry, Place, ShardId};
+use crate::segment::Segment;
+use crate::shard_index::{BatchPlace, SEGMENTS_BEHIND_MAX, ShardIndex};
+use crate::watermark::{Known, Watermark};
+
+/// Sizes of the files.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SegmentOptions {
+    /// The size of a segment, reserved in full before it is used. A batch that does not fit gets a larger one.
+    /// Segments are freed whole.
+    pub file_bytes_target: u64,
+}
+
+impl Default for SegmentOptions {
+    fn default() -> Self {
+        Self { file_bytes_target: 32 << 20 }
+    }
+}
+
+impl SegmentOptions {
+    /// Sets [`file_bytes_target`](Self::file_bytes_target).
+    pub fn file_bytes_target(mut self, bytes: u64) -> Self {
+        self.file_bytes_target = bytes;
+        self
+    }
+}
+
+/// [`EntryFiles`] in segments.
+pub struct SegmentFiles<D: Disk = RealDisk> {
+    disk: Arc<D>,
+    /// `segments/`, and the handle that locks and syncs it.
+    path: PathBuf,
+    directory: D::Directory,
+    id: u64,
+    segment_bytes: u64,
+    state: Mutex<State<D>>,
+}
+
+struct State<D: Disk> {
+    shards: BTreeMap<ShardId, ShardIndex>,
+    watermark: Watermark<D>,
+    /// The segments with kept entries, oldest first. The last one is appended to; only it can be empty.
+    segments: VecDeque<Segment<D::File>>,
+    /// Reserved segments for the next rolls, with the numbers that follow.
+    spares: VecDeque<Segment<D::File>>,
+    /// The number of the next batch.
+    sequence: u64,
+    /// The bytes from the oldest kept batch on, about.
+    bytes: u64,
+    /// A segment was begun, and the watermark does not say so yet.
+    rolled: bool,
+    /// Where in the last segment the next attempt at a spare is due, after one that failed.
+    spare_retry_at: u64,
+    failure: Option<String>,
+    /// Where a batch is put together: room for a segment's header, then the batch.
+    buffer: Vec<u8>,
+}
+
+impl SegmentFiles<RealDisk> {
+    /// Creates an empty journal in `directory`, which must exist. `id` becomes part of every hash.
+    pub fn create(directory: &Path, id: u64, options: &SegmentOptions) -> Result<Self, JournalError> {
+        Self::create_on(Arc::new(RealDisk), directory, id, options)
+    }
+
+    /// Opens the journal in `directory`.
+    pub fn open(directory: &Path, id: u64, options: &SegmentOptions) -> Result<Self, JournalError> {
+        Self::open_on(Arc::new(RealDisk), directory, id, options)
+    }
+}
+
+impl<D: Disk> SegmentFiles<D> {
+    fn lock(&self) -> MutexGuard<'_, State<D>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes and syncs the batch in the buffer, and returns where it is.
+    fn write(&self, state: &mut State<D>, header: BatchHeader) -> Result<BatchPlace, JournalError> {
+        let bytes = header.bytes();
+        self.make_room(state, bytes)?;
+        let segment = state.segments.back_mut().expect("there is always one to append to");
+        let offset = segment.end;
+        let (segment_part, batch_part) = state.buffer.split_at_mut(SEGMENT_HEADER_BYTES);
+        batch_part[..BATCH_HEADER_BYTES].copy_from_slice(&header.encode(self.id, segment.number, offset));
+        // The segment's header is written together with its first batch: without a batch it means nothing.
+        let written = match segment.is_empty() {
+            true => {
+                segment_part.copy_from_slice(&segment_header(self.id, segment.number));
+                segment.file.write_at(&state.buffer, 0)
+            }
+            false => segment.file.write_at(batch_part, offset),
+        };
+        let synced = written
+            .map_err(|error| JournalError::io("write an entry", error))
+            .and_then(|()| segment.file.sync_data().map_err(|error| JournalError::io("sync an entry", error)));
+        if let Err(error) = synced {
+            return Err(state.fail(error));
+        }
+        segment.end += bytes;
+        state.bytes += bytes;
+        state.sequence += 1;
+        Ok(BatchPlace { segment: segment.number, offset, first_index: header.first_index })
+    }
+
+    fn write_watermark(&self, state: &mut State<D>) -> Result<(), JournalError> {
+        state.refuse_if_failed()?;
+        let known = state.known();
+        state.watermark.write(known).map_err(|error| state.fail(error))?;
+        state.rolled = false;
+        Ok(())
+    }
+
+    /// Writes the last entry of a shard again if it alone keeps old segments from being freed. One shard at a time: what
+    /// is written here can make laggards of others, and cuts come again and again.
+    fn move_laggard(&self, state: &mut State<D>) -> Result<(), JournalError> {
+        let Some(shard) = state.laggard() else { return Ok(()) };
+        let index = &state.shards[&shard];
+        let place = index.oldest().expect("a laggard has an entry");
+        let last_index = index.last_index;
+        let segment = state.segment(place.segment).expect("a kept segment").clone();
+        let entry = self.last_entry_in(&segment, place.offset, shard, last_index)?;
+        drop(segment);
+        state.begin_batch();
+        let hash = entry.place().encode(&entry.payload, self.id, &mut state.buffer);
+        let header = state.end_batch(shard, last_index, &[hash], self.id);
+        match self.write(state, header) {
+            Ok(place) => state.shard(shard).add(place, last_index),
+            // Without space, the old segments stay.
+            Err(JournalError::NoSpace { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+impl<D: Disk> State<D> {
+    fn refuse_if_failed(&self) -> Result<(), JournalError> {
+        match &self.failure {
+            Some(first) => Err(JournalError::Poisoned { first: first.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers that nothing may be written any more.
+    fn fail(&mut self, error: JournalError) -> JournalError {
+        self.failure.get_or_insert_with(|| error.to_string());
+        error
+    }
+
+    fn shard(&mut self, shard: ShardId) -> &mut ShardIndex {
+        self.shards.entry(shard).or_default()
+    }
+
+    fn segment(&self, number: u64) -> Option<&Segment<D::File>> {
+        let position = number.checked_sub(self.segments.front()?.number)?;
+        self.segments.get(usize::try_from(position).ok()?)
+    }
+
+    /// The oldest segment that some shard needs.
+    fn first_needed(&self) -> u64 {
+        let needed = self.shards.values().filter_map(ShardIndex::oldest).map(|place| place.segment).min();
+        needed.unwrap_or_else(|| self.segments.back().map_or(0, |segment| segment.number))
+    }
+
+    fn known(&self) -> Known {
+        let marks = self.shards.iter().filter_map(|(shard, index)| Some((*shard, index.mark()?)));
+        Known { first_segment: self.first_needed(), marks: marks.collect() }
+    }
+
+    /// A shard that keeps segments alive by its last entry only, while the others are well ahead.
+    fn laggard(&self) -> Option<ShardId> {
+        let busy = self.shards.values().filter(|index| !index.rests());
+        let needed = busy.filter_map(ShardIndex::oldest).map(|place| place.segment).min();
+        let newest = needed.or_else(|| self.segments.back().map(|segment| segment.number))?;
+        let lags = |index: &ShardIndex| {
+            index.rests() && index.oldest().is_some_and(|place| place.segment + SEGMENTS_BEHIND_MAX <= newest)
+        };
+        self.shards.iter().find(|(_, index)| lags(index)).map(|(shard, _)| *shard)
+    }
+
+    /// Counts the bytes from the oldest needed batch on.
+    fn count_bytes(&mut self) {
+        let first = self.first_needed();
+        let oldest = self.shards.values().filter_map(ShardIndex::oldest).filter(|place| place.segment == first);
+        let unneeded = oldest.map(|place| place.offset).min().unwrap_or(0);
+        let kept = self.segments.iter().filter(|segment| segment.number >= first);
+        self.bytes = kept.map(|segment| segment.end).sum::<u64>().saturating_sub(unneeded);
+    }
+
+    fn begin_batch(&mut self) {
+        self.buffer.clear();
+        self.buffer.resize(SEGMENT_HEADER_BYTES + BATCH_HEADER_BYTES, 0);
+    }
+
+    fn pad(&mut self) {
+        let length = aligned(self.buffer.len());
+        self.buffer.resize(length, 0);
+    }
+
+    /// The header of the batch in the buffer.
+    fn end_batch(&mut self, shard: ShardId, first_index: u64, hashes: &[u64], id: u64) -> BatchHeader {
+        self.pad();
+        let mut entries_hash = EntriesHash::new(id);
+        hashes.iter().for_each(|hash| entries_hash.add(*hash));
+        let body_bytes = self.buffer.len() - SEGMENT_HEADER_BYTES - BATCH_HEADER_BYTES;
+        BatchHeader {
+            sequence: self.sequence,
+            shard,
+            first_index,
+            entries: u32::try_from(hashes.len()).expect("fewer entries than bytes"),
+            body_bytes: u32::try_from(body_bytes).expect("a batch is below 4 GiB"),
+            entries_hash: entries_hash.finish(),
+        }
+    }
+}
+
+impl<D: Disk> EntryFiles for SegmentFiles<D> {
+    fn append(&self, shard: ShardId, term: u64, payloads: &[&[u8]]) -> Result<u64, JournalError> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let index = state.shards.get(&shard);
+        let last = index.map_or(0, |index| index.last_index);
+        let first_index = last + 1;
+        if payloads.is_empty() {
+            return Ok(first_index);
+        }
+        let has_entries = index.is_some_and(ShardIndex::has_entries);
+        let (durable, mut previous_hash) =
+            (if has_entries { last } else { 0 }, index.map_or(0, |index| index.last_hash));
+        state.refuse_if_failed()?;
+        self.do_upkeep(state)?;
+        if !has_entries {
+            // Or the watermark would need space later, when it must not.
+            let shards = state.shards.len() + 1;
+            state.watermark.reserve(shards).map_err(|error| JournalError::no_space(&error))?;
+        }
+        state.begin_batch();
+        let mut hashes = Vec::with_capacity(payloads.len());
+        for (index, payload) in (first_index..).zip(payloads) {
+            state.pad();
+            let place = Place { index, shard, term, durable, previous_hash };
+            previous_hash = place.encode(payload, self.id, &mut state.buffer);
+            hashes.push(previous_hash);
+        }
+        let header = state.end_batch(shard, first_index, &hashes, self.id);
+        // A hole would make the directory impossible to open, so it is ruled out here (J2).
+        let follows = state.shards.get(&shard).is_none_or(|index| index.follows(first_index, header.entries));
+        assert!(follows, "J2: {last} then {first_index}");
+        let place = self.write(state, header)?;
+        let index = state.shard(shard);
+        index.add(place, header.last_index());
+        index.last_hash = previous_hash;
+        Ok(first_index)
+    }
+
+    fn read(&self, shard: ShardId, first: u64, bytes_max: usize) -> Result<Vec<Entry>, JournalError> {
+        self.read_entries(shard, first, bytes_max)
+    }
+
+    fn first_index(&self, shard: ShardId) -> Option<u64> {
+        self.lock().shards.get(&shard)?.mark().map(|mark| mark.first_kept)
+    }
+
+    fn last_index(&self, shard: ShardId) -> Option<u64> {
+        self.lock().shards.get(&shard)?.mark().map(|mark| mark.last)
+    }
+
+    fn start_after(&self, shard: ShardId, index: u64) -> Result<(), JournalError> {
+        let mut state = self.lock();
+        if state.shards.get(&shard).is_some_and(ShardIndex::has_entries) {
+            let what = "cannot set the start of a shard that already has entries";
+            return Err(JournalError::damaged(format!("shard {shard}"), what));
+        }
+        state.shards.insert(shard, ShardIndex::starting_after(index));
+        Ok(())
+    }
+
+    fn cut(&self, shard: ShardId, first_kept: u64) -> Result<(), JournalError> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        // The last entry stays: it holds the shard's place, and the hash that the next entry refers to.
+        match state.shards.get(&shard).and_then(ShardIndex::mark) {
+            Some(mark) if first_kept.min(mark.last) > mark.first_kept => {}
+            _ => return Ok(()),
+        }
+        state.refuse_if_failed()?;
+        state.shard(shard).cut(first_kept);
+        self.move_laggard(state)?;
+        let known = state.known();
+        if state.segments.front().is_none_or(|segment| segment.number >= known.first_segment) {
+            self.write_watermark(state)?;
+        } else {
+            // Segments are free once both files say so: until then, none may be missed.
+            state.watermark.write_to_both(&known).map_err(|error| state.fail(error))?;
+            state.rolled = false;
+            self.free_segments(state)?;
+        }
+        state.count_bytes();
+        Ok(())
+    }
+
+    fn upkeep(&self) -> Result<(), JournalError> {
+        let mut state = self.lock();
+        state.refuse_if_failed()?;
+        self.do_upkeep(&mut state)?;
+        self.prepare_spare(&mut state)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.lock().bytes
+    }
+
+    fn sync_watermark(&self) -> Result<(), JournalError> {
+        self.write_watermark(&mut self.lock())
+    }
+
+    fn verify(&self) -> Result<Verified, JournalError> {
+        self.verify_all()
+    }
+}
+
+impl<D: Disk> SegmentFiles<D> {
+    /// The first append to a new segment is followed by a watermark, before the next one: a segment that is missing
+    /// later is missed.
+    fn do_upkeep(&self, state: &mut State<D>) -> Result<(), JournalError> {
+        if state.rolled { self.write_watermark(state) } else { Ok(()) }
+    }
+}
