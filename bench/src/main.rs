@@ -18,6 +18,7 @@
 //! - `growth`: claims, steps and appends among 100,000 to 10,000,000 records: what they cost, and what merging costs.
 //! - `stores`: the same by the kernel on a bare store: what the store costs, and how much it writes and keeps.
 //! - `tables`: the tree store beside `lsm-tree`: merges, gets, scans, deletions.
+//! - `journal`: durable appends of three sizes to the journal's files, beside bare ones; how long 1 GB takes to open.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
@@ -29,6 +30,7 @@ mod callers;
 mod claim_wait;
 mod flat;
 mod http_speed;
+mod journal_append;
 mod new_user;
 mod profile;
 mod queues;
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         "growth" => bench::growth::run(&arguments),
         "stores" => return stores::run(&arguments),
         "flat" => flat::run(&arguments),
+        "journal" => journal_append::run(&arguments),
         "http-speed" => http_speed::run(&arguments),
         "http-batches" => http_speed::run_batches(&arguments),
         "http-earlier" => http_speed::run_beside_earlier(&arguments),
