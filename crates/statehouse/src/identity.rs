@@ -12,6 +12,11 @@ use crate::owner_only;
 
 const FORMAT: u32 = 2;
 const ENGINE: &str = "tables-1";
+/// How the journal is stored: its page in `docs/formats/` has this number.
+const JOURNAL: &str = "segments-2";
+/// The way out for data that this build does not read.
+const MOVE_DATA: &str = "To move the data: `statehouse export` with the release that created it, then `statehouse import` \
+                         with this one";
 
 /// The permanent identity of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +36,7 @@ enum Unusable {
 impl Identity {
     pub(crate) fn encode(&self) -> String {
         let lines = format!(
-            "statehouse directory\nformat {FORMAT}\nid {:016x}\nbuckets {}\nstore {ENGINE}\n",
+            "statehouse directory\nformat {FORMAT}\nid {:016x}\nbuckets {}\nstore {ENGINE}\njournal {JOURNAL}\n",
             self.id,
             self.buckets.count()
         );
@@ -64,14 +69,20 @@ impl Identity {
         };
         if line("format")? != FORMAT.to_string() {
             return Err(Unusable::OtherRelease(format!(
-                "its format is {}, this release reads {FORMAT}. To move the data: `statehouse export` with the release that \
-                 created it, then `statehouse import` with this one",
+                "its format is {}, this release reads {FORMAT}. {MOVE_DATA}",
                 line("format")?
             )));
         }
         if line("store")? != ENGINE {
             let store = line("store")?;
             return Err(Unusable::OtherRelease(format!("its store is {store:?}, this build supports {ENGINE:?}")));
+        }
+        // Directories whose journal was kept by raft-engine do not say so.
+        let journal = line("journal").unwrap_or("raft-engine");
+        if journal != JOURNAL {
+            return Err(Unusable::OtherRelease(format!(
+                "its journal is {journal:?}, this release reads {JOURNAL:?}. {MOVE_DATA}"
+            )));
         }
         let id = u64::from_str_radix(line("id")?, 16).map_err(|error| Unusable::Damaged(error.to_string()))?;
         let buckets = line("buckets")?.parse().ok().and_then(Buckets::new);
@@ -93,6 +104,22 @@ mod tests {
             bytes[position] ^= 1;
             let changed = String::from_utf8(bytes).expect("still ASCII");
             assert!(Identity::decode(&changed).is_err(), "byte {position}");
+        }
+    }
+
+    #[test]
+    fn another_journal_is_refused_by_name_with_the_way_out() {
+        let text = Identity { id: 7, buckets: Buckets::default() }.encode();
+        let (lines, _) = text.rsplit_once("hash ").expect("a hash");
+        for (lines, name) in [
+            (lines.replace("journal segments-2\n", ""), "raft-engine"),
+            (lines.replace("segments-2", "segments-3"), "segments-3"),
+        ] {
+            let other = format!("{lines}hash {:016x}\n", xxh3_64(lines.as_bytes()));
+            let Err(Unusable::OtherRelease(reason)) = Identity::decode(&other) else { panic!("it is read: {other}") };
+            for part in [name, "segments-2", "statehouse export", "statehouse import"] {
+                assert!(reason.contains(part), "{part:?} in {reason}");
+            }
         }
     }
 }
