@@ -47,7 +47,8 @@ pub trait DiskFile: Send + Sync + 'static {
     /// Writes all bytes.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Reserves space: the file is at least this long afterwards, and writes up to there need no more.
+    /// Reserves space: the file is at least this long afterwards, and writes up to there need no more. If that fails,
+    /// the file takes no more space than before.
     fn allocate(&self, length: u64) -> io::Result<()>;
 
     /// The length of the file.
@@ -149,13 +150,19 @@ impl DiskFile for File {
     }
 
     fn allocate(&self, length: u64) -> io::Result<()> {
-        loop {
-            return match rustix::fs::fallocate(self, FallocateFlags::empty(), 0, length) {
-                Err(Errno::INTR) => continue,
-                Err(Errno::OPNOTSUPP | Errno::NOSYS) => fill_with_zeros(self, length),
-                done => Ok(done?),
-            };
+        let before = self.metadata()?.len();
+        let reserved = loop {
+            match rustix::fs::fallocate(self, FallocateFlags::empty(), 0, length) {
+                Err(Errno::INTR) => {}
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => break fill_with_zeros(self, length),
+                done => break done.map_err(io::Error::from),
+            }
+        };
+        if reserved.is_err() {
+            // A file system may have reserved a part, and that would be the last space that others have.
+            let _ = self.set_len(before);
         }
+        reserved
     }
 
     fn length(&self) -> io::Result<u64> {

@@ -1,5 +1,9 @@
 //! Why the journal refused something, or stopped.
 
+use std::io;
+
+use rustix::io::Errno;
+
 /// Why a journal cannot continue, or cannot be opened. Only [`NoSpace`](Self::NoSpace) can be retried in place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -28,8 +32,8 @@ pub enum JournalError {
         /// The failure that came first.
         first: String,
     },
-    /// There is no space for another segment. Nothing was written, and the journal goes on.
-    #[error("the journal has no room for more entries: {reason}; nothing was written, free space and retry")]
+    /// There is no room for the entries. They are not in the journal and never will be, and the journal goes on.
+    #[error("the journal has no room for more entries: {reason}; nothing was appended, free space and retry")]
     NoSpace {
         /// The reason given by the system.
         reason: String,
@@ -47,11 +51,36 @@ impl JournalError {
         Self::Io { action, reason: reason.to_string() }
     }
 
-    pub(crate) fn no_space(error: &std::io::Error) -> Self {
-        Self::NoSpace { reason: error.to_string() }
+    /// [`NoSpace`](Self::NoSpace) if the system lacks a resource that it may have again, else a failure of the disk.
+    pub(crate) fn no_room_or_io(action: &'static str, error: &io::Error) -> Self {
+        match is_lack_of_room(error) {
+            true => Self::NoSpace { reason: error.to_string() },
+            false => Self::io(action, error),
+        }
     }
 
     pub(crate) fn damaged(place: impl ToString, what: impl ToString) -> Self {
         Self::Damaged { place: place.to_string(), what: what.to_string() }
+    }
+}
+
+/// Whether a call failed because space, a quota, memory or descriptors are used up. Everything else is a disk that
+/// fails.
+pub(crate) fn is_lack_of_room(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, OutOfMemory, QuotaExceeded, StorageFull};
+    let is_descriptor = |errno| [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error).contains(&errno);
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | OutOfMemory)
+        || error.raw_os_error().is_some_and(is_descriptor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_resources_that_may_be_there_again_are_a_lack_of_room() {
+        for (errno, lacks) in [(28, true), (122, true), (24, true), (23, true), (12, true), (5, false), (30, false)] {
+            assert_eq!(is_lack_of_room(&io::Error::from_raw_os_error(errno)), lacks, "{errno}");
+        }
     }
 }

@@ -10,7 +10,8 @@ use crate::frame::{Entry, ShardId};
 /// - J2: [`read`](EntryFiles::read) returns what was appended, or an error: never other bytes, never fewer entries.
 /// - J3: opening never shortens the journal below the watermark, or below an index that a later entry calls durable.
 /// - J4: after a failed write or sync nothing more is appended.
-/// - Without space for an append, [`JournalError::NoSpace`] is returned, nothing is written, and the next one is tried.
+/// - Without room for an append, [`JournalError::NoSpace`] is returned, no part of it is ever read, and the next one is
+///   tried.
 pub trait EntryFiles: Send + Sync {
     /// Appends payloads after the last entry of `shard`, durably, and returns the index of the first.
     fn append(&self, shard: ShardId, term: u64, payloads: &[&[u8]]) -> Result<u64, JournalError>;
@@ -34,8 +35,12 @@ pub trait EntryFiles: Send + Sync {
     /// Does what an append leaves to be done after it was answered, such as making room for the ones to come.
     fn upkeep(&self) -> Result<(), JournalError>;
 
-    /// About the bytes of the kept entries in the files. Room that is reserved for more does not count.
+    /// The bytes of all files, with the room that is reserved for more entries. Waits for nobody.
     fn bytes(&self) -> u64;
+
+    /// The bytes from the oldest entry that [`cut`](Self::cut) can discard to the newest. The last entry of a shard alone
+    /// counts for nothing: it always stays. Waits for nobody.
+    fn kept_bytes(&self) -> u64;
 
     /// Makes durable, beside the entries, which of them are known to be durable.
     fn sync_watermark(&self) -> Result<(), JournalError>;

@@ -24,7 +24,8 @@ pub struct LocalOptions {
     pub queue_bytes_max: usize,
     /// Bytes of commands in one entry, unless a single command is larger.
     pub entry_bytes_max: usize,
-    /// Bytes of all files; commands are refused while the files are larger.
+    /// Bytes of the entries in the files that are not discarded yet; commands are refused while they take more. The files
+    /// themselves are larger by the room that is reserved ahead.
     pub files_bytes_max: u64,
     /// The maximum age of the watermark on disk.
     pub watermark_age_max: Duration,
@@ -106,7 +107,7 @@ pub enum QueueFull {
     /// The journal's files are as large as they may be, until the store has caught up.
     #[error("the journal has grown to {bytes} bytes (files_bytes_max); retry when the store has caught up")]
     JournalBytes {
-        /// The size of the files.
+        /// The size of the entries that are not discarded yet.
         bytes: u64,
     },
     /// The journal was closed, or stopped at a failure.
@@ -273,7 +274,7 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
     }
 
     fn check_size(&self) {
-        let bytes = self.files.bytes();
+        let bytes = self.files.kept_bytes();
         self.queue.files_full((bytes > self.options.files_bytes_max).then_some(bytes));
     }
 }

@@ -11,8 +11,10 @@ use crate::batch::{BATCH_HEADER_BYTES, BatchHeader, SEGMENT_HEADER_BYTES};
 use crate::disk::DiskFile;
 use crate::error::JournalError;
 
-/// Bytes read at a time while batches are walked.
-const WINDOW_BYTES: usize = 256 << 10;
+/// Bytes read at a time while batches are walked: few where batches are large, as only their headers are needed, and
+/// many where they are small.
+const WINDOW_BYTES_MIN: usize = 4 << 10;
+const WINDOW_BYTES_MAX: usize = 256 << 10;
 
 /// The digits of a segment's name.
 const NAME_DIGITS: usize = 16;
@@ -25,19 +27,21 @@ pub(crate) struct Segment<F> {
     pub(crate) end: u64,
     /// The length of the file: batches up to here need no more space.
     pub(crate) length: u64,
+    /// The bytes of all kept segments before it, so that what lies between two batches can be counted.
+    pub(crate) base: u64,
 }
 
 // A derived one would ask for files that can be cloned.
 impl<F> Clone for Segment<F> {
     fn clone(&self) -> Self {
-        Self { number: self.number, file: self.file.clone(), end: self.end, length: self.length }
+        Self { number: self.number, file: self.file.clone(), end: self.end, length: self.length, base: self.base }
     }
 }
 
 impl<F: DiskFile> Segment<F> {
     /// A segment without batches.
     pub(crate) fn empty(number: u64, file: F, length: u64) -> Self {
-        Self { number, file: Arc::new(file), end: SEGMENT_HEADER_BYTES as u64, length }
+        Self { number, file: Arc::new(file), end: SEGMENT_HEADER_BYTES as u64, length, base: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -67,22 +71,32 @@ impl<F: DiskFile> Segment<F> {
 pub(crate) struct Window {
     bytes: Vec<u8>,
     start: u64,
+    /// How many of the bytes were read.
+    filled: usize,
+    /// How many the last read asked for.
+    asked: usize,
 }
 
 impl Window {
     /// Up to `length` bytes at `offset`; fewer at the end of the file. One window is for one segment.
     pub(crate) fn get<F: DiskFile>(&mut self, segment: &Segment<F>, offset: u64, length: usize) -> io::Result<&[u8]> {
-        let covered = offset >= self.start && offset + length as u64 <= self.start + self.bytes.len() as u64;
+        let end = self.start + self.filled as u64;
+        let covered = offset >= self.start && offset + length as u64 <= end;
         if !covered {
+            let is_near = self.filled > 0 && offset >= self.start && offset < end + self.asked as u64;
+            let asked = if is_near { (self.asked * 2).min(WINDOW_BYTES_MAX) } else { WINDOW_BYTES_MIN };
             let left = usize::try_from(segment.length.saturating_sub(offset)).unwrap_or(usize::MAX);
-            self.bytes = vec![0; left.min(WINDOW_BYTES.max(length))];
+            self.asked = asked.max(length);
+            let wanted = left.min(self.asked);
+            if self.bytes.len() < wanted {
+                self.bytes.resize(wanted, 0);
+            }
             self.start = offset;
-            let read = segment.file.read_at(&mut self.bytes, offset)?;
-            self.bytes.truncate(read);
+            self.filled = segment.file.read_at(&mut self.bytes[..wanted], offset)?;
         }
         let position = usize::try_from(offset - self.start).expect("within the window");
-        let end = (position + length).min(self.bytes.len());
-        Ok(self.bytes.get(position..end).unwrap_or_default())
+        let end = (position + length).min(self.filled);
+        Ok(self.bytes[..self.filled].get(position..end).unwrap_or_default())
     }
 }
 
@@ -104,6 +118,33 @@ pub(crate) fn cannot_read(error: io::Error) -> JournalError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::{Disk, RealDisk};
+
+    #[test]
+    fn a_window_shows_the_file_wherever_it_is_looked_at() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = RealDisk.create(&directory.path().join("segment")).expect("created");
+        let content: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
+        DiskFile::write_at(&file, &content, 0).expect("written");
+        let segment = Segment::empty(1, file, content.len() as u64);
+        let mut random = testkit::random::Random::new(5);
+        let mut window = Window::default();
+        let mut offset = 0;
+        for _ in 0..20_000 {
+            let length = 1 + usize::try_from(random.below(80)).expect("small");
+            let start = usize::try_from(offset).expect("small").min(content.len());
+            let end = (start + length).min(content.len());
+            assert_eq!(
+                window.get(&segment, offset, length).expect("read"),
+                &content[start..end],
+                "{length} at {offset}"
+            );
+            offset = match random.below(20) {
+                0 => random.below(content.len() as u64 + 100),
+                _ => offset + random.below(3_000),
+            };
+        }
+    }
 
     #[test]
     fn a_name_is_a_number_of_sixteen_digits() {

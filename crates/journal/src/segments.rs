@@ -2,12 +2,14 @@
 //!
 //! Segments are reserved in full before they are used, and reused when no shard needs their entries any more. Space is
 //! needed only for a new segment, and that is made ahead; without it, an append is refused before anything is written.
+//! A file system that lacks space for what it had reserved may refuse a write; that batch is withdrawn.
 //!
 //! Touches: `segments/` and the watermark files in the journal's directory. Keeps: J1 to J4. Never: writes a batch
-//! before the one before it is durable, or anything at all after a write or a sync has failed.
+//! before the one before it is durable, or anything at all after a sync, or a write for which there was room, failed.
 
 mod open;
 mod read;
+mod sizes;
 mod spares;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,25 +18,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::batch::{BATCH_HEADER_BYTES, BatchHeader, EntriesHash, SEGMENT_HEADER_BYTES, aligned, segment_header};
 use crate::disk::{Disk, DiskFile, RealDisk};
-use crate::error::JournalError;
+use crate::error::{JournalError, is_lack_of_room};
 use crate::files::{EntryFiles, Verified};
 use crate::frame::{Entry, Place, ShardId};
 use crate::segment::Segment;
 use crate::shard_index::{BatchPlace, SEGMENTS_BEHIND_MAX, ShardIndex};
 use crate::watermark::{Known, Watermark};
 
+use sizes::PublishedSizes;
+
 /// Sizes of the files.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SegmentOptions {
-    /// The size of a segment, reserved in full before it is used. A batch that does not fit gets a larger one.
-    /// Segments are freed whole.
+    /// The size that segments grow to, each twice as large as the one before, from 1 MiB on. A segment is reserved in
+    /// full before it is used, and freed whole. A batch that does not fit gets a larger one.
     pub file_bytes_target: u64,
 }
 
 impl Default for SegmentOptions {
     fn default() -> Self {
-        Self { file_bytes_target: 32 << 20 }
+        Self { file_bytes_target: 16 << 20 }
     }
 }
 
@@ -53,7 +57,8 @@ pub struct SegmentFiles<D: Disk = RealDisk> {
     path: PathBuf,
     directory: D::Directory,
     id: u64,
-    segment_bytes: u64,
+    segment_bytes_target: u64,
+    sizes: PublishedSizes,
     state: Mutex<State<D>>,
 }
 
@@ -66,8 +71,11 @@ struct State<D: Disk> {
     spares: VecDeque<Segment<D::File>>,
     /// The number of the next batch.
     sequence: u64,
-    /// The bytes from the oldest kept batch on, about.
-    bytes: u64,
+    /// Where the oldest batch is that a cut can give up, counted from the first segment on; none if there is nothing to
+    /// give up.
+    kept_from: Option<u64>,
+    /// Where in the last segment a batch is that there was no room for; nothing is appended before it is withdrawn.
+    refused_at: Option<u64>,
     /// A segment was begun, and the watermark does not say so yet.
     rolled: bool,
     /// Where in the last segment the next attempt at a spare is due, after one that failed.
@@ -97,6 +105,7 @@ impl<D: Disk> SegmentFiles<D> {
     /// Writes and syncs the batch in the buffer, and returns where it is.
     fn write(&self, state: &mut State<D>, header: BatchHeader) -> Result<BatchPlace, JournalError> {
         let bytes = header.bytes();
+        self.withdraw_refused(state)?;
         self.make_room(state, bytes)?;
         let segment = state.segments.back_mut().expect("there is always one to append to");
         let offset = segment.end;
@@ -110,16 +119,43 @@ impl<D: Disk> SegmentFiles<D> {
             }
             false => segment.file.write_at(batch_part, offset),
         };
-        let synced = written
-            .map_err(|error| JournalError::io("write an entry", error))
-            .and_then(|()| segment.file.sync_data().map_err(|error| JournalError::io("sync an entry", error)));
-        if let Err(error) = synced {
-            return Err(state.fail(error));
+        if let Err(error) = written {
+            if !is_lack_of_room(&error) {
+                return Err(state.fail(JournalError::io("write an entry", error)));
+            }
+            state.refused_at = Some(offset);
+            return match self.withdraw_refused(state) {
+                Ok(()) | Err(JournalError::NoSpace { .. }) => Err(JournalError::NoSpace { reason: error.to_string() }),
+                Err(error) => Err(error),
+            };
+        }
+        if let Err(error) = segment.file.sync_data() {
+            return Err(state.fail(JournalError::io("sync an entry", error)));
         }
         segment.end += bytes;
-        state.bytes += bytes;
         state.sequence += 1;
         Ok(BatchPlace { segment: segment.number, offset, first_index: header.first_index })
+    }
+
+    /// Makes the header of a batch invalid that there was no room for: a part of it may be there. A batch that follows
+    /// in another segment would make it look like a damaged one.
+    fn withdraw_refused(&self, state: &mut State<D>) -> Result<(), JournalError> {
+        let Some(offset) = state.refused_at else { return Ok(()) };
+        let segment = state.segments.back().expect("there is always one to append to");
+        let from = if segment.is_empty() { 0 } else { offset };
+        let zeros = [0; SEGMENT_HEADER_BYTES + BATCH_HEADER_BYTES];
+        let count = usize::try_from(offset - from).expect("a header") + BATCH_HEADER_BYTES;
+        let written = segment.file.write_at(&zeros[..count], from);
+        let action = "withdraw an entry that there was no room for";
+        match written.map_err(|error| JournalError::no_room_or_io(action, &error)) {
+            Ok(()) => {}
+            Err(error @ JournalError::NoSpace { .. }) => return Err(error),
+            Err(error) => return Err(state.fail(error)),
+        }
+        let synced = segment.file.sync_data();
+        synced.map_err(|error| state.fail(JournalError::io(action, error)))?;
+        state.refused_at = None;
+        Ok(())
     }
 
     fn write_watermark(&self, state: &mut State<D>) -> Result<(), JournalError> {
@@ -167,6 +203,14 @@ impl<D: Disk> State<D> {
         error
     }
 
+    /// A lack of room leaves everything as it was; any other error stops the journal.
+    fn fail_unless_no_space(&mut self, error: JournalError) -> JournalError {
+        match error {
+            JournalError::NoSpace { .. } => error,
+            error => self.fail(error),
+        }
+    }
+
     fn shard(&mut self, shard: ShardId) -> &mut ShardIndex {
         self.shards.entry(shard).or_default()
     }
@@ -196,15 +240,6 @@ impl<D: Disk> State<D> {
             index.rests() && index.oldest().is_some_and(|place| place.segment + SEGMENTS_BEHIND_MAX <= newest)
         };
         self.shards.iter().find(|(_, index)| lags(index)).map(|(shard, _)| *shard)
-    }
-
-    /// Counts the bytes from the oldest needed batch on.
-    fn count_bytes(&mut self) {
-        let first = self.first_needed();
-        let oldest = self.shards.values().filter_map(ShardIndex::oldest).filter(|place| place.segment == first);
-        let unneeded = oldest.map(|place| place.offset).min().unwrap_or(0);
-        let kept = self.segments.iter().filter(|segment| segment.number >= first);
-        self.bytes = kept.map(|segment| segment.end).sum::<u64>().saturating_sub(unneeded);
     }
 
     fn begin_batch(&mut self) {
@@ -252,7 +287,9 @@ impl<D: Disk> EntryFiles for SegmentFiles<D> {
         if !has_entries {
             // Or the watermark would need space later, when it must not.
             let shards = state.shards.len() + 1;
-            state.watermark.reserve(shards).map_err(|error| JournalError::no_space(&error))?;
+            let reserved = state.watermark.reserve(shards);
+            let action = "reserve space for the watermark";
+            reserved.map_err(|error| state.fail_unless_no_space(JournalError::no_room_or_io(action, &error)))?;
         }
         state.begin_batch();
         let mut hashes = Vec::with_capacity(payloads.len());
@@ -270,6 +307,9 @@ impl<D: Disk> EntryFiles for SegmentFiles<D> {
         let index = state.shard(shard);
         index.add(place, header.last_index());
         index.last_hash = previous_hash;
+        let oldest = index.oldest().filter(|_| !index.rests());
+        state.include(oldest);
+        self.sizes.publish(state);
         Ok(first_index)
     }
 
@@ -305,6 +345,7 @@ impl<D: Disk> EntryFiles for SegmentFiles<D> {
         }
         state.refuse_if_failed()?;
         state.shard(shard).cut(first_kept);
+        self.find_first_kept(state, shard);
         self.move_laggard(state)?;
         let known = state.known();
         if state.segments.front().is_none_or(|segment| segment.number >= known.first_segment) {
@@ -315,7 +356,8 @@ impl<D: Disk> EntryFiles for SegmentFiles<D> {
             state.rolled = false;
             self.free_segments(state)?;
         }
-        state.count_bytes();
+        state.find_kept_from();
+        self.sizes.publish(state);
         Ok(())
     }
 
@@ -323,11 +365,17 @@ impl<D: Disk> EntryFiles for SegmentFiles<D> {
         let mut state = self.lock();
         state.refuse_if_failed()?;
         self.do_upkeep(&mut state)?;
-        self.prepare_spare(&mut state)
+        self.prepare_spare(&mut state)?;
+        self.sizes.publish(&state);
+        Ok(())
     }
 
     fn bytes(&self) -> u64 {
-        self.lock().bytes
+        self.sizes.files_bytes()
+    }
+
+    fn kept_bytes(&self) -> u64 {
+        self.sizes.kept_bytes()
     }
 
     fn sync_watermark(&self) -> Result<(), JournalError> {

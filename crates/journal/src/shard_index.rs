@@ -90,6 +90,13 @@ impl ShardIndex {
         self.places.front().copied()
     }
 
+    /// The first kept entry is in this batch, which is at or after the oldest place and before the next one.
+    pub(crate) fn set_oldest(&mut self, place: BatchPlace) {
+        if let Some(oldest) = self.places.front_mut() {
+            *oldest = place;
+        }
+    }
+
     /// Whether only the last entry is kept.
     pub(crate) fn rests(&self) -> bool {
         self.has_entries() && self.first_index == self.last_index

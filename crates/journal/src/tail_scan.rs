@@ -18,16 +18,17 @@ pub(crate) struct Evidence {
     pub(crate) what: String,
 }
 
-/// Searches a segment from `from` on. `last_kept` says where the entries of a shard end before the damage.
+/// Searches a segment from `from` on, in `buffer`. `last_kept` says where the entries of a shard end before the damage.
 pub(crate) fn evidence_in<F: DiskFile>(
     segment: &Segment<F>,
     from: u64,
     id: u64,
     last_kept: impl Fn(ShardId) -> u64,
+    buffer: &mut Vec<u8>,
 ) -> io::Result<Option<Evidence>> {
-    let bytes = rest_of(segment, from)?;
+    let bytes = rest_of(segment, from, buffer)?;
     let mut position = 0;
-    while let Some(found) = find_either(&bytes, position) {
+    while let Some(found) = find_either(bytes, position) {
         position = found + ALIGNMENT;
         let offset = from + found as u64;
         if let Some(header) = BatchHeader::decode(&bytes[found..], id, segment.number, offset) {
@@ -56,16 +57,21 @@ pub(crate) fn evidence_in<F: DiskFile>(
 
 /// Whether a segment holds an entry of any journal, or a part of one.
 pub(crate) fn holds_entries<F: DiskFile>(segment: &Segment<F>) -> io::Result<bool> {
-    Ok(find_either(&rest_of(segment, 0)?, 0).is_some())
+    Ok(find_either(rest_of(segment, 0, &mut Vec::new())?, 0).is_some())
 }
 
-fn rest_of<F: DiskFile>(segment: &Segment<F>, from: u64) -> io::Result<Vec<u8>> {
+fn rest_of<'buffer, F: DiskFile>(
+    segment: &Segment<F>,
+    from: u64,
+    buffer: &'buffer mut Vec<u8>,
+) -> io::Result<&'buffer [u8]> {
     debug_assert!(from.is_multiple_of(ALIGNMENT as u64));
     let length = usize::try_from(segment.length.saturating_sub(from)).expect("a segment fits into memory");
-    let mut bytes = vec![0; length];
-    let read = segment.file.read_at(&mut bytes, from)?;
-    bytes.truncate(read);
-    Ok(bytes)
+    if buffer.len() < length {
+        buffer.resize(length, 0);
+    }
+    let read = segment.file.read_at(&mut buffer[..length], from)?;
+    Ok(&buffer[..read])
 }
 
 /// The next place where a batch could begin or the magic bytes of an entry are. Both are aligned.

@@ -114,6 +114,11 @@ impl<D: Disk> Watermark<D> {
         &self.known
     }
 
+    /// The bytes of both files.
+    pub(crate) fn files_bytes(&self) -> u64 {
+        self.files.iter().map(|slot| slot.bytes).sum()
+    }
+
     /// Reserves space for so many shards.
     pub(crate) fn reserve(&mut self, shards: usize) -> io::Result<()> {
         let needed = (FIXED_BYTES + MARK_BYTES * shards as u64).next_multiple_of(FILE_BYTES_MIN);

@@ -214,13 +214,13 @@ fn a_cut_deletes_files_and_keeps_the_last_entry() {
     for _ in 0..200 {
         files.append(1, 1, &[&payload]).unwrap();
     }
-    let (before, bytes_before) = (file_names(directory.path()).len(), files.bytes());
+    let (before, bytes_before) = (file_names(directory.path()).len(), files.kept_bytes());
     assert!(before > 10);
     files.cut(1, 150).unwrap();
     assert_eq!(files.first_index(1), Some(150));
     let kept = 50 * 1200 / (16 << 10) + 2;
     assert!(file_names(directory.path()).len() <= kept + SPARES_MAX, "{before} files before");
-    assert!(files.bytes() < bytes_before / 2);
+    assert!(files.kept_bytes() < bytes_before / 2);
     files.cut(1, 10_000).unwrap();
     assert_eq!((files.first_index(1), files.last_index(1)), (Some(200), Some(200)));
     files.cut(1, 3).unwrap();
@@ -246,7 +246,7 @@ fn a_cut_right_after_a_reopen_deletes_files() {
     let files = open(directory.path());
     let bytes = files.bytes();
     files.cut(1, 200).unwrap();
-    assert!(files.bytes() < bytes / 4, "{} of {bytes} bytes are left", files.bytes());
+    assert!(files.bytes() < bytes / 2, "{} of {bytes} bytes are left", files.bytes());
 }
 
 /// Its last entry holds its place, and once held every younger file of every other shard too.
@@ -422,4 +422,69 @@ fn a_segment_that_is_read_is_not_used_again() {
             }
         }
     });
+}
+
+#[test]
+fn a_new_journal_is_small_and_its_segments_grow() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = SegmentOptions::default();
+    let files = SegmentFiles::create(directory.path(), 5, &options).unwrap();
+    let lengths = || {
+        let contents = fs::read_dir(directory.path().join("segments")).unwrap();
+        let mut lengths: Vec<_> = contents
+            .map(|file| (file.as_ref().unwrap().file_name(), file.unwrap().metadata().unwrap().len() >> 20))
+            .collect();
+        lengths.sort();
+        lengths.into_iter().map(|(_, length)| length).collect::<Vec<_>>()
+    };
+    assert_eq!(lengths(), [1, 2], "MiB");
+    let batch = vec![7; 1_000_000];
+    for _ in 0..110 {
+        files.append(1, 1, &[&batch]).unwrap();
+        files.upkeep().unwrap();
+    }
+    assert_eq!(lengths(), [1, 2, 4, 8, 16, 16, 16, 16, 16, 16, 16]);
+    let last = files.last_index(1).unwrap();
+    files.cut(1, last).unwrap();
+    assert_eq!(lengths(), [16; 5], "small ones are not used again, large ones up to a limit are");
+    drop(files);
+    SegmentFiles::open(directory.path(), 5, &options).unwrap().verify().unwrap();
+    assert_eq!(lengths(), [16; 5]);
+}
+
+/// The files as the file system counts them, and the kept entries to the byte.
+#[test]
+fn sizes_are_exact() {
+    let directory = tempfile::tempdir().unwrap();
+    let on_disk = || contents(directory.path()).iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
+    let mut files = create(directory.path());
+    let batch_bytes = |payload: u64| 56 + (60 + payload).next_multiple_of(8);
+    assert_eq!((files.bytes(), files.kept_bytes()), (on_disk(), 0));
+    let payload = |index: u64| vec![7; usize::try_from(index * 37 % 900).unwrap()];
+    let mut kept_from = 1;
+    for index in 1..=300 {
+        files.append(1, 1, &[&payload(index)]).unwrap();
+        files.upkeep().unwrap();
+        if index % 70 == 0 {
+            kept_from = index - index % 3 * 20;
+            files.cut(1, kept_from).unwrap();
+        }
+        if index % 110 == 0 {
+            drop(files);
+            files = open(directory.path());
+        }
+        assert_eq!(files.bytes(), on_disk(), "after entry {index}");
+        let entries = (kept_from..=index).map(|index| batch_bytes(payload(index).len() as u64)).sum::<u64>();
+        let rolls = files.kept_bytes().saturating_sub(entries) / 24;
+        let kept = if kept_from == index { 0 } else { entries + rolls * 24 };
+        assert!(files.kept_bytes() == kept && rolls < 20, "{} after entry {index}", files.kept_bytes());
+    }
+    files.cut(1, 300).unwrap();
+    assert_eq!((files.bytes(), files.kept_bytes()), (on_disk(), 0), "the last entry alone counts for nothing");
+    // A second shard that keeps two entries keeps everything after them.
+    files.append(2, 1, &[b"one", b"two"]).unwrap();
+    let both = 56 + 64 + 64;
+    assert_eq!(files.kept_bytes(), both);
+    files.append(1, 1, &[b"three"]).unwrap();
+    assert!(files.kept_bytes() >= both + 56 + 72, "the last entry of shard 1 can be given up again");
 }

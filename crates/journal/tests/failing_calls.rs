@@ -49,6 +49,7 @@ impl Promised {
 
 struct Run<'a> {
     disk: Arc<FailingDisk>,
+    errno: i32,
     plan: &'a Plan,
     directory: &'a Path,
     promised: Promised,
@@ -100,14 +101,14 @@ impl Run<'_> {
                     return;
                 }
                 Err(JournalError::NoSpace { reason }) => {
-                    assert!(!failed.last().unwrap().is_fatal(), "{failed:?}: {reason}");
+                    assert!(!failed.last().unwrap().is_fatal(self.errno), "{failed:?}: {reason}");
                     self.went_on += 1;
                     *files = Some(open);
                 }
                 Err(error) => {
                     let is_named = matches!(error, JournalError::Io { .. } | JournalError::Poisoned { .. });
                     assert!(is_named, "{failed:?}: {error}");
-                    if failed.last().unwrap().is_fatal() {
+                    if failed.last().unwrap().is_fatal(self.errno) {
                         let next = open.append(1, 1, &[b"never"]);
                         assert!(matches!(next, Err(JournalError::Poisoned { .. })), "{failed:?}: {next:?}");
                     }
@@ -176,7 +177,9 @@ fn whichever_call_fails_once_nothing_is_lost_and_work_goes_on() {
         if let Some((after, errno)) = fail {
             plan.fail(None, after, 1, errno);
         }
-        let mut run = Run { disk, plan: &plan, directory, promised: Promised::default(), reopened: 0, went_on: 0 };
+        let errno = fail.map_or(0, |(_, errno)| errno);
+        let mut run =
+            Run { disk, errno, plan: &plan, directory, promised: Promised::default(), reopened: 0, went_on: 0 };
         run.work();
         let files = SegmentFiles::open(directory, ID, &options()).unwrap();
         run.promised.check(&files, "at the end");
@@ -243,4 +246,59 @@ fn a_full_disk_is_survived() {
         }
         files.verify().unwrap();
     }
+}
+
+/// Some file systems lack space even for what they had reserved. A batch of which only a part was written is not in the
+/// journal, wherever the next one goes and whenever the process ends.
+#[test]
+fn a_write_without_space_is_refused_and_leaves_nothing_to_be_read() {
+    // The write fails; or the attempt to withdraw it as well.
+    for failures in [1, 2] {
+        for next_bytes in [None, Some(10), Some(5_000)] {
+            let at = format!("{failures} writes failed, then an entry of {next_bytes:?} bytes");
+            let directory = tempfile::tempdir().unwrap();
+            let (disk, plan) = FailingDisk::new();
+            let files = SegmentFiles::create_on(disk.clone(), directory.path(), ID, &options()).unwrap();
+            for index in 1..=3 {
+                assert_eq!(files.append(1, 1, &[b"before"]), Ok(index), "{at}");
+            }
+            plan.fail(Some(Call::Write), 0, failures, ENOSPC);
+            let refused = files.append(1, 1, &[&[7; 300]]);
+            assert!(matches!(refused, Err(JournalError::NoSpace { .. })), "{at}: {refused:?}");
+            assert_eq!(plan.failed().len() as u64, failures);
+            let mut last = 3;
+            if let Some(bytes) = next_bytes {
+                assert_eq!(files.append(1, 1, &[&vec![8; bytes]]), Ok(4), "{at}");
+                last = 4;
+            }
+            files.verify().unwrap();
+            drop(files);
+            let files = SegmentFiles::open_on(disk, directory.path(), ID, &options()).unwrap();
+            assert_eq!(files.last_index(1), Some(last), "{at}");
+            let entries = files.read(1, 1, usize::MAX).unwrap();
+            assert!(entries.iter().all(|entry| !entry.payload.contains(&7)), "{at}");
+            assert_eq!(files.append(1, 1, &[b"after"]), Ok(last + 1), "{at}");
+            files.verify().unwrap();
+        }
+    }
+}
+
+/// While a refused batch cannot be withdrawn, nothing is appended; a sync that fails there stops the journal.
+#[test]
+fn nothing_is_appended_before_a_refused_batch_is_withdrawn() {
+    let directory = tempfile::tempdir().unwrap();
+    let (disk, plan) = FailingDisk::new();
+    let files = SegmentFiles::create_on(disk, directory.path(), ID, &options()).unwrap();
+    files.append(1, 1, &[b"before"]).unwrap();
+    plan.fail(Some(Call::Write), 0, u64::MAX, ENOSPC);
+    for _ in 0..3 {
+        assert!(matches!(files.append(1, 1, &[b"refused"]), Err(JournalError::NoSpace { .. })));
+    }
+    assert_eq!(plan.failed().len(), 4, "one batch, and three attempts to withdraw it");
+    plan.fail(Some(Call::Sync), 0, 1, EIO);
+    assert!(matches!(files.append(1, 1, &[b"refused"]), Err(JournalError::Io { .. })));
+    assert!(matches!(files.append(1, 1, &[b"never"]), Err(JournalError::Poisoned { .. })));
+    drop(files);
+    let files = SegmentFiles::open(directory.path(), ID, &options()).unwrap();
+    assert_eq!(files.last_index(1), Some(1));
 }

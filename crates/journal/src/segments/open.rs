@@ -18,6 +18,7 @@ use crate::shard_index::{BatchPlace, ShardIndex};
 use crate::tail_scan::{evidence_in, holds_entries};
 use crate::watermark::{Known, Watermark};
 
+use super::sizes::PublishedSizes;
 use super::{SegmentFiles, SegmentOptions, State};
 
 /// A batch, and where it is.
@@ -62,11 +63,12 @@ impl<D: Disk> SegmentFiles<D> {
         }
         let watermark = Watermark::create(disk.clone(), directory, id)?;
         let files = Self::new(disk, directory, handle, watermark, id, options);
-        let first = files.reserve(1).map_err(|error| JournalError::io("create a segment", error))?;
+        let first = files.first_segment().map_err(|error| JournalError::io("create a segment", error))?;
         let mut state = files.lock();
         state.segments.push_back(first);
         files.prepare_spare(&mut state)?;
         files.sync_all_names(directory, &mut state)?;
+        files.sizes.publish(&state);
         drop(state);
         Ok(files)
     }
@@ -96,16 +98,18 @@ impl<D: Disk> SegmentFiles<D> {
             segments: VecDeque::new(),
             spares: VecDeque::new(),
             sequence: 1,
-            bytes: 0,
+            kept_from: None,
+            refused_at: None,
             rolled: false,
             spare_retry_at: 0,
             failure: None,
             buffer: Vec::new(),
         };
         // A segment has room for something.
-        let segment_bytes = options.file_bytes_target.max(1 << 10).next_multiple_of(8);
+        let segment_bytes_target = options.file_bytes_target.max(1 << 10).next_multiple_of(8);
         let path = directory.join("segments");
-        Self { disk, path, directory: handle, id, segment_bytes, state: Mutex::new(state) }
+        let sizes = PublishedSizes::default();
+        Self { disk, path, directory: handle, id, segment_bytes_target, sizes, state: Mutex::new(state) }
     }
 
     fn recover(&self, directory: &Path, numbers: &[u64]) -> Result<(), JournalError> {
@@ -140,11 +144,19 @@ impl<D: Disk> SegmentFiles<D> {
         state.shards = walked.shards;
         let mut segments = VecDeque::from(segments);
         let unused = segments.split_off(used);
+        let mut base = 0;
+        for segment in &mut segments {
+            segment.base = base;
+            base += segment.end;
+        }
         state.segments = segments;
         let follow = |(segment, number): &(Segment<_>, u64)| segment.number == *number;
         let spares = unused.into_iter().zip(last_number + 1..).take_while(follow);
         state.spares = spares.map(|(segment, _)| segment).collect();
-        state.count_bytes();
+        for shard in state.shards.keys().copied().collect::<Vec<_>>() {
+            self.find_first_kept(state, shard);
+        }
+        state.find_kept_from();
         self.sync_all_names(directory, state)?;
         let stale = numbers.iter().filter(|number| {
             let spare_last = last_number + state.spares.len() as u64;
@@ -154,6 +166,7 @@ impl<D: Disk> SegmentFiles<D> {
             // It takes space and nothing else. The next open tries again.
             let _ = self.disk.remove(&path_of(&self.path, *number));
         }
+        self.sizes.publish(state);
         Ok(())
     }
 
@@ -268,9 +281,10 @@ impl<D: Disk> SegmentFiles<D> {
             (None, Some(last)) => (last.segment, last.offset + last.header.bytes()),
             (None, None) => (0, 0),
         };
+        let mut buffer = Vec::new();
         for (position, segment) in segments.iter().enumerate().skip(end_segment) {
             let from = if position == end_segment { end } else { 0 };
-            let evidence = evidence_in(segment, from, self.id, last_kept).map_err(cannot_read)?;
+            let evidence = evidence_in(segment, from, self.id, last_kept, &mut buffer).map_err(cannot_read)?;
             if let Some(evidence) = evidence {
                 let damage = self.path_at(&segments[end_segment], walked.torn.map_or(end, |torn| torn.offset));
                 let place = self.path_at(segment, evidence.offset);

@@ -13,7 +13,7 @@ use crate::segment::{Segment, Window, cannot_read, path_of};
 use crate::shard_index::BatchPlace;
 use crate::watermark::Mark;
 
-use super::SegmentFiles;
+use super::{SegmentFiles, State};
 
 /// Where to look for an entry.
 struct Found<F> {
@@ -55,6 +55,31 @@ impl<D: Disk> SegmentFiles<D> {
         let place = known.find(index).expect("a kept entry has a place");
         let segment = state.segment(place.segment).expect("a place is in a kept segment").clone();
         Ok(Some(Found { segment, place, last_index: known.last_index }))
+    }
+
+    /// Finds the batch with the first kept entry of a shard after a cut; the index only knows a place before it. Damage
+    /// on the way is left to whoever reads the entries, and the place stays.
+    pub(super) fn find_first_kept(&self, state: &mut State<D>, shard: ShardId) {
+        let index = state.shard(shard);
+        let first_index = index.first_index;
+        let Some(place) = index.oldest().filter(|place| place.first_index < first_index) else { return };
+        let Some(segment) = state.segment(place.segment) else { return };
+        let mut window = Window::default();
+        let mut offset = place.offset;
+        let mut found = place;
+        while let Ok(Some(header)) = segment.header_at(&mut window, offset, self.id) {
+            if header.shard == shard && header.first_index > first_index {
+                break;
+            }
+            if header.shard == shard {
+                found = BatchPlace { segment: segment.number, offset, first_index: header.first_index };
+            }
+            offset += header.bytes();
+            if header.shard == shard && header.last_index() >= first_index || offset >= segment.end {
+                break;
+            }
+        }
+        state.shard(shard).set_oldest(found);
     }
 
     /// Reads the wanted entries in one segment; true if no more are wanted.

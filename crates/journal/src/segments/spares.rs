@@ -8,13 +8,18 @@ use std::sync::Arc;
 
 use crate::batch::SEGMENT_HEADER_BYTES;
 use crate::disk::{Disk, DiskDirectory, DiskFile};
-use crate::error::JournalError;
+use crate::error::{JournalError, is_lack_of_room};
 use crate::segment::{Segment, path_of};
 
 use super::{SegmentFiles, State};
 
-/// How many free segments are kept for reuse. Files that were written before take batches faster than new ones.
+/// How many free segments are kept for reuse. A sync of blocks that were written before takes half as long as one of
+/// blocks that are only reserved: the file system has nothing to note down.
 const SPARES_MAX: usize = 4;
+
+/// The size of the first segment. Each new one is twice as large as the one before, so that the files of a small journal
+/// stay small.
+const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
 
 /// How often a spare is tried to be made while a segment is filled.
 const ATTEMPTS_PER_SEGMENT: u64 = 16;
@@ -29,15 +34,17 @@ impl<D: Disk> SegmentFiles<D> {
             return Ok(());
         }
         if last.is_empty() {
-            return lengthen(last, alone);
+            return lengthen(last, alone).map_err(|error| state.fail_unless_no_space(error));
         }
+        let base = last.base + last.end;
         if state.spares.is_empty() {
-            let spare = self.new_spare(state)?;
+            let spare = self.new_spare(state, alone)?;
             state.spares.push_back(spare);
         }
         let spare = state.spares.front_mut().expect("made above");
-        lengthen(spare, alone.max(self.segment_bytes))?;
-        state.segments.extend(state.spares.pop_front());
+        lengthen(spare, alone).map_err(|error| state.fail_unless_no_space(error))?;
+        let begun = state.spares.pop_front().map(|spare| Segment { base, ..spare });
+        state.segments.extend(begun);
         (state.rolled, state.spare_retry_at) = (true, 0);
         Ok(())
     }
@@ -48,40 +55,64 @@ impl<D: Disk> SegmentFiles<D> {
         if end < state.spare_retry_at {
             return Ok(());
         }
+        let length = self.next_length(state);
         let prepared = match state.spares.front_mut() {
-            Some(spare) => lengthen(spare, self.segment_bytes),
-            None => self.new_spare(state).map(|spare| state.spares.push_back(spare)),
+            // Power loss may have left a name without the space behind it.
+            Some(spare) => lengthen(spare, length),
+            None => self.new_spare(state, 0).map(|spare| state.spares.push_back(spare)),
         };
         match prepared {
             Err(JournalError::NoSpace { reason }) => {
                 tracing::debug!(%reason, "no spare segment for the journal");
-                state.spare_retry_at = end + self.segment_bytes / ATTEMPTS_PER_SEGMENT;
+                state.spare_retry_at = end + length / ATTEMPTS_PER_SEGMENT;
                 Ok(())
             }
-            prepared => prepared,
+            prepared => prepared.map_err(|error| state.fail(error)),
         }
     }
 
-    fn new_spare(&self, state: &mut State<D>) -> Result<Segment<D::File>, JournalError> {
+    /// The length of the segment after the last one.
+    fn next_length(&self, state: &State<D>) -> u64 {
+        let doubled = state.segments.back().map_or(FIRST_SEGMENT_BYTES, |last| last.length * 2);
+        doubled.min(self.segment_bytes_target)
+    }
+
+    /// Creates a spare of the wanted length, or one as small as the first if there is no space for more.
+    fn new_spare(&self, state: &mut State<D>, length_min: u64) -> Result<Segment<D::File>, JournalError> {
         let number = state.next_number();
         let path = path_of(&self.path, number);
-        let spare = self.reserve(number).inspect_err(|_| {
-            // What is left of it would take space that somebody needs.
-            let _ = self.disk.remove(&path);
-        });
-        let spare = spare.map_err(|error| JournalError::no_space(&error))?;
+        let attempt = |length: u64| {
+            self.reserve(number, length.max(length_min)).inspect_err(|_| {
+                // What is left of it would take space that somebody needs.
+                let _ = self.disk.remove(&path);
+            })
+        };
+        let spare = match attempt(self.next_length(state)) {
+            Err(error) if is_lack_of_room(&error) => attempt(self.first_length()),
+            attempted => attempted,
+        };
+        let spare = spare.map_err(|error| state.fail_unless_no_space(cannot_reserve(&error)))?;
         self.sync_names(state)?;
         Ok(spare)
     }
 
+    /// Creates the first segment of a new journal.
+    pub(super) fn first_segment(&self) -> io::Result<Segment<D::File>> {
+        self.reserve(1, self.first_length())
+    }
+
+    fn first_length(&self) -> u64 {
+        FIRST_SEGMENT_BYTES.min(self.segment_bytes_target)
+    }
+
     /// Creates a segment, or takes the file that has its name: the remains of an attempt.
-    pub(super) fn reserve(&self, number: u64) -> io::Result<Segment<D::File>> {
+    fn reserve(&self, number: u64, length: u64) -> io::Result<Segment<D::File>> {
         let path = path_of(&self.path, number);
         let file = match self.disk.create(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.disk.open(&path)?,
             created => created?,
         };
-        file.allocate(self.segment_bytes)?;
+        file.allocate(length)?;
         let length = file.length()?;
         Ok(Segment::empty(number, file, length))
     }
@@ -102,7 +133,7 @@ impl<D: Disk> SegmentFiles<D> {
             let is_unread = Arc::strong_count(&segment.file) == 1;
             let is_wanted = state.spares.len() + recycled.len() < SPARES_MAX;
             let number = state.next_number() + recycled.len() as u64;
-            let renamed = is_unread && is_wanted && segment.length == self.segment_bytes && {
+            let renamed = is_unread && is_wanted && segment.length == self.segment_bytes_target && {
                 self.disk.rename(&path, &path_of(&self.path, number)).is_ok()
             };
             if renamed {
@@ -132,8 +163,12 @@ impl<D: Disk> State<D> {
 /// Reserves space for a segment, unless it is long enough.
 fn lengthen<F: DiskFile>(segment: &mut Segment<F>, length: u64) -> Result<(), JournalError> {
     if segment.length < length {
-        segment.file.allocate(length).map_err(|error| JournalError::no_space(&error))?;
+        segment.file.allocate(length).map_err(|error| cannot_reserve(&error))?;
         segment.length = length;
     }
     Ok(())
+}
+
+fn cannot_reserve(error: &io::Error) -> JournalError {
+    JournalError::no_room_or_io("reserve a segment", error)
 }

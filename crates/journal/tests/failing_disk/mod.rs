@@ -25,9 +25,13 @@ pub enum Call {
 }
 
 impl Call {
-    /// Whether nothing may be done after it has failed.
-    pub fn is_fatal(self) -> bool {
-        matches!(self, Call::Write | Call::Sync | Call::SyncDirectory)
+    /// Whether nothing may be done after it has failed with this error. The journal goes on where only space is missing.
+    pub fn is_fatal(self, errno: i32) -> bool {
+        match self {
+            Call::Sync | Call::SyncDirectory => true,
+            Call::Write | Call::Create | Call::Allocate => errno == EIO,
+            _ => false,
+        }
     }
 }
 
