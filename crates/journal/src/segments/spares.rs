@@ -28,7 +28,8 @@ impl<D: Disk> SegmentFiles<D> {
     /// Makes sure that the last segment has room for a batch, or begins the next one. If there is no space for that,
     /// nothing has changed.
     pub(super) fn make_room(&self, state: &mut State<D>, batch_bytes: u64) -> Result<(), JournalError> {
-        let alone = SEGMENT_HEADER_BYTES as u64 + batch_bytes;
+        // Power loss may have left a segment without its space; one for a single batch would not last.
+        let alone = (SEGMENT_HEADER_BYTES as u64 + batch_bytes).max(self.first_length());
         let last = state.segments.back_mut().expect("there is always one to append to");
         if last.end + batch_bytes <= last.length {
             return Ok(());
@@ -73,8 +74,8 @@ impl<D: Disk> SegmentFiles<D> {
 
     /// The length of the segment after the last one.
     fn next_length(&self, state: &State<D>) -> u64 {
-        let doubled = state.segments.back().map_or(FIRST_SEGMENT_BYTES, |last| last.length * 2);
-        doubled.min(self.segment_bytes_target)
+        let doubled = state.segments.back().map_or(0, |last| last.length * 2);
+        doubled.min(self.segment_bytes_target).max(self.first_length())
     }
 
     /// Creates a spare of the wanted length, or one as small as the first if there is no space for more.
