@@ -14,7 +14,7 @@ use testkit::report::Report;
 
 use crate::bare_append;
 
-const ID: u64 = 0x6265_6e63_68;
+const ID: u64 = 0x0062_656e_6368;
 const SHARD: u64 = 1;
 const SIZES: [usize; 3] = [200, 4 << 10, 64 << 10];
 const ROUNDS: u32 = 3;
@@ -85,9 +85,9 @@ fn create(directory: &Path) -> SegmentFiles {
 
 /// What no journal can do without: one write and one sync, to blocks that are there.
 fn append_to_file(path: &Path, bytes: usize, duration: Duration) -> Histogram<u64> {
-    const FILE_BYTES: u64 = 32 << 20;
+    const FILE_BYTES: u64 = 16 << 20;
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).expect("a file");
-    file.write_all_at(&vec![1; FILE_BYTES as usize], 0).expect("room");
+    file.write_all_at(&vec![1; usize::try_from(FILE_BYTES).expect("small")], 0).expect("room");
     file.sync_all().expect("a sync");
     let payload = vec![7; bytes];
     let mut offset = 0;
