@@ -11,7 +11,8 @@ use crate::error::cannot_open;
 use crate::owner_only;
 
 const FORMAT: u32 = 2;
-const ENGINE: &str = "tables-1";
+/// How the store is kept: its page in `docs/formats/` has this number.
+const STORE: &str = "tables-1";
 /// How the journal is stored: its page in `docs/formats/` has this number.
 const JOURNAL: &str = "segments-2";
 /// The way out for data that this build does not read.
@@ -36,7 +37,7 @@ enum Unusable {
 impl Identity {
     pub(crate) fn encode(&self) -> String {
         let lines = format!(
-            "statehouse directory\nformat {FORMAT}\nid {:016x}\nbuckets {}\nstore {ENGINE}\njournal {JOURNAL}\n",
+            "statehouse directory\nformat {FORMAT}\nid {:016x}\nbuckets {}\nstore {STORE}\njournal {JOURNAL}\n",
             self.id,
             self.buckets.count()
         );
@@ -73,16 +74,13 @@ impl Identity {
                 line("format")?
             )));
         }
-        if line("store")? != ENGINE {
-            let store = line("store")?;
-            return Err(Unusable::OtherRelease(format!("its store is {store:?}, this build supports {ENGINE:?}")));
-        }
         // Directories whose journal was kept by raft-engine do not say so.
         let journal = line("journal").unwrap_or("raft-engine");
-        if journal != JOURNAL {
-            return Err(Unusable::OtherRelease(format!(
-                "its journal is {journal:?}, this release reads {JOURNAL:?}. {MOVE_DATA}"
-            )));
+        for (part, found, ours) in [("journal", journal, JOURNAL), ("store", line("store")?, STORE)] {
+            if found != ours {
+                let reason = format!("its {part} is {found:?}, this release reads {ours:?}. {MOVE_DATA}");
+                return Err(Unusable::OtherRelease(reason));
+            }
         }
         let id = u64::from_str_radix(line("id")?, 16).map_err(|error| Unusable::Damaged(error.to_string()))?;
         let buckets = line("buckets")?.parse().ok().and_then(Buckets::new);
