@@ -35,6 +35,10 @@ pub trait EntryFiles: Send + Sync {
     /// Does what an append leaves to be done after it was answered, such as making room for the ones to come.
     fn upkeep(&self) -> Result<(), JournalError>;
 
+    /// Whether files that no entry needs any more are kept for the next ones, or removed because their space is needed
+    /// elsewhere. One stays in any case, so that deletions can be appended to a full disk.
+    fn keep_spares(&self, keep: bool) -> Result<(), JournalError>;
+
     /// The bytes of all files, with the room that is reserved for more entries. Waits for nobody.
     fn bytes(&self) -> u64;
 

@@ -26,6 +26,7 @@ use crate::shard_index::{BatchPlace, SEGMENTS_BEHIND_MAX, ShardIndex};
 use crate::watermark::{Known, Watermark};
 
 use sizes::PublishedSizes;
+use spares::SPARES_MAX;
 
 /// Sizes of the files.
 #[derive(Clone, Debug)]
@@ -69,6 +70,7 @@ struct State<D: Disk> {
     segments: VecDeque<Segment<D::File>>,
     /// Reserved segments for the next rolls, with the numbers that follow.
     spares: VecDeque<Segment<D::File>>,
+    spares_max: usize,
     /// The number of the next batch.
     sequence: u64,
     /// Where the oldest batch is that a cut can give up, counted from the first segment on; none if there is nothing to
@@ -366,6 +368,15 @@ impl<D: Disk> EntryFiles for SegmentFiles<D> {
         state.refuse_if_failed()?;
         self.do_upkeep(&mut state)?;
         self.prepare_spare(&mut state)?;
+        self.sizes.publish(&state);
+        Ok(())
+    }
+
+    fn keep_spares(&self, keep: bool) -> Result<(), JournalError> {
+        let mut state = self.lock();
+        state.refuse_if_failed()?;
+        state.spares_max = if keep { SPARES_MAX } else { 1 };
+        self.remove_spares(&mut state);
         self.sizes.publish(&state);
         Ok(())
     }

@@ -12,12 +12,12 @@ use session::{Envelope, SESSIONS, SessionAnswer, SessionCommand};
 
 use crate::admission::encode;
 use crate::clock::{Clock, Time};
-use crate::disk::Disk;
 use crate::error::{from_full_queue, from_journal, from_kv};
 use crate::pending::{Decode, Pending, Responder};
 use crate::proposer::Submission;
 use crate::runs::verifier::Findings;
 use crate::shared::Shared;
+use crate::space::disk::Disk;
 
 /// Reads and proposes. The retention walk has its own: if it held the shard, dropping the last handle during a walk
 /// would return before the directory is released.
@@ -78,8 +78,13 @@ impl Access {
         body: &Body<'_>,
         decode: Decode<T>,
     ) -> Pending<T> {
-        let encoded = if body.grows() { self.disk.check(&*self.clock) } else { Ok(()) };
-        match encoded.and_then(|()| encode(&envelope, catalogue, body)) {
+        let encoded = encode(&envelope, catalogue, body).and_then(|bytes| {
+            if body.grows() {
+                self.disk.check(&*self.clock, bytes.len())?;
+            }
+            Ok(bytes)
+        });
+        match encoded {
             Ok(bytes) => self.submit(bytes, decode),
             Err(error) => Pending::refused(error),
         }

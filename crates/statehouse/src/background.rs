@@ -12,11 +12,14 @@ use crate::repeating::Repeating;
 use crate::runs::verifier;
 use crate::sessions::expirer;
 use crate::sessions::keeper::Keeper;
+use crate::space::keeper::SpaceKeeper;
 use crate::timer::{Agenda, Timer};
 use crate::walker::Walker;
 
 /// Ends its threads when it is dropped.
 pub(crate) struct Background {
+    /// Before the walker, which it wakes.
+    _space: Repeating,
     walker: Walker,
     _publisher: Option<Publisher>,
     _timer: Timer,
@@ -30,6 +33,7 @@ impl Background {
         agenda: Arc<Agenda>,
         outbox: Arc<Outbox>,
         keeper: Arc<Keeper>,
+        space: SpaceKeeper,
     ) -> Result<Self, Error> {
         let broker = options.broker.clone();
         let publisher = broker.map(|broker| Publisher::start(access.clone(), outbox, broker)).transpose()?;
@@ -40,9 +44,11 @@ impl Background {
         if let Some(plan) = options.images.clone() {
             repeating.push(imager::start(access.clone(), plan)?);
         }
+        let walker = Walker::start(access.clone(), options.retention_walk_every)?;
         Ok(Self {
             _repeating: repeating,
-            walker: Walker::start(access.clone(), options.retention_walk_every)?,
+            _space: space.start(walker.waker())?,
+            walker,
             _publisher: publisher,
             _timer: Timer::start(access.clone(), agenda)?,
         })

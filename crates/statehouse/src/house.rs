@@ -13,13 +13,13 @@ use kernel::{Body, CatalogueChange, MessageCounts};
 use crate::admission::Scope;
 use crate::backup::times::BackupTimes;
 use crate::cells::{Cells, check_page};
-use crate::disk::{DiskReserve, DiskSpace};
 use crate::error::from_halt;
 use crate::group::Group;
 use crate::options::Options;
 use crate::records::{RecordType, Records};
 use crate::sessions::requests::Numbers;
 use crate::shard::{Shard, keys};
+use crate::space::disk::{DiskReserve, DiskSpace};
 
 /// An open directory. Clones share it; it closes when the last handle of any kind is dropped.
 ///

@@ -8,10 +8,10 @@ use kernel::Hosted;
 use session::{ImagePolicy, UserMachine};
 
 use crate::clock::{Clock, SystemClock};
-use crate::disk::DiskReserve;
 use crate::imager::ImagePlan;
 use crate::opening::Opening;
 use crate::publish::Publish;
+use crate::space::disk::DiskReserve;
 
 /// Options for opening a directory.
 ///

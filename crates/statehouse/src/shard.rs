@@ -24,7 +24,6 @@ use crate::background::Background;
 use crate::backup::times::BackupLog;
 use crate::clock::{Clock, Time};
 use crate::directory::{Directory, FilledBy, Found, Unfinished};
-use crate::disk::Disk;
 use crate::error::{cannot_open, from_halt, from_journal, from_kv};
 use crate::opening::Opening;
 use crate::options::Options;
@@ -34,6 +33,9 @@ use crate::records::waiters::SharedWaiters;
 use crate::sessions::hosted::register_machines;
 use crate::sessions::keeper::Keeper;
 use crate::shared::Shared;
+use crate::space::disk::Disk;
+use crate::space::fit::{fit, needed_bytes};
+use crate::space::keeper::SpaceKeeper;
 use crate::timer::Agenda;
 
 /// The one shard of a library's directory.
@@ -88,6 +90,7 @@ impl Shard {
         let buckets = Buckets::new(options.buckets).ok_or_else(|| {
             cannot_open(format!("{} buckets are impossible: use a power of two, at most 4,096", options.buckets))
         })?;
+        let options = &fit(options, path);
         let (directory, tree, files) = match Directory::open(path, buckets, FilledBy::Opener)? {
             Found::Whole(directory) => {
                 let id = directory.identity().id;
@@ -118,6 +121,7 @@ impl Shard {
         filled_by: FilledBy,
         fill_store: impl FnOnce(&dyn Store) -> Result<Buckets, Error>,
     ) -> Result<(), Error> {
+        let options = &fit(options, path);
         match Directory::open(path, Buckets::default(), filled_by)? {
             Found::Whole(_) => Err(cannot_open(format!("{} already exists", path.display()))),
             Found::New(mut unfinished) => {
@@ -183,7 +187,9 @@ impl Shard {
             cut_upto: applied_at_open,
         };
         let began_us = options.clock.monotonic_us();
+        store.accept_unflushed(true);
         let replayed = replay(&*files, &mut apply_loop, &options.opening.clone().unwrap_or_default())?;
+        store.accept_unflushed(false);
         let took = Duration::from_micros(options.clock.monotonic_us().saturating_sub(began_us));
         shared.meters.opened(apply_loop.kernel.applied().index, replayed, took);
 
@@ -210,7 +216,7 @@ impl Shard {
                 }
             })
             .map_err(|error| cannot_open(format!("could not start the apply thread: {error}")))?;
-        let disk = Arc::new(Disk::new(directory.path().to_owned(), options.disk_reserve));
+        let disk = Arc::new(Disk::new(directory.path().to_owned(), needed_bytes(options), options.disk_reserve));
         let access = Access { shared: shared.clone(), store, journal, clock: options.clock.clone(), time, disk };
         let shard = Arc::new(Self {
             shared,
@@ -226,7 +232,13 @@ impl Shard {
             directory,
         });
         register_machines(&access, options)?;
-        let background = Background::start(&access, options, agenda, outbox, keeper)?;
+        let space = SpaceKeeper {
+            access: access.clone(),
+            tree: shard.tree.clone(),
+            files: shard.files.clone(),
+            applied_at_open,
+        };
+        let background = Background::start(&access, options, agenda, outbox, keeper, space)?;
         *shard.background.lock().unwrap_or_else(PoisonError::into_inner) = Some(background);
         Ok(shard)
     }

@@ -42,6 +42,14 @@ impl Walker {
             let _ = wake.try_send(());
         }
     }
+
+    /// The same for somebody else, who must be gone before the walker is.
+    pub(crate) fn waker(&self) -> impl Fn() + Send + 'static {
+        let wake = self.wake.clone();
+        move || {
+            let _ = wake.as_ref().map(|wake| wake.try_send(()));
+        }
+    }
 }
 
 impl Drop for Walker {

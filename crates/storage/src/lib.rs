@@ -55,7 +55,7 @@ pub struct Options {
     pub unmerged_tables_max: usize,
     /// A batch waits for merges while a read may have to look into this many tables.
     pub unmerged_tables_stall: usize,
-    /// Merges leave this many bytes of the disk free.
+    /// Merges leave this many bytes of the disk free, for flushes; those that free space leave an eighth of it.
     pub space_reserve_bytes: u64,
 }
 

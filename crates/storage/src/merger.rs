@@ -28,6 +28,8 @@ const IDLE_AFTER: Duration = Duration::from_secs(5);
 /// The pause after a failed merge, doubled each time up to the second.
 const BACK_OFF_MIN: Duration = Duration::from_millis(100);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
+/// A merge that frees space leaves this part of the reserve.
+const FREEING_RESERVE_PART: u64 = 8;
 /// How far the thread stands back behind those that answer callers.
 const NICENESS: i32 = 5;
 
@@ -123,11 +125,15 @@ fn step(shared: &Shared, task: Task) -> Result<bool, Failure> {
     let version = shared.newest().version();
     let sizes = sizes_of(&version, shared);
     let settings = settings(&shared.options);
-    let available = shared.tables.files.bytes_available()?.saturating_sub(shared.options.space_reserve_bytes);
-    let (situation, room) = match task.space {
-        SpaceState::Short { room } => (Situation::Short { room: room.min(available) }, room.min(available)),
-        SpaceState::Enough if task.idle => (Situation::Idle, available),
-        SpaceState::Enough => (Situation::Busy, available),
+    let available = shared.tables.files.bytes_available()?;
+    let reserve = shared.options.space_reserve_bytes;
+    let room = available.saturating_sub(reserve);
+    // What frees space may use most of what is kept for flushes: without it there may never be another one.
+    let room_to_free = available.saturating_sub(reserve / FREEING_RESERVE_PART);
+    let situation = match task.space {
+        SpaceState::Short => Situation::Short { room_to_free, room },
+        SpaceState::Enough if task.idle => Situation::Idle,
+        SpaceState::Enough => Situation::Busy,
     };
     let Some(mut piece) = policy::next_piece(&sizes, &settings, situation) else { return Ok(false) };
     if let Some(cut) = piece::cut_of(&version, &piece, settings.piece_bytes)? {
@@ -139,13 +145,13 @@ fn step(shared: &Shared, task: Task) -> Result<bool, Failure> {
         return Ok(true);
     }
     if piece.bytes_needed > room {
-        piece = policy::next_piece(&sizes, &settings, Situation::Short { room }).ok_or_else(|| {
-            let reason = format!("{available} bytes are free above the reserve");
+        piece = policy::next_piece(&sizes, &settings, Situation::Short { room_to_free, room }).ok_or_else(|| {
+            let reason = format!("{available} bytes are free, and {reserve} of them are kept for flushes");
             let bytes_needed = piece.bytes_needed;
             Failure::Retry(KvError::NoSpace { action: "merge tables", bytes_needed, reason })
         })?;
     }
-    merge(shared, &version, &piece, room)?;
+    merge(shared, &version, &piece, room_to_free)?;
     Ok(true)
 }
 

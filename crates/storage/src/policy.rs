@@ -15,6 +15,12 @@ use crate::table_facts::RowCounts;
 const TOMBSTONES_PART: u64 = 4;
 /// or this part while there is nothing else to do.
 const TOMBSTONES_PART_IDLE: u64 = 16;
+/// Rows are probably replaced by smaller ones when those above the bottom are this part of its rows,
+const OVERWRITTEN_PART: u64 = 2;
+/// or this part while there is nothing else to do,
+const OVERWRITTEN_PART_IDLE: u64 = 8;
+/// and have at most this part of its bytes.
+const SMALLER_PART: u64 = 4;
 /// An idle stack below this part of a piece is merged for any tombstone.
 const TINY_PART: u64 = 32;
 /// How much deletions count against the number of tables in a stack, when the next stack is chosen.
@@ -55,8 +61,11 @@ pub(crate) enum Situation {
     Busy,
     /// Nothing was written for a while.
     Idle,
-    /// Space is short; a piece may take no more than this.
+    /// Space is short.
     Short {
+        /// What a piece that frees space may take at most,
+        room_to_free: u64,
+        /// and any other.
         room: u64,
     },
 }
@@ -78,14 +87,16 @@ pub(crate) struct Piece {
 struct Want {
     window: Range<usize>,
     to_bottom: bool,
+    /// It is wanted for the space that it frees.
+    frees: bool,
     /// The stack with the most is served first.
     weight: usize,
 }
 
 /// The next piece, if any is due.
 pub(crate) fn next_piece(stacks: &[StackSizes], settings: &Settings, situation: Situation) -> Option<Piece> {
-    if let Situation::Short { room } = situation
-        && let Some(piece) = most_freeing(stacks, settings, room)
+    if let Situation::Short { room_to_free, .. } = situation
+        && let Some(piece) = most_freeing(stacks, settings, room_to_free)
     {
         return Some(piece);
     }
@@ -93,8 +104,10 @@ pub(crate) fn next_piece(stacks: &[StackSizes], settings: &Settings, situation: 
     let heaviest = |(place, want): (usize, &Option<Want>)| Some((want.as_ref()?.weight, std::cmp::Reverse(place)));
     let (_, std::cmp::Reverse(place)) = wants.iter().enumerate().filter_map(heaviest).max()?;
     let piece = widen(stacks, settings, &wants, place);
+    let frees = wants[place].as_ref().is_some_and(|want| want.frees);
     match situation {
-        Situation::Short { room } if piece.bytes_needed > room => None,
+        Situation::Short { room_to_free, .. } if frees && piece.bytes_needed > room_to_free => None,
+        Situation::Short { room, .. } if !frees && piece.bytes_needed > room => None,
         _ => Some(piece),
     }
 }
@@ -142,7 +155,12 @@ fn is_small(stack: &[SliceSize], settings: &Settings) -> bool {
 
 /// What a single stack needs.
 fn want(stack: &[SliceSize], settings: &Settings, situation: Situation) -> Option<Want> {
-    let whole = |extra: usize| Want { window: 0..stack.len(), to_bottom: true, weight: stack.len() + extra };
+    let whole = |frees: bool, extra: usize| Want {
+        window: 0..stack.len(),
+        to_bottom: true,
+        frees,
+        weight: stack.len() + extra,
+    };
     let readable = !stack.iter().any(|slice| slice.damaged);
     let total = total_of(stack);
     let idle = situation == Situation::Idle;
@@ -150,14 +168,17 @@ fn want(stack: &[SliceSize], settings: &Settings, situation: Situation) -> Optio
     // The counts of a stack that was cut are estimates; in a small one they may be far off.
     let small = idle && total.bytes() < settings.piece_bytes / TINY_PART;
     if readable && total.tombstones > 0 && (small || total.tombstones * part >= total.rows) {
-        return Some(whole(TOMBSTONES_WEIGHT));
+        return Some(whole(true, TOMBSTONES_WEIGHT));
+    }
+    if readable && is_overwritten(stack, idle) {
+        return Some(whole(true, TOMBSTONES_WEIGHT));
     }
     if situation != Situation::Busy
         && let Some(last) = stack.iter().rposition(|slice| slice.wasteful)
         && !stack[..=last].iter().any(|slice| slice.damaged)
     {
         let to_bottom = last + 1 == stack.len();
-        return Some(Want { window: 0..last + 1, to_bottom, weight: stack.len() });
+        return Some(Want { window: 0..last + 1, to_bottom, frees: true, weight: stack.len() });
     }
     let (bottom, above) = stack.split_last()?;
     // Between two and three fifths, so that the stacks of an evenly written store do not all come due at once.
@@ -170,20 +191,29 @@ fn want(stack: &[SliceSize], settings: &Settings, situation: Situation) -> Optio
     });
     for window in windows {
         if window.end == stack.len() {
-            return Some(whole(0));
+            return Some(whole(false, 0));
         }
         // Even where the bottom is due, small tables come first: many stacks may wait for their bottoms, and reads
         // would look into ever more tables meanwhile.
         if !heavy || bytes_of(&stack[window.clone()]) < total.bytes() / 8 {
-            return Some(Want { window, to_bottom: false, weight: stack.len() });
+            return Some(Want { window, to_bottom: false, frees: false, weight: stack.len() });
         }
     }
     if heavy {
-        return Some(whole(0));
+        return Some(whole(false, 0));
     }
     let undamaged = stack.iter().take_while(|slice| !slice.damaged).count().min(above.len());
     let deep = stack.len() >= settings.depth_max && undamaged >= 2;
-    deep.then_some(Want { window: 0..undamaged, to_bottom: false, weight: stack.len() })
+    deep.then_some(Want { window: 0..undamaged, to_bottom: false, frees: false, weight: stack.len() })
+}
+
+/// Whether most of what the bottom holds is probably replaced by something much smaller, such as the notes that things
+/// were deleted. Tables of few bytes would wait long for a merge by their size.
+fn is_overwritten(stack: &[SliceSize], idle: bool) -> bool {
+    let Some((bottom, above)) = stack.split_last() else { return false };
+    let rows: u64 = above.iter().map(|slice| slice.rows.rows).sum();
+    let part = if idle { OVERWRITTEN_PART_IDLE } else { OVERWRITTEN_PART };
+    rows > 0 && rows * part >= bottom.rows.rows && bytes_of(above) * SMALLER_PART <= bottom.rows.bytes()
 }
 
 /// The end of the window that starts at `start`, if enough tables of similar size lie there.

@@ -7,11 +7,8 @@ pub enum SpaceState {
     /// Merge what keeps reads fast.
     #[default]
     Enough,
-    /// Merge first what frees most, and take no more than `room` bytes for it.
-    Short {
-        /// The bytes that a merge may take.
-        room: u64,
-    },
+    /// Merge first what frees most.
+    Short,
 }
 
 /// The state of a [`TreeStore`](crate::TreeStore).

@@ -26,6 +26,16 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Correctness,
         },
         Item {
+            name: "fill",
+            shows: "a full disk is freed by deleting, again and again, amid kills; a disk that others fill stops no read",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "pressure-fill --cycles 10",
+                small: "pressure-fill --disks tmpfs:320 --cycles 1",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
             name: "transfers",
             shows: "restores and imports that were killed are refused by name, not served as an empty store",
             work: Work::Programs(&[Program {

@@ -19,6 +19,7 @@ use crate::tail_scan::{evidence_in, holds_entries};
 use crate::watermark::{Known, Watermark};
 
 use super::sizes::PublishedSizes;
+use super::spares::SPARES_MAX;
 use super::{SegmentFiles, SegmentOptions, State};
 
 /// A batch, and where it is.
@@ -97,6 +98,7 @@ impl<D: Disk> SegmentFiles<D> {
             watermark,
             segments: VecDeque::new(),
             spares: VecDeque::new(),
+            spares_max: SPARES_MAX,
             sequence: 1,
             kept_from: None,
             refused_at: None,

@@ -4,6 +4,7 @@
 //! a quota, a descriptor) costs a spare and nothing else. Never: retries a failed sync.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::batch::SEGMENT_HEADER_BYTES;
@@ -15,7 +16,7 @@ use super::{SegmentFiles, State};
 
 /// How many free segments are kept for reuse. A sync of blocks that were written before takes half as long as one of
 /// blocks that are only reserved: the file system has nothing to note down.
-const SPARES_MAX: usize = 4;
+pub(super) const SPARES_MAX: usize = 4;
 
 /// The size of the first segment. Each new one is twice as large as the one before, so that the files of a small journal
 /// stay small.
@@ -123,6 +124,21 @@ impl<D: Disk> SegmentFiles<D> {
         synced.map_err(|error| state.fail(JournalError::io("sync the directory of segments", error)))
     }
 
+    /// Removes the spares above their maximum, the last ones first: the numbers of the others still follow each other.
+    pub(super) fn remove_spares(&self, state: &mut State<D>) {
+        while state.spares.len() > state.spares_max {
+            let Some(spare) = state.spares.pop_back() else { break };
+            self.remove_unneeded(&path_of(&self.path, spare.number));
+        }
+    }
+
+    fn remove_unneeded(&self, path: &Path) {
+        if let Err(error) = self.disk.remove(path) {
+            // It is removed when the journal is next opened.
+            tracing::warn!(%error, path = %path.display(), "a segment that nobody needs was not removed");
+        }
+    }
+
     /// Makes spares of the segments that no shard needs, or removes them. The watermark knows already.
     pub(super) fn free_segments(&self, state: &mut State<D>) -> Result<(), JournalError> {
         let first_needed = state.first_needed();
@@ -132,7 +148,7 @@ impl<D: Disk> SegmentFiles<D> {
             let path = path_of(&self.path, segment.number);
             // A reader goes on with its file, so that file must not get another content.
             let is_unread = Arc::strong_count(&segment.file) == 1;
-            let is_wanted = state.spares.len() + recycled.len() < SPARES_MAX;
+            let is_wanted = state.spares.len() + recycled.len() < state.spares_max;
             let number = state.next_number() + recycled.len() as u64;
             let renamed = is_unread && is_wanted && segment.length == self.segment_bytes_target && {
                 self.disk.rename(&path, &path_of(&self.path, number)).is_ok()
@@ -140,9 +156,8 @@ impl<D: Disk> SegmentFiles<D> {
             if renamed {
                 let end = SEGMENT_HEADER_BYTES as u64;
                 recycled.push(Segment { number, end, ..segment });
-            } else if let Err(error) = self.disk.remove(&path) {
-                // It is removed when the journal is next opened.
-                tracing::warn!(%error, path = %path.display(), "a segment that nobody needs was not removed");
+            } else {
+                self.remove_unneeded(&path);
             }
         }
         if !recycled.is_empty() {

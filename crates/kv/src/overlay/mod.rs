@@ -89,6 +89,8 @@ struct State {
     last_failure: Option<KvError>,
     /// A flush that fails from now on is not tried again.
     last_attempt: bool,
+    /// A commit does not wait for a flush that cannot be done now.
+    accepts_unflushed: bool,
     failure: Option<KvError>,
 }
 
@@ -117,6 +119,12 @@ impl Shared {
 }
 
 impl State {
+    /// Whether a commit waits for a flush.
+    fn must_wait(&self, frozen_tables_max: usize) -> bool {
+        let goes_on = self.accepts_unflushed && self.last_failure.is_some();
+        self.frozen_upto.len() >= frozen_tables_max && self.failure.is_none() && !goes_on
+    }
+
     fn refuse_if_failed(&self) -> Result<(), KvError> {
         match &self.failure {
             Some(first) => Err(KvError::Poisoned { first: first.to_string() }),
@@ -163,6 +171,12 @@ impl Overlay {
         self.shared.changed.notify_all();
     }
 
+    /// Whether commits go on while the store below cannot take a flush, whatever they take in memory. For a replay, which
+    /// has an end, and without which nothing can be read; otherwise they wait.
+    pub fn accept_unflushed(&self, accept: bool) {
+        self.shared.lock().accepts_unflushed = accept;
+    }
+
     /// Why the newest flush failed, if it will be tried again.
     pub fn flush_failure(&self) -> Option<KvError> {
         self.shared.lock().last_failure.clone()
@@ -182,7 +196,7 @@ impl Store for Overlay {
 
     fn commit(&self, batch: Batch) -> Result<Committed, KvError> {
         let mut state = self.shared.lock();
-        while state.frozen_upto.len() >= self.options.frozen_tables_max && state.failure.is_none() {
+        while state.must_wait(self.options.frozen_tables_max) {
             state = self.shared.wait(state);
         }
         state.refuse_if_failed()?;

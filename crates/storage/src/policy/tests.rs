@@ -103,6 +103,22 @@ fn a_damaged_table_is_left_out_and_those_above_are_merged() {
 }
 
 #[test]
+fn large_rows_under_as_many_small_ones_are_merged() {
+    let replaced = |rows: u64| {
+        let mut small = values(MIB);
+        small.rows.rows = rows;
+        let mut large = values(40 * MIB);
+        large.rows.rows = 1_000;
+        vec![vec![small, large]]
+    };
+    assert_eq!(next(&replaced(600), Situation::Busy).map(|(stacks, ..)| stacks), Some(0..1));
+    assert_eq!(next(&replaced(300), Situation::Busy), None, "most of it may still be there");
+    assert_eq!(next(&replaced(300), Situation::Idle).map(|(stacks, ..)| stacks), Some(0..1));
+    let as_large = vec![vec![values(20 * MIB), values(20 * MIB)]];
+    assert_eq!(next(&as_large, Situation::Busy), None, "rows of equal size wait for more of them");
+}
+
+#[test]
 fn with_little_space_the_merge_that_frees_most_comes_first_and_none_that_does_not_fit() {
     let rows = 48 * MIB / ROW_BYTES;
     let due = vec![
@@ -111,13 +127,17 @@ fn with_little_space_the_merge_that_frees_most_comes_first_and_none_that_does_no
         vec![tombstones(rows), values(48 * MIB)],
         vec![values(48 * MIB)],
     ];
-    let short = |room| next(&due, Situation::Short { room }).map(|(stacks, ..)| stacks);
+    let within = |room| Situation::Short { room_to_free: room, room };
+    let short = |room| next(&due, within(room)).map(|(stacks, ..)| stacks);
     assert_eq!(short(2 * MIB), Some(2..3), "all of it is deleted, so it needs nearly nothing");
     assert_eq!(short(100 * MIB), Some(2..3));
     assert_eq!(short(MIB / 2), None);
-    assert_eq!(next(&due[..2], Situation::Short { room: 40 * MIB }).map(|(stacks, ..)| stacks), Some(1..2));
-    assert_eq!(next(&due[..2], Situation::Short { room: 20 * MIB }).map(|(stacks, ..)| stacks), Some(0..1));
-    assert_eq!(next(&due[..2], Situation::Short { room: 3 * MIB }), None);
+    assert_eq!(next(&due[..2], within(40 * MIB)).map(|(stacks, ..)| stacks), Some(1..2));
+    assert_eq!(next(&due[..2], within(20 * MIB)).map(|(stacks, ..)| stacks), Some(0..1));
+    assert_eq!(next(&due[..2], within(3 * MIB)), None);
+    let kept_for_flushes = Situation::Short { room_to_free: 40 * MIB, room: 3 * MIB };
+    assert_eq!(next(&due[..2], kept_for_flushes).map(|(stacks, ..)| stacks), Some(1..2), "it frees space");
+    assert_eq!(next(&due[..1], kept_for_flushes), None, "it frees nothing");
 }
 
 /// A store under uniformly random updates. Each range has as many keys as fit into its bottom.

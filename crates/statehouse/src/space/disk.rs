@@ -2,7 +2,7 @@
 //!
 //! Keeps: operations that free space always pass (deletes, completions, TTL, retention), and so do claims and reads: a
 //! store that refuses these when it is full can only be helped from outside. Never: has a thread; writers and readers
-//! of the figure check at most once a second.
+//! of the figure check at most four times a second.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,10 +13,14 @@ use contract::{Error, Failure, FailureKind};
 use crate::clock::Clock;
 
 /// The maximum age of the disk figures.
-const LOOK_EVERY_US: u64 = 1_000_000;
+const LOOK_EVERY_US: u64 = 250_000;
+
+/// The space is looked at again when commands with this part of what the store needs were let in.
+const LET_IN_PART: u64 = 16;
 
 /// How much of a disk is kept free: a share of it, but no more than a number of bytes. A tenth of a large disk would be
-/// far more than is ever needed.
+/// far more than is ever needed. What the store needs to write what it has in memory, and to merge, is kept free in any
+/// case: at most a fifth of a small disk, at most 400 MB of a large one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskReserve {
     /// This part of it, in percent,
@@ -33,7 +37,7 @@ pub struct DiskSpace {
     pub free_bytes: u64,
     /// Bytes of the whole disk.
     pub total_bytes: u64,
-    /// Bytes kept free; zero without a reserve.
+    /// Bytes kept free: the reserve, or what the store needs to go on if that is more.
     pub reserve_bytes: u64,
 }
 
@@ -42,14 +46,23 @@ impl DiskSpace {
     pub fn is_low(&self) -> bool {
         self.free_bytes < self.reserve_bytes
     }
+
+    /// Whether space is freed before its time, so that operations may never have to be refused.
+    fn is_short(&self) -> bool {
+        self.free_bytes < self.reserve_bytes + self.reserve_bytes / 4
+    }
 }
 
 /// The disk of a directory.
 pub(crate) struct Disk {
     folder: PathBuf,
+    /// The store needs this many bytes to write what is in memory, and to merge.
+    needed_bytes: u64,
     known: Mutex<Known>,
     /// The time of the last check, plus one; zero for never. Outside of the lock, because every write reads it.
     looked_us: AtomicU64,
+    /// The bytes of commands that were let in since then: the last look does not know of them.
+    let_in_bytes: AtomicU64,
     low: std::sync::atomic::AtomicBool,
 }
 
@@ -59,9 +72,16 @@ struct Known {
 }
 
 impl Disk {
-    pub(crate) fn new(folder: PathBuf, reserve: Option<DiskReserve>) -> Self {
+    pub(crate) fn new(folder: PathBuf, needed_bytes: u64, reserve: Option<DiskReserve>) -> Self {
         let known = Mutex::new(Known { reserve, space: None });
-        Self { folder, known, looked_us: AtomicU64::new(0), low: false.into() }
+        Self {
+            folder,
+            needed_bytes,
+            known,
+            looked_us: AtomicU64::new(0),
+            let_in_bytes: AtomicU64::new(0),
+            low: false.into(),
+        }
     }
 
     pub(crate) fn set_reserve(&self, reserve: Option<DiskReserve>) {
@@ -69,8 +89,13 @@ impl Disk {
         self.looked_us.store(0, Ordering::Release);
     }
 
-    /// Refuses operations that make the store larger while disk space is low.
-    pub(crate) fn check(&self, clock: &dyn Clock) -> Result<(), Error> {
+    /// Lets in a command of so many bytes that makes the store larger, or refuses it while disk space is low.
+    pub(crate) fn check(&self, clock: &dyn Clock, bytes: usize) -> Result<(), Error> {
+        let let_in = self.let_in_bytes.fetch_add(bytes as u64, Ordering::AcqRel);
+        // Very much at once: the space is not what it was.
+        if let_in > self.needed_bytes / LET_IN_PART {
+            self.looked_us.store(0, Ordering::Release);
+        }
         self.look(clock);
         if !self.low.load(Ordering::Acquire) {
             return Ok(());
@@ -95,6 +120,11 @@ impl Disk {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).space
     }
 
+    /// Whether space is freed before its time.
+    pub(crate) fn is_short(&self, clock: &dyn Clock) -> bool {
+        self.space(clock).is_some_and(|space| space.is_short())
+    }
+
     fn look(&self, clock: &dyn Clock) {
         let now = clock.monotonic_us() + 1;
         let looked = self.looked_us.load(Ordering::Acquire);
@@ -107,9 +137,11 @@ impl Disk {
             let total_bytes = stat.f_blocks * stat.f_frsize;
             let reserve_bytes = reserve
                 .map_or(0, |reserve| (total_bytes / 100 * u64::from(reserve.percent.min(100))).min(reserve.bytes));
+            let reserve_bytes = reserve_bytes.max(self.needed_bytes);
             DiskSpace { free_bytes: stat.f_bavail * stat.f_frsize, total_bytes, reserve_bytes }
         });
         self.low.store(known.space.is_some_and(|space| space.is_low()), Ordering::Release);
+        self.let_in_bytes.store(0, Ordering::Release);
         self.looked_us.store(now, Ordering::Release);
     }
 }

@@ -1,0 +1,92 @@
+//! The thread that frees space while it is short.
+//!
+//! Deleting writes at first: a deletion goes into the journal and into memory. Space comes back when it has reached the
+//! store, the journal was cut, and tables were merged. While space is short, nothing of that waits for its usual time.
+//!
+//! Touches: the store, the journal, the retention walk. Never: deletes what somebody could read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::Error;
+use journal::EntryFiles;
+use kv::Store;
+use storage::{SpaceState, TreeStore};
+
+use crate::access::Access;
+use crate::repeating::Repeating;
+
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Looks between two walks for what can be forgotten, while space is short.
+const LOOKS_PER_WALK: u32 = 8;
+
+/// Looks between two flushes while space is short: each flush is a table, and many small ones have to be merged.
+const LOOKS_PER_FLUSH: u32 = 8;
+
+/// Looks between two flushes in any case: deletions free space also if little follows them, and an opening has little
+/// to replay.
+const LOOKS_PER_FLUSH_AT_LEAST: u32 = 60;
+
+/// With less than this in the journal, there is nothing worth a flush.
+const JOURNAL_BYTES_MIN: u64 = 64 << 10;
+
+/// What the thread works on.
+pub(crate) struct SpaceKeeper {
+    pub(crate) access: Access,
+    pub(crate) tree: Arc<TreeStore>,
+    pub(crate) files: Arc<dyn EntryFiles>,
+    /// The applied index when the store was opened: its batches count from there.
+    pub(crate) applied_at_open: u64,
+}
+
+impl SpaceKeeper {
+    /// Starts the thread; `walk` begins a retention walk.
+    pub(crate) fn start(self, walk: impl Fn() + Send + 'static) -> Result<Repeating, Error> {
+        let mut state = State::default();
+        Repeating::start("space", LOOK_EVERY, move |_| self.look(&mut state, &walk))
+    }
+
+    fn look(&self, state: &mut State, walk: &impl Fn()) {
+        let is_short = self.access.disk.is_short(self.access.clock());
+        if is_short != state.is_short {
+            (state.is_short, state.looks) = (is_short, 0);
+            self.tell(is_short);
+        }
+        self.cut_journal(state);
+        let flush_every = if is_short { LOOKS_PER_FLUSH } else { LOOKS_PER_FLUSH_AT_LEAST };
+        let is_worth_it = is_short || self.files.kept_bytes() >= JOURNAL_BYTES_MIN;
+        if state.looks.is_multiple_of(flush_every) && is_worth_it && !self.access.store.is_flushing() {
+            self.access.store.start_flush();
+        }
+        if is_short && state.looks.is_multiple_of(LOOKS_PER_WALK) {
+            walk();
+        }
+        state.looks = state.looks.wrapping_add(1);
+    }
+
+    fn tell(&self, is_short: bool) {
+        self.tree.set_space(if is_short { SpaceState::Short } else { SpaceState::Enough });
+        if let Err(error) = self.files.keep_spares(!is_short) {
+            tracing::warn!(%error, "the journal's spare files stay as they are");
+        }
+    }
+
+    /// The apply loop cuts the journal after a flush if another entry comes; here is it done without one.
+    fn cut_journal(&self, state: &mut State) {
+        let durable = self.applied_at_open + self.access.store.durable();
+        if durable > state.cut_upto {
+            state.cut_upto = durable;
+            self.access.journal.cut(durable + 1);
+        }
+    }
+}
+
+/// What the looks before have seen.
+#[derive(Default)]
+struct State {
+    is_short: bool,
+    /// Looks since that has changed.
+    looks: u32,
+    cut_upto: u64,
+}

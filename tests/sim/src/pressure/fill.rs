@@ -1,0 +1,375 @@
+//! `sim pressure-fill [--disks KIND:MIB,…] [--cycles N] [--seed N]`: a server on a small disk is filled until it refuses,
+//! and then everything is deleted, again and again, with `kill -9` in the middle of both. Within a minute, without a
+//! restart, the space must be back and writes must be taken again. At the end another process takes all space, and lets go.
+//!
+//! Would see broken: deletions that free nothing, a merge or flush that fails for good without space, a start that needs
+//! space, anything lost.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use testkit::arguments::Arguments;
+use testkit::http::{Client, Request};
+use testkit::random::Random;
+use testkit::report::Report;
+use testkit::server_process::{Launch, ServerProcess, binary};
+
+use super::mounted::{Mounted, bytes_taken};
+
+/// Callers at a time.
+const CALLERS: usize = 6;
+/// Everything was deleted: this long until the space is back.
+const FREED_WITHIN: Duration = Duration::from_secs(60);
+/// What an empty store may take.
+const EMPTY_BYTES_MAX: u64 = 64 << 20;
+/// A deleted run remains known; about what that takes.
+const RUN_TOMBSTONE_BYTES: u64 = 512;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Cell,
+    Record,
+    Run,
+}
+
+/// A thing that was written, or may have been.
+#[derive(Clone, Copy, Debug)]
+struct Thing {
+    what: What,
+    bytes: usize,
+    /// Whether the server has said so.
+    answered: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Report {
+    let disks = arguments.text("disks").unwrap_or("tmpfs:320,ext4:320,ext4:1000,ext4:2000,ext4:6000").to_owned();
+    let cycles = arguments.number("cycles", 10);
+    let seed = arguments.seed();
+    println!("pressure-fill: seed {seed}");
+    let mut report = Report::new("pressure");
+    for disk in disks.split(',') {
+        let (kind, mib) = disk.split_once(':').expect("KIND:MIB");
+        let mib: u64 = mib.parse().expect("a size in MiB");
+        let (figure, ok) = match one_disk(kind, mib, cycles, seed) {
+            Ok(slowest) => (format!("{cycles}-cycles-0-lost-space-back-in-{:.1}-s", slowest.as_secs_f64()), true),
+            Err(what) => {
+                println!("{kind} {mib} MiB: {what}");
+                ("failed".to_owned(), false)
+            }
+        };
+        let goal = format!("{cycles} cycles, 0 lost, space back and writes taken within 60 s");
+        report.add(&format!("fill.{kind}-{mib}"), figure, &goal, ok);
+    }
+    report
+}
+
+fn one_disk(kind: &str, mib: u64, cycles: u64, seed: u64) -> Result<Duration, String> {
+    let disk = Mounted::new(kind, mib)?;
+    let house = disk.path().join("house");
+    let launch = Launch::serve(binary(), &house);
+    let mut trial = Trial {
+        random: Random::new(seed ^ mib),
+        server: launch.start()?,
+        launch,
+        house,
+        things: Mutex::default(),
+        next: AtomicU64::new(0),
+        runs_deleted: 0,
+    };
+    // With more versions, the values of deleted cells would remain: as long as retention says, and until space is short.
+    let retention = Request::put("/v1/spaces/default/retention").body(r#"{"versions":1}"#);
+    let answer = trial.client().send(retention).map_err(|error| error.to_string())?;
+    if !answer.is_success() {
+        return Err(format!("the retention was not set: {}", answer.text()));
+    }
+    let done = all_cycles(&disk, &mut trial, mib, cycles);
+    if done.is_err() {
+        let folder = std::process::Command::new("df").arg("-m").arg(disk.path()).output();
+        println!("{}", folder.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default());
+        println!("the server said:\n{}", trial.server.stderr());
+    }
+    done
+}
+
+fn all_cycles(disk: &Mounted, trial: &mut Trial, mib: u64, cycles: u64) -> Result<Duration, String> {
+    let mut slowest = Duration::ZERO;
+    for cycle in 0..cycles {
+        let at = |what: String| format!("cycle {cycle}: {what}");
+        trial.fill().map_err(at)?;
+        let filled = bytes_taken(&trial.house) >> 20;
+        trial.verify().map_err(at)?;
+        trial.delete_all().map_err(at)?;
+        let back = trial.await_space().map_err(at)?;
+        let taken = bytes_taken(&trial.house) >> 20;
+        println!(
+            "{} {mib} MiB, cycle {cycle}: {filled} MiB, then {taken} MiB after {:.1} s",
+            disk.kind,
+            back.as_secs_f64()
+        );
+        slowest = slowest.max(back);
+    }
+    trial.eaten(disk.path())?;
+    Ok(slowest)
+}
+
+struct Trial {
+    random: Random,
+    launch: Launch,
+    server: ServerProcess,
+    house: std::path::PathBuf,
+    things: Mutex<BTreeMap<u64, Thing>>,
+    next: AtomicU64,
+    runs_deleted: u64,
+}
+
+impl Trial {
+    fn client(&self) -> Client {
+        Client::to(self.server.address())
+    }
+
+    /// Kills the server, if it was not yet, and starts it again.
+    fn kill_and_restart(&mut self) -> Result<(), String> {
+        while self.server.ended().is_none() {
+            self.server.signal("KILL");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.server = self.launch.start()?;
+        Ok(())
+    }
+
+    /// Runs `work` on all callers; kills the server in the middle, and lets them go on with the next one.
+    fn with_a_kill(&mut self, most: Duration, work: impl Fn(&Self) -> Result<(), String> + Sync) -> Result<(), String> {
+        let millis = u64::try_from(most.as_millis()).expect("a short time");
+        let after = Duration::from_millis(self.random.below(millis.max(1)));
+        let trial = &*self;
+        std::thread::scope(|scope| {
+            let callers: Vec<_> = (0..CALLERS).map(|_| scope.spawn(|| work(trial))).collect();
+            std::thread::sleep(after);
+            trial.server.signal("KILL");
+            // Each of them ends with the connection, or was done before.
+            callers.into_iter().for_each(|caller| drop(caller.join().expect("no panic")));
+        });
+        self.kill_and_restart()?;
+        let trial = &*self;
+        std::thread::scope(|scope| {
+            let callers: Vec<_> = (0..CALLERS).map(|_| scope.spawn(|| work(trial))).collect();
+            callers.into_iter().try_for_each(|caller| caller.join().expect("no panic"))
+        })
+    }
+
+    /// Writes until the server refuses.
+    fn fill(&mut self) -> Result<(), String> {
+        self.with_a_kill(Duration::from_secs(4), |trial| {
+            let client = trial.client();
+            loop {
+                let number = trial.next.fetch_add(1, Ordering::Relaxed);
+                let thing = thing_of(number);
+                trial.note(number, Some(thing));
+                match client.send(put(number, thing)).map_err(|error| error.to_string())? {
+                    answer if (200..300).contains(&answer.status) => {
+                        trial.note(number, Some(Thing { answered: true, ..thing }));
+                    }
+                    answer if answer.status == 507 => {
+                        trial.note(number, None);
+                        return Ok(());
+                    }
+                    answer if answer.status == 503 => std::thread::sleep(Duration::from_millis(20)),
+                    answer => return Err(format!("a write was answered {}: {}", answer.status, answer.text())),
+                }
+            }
+        })
+    }
+
+    fn note(&self, number: u64, thing: Option<Thing>) {
+        let mut things = self.things.lock().expect("no panic");
+        match thing {
+            Some(thing) => drop(things.insert(number, thing)),
+            None => drop(things.remove(&number)),
+        }
+    }
+
+    /// Everything that was answered is there, as it was written.
+    fn verify(&self) -> Result<(), String> {
+        let things: Vec<(u64, Thing)> = self.things.lock().expect("no panic").clone().into_iter().collect();
+        let next = AtomicU64::new(0);
+        let check = || {
+            let client = self.client();
+            while let Some((number, thing)) =
+                usize::try_from(next.fetch_add(1, Ordering::Relaxed)).ok().and_then(|at| things.get(at))
+            {
+                let answer = client.send(get(*number, *thing)).map_err(|error| error.to_string())?;
+                let is_there = answer.status == 200 && answer.text().contains(&content(*number, *thing));
+                if thing.answered && !is_there {
+                    return Err(format!("{} was lost: {}", path(*number, *thing), answer.status));
+                }
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let callers: Vec<_> = (0..CALLERS).map(|_| scope.spawn(check)).collect();
+            callers.into_iter().try_for_each(|caller| caller.join().expect("no panic"))
+        })
+    }
+
+    fn delete_all(&mut self) -> Result<(), String> {
+        let runs = self.things.lock().expect("no panic").values().filter(|thing| thing.what == What::Run).count();
+        self.runs_deleted += runs as u64;
+        let waiting: Mutex<Vec<(u64, Thing)>> =
+            Mutex::new(std::mem::take(&mut *self.things.lock().expect("no panic")).into_iter().collect());
+        self.with_a_kill(Duration::from_secs(2), |trial| {
+            let client = trial.client();
+            loop {
+                let Some((number, thing)) = waiting.lock().expect("no panic").pop() else { return Ok(()) };
+                match client.send(delete(number, thing)) {
+                    Ok(answer) if answer.status == 503 => {
+                        waiting.lock().expect("no panic").push((number, thing));
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                    // A run that was deleted before the kill says so.
+                    Ok(answer) if matches!(answer.status, 200..=299 | 404 | 410) => {}
+                    Ok(answer) => return Err(format!("a deletion was answered {}: {}", answer.status, answer.text())),
+                    Err(error) => {
+                        waiting.lock().expect("no panic").push((number, thing));
+                        return Err(error.to_string());
+                    }
+                }
+            }
+        })
+    }
+
+    /// Waits until the directory is small and a write is taken.
+    fn await_space(&self) -> Result<Duration, String> {
+        let began = Instant::now();
+        let client = self.client();
+        let bytes_max = EMPTY_BYTES_MAX + self.runs_deleted * RUN_TOMBSTONE_BYTES * 6 / 5;
+        loop {
+            let taken = bytes_taken(&self.house);
+            let written = client.send(Request::put("/v1/cells/after").body(r#"{"value":"x"}"#));
+            let written = written.map_err(|error| error.to_string())?;
+            let is_small = taken <= bytes_max;
+            if is_small && (200..300).contains(&written.status) {
+                return Ok(began.elapsed());
+            }
+            if began.elapsed() > FREED_WITHIN {
+                return Err(format!(
+                    "after {FREED_WITHIN:?} the directory takes {} MiB of at most {}, and a write is answered {}",
+                    taken >> 20,
+                    bytes_max >> 20,
+                    written.status
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(250));
+        }
+    }
+
+    /// Another process takes all space: reads go on, also after a restart, and writes when it lets go.
+    fn eaten(&mut self, disk: &Path) -> Result<(), String> {
+        let client = self.client();
+        for number in 0..200 {
+            let thing = thing_of(number);
+            let answer = client.send(put(number, thing)).map_err(|error| error.to_string())?;
+            if (200..300).contains(&answer.status) {
+                self.note(number, Some(Thing { answered: true, ..thing }));
+            }
+        }
+        let eaten = disk.join("eaten");
+        eat(&eaten)?;
+        // The store looks at the disk four times a second, and what the journal has reserved may still be used.
+        let began = Instant::now();
+        loop {
+            let answer = self.client().send(put(1_000_000, thing_of(1_000_000))).map_err(|error| error.to_string())?;
+            if answer.status == 507 {
+                break;
+            }
+            if began.elapsed() > Duration::from_secs(5) {
+                return Err(format!("a write to a full disk is answered {}", answer.status));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        self.verify().map_err(|what| format!("with a full disk: {what}"))?;
+        self.kill_and_restart().map_err(|what| format!("a full disk keeps the server from starting: {what}"))?;
+        self.verify().map_err(|what| format!("restarted on a full disk: {what}"))?;
+        std::fs::remove_file(&eaten).map_err(|error| error.to_string())?;
+        let began = Instant::now();
+        loop {
+            let written = self.client().send(put(1_000_000, thing_of(1_000_000))).map_err(|error| error.to_string())?;
+            if (200..300).contains(&written.status) {
+                return Ok(());
+            }
+            if began.elapsed() > FREED_WITHIN {
+                return Err(format!("there is space again, and a write is answered {}", written.status));
+            }
+            std::thread::sleep(Duration::from_millis(250));
+        }
+    }
+}
+
+/// Writes a file until nothing is left of the disk.
+fn eat(path: &Path) -> Result<(), String> {
+    use std::io::Write;
+    let mut file = std::fs::File::create(path).map_err(|error| error.to_string())?;
+    for chunk in [1 << 20, 4 << 10, 1] {
+        let bytes = vec![7; chunk];
+        while file.write_all(&bytes).is_ok() {}
+    }
+    // Some file systems find out later that there was no space.
+    let _ = file.sync_all();
+    Ok(())
+}
+
+fn thing_of(number: u64) -> Thing {
+    let what = match number % 3 {
+        0 => What::Cell,
+        1 => What::Record,
+        _ => What::Run,
+    };
+    let mut random = Random::new(number);
+    let bytes = match random.below(20) {
+        0 => 200_000,
+        1..=5 => 40_000,
+        _ => 4_000,
+    };
+    Thing { what, bytes, answered: false }
+}
+
+/// What is stored in a thing: made from its number, so that any other thing's content is recognised as wrong.
+fn content(number: u64, thing: Thing) -> String {
+    let part = format!("{:016x}.", number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    part.repeat(thing.bytes / part.len() + 1)
+}
+
+fn path(number: u64, thing: Thing) -> String {
+    match thing.what {
+        What::Cell => format!("/v1/cells/fill.{number}"),
+        What::Record => format!("/v1/records/fill.{number}"),
+        What::Run => format!("/v1/runs/fill.{number}"),
+    }
+}
+
+fn put(number: u64, thing: Thing) -> Request {
+    let (path, content) = (path(number, thing), content(number, thing));
+    match thing.what {
+        What::Cell => Request::put(path).body(format!(r#"{{"value":"{content}"}}"#)),
+        What::Record => Request::put(path).body(format!(r#"{{"type":"task","fields":{{"content":"{content}"}}}}"#)),
+        What::Run => {
+            let members = r#""idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z""#;
+            let event = format!(r#"{{"eventType":"RunStarted","eventData":{{"content":"{content}"}},{members}}}"#);
+            Request::post(format!("{path}/events")).body(event)
+        }
+    }
+}
+
+fn get(number: u64, thing: Thing) -> Request {
+    let path = path(number, thing);
+    match thing.what {
+        What::Cell | What::Record => Request::get(path),
+        What::Run => Request::get(format!("{path}/events")),
+    }
+}
+
+fn delete(number: u64, thing: Thing) -> Request {
+    Request::delete(path(number, thing))
+}
