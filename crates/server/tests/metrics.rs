@@ -246,7 +246,7 @@ fn what_is_refused_before_a_route_is_counted_and_so_is_what_the_disk_and_the_lim
     let used = samples["statehouse_journal_bytes"] + samples["statehouse_store_bytes"];
     assert_eq!(samples["statehouse_disk_used_bytes"], used);
     assert!(samples["statehouse_disk_free_bytes"] > 0.0 && samples["statehouse_disk_limit_bytes"] > used);
-    assert_eq!(samples["statehouse_disk_reserve_bytes"], 0.0, "nobody said one");
+    assert!(samples["statehouse_disk_reserve_bytes"] > 0.0, "what the store needs is kept free, whoever says nothing");
     // The client has as many connections as it likes, and one that has ended counts until the server has seen its end.
     let connections = || served.scrape()[r#"statehouse_limit_used{limit="connections_max"}"#];
     let held: Vec<_> = (0..10).map(|_| std::net::TcpStream::connect(served.address).expect("a connection")).collect();

@@ -1,6 +1,6 @@
-//! Codes of the environment: a full disk, damaged bytes, a directory that is already open, an entry whose apply panics.
+//! Codes of the environment: a disk that fails, damaged bytes, a directory that is already open, an entry whose apply panics.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use testkit::http::{Client, Request};
 use testkit::server_process::{Launch, binary};
@@ -12,7 +12,7 @@ use crate::running::fast_directory;
 pub(super) fn bring_about(found: &mut Found) {
     let directory = fast_directory().expect("a directory");
     let path = directory.path().join("house");
-    a_disk_that_is_full(&path, found);
+    a_disk_that_fails(&path, found);
     a_directory_that_is_open(&path, found);
     bytes_that_were_damaged(&path, found);
     more_streams_than_there_may_be(found);
@@ -54,11 +54,11 @@ fn more_streams_than_there_may_be(found: &mut Found) {
     }
 }
 
-/// Limits the size of the process's files, which looks like a full disk to the server.
-fn a_disk_that_is_full(path: &Path, found: &mut Found) {
-    // The size is in units of 512 bytes. With the signal ignored, the write returns an error.
-    let script = "trap '' XFSZ; ulimit -f 2048; exec \"$0\" serve --listen 127.0.0.1:0 --data \"$1\"";
-    let launch = Launch::program("/bin/sh").arguments(["-c", script]).argument(binary()).argument(path);
+/// Lets the syncs of the journal fail from the tenth on, as a broken disk does. A full disk stops nothing.
+fn a_disk_that_fails(path: &Path, found: &mut Found) {
+    let inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO:when=10+"];
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data"];
+    let launch = Launch::program("strace").arguments(inject).argument(binary()).arguments(serve).argument(path);
     let server = launch.start().expect("a server");
     let client = Client::to(server.address());
     let value = format!("\"{}\"", "x".repeat(100_000));
@@ -71,12 +71,12 @@ fn a_disk_that_is_full(path: &Path, found: &mut Found) {
         Some(response) if response.text().contains("SH-2003") => {
             found.answered.insert("SH-2003".to_owned(), response.status);
         }
-        other => found.wrong.push(format!("SH-2003 was to be answered by a full disk, not {other:?}")),
+        other => found.wrong.push(format!("SH-2003 was to be answered by a disk that fails, not {other:?}")),
     }
 }
 
 fn a_directory_that_is_open(path: &Path, found: &mut Found) {
-    let server = Launch::serve(binary(), path).start().expect("a server, after its disk was full");
+    let server = Launch::serve(binary(), path).start().expect("a server, after its disk failed");
     said(found, "SH-2020", Launch::serve(binary(), path).start().map(drop));
     // The parent folder holds a data directory but is not one.
     said(found, "SH-2005", Launch::serve(binary(), path.parent().unwrap_or(path)).start().map(drop));
@@ -84,7 +84,8 @@ fn a_directory_that_is_open(path: &Path, found: &mut Found) {
 }
 
 fn bytes_that_were_damaged(path: &Path, found: &mut Found) {
-    let journal = largest(path).expect("a journal");
+    let segments = std::fs::read_dir(path.join("journal/segments")).expect("a journal");
+    let journal = segments.flatten().map(|entry| entry.path()).min().expect("the oldest segment");
     let mut bytes = std::fs::read(&journal).expect("the journal");
     // In the middle of acknowledged data: each value has a hundred thousand bytes.
     bytes[400_000..400_064].fill(0xff);
@@ -98,20 +99,4 @@ fn said(found: &mut Found, code: &str, started: Result<(), String>) {
         Err(said) if said.contains(code) => drop(found.answered.insert(code.to_owned(), 0)),
         other => found.wrong.push(format!("{code} was to be said by a server that does not start, not {other:?}")),
     }
-}
-
-/// The largest file under a directory.
-fn largest(path: &Path) -> Option<PathBuf> {
-    let mut files = Vec::new();
-    let mut directories = vec![path.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(directory).ok()?.flatten() {
-            let metadata = entry.metadata().ok()?;
-            match metadata.is_dir() {
-                true => directories.push(entry.path()),
-                false => files.push((metadata.len(), entry.path())),
-            }
-        }
-    }
-    files.into_iter().max().map(|(_, path)| path)
 }
