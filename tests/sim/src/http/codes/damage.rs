@@ -54,9 +54,11 @@ fn more_streams_than_there_may_be(found: &mut Found) {
     }
 }
 
-/// Lets the syncs of the journal fail from the tenth on, as a broken disk does. A full disk stops nothing.
+/// Lets the syncs of the journal fail from the tenth on, as a broken disk does. A full disk stops nothing. With `-D` the
+/// server is the child, not the tracer.
 fn a_disk_that_fails(path: &Path, found: &mut Found) {
-    let inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO:when=10+"];
+    let inject =
+        ["-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO:when=10+"];
     let serve = ["serve", "--listen", "127.0.0.1:0", "--data"];
     let launch = Launch::program("strace").arguments(inject).argument(binary()).arguments(serve).argument(path);
     let server = launch.start().expect("a server");
