@@ -2,25 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod small_journal;
+
 use std::fs;
 use std::path::Path;
 
-use statehouse_journal::{Entry, EntryFiles, JournalError, SegmentFiles, SegmentOptions, Verified};
+use statehouse_journal::{Entry, EntryFiles, JournalError, SegmentFiles, Verified};
 use testkit::random::Random;
 
-const ID: u64 = 77;
-
-fn small() -> SegmentOptions {
-    SegmentOptions::default().file_bytes_target(16 << 10)
-}
-
-fn create(directory: &Path) -> SegmentFiles {
-    SegmentFiles::create(directory, ID, &small()).unwrap()
-}
-
-fn open(directory: &Path) -> SegmentFiles {
-    SegmentFiles::open(directory, ID, &small()).unwrap()
-}
+use small_journal::{ID, create, open, small};
 
 /// Every kept entry of a shard, read in small steps; contiguous and chained (J2).
 fn read_all(files: &SegmentFiles, shard: u64) -> Vec<Entry> {

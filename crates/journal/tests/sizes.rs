@@ -2,24 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod small_journal;
+
 use std::fs;
 use std::path::Path;
 
 use statehouse_journal::{EntryFiles, SegmentFiles, SegmentOptions};
 
-const ID: u64 = 77;
-
-fn small() -> SegmentOptions {
-    SegmentOptions::default().file_bytes_target(16 << 10)
-}
-
-fn create(directory: &Path) -> SegmentFiles {
-    SegmentFiles::create(directory, ID, &small()).unwrap()
-}
-
-fn open(directory: &Path) -> SegmentFiles {
-    SegmentFiles::open(directory, ID, &small()).unwrap()
-}
+use small_journal::{create, open};
 
 /// The lengths of the files in a folder, in the order of their names.
 fn lengths(folder: &Path) -> Vec<u64> {

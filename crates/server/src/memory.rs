@@ -97,7 +97,7 @@ impl Budget {
     pub fn split(self, limits: &ServerLimits) -> Split {
         let part = |percent: u64| self.bytes / 100 * percent;
         let defaults = Options::default();
-        let overlay_max = (defaults.overlay.table_bytes_max * (defaults.overlay.frozen_tables_max + 1)) as u64;
+        let overlay_max = defaults.overlay.memory_bytes_max();
         let overlay_bytes = part(OVERLAY_PERCENT).min(overlay_max);
         let queue_bytes = part(QUEUE_PERCENT).min(defaults.journal.queue_bytes_max as u64);
         // A request of maximum size can be processed, if it is the only one and needs no more memory than usual.

@@ -18,6 +18,7 @@ use session::user::panic_message;
 use crate::answers::Answers;
 use crate::arrivals::StopsAtEnd;
 use crate::error::{from_halted_entry, from_panic};
+use crate::journal_cut::JournalCut;
 use crate::proposer::DurableEntry;
 use crate::publish::Outbox;
 use crate::records::waiters::SharedWaiters;
@@ -37,11 +38,9 @@ pub(crate) struct ApplyLoop {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) waiters: SharedWaiters,
     pub(crate) keeper: Arc<Keeper>,
-    /// The applied index when the store was opened: its batches count from there.
-    pub(crate) applied_at_open: u64,
     pub(crate) replay_bytes_max: u64,
     pub(crate) bytes_since_flush: u64,
-    pub(crate) cut_upto: u64,
+    pub(crate) journal_cut: JournalCut,
 }
 
 impl ApplyLoop {
@@ -125,10 +124,8 @@ impl ApplyLoop {
 
     /// Truncates the journal up to what the store has made durable.
     fn cut_journal(&mut self, cut: &impl Fn(u64)) {
-        let durable = self.applied_at_open + self.store.durable();
-        if durable > self.cut_upto {
-            self.cut_upto = durable;
-            cut(durable + 1);
+        if let Some(first_kept) = self.journal_cut.next(&self.store) {
+            cut(first_kept);
         }
     }
 }

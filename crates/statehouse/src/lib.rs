@@ -54,6 +54,7 @@ mod identity;
 mod image;
 mod imager;
 pub mod import;
+mod journal_cut;
 mod opening;
 mod options;
 pub mod owner_only;

@@ -25,6 +25,7 @@ use crate::backup::times::BackupLog;
 use crate::clock::{Clock, Time};
 use crate::directory::{Directory, FilledBy, Found, Unfinished};
 use crate::error::{cannot_open, from_halt, from_journal, from_kv};
+use crate::journal_cut::JournalCut;
 use crate::opening::Opening;
 use crate::options::Options;
 use crate::proposer::{DurableEntry, Proposer};
@@ -181,10 +182,9 @@ impl Shard {
             outbox: outbox.clone(),
             waiters: waiters.clone(),
             keeper: keeper.clone(),
-            applied_at_open,
             replay_bytes_max: options.replay_bytes_max,
             bytes_since_flush: 0,
-            cut_upto: applied_at_open,
+            journal_cut: JournalCut::new(applied_at_open),
         };
         let began_us = options.clock.monotonic_us();
         store.accept_unflushed(true);

@@ -38,6 +38,11 @@ impl Default for OverlayOptions {
 }
 
 impl OverlayOptions {
+    /// The most bytes that wait in memory: the table that is written to, and the frozen ones.
+    pub fn memory_bytes_max(&self) -> u64 {
+        (self.table_bytes_max as u64).saturating_mul(self.frozen_tables_max as u64 + 1)
+    }
+
     /// Sets [`table_bytes_max`](Self::table_bytes_max).
     pub fn table_bytes_max(mut self, bytes: usize) -> Self {
         self.table_bytes_max = bytes;

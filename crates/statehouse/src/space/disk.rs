@@ -20,7 +20,7 @@ const LET_IN_PART: u64 = 16;
 
 /// How much of a disk is kept free: a share of it, but no more than a number of bytes. A tenth of a large disk would be
 /// far more than is ever needed. What the store needs to write what it has in memory, and to merge, is kept free in any
-/// case: at most a fifth of a small disk, at most 400 MB of a large one.
+/// case: a fifth of a small disk or less, and never more than 1 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskReserve {
     /// This part of it, in percent,

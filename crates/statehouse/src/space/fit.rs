@@ -43,7 +43,7 @@ fn fit_to(options: &Options, disk_bytes: u64) -> Options {
     fitted.overlay.table_bytes_max = options.overlay.table_bytes_max.min(in_memory);
     fitted.storage.table_bytes_target = options.storage.table_bytes_target.min(at_once);
     // Flushes come first: a merge leaves what they need.
-    fitted.storage.space_reserve_bytes = in_memory_bytes(&fitted).min(NEEDED_BYTES_MAX);
+    fitted.storage.space_reserve_bytes = fitted.overlay.memory_bytes_max().min(NEEDED_BYTES_MAX);
     fitted.replay_bytes_max = options.replay_bytes_max.min(part(REPLAY_PART, REPLAY_MIN));
     let file = part(JOURNAL_FILE_PART, JOURNAL_FILE_MIN);
     fitted.journal_files.file_bytes_target = options.journal_files.file_bytes_target.min(file);
@@ -53,13 +53,8 @@ fn fit_to(options: &Options, disk_bytes: u64) -> Options {
 /// The bytes without which the store could not write what it has in memory, and then merge.
 pub(crate) fn needed_bytes(options: &Options) -> u64 {
     let merge = options.storage.table_bytes_target + MERGE_EXTRA_BYTES;
-    let needed = in_memory_bytes(options).saturating_add(merge + 2 * options.journal_files.file_bytes_target);
+    let needed = options.overlay.memory_bytes_max().saturating_add(merge + 2 * options.journal_files.file_bytes_target);
     needed.min(NEEDED_BYTES_MAX)
-}
-
-/// The most that waits in memory to be flushed.
-fn in_memory_bytes(options: &Options) -> u64 {
-    (options.overlay.table_bytes_max as u64).saturating_mul(options.overlay.frozen_tables_max as u64 + 1)
 }
 
 #[cfg(test)]

@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use contract::Error;
 use journal::EntryFiles;
-use kv::Store;
 use storage::{SpaceState, TreeStore};
 
 use crate::access::Access;
+use crate::journal_cut::JournalCut;
 use crate::repeating::Repeating;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Looks between two walks for what can be forgotten, while space is short.
-const LOOKS_PER_WALK: u32 = 8;
+/// Looks between two retention walks while space is short. A walk reads every cell, so one a minute is enough.
+const LOOKS_PER_WALK: u32 = 240;
 
 /// Looks between two flushes while space is short: each flush is a table, and many small ones have to be merged.
 const LOOKS_PER_FLUSH: u32 = 8;
@@ -43,7 +43,8 @@ pub(crate) struct SpaceKeeper {
 impl SpaceKeeper {
     /// Starts the thread; `walk` begins a retention walk.
     pub(crate) fn start(self, walk: impl Fn() + Send + 'static) -> Result<Repeating, Error> {
-        let mut state = State::default();
+        let journal_cut = JournalCut::new(self.applied_at_open);
+        let mut state = State { is_short: false, looks: 0, journal_cut };
         Repeating::start("space", LOOK_EVERY, move |_| self.look(&mut state, &walk))
     }
 
@@ -53,7 +54,10 @@ impl SpaceKeeper {
             (state.is_short, state.looks) = (is_short, 0);
             self.tell(is_short);
         }
-        self.cut_journal(state);
+        // The apply loop cuts the journal after a flush when the next entry comes; here it is done without one.
+        if let Some(first_kept) = state.journal_cut.next(&self.access.store) {
+            self.access.journal.cut(first_kept);
+        }
         let flush_every = if is_short { LOOKS_PER_FLUSH } else { LOOKS_PER_FLUSH_AT_LEAST };
         let is_worth_it = is_short || self.files.kept_bytes() >= JOURNAL_BYTES_MIN;
         if state.looks.is_multiple_of(flush_every) && is_worth_it && !self.access.store.is_flushing() {
@@ -71,22 +75,12 @@ impl SpaceKeeper {
             tracing::warn!(%error, "the journal's spare files stay as they are");
         }
     }
-
-    /// The apply loop cuts the journal after a flush if another entry comes; here is it done without one.
-    fn cut_journal(&self, state: &mut State) {
-        let durable = self.applied_at_open + self.access.store.durable();
-        if durable > state.cut_upto {
-            state.cut_upto = durable;
-            self.access.journal.cut(durable + 1);
-        }
-    }
 }
 
 /// What the looks before have seen.
-#[derive(Default)]
 struct State {
     is_short: bool,
     /// Looks since that has changed.
     looks: u32,
-    cut_upto: u64,
+    journal_cut: JournalCut,
 }
