@@ -44,7 +44,7 @@ impl SpaceKeeper {
     /// Starts the thread; `walk` begins a retention walk.
     pub(crate) fn start(self, walk: impl Fn() + Send + 'static) -> Result<Repeating, Error> {
         let journal_cut = JournalCut::new(self.applied_at_open);
-        let mut state = State { is_short: false, looks: 0, journal_cut };
+        let mut state = State { is_short: false, looks: 0, looks_since_flush: 0, journal_cut };
         Repeating::start("space", LOOK_EVERY, move |_| self.look(&mut state, &walk))
     }
 
@@ -60,13 +60,15 @@ impl SpaceKeeper {
         }
         let flush_every = if is_short { LOOKS_PER_FLUSH } else { LOOKS_PER_FLUSH_AT_LEAST };
         let is_worth_it = is_short || self.files.kept_bytes() >= JOURNAL_BYTES_MIN;
-        if state.looks.is_multiple_of(flush_every) && is_worth_it && !self.access.store.is_flushing() {
+        if state.looks_since_flush >= flush_every && is_worth_it && !self.access.store.is_flushing() {
+            state.looks_since_flush = 0;
             self.access.store.start_flush();
         }
         if is_short && state.looks.is_multiple_of(LOOKS_PER_WALK) {
             walk();
         }
         state.looks = state.looks.wrapping_add(1);
+        state.looks_since_flush = state.looks_since_flush.saturating_add(1);
     }
 
     fn tell(&self, is_short: bool) {
@@ -82,5 +84,6 @@ struct State {
     is_short: bool,
     /// Looks since that has changed.
     looks: u32,
+    looks_since_flush: u32,
     journal_cut: JournalCut,
 }

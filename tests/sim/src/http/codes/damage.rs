@@ -13,8 +13,9 @@ pub(super) fn bring_about(found: &mut Found) {
     let directory = fast_directory().expect("a directory");
     let path = directory.path().join("house");
     a_disk_that_fails(&path, found);
-    a_directory_that_is_open(&path, found);
+    // Before a server opens it again: that one would flush the values and cut them off the journal.
     bytes_that_were_damaged(&path, found);
+    a_directory_that_is_open(&directory.path().join("open"), found);
     more_streams_than_there_may_be(found);
     an_entry_that_panics(found);
 }
@@ -78,7 +79,7 @@ fn a_disk_that_fails(path: &Path, found: &mut Found) {
 }
 
 fn a_directory_that_is_open(path: &Path, found: &mut Found) {
-    let server = Launch::serve(binary(), path).start().expect("a server, after its disk failed");
+    let server = Launch::serve(binary(), path).start().expect("a server");
     said(found, "SH-2020", Launch::serve(binary(), path).start().map(drop));
     // The parent folder holds a data directory but is not one.
     said(found, "SH-2005", Launch::serve(binary(), path.parent().unwrap_or(path)).start().map(drop));
