@@ -59,6 +59,8 @@ pub enum Kind {
     RunIndex = 0x13,
     /// A step of a run's projection.
     RunStep = 0x14,
+    /// The version above which new cells of a branch start.
+    CellFloor = 0x15,
 }
 
 /// The kind of a row of the shard itself.
@@ -202,6 +204,11 @@ impl Keys {
         push_name(&mut key, cell.name.as_bytes());
         key.extend_from_slice(&version.to_be_bytes());
         key
+    }
+
+    /// The version above which new cells of a branch start, in the bucket of a cell.
+    pub fn cell_floor(&self, bucket: u16, space: u32, branch: u32) -> Key {
+        self.branch_prefix(Kind::CellFloor, bucket, space, branch)
     }
 
     /// The things of a group whose names start with `prefix`; without a group, all names of the bucket.

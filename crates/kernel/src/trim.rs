@@ -11,19 +11,20 @@ use session::{Call, Halt, Pushes};
 
 use crate::answer::Answer;
 use crate::catalogue::Catalogue;
+use crate::cells::floor;
 use crate::cells::retention::{may_be_due, trim_cell};
 use crate::cells::row::Head;
 use crate::keys::names::is_name_in_group;
 use crate::keys::queues::{QueueId, read_lanes_key};
-use crate::keys::records::read_record_key;
+use crate::keys::records::{Due, DueClock, OwnedId, read_due_suffix, read_record_key};
 use crate::keys::{CellKey, Keys, Kind, ThingId};
 use crate::machine::{Applying, Contracts};
 use crate::names;
 use crate::records::counts::count_ready;
 use crate::records::lanes::{Lanes, first_row};
 use crate::records::queue::ALL_QUEUES;
-use crate::records::row::Row;
-use crate::records::write::erase;
+use crate::records::row::{Row, decode_numbers};
+use crate::records::write::{erase, forget, peek};
 
 /// Steps in one command.
 pub const TRIM_STEPS_MAX: usize = 256;
@@ -58,6 +59,10 @@ pub enum TrimStep {
         /// Its number.
         branch: u32,
     },
+    /// Forgets a deleted cell, or some of its old versions.
+    ForgetCell(CellKey),
+    /// Forgets a deleted record.
+    ForgetRecord(CellKey),
     /// Removes the lanes of a queue that lead to nothing, in some buckets.
     Lanes {
         /// The queue's space.
@@ -75,14 +80,15 @@ const CELL: u8 = 1;
 const BRANCH: u8 = 2;
 const RECORDS: u8 = 3;
 const LANES: u8 = 4;
+const FORGET_CELL: u8 = 5;
+const FORGET_RECORD: u8 = 6;
 
 impl TrimStep {
     pub(crate) fn encode(&self, writer: &mut Writer) {
         match self {
-            TrimStep::Cell(cell) => {
-                writer.u8(CELL).u16(cell.bucket).u32(cell.space).u32(cell.branch);
-                writer.optional_text(cell.group.as_deref()).bytes(cell.name.as_bytes());
-            }
+            TrimStep::Cell(cell) => encode_thing(writer, CELL, cell),
+            TrimStep::ForgetCell(cell) => encode_thing(writer, FORGET_CELL, cell),
+            TrimStep::ForgetRecord(record) => encode_thing(writer, FORGET_RECORD, record),
             TrimStep::Records { bucket, space, branch } => {
                 writer.u8(RECORDS).u16(*bucket).u32(*space).u32(*branch);
             }
@@ -97,11 +103,9 @@ impl TrimStep {
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(match reader.u8()? {
-            CELL => {
-                let (bucket, space, branch) = (reader.u16()?, reader.u32()?, reader.u32()?);
-                let group = reader.optional_text()?.map(str::to_owned);
-                TrimStep::Cell(CellKey { bucket, space, branch, group, name: reader.text()?.to_owned() })
-            }
+            CELL => TrimStep::Cell(decode_thing(reader)?),
+            FORGET_CELL => TrimStep::ForgetCell(decode_thing(reader)?),
+            FORGET_RECORD => TrimStep::ForgetRecord(decode_thing(reader)?),
             RECORDS => TrimStep::Records { bucket: reader.u16()?, space: reader.u32()?, branch: reader.u32()? },
             BRANCH => TrimStep::Branch { space: reader.u32()?, branch: reader.u32()? },
             LANES => TrimStep::Lanes {
@@ -117,6 +121,17 @@ impl TrimStep {
     }
 }
 
+fn encode_thing(writer: &mut Writer, step: u8, thing: &CellKey) {
+    writer.u8(step).u16(thing.bucket).u32(thing.space).u32(thing.branch);
+    writer.optional_text(thing.group.as_deref()).bytes(thing.name.as_bytes());
+}
+
+fn decode_thing(reader: &mut Reader<'_>) -> Result<CellKey, DecodeError> {
+    let (bucket, space, branch) = (reader.u16()?, reader.u32()?, reader.u32()?);
+    let group = reader.optional_text()?.map(str::to_owned);
+    Ok(CellKey { bucket, space, branch, group, name: reader.text()?.to_owned() })
+}
+
 pub(crate) fn apply(
     contracts: &mut Contracts,
     state: &mut Staging,
@@ -129,6 +144,12 @@ pub(crate) fn apply(
             TrimStep::Cell(cell) => {
                 trim_one(&mut contracts.applying(state, call, pushes), &cell.id())?;
             }
+            TrimStep::ForgetCell(cell) => {
+                floor::forget(&mut contracts.applying(state, call, pushes).cells(), call.commit, &cell.id())?;
+            }
+            TrimStep::ForgetRecord(record) => {
+                forget_record(&mut contracts.applying(state, call, pushes), &record.id())?;
+            }
             TrimStep::Records { bucket, space, branch } => {
                 erase_records(&mut contracts.applying(state, call, pushes), *bucket, *space, *branch)?;
             }
@@ -138,6 +159,11 @@ pub(crate) fn apply(
                     remove_shard_rows(state, keys, *space, *branch)?;
                 }
                 if !has_rows(state, catalogue, &keys, *space, *branch)? {
+                    for floor in (0..catalogue.buckets.count()).map(|bucket| keys.cell_floor(bucket, *space, *branch)) {
+                        if state.get(&floor)?.is_some() {
+                            state.delete(floor);
+                        }
+                    }
                     catalogue.forget_branch(&keys, state, *space, *branch);
                 }
             }
@@ -160,6 +186,18 @@ fn trim_one(applying: &mut Applying<'_>, cell: &ThingId<'_>) -> Result<(), Halt>
     let context = applying.cell_context(space);
     trim_cell(&mut applying.cells(), &context, cell)?;
     Ok(())
+}
+
+/// Forgets a record that is deleted.
+fn forget_record(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<(), Halt> {
+    let Some(bytes) = peek(applying, record)? else {
+        return Ok(());
+    };
+    let row = Row::decode(&bytes)?;
+    match row.numbers.deleted {
+        true => forget(applying, record, &row),
+        false => Ok(()),
+    }
 }
 
 /// Removes lanes of a queue that lead to nothing.
@@ -276,7 +314,7 @@ fn has_rows(state: &Staging, catalogue: &Catalogue, keys: &Keys, space: u32, bra
 }
 
 /// Examines up to `heads_max` cells and queues after the key `cursor` for due history and empty lanes, without changing
-/// anything. Returns steps, and the key to continue after; none when everything was examined.
+/// anything. With `forgets`, also for what is deleted: it goes before its time. Returns steps, and the key to continue after; none when everything was examined.
 pub fn find_due(
     view: &dyn View,
     catalogue: &Catalogue,
@@ -284,6 +322,7 @@ pub fn find_due(
     now_us: u64,
     cursor: Option<&[u8]>,
     heads_max: usize,
+    forgets: bool,
 ) -> Result<(Vec<TrimStep>, Option<Vec<u8>>), Halt> {
     let mut steps = Vec::new();
     let mut looked_at = 0;
@@ -302,10 +341,27 @@ pub fn find_due(
                 continue;
             }
             let cell = CellKey::decode(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among cells".into()))?;
-            if is_due(catalogue, &cell, &Head::decode(&row)?, now_us) {
+            let head = Head::decode(&row)?;
+            if forgets && !head.exists() {
+                steps.push(TrimStep::ForgetCell(cell));
+            } else if is_due(catalogue, &cell, &head, now_us) {
                 steps.push(TrimStep::Cell(cell));
             }
             if looked_at == heads_max || steps.len() == TRIM_STEPS_MAX {
+                return Ok((steps, Some(key.to_vec())));
+            }
+        }
+        // A deleted record is in the index of what is due, until it is forgotten.
+        let due_prefix = keys.due_prefix(DueClock::Wall, bucket);
+        let mut range = KeyRange::prefix(&due_prefix);
+        if let Some(cursor) = cursor {
+            range = range.after(cursor);
+        }
+        for row in view.scan(&range, Order::Ascending).take_while(|_| forgets) {
+            let (key, _) = row?;
+            looked_at += 1;
+            steps.extend(deleted_record(view, keys, bucket, &key[due_prefix.len()..])?.map(TrimStep::ForgetRecord));
+            if looked_at >= heads_max || steps.len() == TRIM_STEPS_MAX {
                 return Ok((steps, Some(key.to_vec())));
             }
         }
@@ -340,6 +396,17 @@ pub fn find_due(
     }
     steps.truncate(TRIM_STEPS_MAX);
     Ok((steps, None))
+}
+
+/// The record of an entry of a due index, if it is deleted.
+fn deleted_record(view: &dyn View, keys: &Keys, bucket: u16, suffix: &[u8]) -> Result<Option<CellKey>, Halt> {
+    let Some((_, Due::Expiry(id))) = read_due_suffix(suffix) else {
+        return Ok(None);
+    };
+    let row = view.get(&keys.record(&id.in_bucket(bucket)))?;
+    let is_deleted = row.map_or(Ok(false), |row| decode_numbers(&row).map(|numbers| numbers.deleted))?;
+    let OwnedId { space, branch, group, name } = id;
+    Ok(is_deleted.then_some(CellKey { bucket, space, branch, group, name }))
 }
 
 /// Steps for the lanes of a queue, if nothing in it is ready.

@@ -119,7 +119,7 @@ fn names_in_groups_go_with_the_branch_however_many_there_are() {
     apply(&mut kernel, &store, 1, &[Body::Catalogue(deleted)]);
     for _ in 0..20 {
         let view = store.view().expect("a view");
-        let (steps, _) = find_due(&*view, kernel.catalogue(), &keys, 2, None, 1_000).expect("no halt");
+        let (steps, _) = find_due(&*view, kernel.catalogue(), &keys, 2, None, 1_000, false).expect("no halt");
         if steps.is_empty() {
             break;
         }

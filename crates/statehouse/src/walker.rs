@@ -1,4 +1,5 @@
-//! The walk over cells for expired history, and over the remains of deleted branches.
+//! The walk over cells for expired history, over the remains of deleted branches, and, while disk space is short, over what
+//! else is deleted.
 //!
 //! It reads views, a bounded number of cells at a time, and proposes a command only if something is due. An idle store
 //! is therefore never written to.
@@ -97,7 +98,8 @@ fn look(access: &Access, cursor: Option<&[u8]>) -> Result<(Vec<TrimStep>, Option
     let (view, catalogue) = access.view()?;
     // The time of stamps, not the machine's clock, which may jump: a step found too early would trim nothing.
     let now_us = access.time().now().wall_us;
-    find_due(&*view, &catalogue, &keys(), now_us, cursor, HEADS_PER_STEP).map_err(|halt| from_halt(&halt))
+    let forgets = access.disk.is_short(access.clock());
+    find_due(&*view, &catalogue, &keys(), now_us, cursor, HEADS_PER_STEP, forgets).map_err(|halt| from_halt(&halt))
 }
 
 /// Signals to the walk.

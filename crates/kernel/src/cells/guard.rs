@@ -6,6 +6,7 @@ use contract::Rejection;
 use kv::{Order, Staging};
 use session::Halt;
 
+use super::floor::Floor;
 use super::row::Head;
 use crate::catalogue::Catalogue;
 use crate::command::Guard;
@@ -51,7 +52,11 @@ pub(crate) fn check(state: &Staging, place: &Place<'_>, guard: &Guard<'_>) -> Re
     };
     let row = state.get(&place.keys.cell_head(&cell))?;
     let head = row.as_deref().map(Head::decode).transpose()?;
-    if holds(head.as_ref()) {
+    let was_forgotten = match guard {
+        Guard::CellUnchangedSince(_, commit) if head.is_none() => floor(state, place, &cell)?.commit > *commit,
+        _ => false,
+    };
+    if holds(head.as_ref()) && !was_forgotten {
         return Ok(Ok(()));
     }
     Ok(Err(conflict(name, head.as_ref())))
@@ -75,6 +80,10 @@ fn check_range(
         Ok(cell) => cell,
         Err(rejection) => return Ok(Err(rejection)),
     };
+    if floor(state, place, &cell)?.commit > commit {
+        // One of them may have been in the range. Which ones were is not known any more.
+        return Ok(Err(conflict(from, None)));
+    }
     let range = place.keys.cell_heads_between(&cell, from, to);
     for row in state.scan(&range, Order::Ascending) {
         let (key, row) = row?;
@@ -88,6 +97,11 @@ fn check_range(
         }
     }
     Ok(Ok(()))
+}
+
+fn floor(state: &Staging, place: &Place<'_>, cell: &ThingId<'_>) -> Result<Floor, Halt> {
+    let row = state.get(&place.keys.cell_floor(cell.bucket, cell.space, cell.branch))?;
+    Floor::decode(row.as_deref())
 }
 
 fn conflict(name: &str, head: Option<&Head<'_>>) -> Rejection {

@@ -3,13 +3,14 @@
 //! The newest version of a cell is one row (its *head*); an older version gets its own row when it is displaced. A cell
 //! that was written once is therefore one row, and a get is one read.
 //!
-//! Touches: the `CellHead` and `CellOld` rows. Keeps: K2 (versions rise by one with every write, across delete and
-//! re-create), K3 (old versions are contiguous: from the head's `oldest` to just below its version) and K8 (an existing
+//! Touches: the `CellHead`, `CellOld` and `CellFloor` rows. Keeps: K2 (versions rise by one with every write, across
+//! delete and re-create; a deleted cell that was forgotten goes on at a higher one), K3 (old versions are contiguous: from the head's `oldest` to just below its version) and K8 (an existing
 //! cell of a named group is in the index of names).
 
 pub mod at;
 pub mod cas;
 pub mod delete;
+pub(crate) mod floor;
 pub mod get;
 pub mod guard;
 pub mod history;
@@ -28,6 +29,7 @@ use crate::folded::Folded;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::names;
 use contract::{Limits, Retention};
+use floor::Floor;
 use row::{Head, Old};
 
 /// Reading cells.
@@ -37,6 +39,9 @@ pub trait ReadCells {
 
     /// The row of an older version.
     fn old(&self, cell: &ThingId<'_>, version: u64) -> Result<Option<Bytes>, Halt>;
+
+    /// What is known of the cells that were forgotten; a cell without rows starts above them.
+    fn floor(&self, cell: &ThingId<'_>) -> Result<Floor, Halt>;
 }
 
 /// Writing cells.
@@ -49,6 +54,12 @@ pub trait WriteCells {
 
     /// Removes an older version.
     fn delete_old(&mut self, cell: &ThingId<'_>, version: u64);
+
+    /// Removes the newest version.
+    fn delete_head(&mut self, cell: &ThingId<'_>);
+
+    /// Replaces what is known of the cells that were forgotten.
+    fn put_floor(&mut self, cell: &ThingId<'_>, floor: Floor);
 
     /// Adds a cell of a named group to the index of names, or removes it.
     fn set_listed(&mut self, cell: &ThingId<'_>, listed: bool);
@@ -87,6 +98,11 @@ impl ReadCells for ViewCells<'_> {
     fn old(&self, cell: &ThingId<'_>, version: u64) -> Result<Option<Bytes>, Halt> {
         Ok(self.view.get(&self.keys.cell_old(cell, version))?)
     }
+
+    fn floor(&self, cell: &ThingId<'_>) -> Result<Floor, Halt> {
+        let row = self.view.get(&self.keys.cell_floor(cell.bucket, cell.space, cell.branch))?;
+        Floor::decode(row.as_deref())
+    }
 }
 
 /// Cells while a command is being applied.
@@ -107,6 +123,11 @@ impl ReadCells for StagedCells<'_> {
     fn old(&self, cell: &ThingId<'_>, version: u64) -> Result<Option<Bytes>, Halt> {
         Ok(self.state.get(&self.keys.cell_old(cell, version))?)
     }
+
+    fn floor(&self, cell: &ThingId<'_>) -> Result<Floor, Halt> {
+        let row = self.state.get(&self.keys.cell_floor(cell.bucket, cell.space, cell.branch))?;
+        Floor::decode(row.as_deref())
+    }
 }
 
 impl WriteCells for StagedCells<'_> {
@@ -120,6 +141,15 @@ impl WriteCells for StagedCells<'_> {
 
     fn delete_old(&mut self, cell: &ThingId<'_>, version: u64) {
         self.state.delete(self.keys.cell_old(cell, version));
+    }
+
+    fn delete_head(&mut self, cell: &ThingId<'_>) {
+        self.state.delete(self.keys.cell_head(cell));
+    }
+
+    fn put_floor(&mut self, cell: &ThingId<'_>, floor: Floor) {
+        let key = self.keys.cell_floor(cell.bucket, cell.space, cell.branch);
+        self.state.put_encoded(key, |writer| floor.encode(writer));
     }
 
     fn set_listed(&mut self, cell: &ThingId<'_>, listed: bool) {

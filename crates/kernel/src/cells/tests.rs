@@ -244,6 +244,28 @@ fn a_walk_gives_up_what_has_become_too_old() {
 }
 
 #[test]
+fn deleted_cells_are_forgotten_and_new_ones_start_above_them() {
+    check(
+        "keep 9 versions; set a 1; set a 2; delete a; set b 1; rows; forget; rows; forget; get a; history a; init a x; \
+         cas a v1 y; cas a absent y; history a; get b; restart; delete a; forget; set a z; image",
+        "a v1; a v2; a v3; b v1; 2 cells, 2 old versions; 1 rounds; 1 cells, 0 old versions; 0 rounds; absent; a v4; \
+         cell \"a\" is not as expected: it is at version 4 [SH-1003]; \
+         cell \"a\" is not as expected: it is at version 4 [SH-1003]; v4 x; 1 v1; a v5; 1 rounds; a v6; same bytes",
+    );
+}
+
+/// Whoever looked before a cell was forgotten cannot know whether it was there.
+#[test]
+fn a_forgotten_cell_has_changed_for_those_who_looked_before() {
+    check(
+        "set g/a 1; commit; delete g/a; forget; in g if a unchanged since c1: set b 1; in g if a..b unchanged since c1: set b 1; \
+         commit; in g if a unchanged since c5: set b 1",
+        "a v1; c1; a v2; 1 rounds; cell \"a\" is not as expected: it does not exist [SH-1003]; \
+         cell \"a\" is not as expected: it does not exist [SH-1003]; c5; b v3",
+    );
+}
+
+#[test]
 fn a_branch_begins_empty_and_its_rows_go_after_it() {
     check(
         "set a main; branch draft; branch draft; on draft; get a; set a 1; set a 2; set g/b 3; rows; \

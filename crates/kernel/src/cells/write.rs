@@ -23,9 +23,10 @@ pub(super) fn write_version<S: ReadCells + WriteCells>(
         cells.set_listed(cell, value.is_some());
     }
     let Some(head) = head else {
-        cells.note(context.commit, cell, 1, reason);
-        cells.put_head(cell, &Head { version: 1, oldest: 1, oldest_displaced_us: 0, write });
-        return Ok(1);
+        let version = cells.floor(cell)?.version + 1;
+        cells.note(context.commit, cell, version, reason);
+        cells.put_head(cell, &Head { version, oldest: version, oldest_displaced_us: 0, write });
+        return Ok(version);
     };
     let version = head.version + 1;
     let displaced_first = head.oldest == head.version;

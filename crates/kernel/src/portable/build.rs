@@ -13,6 +13,7 @@ use session::{Call, Halt, Pushes};
 use super::Item;
 use crate::applied::Applied;
 use crate::catalogue::Catalogue;
+use crate::cells::floor::Floor;
 use crate::cells::row::{Head, Old};
 use crate::changes;
 use crate::command::{Body, Target};
@@ -117,6 +118,13 @@ impl<'store> Builder<'store> {
         }
         match item {
             Item::Bucket { bucket, version, attempt } => self.bucket(*bucket, *version, *attempt),
+            Item::CellFloor { bucket, space, branch, version } => {
+                self.check_bucket(*bucket)?;
+                let key = self.keys.cell_floor(*bucket, *space, *branch);
+                let floor = Floor { version: *version, commit: self.applied.commit };
+                self.state.put_encoded(key, |writer| floor.encode(writer));
+                Ok(())
+            }
             Item::CellVersion { cell, version, write } => self.cell_version(cell, *version, write),
             Item::Cell { cell, version, write } => self.cell(cell, *version, write),
             Item::Record { record, row } => self.record(record, row),
@@ -216,12 +224,17 @@ impl<'store> Builder<'store> {
         }
     }
 
-    fn bucket(&mut self, bucket: u16, version: u64, attempt: u64) -> Result<(), BuildError> {
+    fn check_bucket(&self, bucket: u16) -> Result<(), BuildError> {
         let buckets = self.contracts.catalogue.buckets.count();
-        if bucket >= buckets {
-            return Err(BuildError::Refused(format!("there is a bucket {bucket}, but only {buckets} exist")));
+        match bucket < buckets {
+            true => Ok(()),
+            false => Err(BuildError::Refused(format!("there is a bucket {bucket}, but only {buckets} exist"))),
         }
-        let floor = write::Floor { version, attempt };
+    }
+
+    fn bucket(&mut self, bucket: u16, version: u64, attempt: u64) -> Result<(), BuildError> {
+        self.check_bucket(bucket)?;
+        let floor = write::Floor { version, attempt, commit: self.applied.commit };
         if (version, attempt) != (0, 0) {
             self.state.put_encoded(self.keys.record_floor(bucket), |writer| floor.encode(writer));
         }

@@ -36,6 +36,17 @@ pub enum Item<'row> {
         /// The highest attempt.
         attempt: u64,
     },
+    /// The version above which new cells of a branch start, in the bucket before.
+    CellFloor {
+        /// The bucket.
+        bucket: u16,
+        /// The space.
+        space: u32,
+        /// The branch.
+        branch: u32,
+        /// The version.
+        version: u64,
+    },
     /// An older version of a cell. They come in order, before the newest.
     CellVersion {
         /// Which cell.

@@ -8,6 +8,7 @@ use session::Halt;
 
 use super::Item;
 use crate::catalogue::{BranchId, Catalogue, SpaceId};
+use crate::cells::floor::Floor;
 use crate::cells::row::{Head, Old};
 use crate::keys::names::is_name_in_group;
 use crate::keys::records::{Due, DueClock, OwnedId, read_due_suffix, read_publish_key, read_record_key};
@@ -50,6 +51,7 @@ impl<E: From<Halt>> Walk<'_, E> {
         let (catalogue, only) = (self.catalogue, self.only);
         for (space, found) in catalogue.spaces().filter(|(space, _)| only.is_none_or(|only| only == *space)) {
             for (branch, _) in found.branches().filter(|(_, branch)| !branch.deleted) {
+                self.cell_floor(bucket, space, branch)?;
                 self.cells(bucket, space, branch)?;
                 self.records(bucket, space, branch)?;
                 self.runs(bucket, space, branch)?;
@@ -92,6 +94,14 @@ impl<E: From<Halt>> Walk<'_, E> {
     ) -> Result<(), E> {
         let range = self.keys.rows_of_branch(kind, bucket, space, branch);
         self.rows(&range, |walk, key, row| if is_name_in_group(key) { Ok(()) } else { take(walk, key, row) })
+    }
+
+    fn cell_floor(&mut self, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
+        let row = self.view.get(&self.keys.cell_floor(bucket, space, branch)).map_err(Halt::from)?;
+        match Floor::decode(row.as_deref())?.version {
+            0 => Ok(()),
+            version => (self.take)(&Item::CellFloor { bucket, space, branch, version }),
+        }
     }
 
     fn cells(&mut self, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {

@@ -6,7 +6,7 @@ use contract::Rejection;
 use session::Halt;
 
 use super::row::Row;
-use super::write::peek;
+use super::write::{peek, read_floor};
 use crate::cells::guard::Place;
 use crate::command::Guard;
 use crate::machine::Applying;
@@ -57,7 +57,11 @@ pub(crate) fn check(
         Guard::RecordAttemptIs(_, attempt) => live.is_some_and(|row| row.numbers.attempt == *attempt),
         Guard::RecordUnchangedSince(_, commit) => {
             // An expired record has changed since, even if the expiry is not committed yet.
-            row.as_ref().is_none_or(|row| row.numbers.commit <= *commit && !row.numbers.expired_at(wall_us))
+            match &row {
+                Some(row) => row.numbers.commit <= *commit && !row.numbers.expired_at(wall_us),
+                // One that was forgotten since may have been this one.
+                None => read_floor(applying, record.bucket)?.commit <= *commit,
+            }
         }
         _ => unreachable!("guards on records are listed above"),
     };

@@ -33,6 +33,8 @@ pub(crate) struct Opened {
 pub(crate) struct Floor {
     pub(crate) version: u64,
     pub(crate) attempt: u64,
+    /// The command that forgot the last of them.
+    pub(crate) commit: u64,
 }
 
 impl Opened {
@@ -178,7 +180,11 @@ pub(crate) fn remove(
 pub(crate) fn forget(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Result<(), Halt> {
     let floor = read_floor(applying, record.bucket)?;
     let numbers = row.numbers;
-    let raised = Floor { version: floor.version.max(numbers.version), attempt: floor.attempt.max(numbers.attempt) };
+    let raised = Floor {
+        version: floor.version.max(numbers.version),
+        attempt: floor.attempt.max(numbers.attempt),
+        commit: applying.call.commit,
+    };
     let key = applying.keys.record_floor(record.bucket);
     applying.state.put_encoded(key, |writer| raised.encode(writer));
     applying.delete_due(DueClock::Wall, numbers.expires_entry_us, DueOf::Expiry, record);
@@ -196,11 +202,11 @@ pub(crate) fn erase(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row
     Ok(())
 }
 
-const FLOOR_FORMAT: u8 = 1;
+const FLOOR_FORMAT: u8 = 2;
 
 impl Floor {
     pub(crate) fn encode(self, writer: &mut Writer) {
-        writer.u8(FLOOR_FORMAT).u64(self.version).u64(self.attempt);
+        writer.u8(FLOOR_FORMAT).u64(self.version).u64(self.attempt).u64(self.commit);
     }
 }
 
@@ -213,7 +219,7 @@ pub(crate) fn put_whole(applying: &mut Applying<'_>, record: &ThingId<'_>, row: 
     rewrite(applying, record, &Row::fresh(0, 0), row)
 }
 
-fn read_floor(applying: &Applying<'_>, bucket: u16) -> Result<Floor, Halt> {
+pub(crate) fn read_floor(applying: &Applying<'_>, bucket: u16) -> Result<Floor, Halt> {
     match applying.state.get(&applying.keys.record_floor(bucket))? {
         None => Ok(Floor::default()),
         Some(row) => decode_floor(&row),
@@ -225,7 +231,7 @@ pub(crate) fn decode_floor(row: &[u8]) -> Result<Floor, Halt> {
     let read = || {
         let mut reader = kv::Reader::new(row);
         reader.format(FLOOR_FORMAT)?;
-        let floor = Floor { version: reader.u64()?, attempt: reader.u64()? };
+        let floor = Floor { version: reader.u64()?, attempt: reader.u64()?, commit: reader.u64()? };
         reader.end().map(|()| floor)
     };
     read().map_err(|error| Halt::Undecodable { what: "the floor of a bucket's records", error })

@@ -128,6 +128,10 @@ pub(super) fn item(catalogue: &Catalogue, item: &Item<'_>) -> Result<(&'static s
             let line = Line::new(kinds::BUCKET).number("bucket", *bucket);
             (kinds::BUCKET, line.number("version", *version).number("attempt", *attempt))
         }
+        Item::CellFloor { bucket, space, branch, version } => {
+            let line = in_branch(catalogue, kinds::CELL_FLOOR, *space, *branch)?;
+            (kinds::CELL_FLOOR, line.number("bucket", *bucket).number("version", *version))
+        }
         Item::CellVersion { cell, version, write } => {
             (kinds::CELL_VERSION, written(named(kinds::CELL_VERSION, cell, "name")?, *version, write))
         }
@@ -184,13 +188,17 @@ fn space_name(catalogue: &Catalogue, space: u32) -> Result<&str, Halt> {
 
 /// A line with the place of a thing; its name is in `name`.
 fn placed(catalogue: &Catalogue, kind: &str, id: &OwnedId, name: &str) -> Result<Line, Halt> {
-    let space = catalogue.space(id.space).ok();
-    let branch = space.and_then(|space| space.live_branch(id.branch).ok());
-    let (Some(space), Some(branch)) = (space, branch) else {
-        return Err(Halt::Inconsistent(format!("{:?} is in a branch that does not exist", id.name)));
-    };
-    let line = Line::new(kind).text("space", &space.name).text("branch", &branch.name);
+    let line = in_branch(catalogue, kind, id.space, id.branch)?;
     Ok(line.text_if("group", id.group.as_deref()).text(name, &id.name))
+}
+
+fn in_branch(catalogue: &Catalogue, kind: &str, space: u32, branch: u32) -> Result<Line, Halt> {
+    let found = catalogue.space(space).ok();
+    let found = found.and_then(|found| Some((found, found.live_branch(branch).ok()?)));
+    let Some((space, branch)) = found else {
+        return Err(Halt::Inconsistent(format!("a {kind} is in a branch that does not exist")));
+    };
+    Ok(Line::new(kind).text("space", &space.name).text("branch", &branch.name))
 }
 
 fn written(line: Line, version: u64, write: &Old<'_>) -> Line {

@@ -36,6 +36,7 @@ pub(crate) mod kinds {
     pub(crate) const TYPE: &str = "type";
     pub(crate) const MACHINE: &str = "machine";
     pub(crate) const BUCKET: &str = "bucket";
+    pub(crate) const CELL_FLOOR: &str = "cell_floor";
     pub(crate) const CELL_VERSION: &str = "cell_version";
     pub(crate) const CELL: &str = "cell";
     pub(crate) const RECORD: &str = "record";

@@ -41,6 +41,11 @@ pub(super) fn put(builder: &mut Builder<'_>, kind: &str, line: Object<'_>) -> Re
             let (bucket, version) = (line.number("bucket")?, line.number("version")?);
             Ok(builder.put(&Item::Bucket { bucket, version, attempt: line.number("attempt")? })?)
         }
+        kinds::CELL_FLOOR => {
+            let (space, branch) = branch_of(builder.catalogue(), line)?;
+            let (bucket, version) = (line.number("bucket")?, line.number("version")?);
+            Ok(builder.put(&Item::CellFloor { bucket, space, branch, version })?)
+        }
         kinds::CELL_VERSION | kinds::CELL => {
             let cell = &thing(builder.catalogue(), line, "name")?;
             let version = line.number("version")?;
@@ -88,10 +93,14 @@ fn space_of(catalogue: &Catalogue, line: Object<'_>) -> Result<u32, Wrong> {
 
 /// The place of a thing, and its name, which is in `name`.
 fn thing(catalogue: &Catalogue, line: Object<'_>, name: &str) -> Result<OwnedId, Wrong> {
+    let (space, branch) = branch_of(catalogue, line)?;
+    Ok(OwnedId { space, branch, group: line.string_if("group")?, name: line.text(name)?.to_owned() })
+}
+
+fn branch_of(catalogue: &Catalogue, line: Object<'_>) -> Result<(u32, u32), Wrong> {
     let space = space_of(catalogue, line)?;
     let found = catalogue.space(space).and_then(|found| found.branch_named(line.text("branch").unwrap_or_default()));
-    let branch = found.map_err(|rejection| rejection.to_string())?;
-    Ok(OwnedId { space, branch, group: line.string_if("group")?, name: line.text(name)?.to_owned() })
+    Ok((space, found.map_err(|rejection| rejection.to_string())?))
 }
 
 fn record(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {

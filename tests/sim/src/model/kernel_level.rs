@@ -38,7 +38,7 @@ pub(crate) fn run(seed: u64, operations: u64, tally: &Tally) -> Result<(), Strin
         tally,
         instance,
         generation: 1,
-        reference: Reference::new(),
+        reference: Reference::new(buckets),
         entries: Vec::new(),
         hashes: Vec::new(),
         due: Vec::new(),
@@ -237,17 +237,24 @@ impl Stretch<'_> {
     /// One step of the walk; what it finds is proposed among later commands.
     fn look_for_due(&mut self) -> Result<(), String> {
         let heads_max = *self.random.choose(&[1, 10, 50, 2_000]);
-        let (steps, next) = self.find_due(self.walk_after.clone(), heads_max)?;
+        let forgets = self.random.one_in(8);
+        let (steps, next) = self.find_due(self.walk_after.clone(), heads_max, forgets)?;
         self.walk_after = next;
         self.due.extend(steps);
         self.due.truncate(TRIM_STEPS_MAX);
         Ok(())
     }
 
-    fn find_due(&self, after: Option<Vec<u8>>, heads_max: usize) -> Result<(Vec<TrimStep>, Option<Vec<u8>>), String> {
+    fn find_due(
+        &self,
+        after: Option<Vec<u8>>,
+        heads_max: usize,
+        forgets: bool,
+    ) -> Result<(Vec<TrimStep>, Option<Vec<u8>>), String> {
         let (kernel, view) = (&self.instance.kernel, self.instance.view()?);
         let now_us = self.reference.wall_us;
-        find_due(&*view, kernel.catalogue(), &self.instance.keys, now_us, after.as_deref(), heads_max).map_err(halted)
+        find_due(&*view, kernel.catalogue(), &self.instance.keys, now_us, after.as_deref(), heads_max, forgets)
+            .map_err(halted)
     }
 
     /// Walks until nothing is found, after which nothing may be due.
@@ -257,7 +264,7 @@ impl Stretch<'_> {
             let mut found = false;
             let mut after = None;
             loop {
-                let (steps, next) = self.find_due(after, heads_max)?;
+                let (steps, next) = self.find_due(after, heads_max, false)?;
                 if !steps.is_empty() {
                     found = true;
                     self.apply(Some(Action::Trim(steps)), 1)?;

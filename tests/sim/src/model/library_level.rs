@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use contract::catalogue::MAIN_BRANCH;
 use contract::{Error, Expected, HistoryPage, Rejection, Swapped};
-use kernel::OpOutcome;
+use kernel::{Buckets, OpOutcome};
 use statehouse::{Cells, Options, Space, Statehouse};
 use tempfile::TempDir;
 use testkit::random::Random;
@@ -38,7 +38,7 @@ pub(crate) fn run(seed: u64, operations: u64, tally: &Tally) -> Result<(), Strin
     let path = parent.path().join("first");
     let options = upkeep::options(&mut random, &clock);
     let open = Some(options.open(&path).map_err(text)?);
-    let reference = Reference::new();
+    let reference = Reference::new(Buckets::default());
     let mut stretch = Stretch { random, tally, clock, reference, options, path, directories: 1, open, parent };
     let mut done = 0;
     while done < operations {

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::{Limits, Retention, Value};
+use kernel::Buckets;
 
 pub(crate) use apply::Expected;
 
@@ -27,6 +28,9 @@ pub(crate) struct Reference {
     pub(crate) limits: Limits,
     pub(crate) spaces: BTreeMap<u32, Space>,
     pub(crate) cells: BTreeMap<CellName, Cell>,
+    /// The highest version of the cells that were forgotten, by bucket, space and branch.
+    floors: BTreeMap<(u16, u32, u32), u64>,
+    buckets: Buckets,
     pub(crate) feed: feed::Feed,
     next_space: u32,
     next_branch: u32,
@@ -80,6 +84,13 @@ pub(crate) struct Write {
 }
 
 impl Cell {
+    /// A new cell whose first version comes after `floor`. The versions before it were never its own.
+    fn starting_above(floor: u64) -> Self {
+        let never = Write { value: None, commit: 0, at_us: u64::MAX };
+        let given_up = usize::try_from(floor).expect("few versions");
+        Self { writes: vec![never; given_up], given_up }
+    }
+
     /// The newest version; 0 if there is none.
     pub(crate) fn newest(&self) -> u64 {
         self.writes.len() as u64
@@ -110,7 +121,7 @@ impl Cell {
 
 impl Reference {
     /// A new shard: one space with one branch.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(buckets: Buckets) -> Self {
         let mut reference = Self {
             commit: 0,
             wall_us: 0,
@@ -119,6 +130,8 @@ impl Reference {
             limits: Limits::default(),
             spaces: BTreeMap::new(),
             cells: BTreeMap::new(),
+            floors: BTreeMap::new(),
+            buckets,
             feed: feed::Feed::default(),
             next_space: 1,
             next_branch: 1,
@@ -142,6 +155,13 @@ impl Reference {
         let branches = &mut self.spaces.get_mut(&space).expect("the caller has looked").branches;
         branches.insert(branch, Branch { name: name.to_owned(), deleted: false });
         branch
+    }
+
+    /// A cell that does not exist starts above this version.
+    fn floor(&self, cell: CellName) -> u64 {
+        let space = &self.spaces[&cell.space].name;
+        let bucket = self.buckets.of_group(space.as_bytes(), cell.group.unwrap_or(cell.name).as_bytes());
+        self.floors.get(&(bucket, cell.space, cell.branch)).copied().unwrap_or(0)
     }
 
     /// Whether the branch exists and was not deleted.

@@ -99,7 +99,8 @@ impl Stage {
             }
             ["commit"] => format!("c{}", self.kernel.applied().commit),
             ["rows"] => self.rows(),
-            ["walk"] => self.walk(),
+            ["walk"] => self.walk(false),
+            ["forget"] => self.walk(true),
             ["restart"] => {
                 self.kernel = Kernel::load(&*self.view(), self.kernel.keys()).unwrap().unwrap();
                 String::new()
@@ -219,13 +220,13 @@ impl Stage {
         }
     }
 
-    /// Proposes what is due until nothing is.
-    fn walk(&mut self) -> String {
+    /// Proposes what is due until nothing is, or what is deleted too.
+    fn walk(&mut self, forgets: bool) -> String {
         let mut rounds = 0;
         loop {
             let now_us = self.clock_us.max(self.kernel.applied().stamp.wall_us);
             let (view, keys) = (self.view(), self.kernel.keys());
-            let due = find_due(&*view, self.kernel.catalogue(), &keys, now_us, None, 1_000).unwrap();
+            let due = find_due(&*view, self.kernel.catalogue(), &keys, now_us, None, 1_000, forgets).unwrap();
             if due.0.is_empty() {
                 return format!("{rounds} rounds");
             }

@@ -171,7 +171,8 @@ impl Reference {
     fn write(&mut self, cell: CellName, value: Option<Value>) -> u64 {
         let deleted = value.is_none();
         let write = Write { value, commit: self.commit, at_us: self.wall_us };
-        self.cells.entry(cell).or_default().writes.push(write);
+        let floor = self.floor(cell);
+        self.cells.entry(cell).or_insert_with(|| Cell::starting_above(floor)).writes.push(write);
         self.give_up(cell);
         let version = self.cells[&cell].newest();
         self.feed.write(self.commit, self.wall_us, cell, version, deleted);
@@ -250,7 +251,13 @@ impl Reference {
 
     fn trim(&mut self, step: &TrimStep) {
         match step {
-            TrimStep::Records { .. } | TrimStep::Lanes { .. } => unreachable!("the model of cells has no records"),
+            TrimStep::Records { .. } | TrimStep::Lanes { .. } | TrimStep::ForgetRecord(_) => {
+                unreachable!("the model of cells has no records")
+            }
+            TrimStep::ForgetCell(key) => {
+                let group = key.group.as_deref().map(known);
+                self.forget(CellName::new(key.space, key.branch, group, known(&key.name)), key.bucket);
+            }
             TrimStep::Cell(key) => {
                 let group = key.group.as_deref().map(known);
                 let cell = CellName::new(key.space, key.branch, group, known(&key.name));
@@ -262,6 +269,21 @@ impl Reference {
             }
             TrimStep::Branch { space, branch } => self.forget_branch(*space, *branch),
         }
+    }
+
+    /// Forgets a deleted cell, or some of its old versions.
+    fn forget(&mut self, name: CellName, bucket: u16) {
+        let Some(cell) = self.cells.get_mut(&name).filter(|cell| cell.live_version().is_none()) else {
+            return;
+        };
+        let old = cell.writes.len() - 1 - cell.given_up;
+        if old > REMOVED_ROWS_MAX {
+            cell.given_up += REMOVED_ROWS_MAX;
+            return;
+        }
+        let floor = self.floors.entry((bucket, name.space, name.branch)).or_default();
+        *floor = (*floor).max(cell.newest());
+        self.cells.remove(&name);
     }
 
     /// Removes a part of a cell whose branch was deleted.
