@@ -102,3 +102,28 @@ fn it_is_looked_again_after_a_second() {
     wait_until(false);
     house.cells().set("cell", "3").expect("it clears itself");
 }
+
+/// What is deleted goes before its time while space is short, and never comes back under an old version.
+#[test]
+fn what_is_deleted_is_forgotten_while_space_is_short() {
+    let (_directory, house) = house(DiskReserve { percent: 0, bytes: 0 });
+    let (cells, records) = (house.cells(), house.records());
+    cells.set("cell", "1").expect("written");
+    cells.set("cell", "2").expect("written");
+    records.put("jobs.1", [("n", "1")], Put::typed("task")).expect("put");
+    cells.delete("cell").expect("deleted");
+    records.delete("jobs.1").expect("deleted");
+    let versions = || cells.history("cell", Default::default()).expect("history").versions.len();
+    assert_eq!(versions(), 3, "there is room for history");
+
+    house.set_disk_reserve(Some(EVERYTHING));
+    for _ in 0..200 {
+        if versions() == 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(versions(), 0, "its history is gone");
+    house.set_disk_reserve(None);
+    assert_eq!(cells.set("cell", "3").expect("written").version, 4, "its versions go on");
+}
