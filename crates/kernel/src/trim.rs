@@ -314,7 +314,8 @@ fn has_rows(state: &Staging, catalogue: &Catalogue, keys: &Keys, space: u32, bra
 }
 
 /// Examines up to `heads_max` cells and queues after the key `cursor` for due history and empty lanes, without changing
-/// anything. With `forgets`, also for what is deleted: it goes before its time. Returns steps, and the key to continue after; none when everything was examined.
+/// anything. With `forgets`, also for what is deleted: it goes before its time. Returns steps, and the key to continue
+/// after; none when everything was examined.
 pub fn find_due(
     view: &dyn View,
     catalogue: &Catalogue,

@@ -4,8 +4,9 @@
 //! that was written once is therefore one row, and a get is one read.
 //!
 //! Touches: the `CellHead`, `CellOld` and `CellFloor` rows. Keeps: K2 (versions rise by one with every write, across
-//! delete and re-create; a deleted cell that was forgotten goes on at a higher one), K3 (old versions are contiguous: from the head's `oldest` to just below its version) and K8 (an existing
-//! cell of a named group is in the index of names).
+//! delete and re-create; a deleted cell that was forgotten goes on at a higher one), K3 (old versions are contiguous:
+//! from the head's `oldest` to just below its version) and K8 (an existing cell of a named group is in the index of
+//! names).
 
 pub mod at;
 pub mod cas;

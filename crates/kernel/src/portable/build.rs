@@ -117,11 +117,14 @@ impl<'store> Builder<'store> {
             self.end_of_run()?;
         }
         match item {
-            Item::Bucket { bucket, version, attempt } => self.bucket(*bucket, *version, *attempt),
-            Item::CellFloor { bucket, space, branch, version } => {
+            Item::Bucket { bucket, version, attempt, commit } => {
+                let floor = write::Floor { version: *version, attempt: *attempt, commit: self.forgotten_by(*commit) };
+                self.bucket(*bucket, floor)
+            }
+            Item::CellFloor { bucket, space, branch, version, commit } => {
                 self.check_bucket(*bucket)?;
                 let key = self.keys.cell_floor(*bucket, *space, *branch);
-                let floor = Floor { version: *version, commit: self.applied.commit };
+                let floor = Floor { version: *version, commit: self.forgotten_by(*commit) };
                 self.state.put_encoded(key, |writer| floor.encode(writer));
                 Ok(())
             }
@@ -232,10 +235,14 @@ impl<'store> Builder<'store> {
         }
     }
 
-    fn bucket(&mut self, bucket: u16, version: u64, attempt: u64) -> Result<(), BuildError> {
+    /// The command that forgot things. If it is not known, it may have been the last one.
+    fn forgotten_by(&self, commit: u64) -> u64 {
+        if commit == 0 { self.applied.commit } else { commit }
+    }
+
+    fn bucket(&mut self, bucket: u16, floor: write::Floor) -> Result<(), BuildError> {
         self.check_bucket(bucket)?;
-        let floor = write::Floor { version, attempt, commit: self.applied.commit };
-        if (version, attempt) != (0, 0) {
+        if (floor.version, floor.attempt) != (0, 0) {
             self.state.put_encoded(self.keys.record_floor(bucket), |writer| floor.encode(writer));
         }
         Ok(())

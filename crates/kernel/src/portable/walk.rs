@@ -45,9 +45,9 @@ struct Walk<'walk, E> {
 impl<E: From<Halt>> Walk<'_, E> {
     fn bucket(&mut self, bucket: u16) -> Result<(), E> {
         let floor = self.view.get(&self.keys.record_floor(bucket)).map_err(Halt::from)?;
-        let (version, attempt) =
-            floor.map_or(Ok((0, 0)), |row| decode_floor(&row).map(|it| (it.version, it.attempt)))?;
-        (self.take)(&Item::Bucket { bucket, version, attempt })?;
+        let floor = floor.map(|row| decode_floor(&row)).transpose()?.unwrap_or_default();
+        let (version, attempt, commit) = (floor.version, floor.attempt, floor.commit);
+        (self.take)(&Item::Bucket { bucket, version, attempt, commit })?;
         let (catalogue, only) = (self.catalogue, self.only);
         for (space, found) in catalogue.spaces().filter(|(space, _)| only.is_none_or(|only| only == *space)) {
             for (branch, _) in found.branches().filter(|(_, branch)| !branch.deleted) {
@@ -98,9 +98,9 @@ impl<E: From<Halt>> Walk<'_, E> {
 
     fn cell_floor(&mut self, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
         let row = self.view.get(&self.keys.cell_floor(bucket, space, branch)).map_err(Halt::from)?;
-        match Floor::decode(row.as_deref())?.version {
-            0 => Ok(()),
-            version => (self.take)(&Item::CellFloor { bucket, space, branch, version }),
+        match Floor::decode(row.as_deref())? {
+            Floor { version: 0, .. } => Ok(()),
+            Floor { version, commit } => (self.take)(&Item::CellFloor { bucket, space, branch, version, commit }),
         }
     }
 

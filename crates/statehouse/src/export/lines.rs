@@ -120,17 +120,28 @@ pub(super) fn machine(number: u16, version: u16) -> Line {
     Line::new(kinds::MACHINE).number("number", number).number("version", version)
 }
 
-/// The kind and the line of a thing.
-pub(super) fn item(catalogue: &Catalogue, item: &Item<'_>) -> Result<(&'static str, Line), Halt> {
+/// The kind and the line of a thing. Floors leave out the commit in the header.
+pub(super) fn item(catalogue: &Catalogue, header: &Applied, item: &Item<'_>) -> Result<(&'static str, Line), Halt> {
+    let unless_in_header = |commit: u64| (commit != 0 && commit != header.commit).then_some(commit);
     let named = |kind: &'static str, id: &OwnedId, name: &str| placed(catalogue, kind, id, name);
     Ok(match item {
-        Item::Bucket { bucket, version, attempt } => {
+        Item::Bucket { bucket, version, attempt, commit } => {
             let line = Line::new(kinds::BUCKET).number("bucket", *bucket);
-            (kinds::BUCKET, line.number("version", *version).number("attempt", *attempt))
+            (
+                kinds::BUCKET,
+                line.number("version", *version)
+                    .number("attempt", *attempt)
+                    .number_if("commit", unless_in_header(*commit)),
+            )
         }
-        Item::CellFloor { bucket, space, branch, version } => {
+        Item::CellFloor { bucket, space, branch, version, commit } => {
             let line = in_branch(catalogue, kinds::CELL_FLOOR, *space, *branch)?;
-            (kinds::CELL_FLOOR, line.number("bucket", *bucket).number("version", *version))
+            (
+                kinds::CELL_FLOOR,
+                line.number("bucket", *bucket)
+                    .number("version", *version)
+                    .number_if("commit", unless_in_header(*commit)),
+            )
         }
         Item::CellVersion { cell, version, write } => {
             (kinds::CELL_VERSION, written(named(kinds::CELL_VERSION, cell, "name")?, *version, write))

@@ -171,7 +171,7 @@ impl Source<'_> {
             if let portable::Item::Bucket { bucket, .. } = item {
                 on_progress(Progress { done: (*bucket).into(), total: Some(total) });
             }
-            let (kind, line) = lines::item(catalogue, item)?;
+            let (kind, line) = lines::item(catalogue, &applied, item)?;
             written.put(kind, line)
         })?;
         on_progress(Progress { done: total, total: Some(total) });

@@ -39,12 +39,14 @@ pub(super) fn put(builder: &mut Builder<'_>, kind: &str, line: Object<'_>) -> Re
     match kind {
         kinds::BUCKET => {
             let (bucket, version) = (line.number("bucket")?, line.number("version")?);
-            Ok(builder.put(&Item::Bucket { bucket, version, attempt: line.number("attempt")? })?)
+            let (attempt, commit) = (line.number("attempt")?, line.number_or_zero("commit")?);
+            Ok(builder.put(&Item::Bucket { bucket, version, attempt, commit })?)
         }
         kinds::CELL_FLOOR => {
             let (space, branch) = branch_of(builder.catalogue(), line)?;
-            let (bucket, version) = (line.number("bucket")?, line.number("version")?);
-            Ok(builder.put(&Item::CellFloor { bucket, space, branch, version })?)
+            let (bucket, version, commit) =
+                (line.number("bucket")?, line.number("version")?, line.number_or_zero("commit")?);
+            Ok(builder.put(&Item::CellFloor { bucket, space, branch, version, commit })?)
         }
         kinds::CELL_VERSION | kinds::CELL => {
             let cell = &thing(builder.catalogue(), line, "name")?;

@@ -7,7 +7,7 @@ use statehouse::runs::{AppendOptions, NewEvent};
 use statehouse::sessions::{
     Command, DecodeError, KvError, NewSession, Pushes, Reader, UserCall, UserMachine, UserState, Writer,
 };
-use statehouse::{Json, Options, Retention, Statehouse, Value};
+use statehouse::{DiskReserve, Json, Options, Retention, Statehouse, Value};
 
 /// A user's machine that keeps the last saying of each session, until the session ends.
 pub struct Sayings;
@@ -84,6 +84,8 @@ pub struct Held {
 }
 
 pub fn furnish(house: &Statehouse) -> Held {
+    // First, since everything that is deleted is forgotten then.
+    forget_a_cell(house);
     catalogue(house);
     cells(house);
     let held = records(house);
@@ -167,6 +169,18 @@ fn records(house: &Statehouse) -> Held {
     house.group("g").records().put("in-a-group", [("a", 1)], Put::default()).expect("put");
     forget_one(house);
     Held { claimed, session }
+}
+
+/// A cell whose rows are gone, so that only the floor of its branch remembers it.
+fn forget_a_cell(house: &Statehouse) {
+    let cells = house.cells();
+    cells.set("forgotten", 1).expect("written");
+    cells.delete("forgotten").expect("deleted");
+    house.set_disk_reserve(Some(DiskReserve { percent: 100, bytes: u64::MAX }));
+    while !cells.history("forgotten", Default::default()).expect("history").versions.is_empty() {
+        std::thread::sleep(Duration::from_millis(20)); // The walk that removes the rows.
+    }
+    house.set_disk_reserve(None);
 }
 
 /// A record whose row is gone, so that only the floor of its bucket remembers it.

@@ -98,7 +98,9 @@ fn what_is_imported_has_the_same_rows_and_is_exported_as_the_same_bytes() {
 
     let elsewhere = folder.path().join("elsewhere");
     let summary = imported(&elsewhere, &lines).expect("imported");
-    for kind in ["type", "cell_version", "record", "event", "step", "message", "machine_state", "machine_member"] {
+    for kind in
+        ["type", "cell_floor", "cell_version", "record", "event", "step", "message", "machine_state", "machine_member"]
+    {
         assert!(summary.counts.contains_key(kind), "the store has no {kind}");
     }
     assert_eq!(String::from_utf8(at_rest(&elsewhere)).expect("text"), String::from_utf8(lines).expect("text"));
