@@ -145,7 +145,7 @@ pub(crate) fn apply(
                 trim_one(&mut contracts.applying(state, call, pushes), &cell.id())?;
             }
             TrimStep::ForgetCell(cell) => {
-                floor::forget(&mut contracts.applying(state, call, pushes).cells(), call.commit, &cell.id())?;
+                floor::forget(&mut contracts.applying(state, call, pushes).cells(), &cell.id())?;
             }
             TrimStep::ForgetRecord(record) => {
                 forget_record(&mut contracts.applying(state, call, pushes), &record.id())?;

@@ -3,6 +3,7 @@
 use contract::{AsOf, Moment};
 use session::Halt;
 
+use super::floor::Floor;
 use super::row::{Head, Old};
 use super::{ReadCells, old_row};
 use crate::keys::ThingId;
@@ -10,7 +11,7 @@ use crate::keys::ThingId;
 /// The cell at a moment of its past.
 pub fn at(cells: &impl ReadCells, cell: &ThingId<'_>, moment: Moment) -> Result<AsOf, Halt> {
     let Some(row) = cells.head(cell)? else {
-        return Ok(AsOf::Absent);
+        return Ok(without_rows(cells.floor(cell)?, moment));
     };
     let head = Head::decode(&row)?;
     let version = match moment {
@@ -26,6 +27,16 @@ pub fn at(cells: &impl ReadCells, cell: &ThingId<'_>, moment: Moment) -> Result<
         None if head.oldest == 1 => Ok(AsOf::Absent),
         _ => Ok(AsOf::Unavailable { oldest: head.oldest }),
     }
+}
+
+/// What never existed was absent at all times; what was forgotten, only since it was deleted. Which of them it is, nobody
+/// can tell.
+fn without_rows(floor: Floor, moment: Moment) -> AsOf {
+    let was_absent = match moment {
+        Moment::Version(version) => version == 0 || version > floor.version,
+        Moment::Time(time_us) => time_us >= floor.updated_at,
+    };
+    if was_absent { AsOf::Absent } else { AsOf::Unavailable { oldest: floor.version + 1 } }
 }
 
 fn as_of(version: u64, write: &Old<'_>) -> AsOf {

@@ -5,7 +5,7 @@
 //!
 //! Touches: the `CellFloor` row of a branch in a bucket, and the rows of deleted cells. Keeps: K2. A version that somebody
 //! remembers from before the deletion never matches a cell that was created after it. A cell without rows counts as
-//! changed for whoever looked at it before the last one was forgotten: it may have been that one.
+//! changed for whoever looked before the last deletion of those that were forgotten: it may have been that one.
 
 use kv::{Reader, Writer};
 use session::Halt;
@@ -24,14 +24,16 @@ const REMOVED_VERSIONS_MAX: u64 = 64;
 pub struct Floor {
     /// Their highest version.
     pub version: u64,
-    /// The command that forgot the last one.
+    /// The last command that changed one of them.
     pub commit: u64,
+    /// Its time. From then on, none of them existed.
+    pub updated_at: u64,
 }
 
 impl Floor {
     /// Appends the row's bytes.
     pub(crate) fn encode(self, writer: &mut Writer) {
-        writer.u8(FORMAT).u64(self.version).u64(self.commit);
+        writer.u8(FORMAT).u64(self.version).u64(self.commit).u64(self.updated_at);
     }
 
     /// Reads the row; without one, nothing was forgotten.
@@ -42,7 +44,7 @@ impl Floor {
         let read = || {
             let mut reader = Reader::new(row);
             reader.format(FORMAT)?;
-            let floor = Self { version: reader.u64()?, commit: reader.u64()? };
+            let floor = Self { version: reader.u64()?, commit: reader.u64()?, updated_at: reader.u64()? };
             reader.end().map(|()| floor)
         };
         read().map_err(|error| Halt::Undecodable { what: "the floor of a branch's cells", error })
@@ -50,7 +52,7 @@ impl Floor {
 }
 
 /// Removes the rows of a deleted cell, a bounded number at a time, the newest version last. Any other cell stays.
-pub(crate) fn forget<S: ReadCells + WriteCells>(cells: &mut S, commit: u64, cell: &ThingId<'_>) -> Result<(), Halt> {
+pub(crate) fn forget<S: ReadCells + WriteCells>(cells: &mut S, cell: &ThingId<'_>) -> Result<(), Halt> {
     let Some(row) = cells.head(cell)? else {
         return Ok(());
     };
@@ -64,8 +66,13 @@ pub(crate) fn forget<S: ReadCells + WriteCells>(cells: &mut S, commit: u64, cell
         cells.put_head(cell, &Head { oldest: upto, ..head });
         return Ok(());
     }
-    let version = head.version.max(cells.floor(cell)?.version);
-    cells.put_floor(cell, Floor { version, commit });
+    let floor = cells.floor(cell)?;
+    let raised = Floor {
+        version: floor.version.max(head.version),
+        commit: floor.commit.max(head.write.commit),
+        updated_at: floor.updated_at.max(head.write.updated_at),
+    };
+    cells.put_floor(cell, raised);
     cells.delete_head(cell);
     Ok(())
 }
@@ -78,12 +85,12 @@ mod tests {
     #[test]
     fn golden_floor() {
         let mut writer = Writer::new();
-        let floor = Floor { version: 258, commit: 7 };
+        let floor = Floor { version: 258, commit: 7, updated_at: 3 };
         floor.encode(&mut writer);
         let bytes = writer.finish();
-        assert_eq!(bytes, [1, 2, 1, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes, [1, 2, 1, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(Floor::decode(Some(&bytes)), Ok(floor));
         assert_eq!(Floor::decode(None), Ok(Floor::default()));
-        assert!(Floor::decode(Some(&bytes[..16])).is_err() && Floor::decode(Some(&[2; 17])).is_err());
+        assert!(Floor::decode(Some(&bytes[..24])).is_err() && Floor::decode(Some(&[2; 25])).is_err());
     }
 }

@@ -118,13 +118,14 @@ impl<'store> Builder<'store> {
         }
         match item {
             Item::Bucket { bucket, version, attempt, commit } => {
-                let floor = write::Floor { version: *version, attempt: *attempt, commit: self.forgotten_by(*commit) };
+                let floor = write::Floor { version: *version, attempt: *attempt, commit: self.changed_by(*commit) };
                 self.bucket(*bucket, floor)
             }
-            Item::CellFloor { bucket, space, branch, version, commit } => {
+            Item::CellFloor { bucket, space, branch, version, commit, updated_at } => {
                 self.check_bucket(*bucket)?;
                 let key = self.keys.cell_floor(*bucket, *space, *branch);
-                let floor = Floor { version: *version, commit: self.forgotten_by(*commit) };
+                let (commit, updated_at) = (self.changed_by(*commit), *updated_at);
+                let floor = Floor { version: *version, commit, updated_at };
                 self.state.put_encoded(key, |writer| floor.encode(writer));
                 Ok(())
             }
@@ -235,8 +236,9 @@ impl<'store> Builder<'store> {
         }
     }
 
-    /// The command that forgot things. If it is not known, it may have been the last one.
-    fn forgotten_by(&self, commit: u64) -> u64 {
+    /// The last command that changed something before it was forgotten. If that is not known, it may have been the last
+    /// one of all.
+    fn changed_by(&self, commit: u64) -> u64 {
         if commit == 0 { self.applied.commit } else { commit }
     }
 

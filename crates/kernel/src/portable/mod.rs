@@ -35,7 +35,7 @@ pub enum Item<'row> {
         version: u64,
         /// The highest attempt.
         attempt: u64,
-        /// The command that removed the last of these rows; 0 if that is not known.
+        /// The last command that changed one of them; 0 if that is not known.
         commit: u64,
     },
     /// The version above which new cells of a branch start, in the bucket before.
@@ -48,8 +48,10 @@ pub enum Item<'row> {
         branch: u32,
         /// The version.
         version: u64,
-        /// The command that forgot the last one; 0 if that is not known.
+        /// The last command that changed one of those that were forgotten; 0 if that is not known.
         commit: u64,
+        /// Its time.
+        updated_at: u64,
     },
     /// An older version of a cell. They come in order, before the newest.
     CellVersion {

@@ -100,7 +100,9 @@ impl<E: From<Halt>> Walk<'_, E> {
         let row = self.view.get(&self.keys.cell_floor(bucket, space, branch)).map_err(Halt::from)?;
         match Floor::decode(row.as_deref())? {
             Floor { version: 0, .. } => Ok(()),
-            Floor { version, commit } => (self.take)(&Item::CellFloor { bucket, space, branch, version, commit }),
+            Floor { version, commit, updated_at } => {
+                (self.take)(&Item::CellFloor { bucket, space, branch, version, commit, updated_at })
+            }
         }
     }
 

@@ -59,7 +59,7 @@ pub(crate) fn check(
             // An expired record has changed since, even if the expiry is not committed yet.
             match &row {
                 Some(row) => row.numbers.commit <= *commit && !row.numbers.expired_at(wall_us),
-                // One that was forgotten since may have been this one.
+                // One that was deleted since, and forgotten, may have been this one.
                 None => read_floor(applying, record.bucket)?.commit <= *commit,
             }
         }

@@ -33,7 +33,7 @@ pub(crate) struct Opened {
 pub(crate) struct Floor {
     pub(crate) version: u64,
     pub(crate) attempt: u64,
-    /// The command that forgot the last of them.
+    /// The last command that changed one of them.
     pub(crate) commit: u64,
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn forget(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Ro
     let raised = Floor {
         version: floor.version.max(numbers.version),
         attempt: floor.attempt.max(numbers.attempt),
-        commit: applying.call.commit,
+        commit: floor.commit.max(numbers.commit),
     };
     let key = applying.keys.record_floor(record.bucket);
     applying.state.put_encoded(key, |writer| raised.encode(writer));

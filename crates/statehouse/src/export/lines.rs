@@ -134,14 +134,11 @@ pub(super) fn item(catalogue: &Catalogue, header: &Applied, item: &Item<'_>) -> 
                     .number_if("commit", unless_in_header(*commit)),
             )
         }
-        Item::CellFloor { bucket, space, branch, version, commit } => {
+        Item::CellFloor { bucket, space, branch, version, commit, updated_at } => {
             let line = in_branch(catalogue, kinds::CELL_FLOOR, *space, *branch)?;
-            (
-                kinds::CELL_FLOOR,
-                line.number("bucket", *bucket)
-                    .number("version", *version)
-                    .number_if("commit", unless_in_header(*commit)),
-            )
+            let line = line.number("bucket", *bucket).number("version", *version);
+            let line = line.number_if("commit", unless_in_header(*commit)).number("updated_us", *updated_at);
+            (kinds::CELL_FLOOR, line)
         }
         Item::CellVersion { cell, version, write } => {
             (kinds::CELL_VERSION, written(named(kinds::CELL_VERSION, cell, "name")?, *version, write))

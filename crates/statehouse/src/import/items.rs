@@ -46,7 +46,8 @@ pub(super) fn put(builder: &mut Builder<'_>, kind: &str, line: Object<'_>) -> Re
             let (space, branch) = branch_of(builder.catalogue(), line)?;
             let (bucket, version, commit) =
                 (line.number("bucket")?, line.number("version")?, line.number_or_zero("commit")?);
-            Ok(builder.put(&Item::CellFloor { bucket, space, branch, version, commit })?)
+            let updated_at = line.number("updated_us")?;
+            Ok(builder.put(&Item::CellFloor { bucket, space, branch, version, commit, updated_at })?)
         }
         kinds::CELL_VERSION | kinds::CELL => {
             let cell = &thing(builder.catalogue(), line, "name")?;

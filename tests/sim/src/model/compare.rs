@@ -176,7 +176,7 @@ impl Reader<'_> {
         let within = oldest + random.below(newest - oldest + 1);
         let versions = [0, oldest - 1, oldest, within, newest, newest + 1];
         let mut moments = versions.map(Moment::Version).to_vec();
-        for version in [1, oldest, within, newest] {
+        for version in [oldest, within, newest] {
             let written = cell.writes[usize::try_from(version).expect("it fits") - 1].at_us;
             moments.extend([written - 1, written, written + 1].map(Moment::Time));
         }

@@ -28,8 +28,8 @@ pub(crate) struct Reference {
     pub(crate) limits: Limits,
     pub(crate) spaces: BTreeMap<u32, Space>,
     pub(crate) cells: BTreeMap<CellName, Cell>,
-    /// The highest version of the cells that were forgotten, by bucket, space and branch.
-    floors: BTreeMap<(u16, u32, u32), u64>,
+    /// What is known of the cells that were forgotten, by bucket, space and branch.
+    floors: BTreeMap<(u16, u32, u32), Floor>,
     buckets: Buckets,
     pub(crate) feed: feed::Feed,
     next_space: u32,
@@ -81,6 +81,14 @@ pub(crate) struct Write {
     pub(crate) value: Option<Value>,
     pub(crate) commit: u64,
     pub(crate) at_us: u64,
+}
+
+/// The highest version of cells that were forgotten, and the last command that changed one.
+#[derive(Clone, Copy, Default)]
+struct Floor {
+    version: u64,
+    commit: u64,
+    at_us: u64,
 }
 
 impl Cell {
@@ -157,11 +165,11 @@ impl Reference {
         branch
     }
 
-    /// A cell that does not exist starts above this version.
-    fn floor(&self, cell: CellName) -> u64 {
+    /// What is known of the forgotten cells that a cell may have been one of.
+    fn floor(&self, cell: CellName) -> Floor {
         let space = &self.spaces[&cell.space].name;
         let bucket = self.buckets.of_group(space.as_bytes(), cell.group.unwrap_or(cell.name).as_bytes());
-        self.floors.get(&(bucket, cell.space, cell.branch)).copied().unwrap_or(0)
+        self.floors.get(&(bucket, cell.space, cell.branch)).copied().unwrap_or_default()
     }
 
     /// Whether the branch exists and was not deleted.
@@ -205,6 +213,6 @@ impl Reference {
         let versions: usize = self.cells.values().map(|cell| cell.writes.len() - cell.given_up).sum();
         let grouped = self.cells.iter().filter(|(name, _)| name.group.is_some());
         let names = grouped.filter(|(_, cell)| cell.live_version().is_some()).count();
-        (2 + self.spaces.len() + branches + versions + names) as u64
+        (2 + self.spaces.len() + branches + versions + names + self.floors.len()) as u64
     }
 }

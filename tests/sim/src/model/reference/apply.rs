@@ -137,9 +137,19 @@ impl Reference {
         let conflict = |name: &str, cell| Rejection::Conflict { cell: name.to_owned(), current: live(cell) };
         if let Guard::CellsUnchangedSince(from, to, since) = *guard {
             let members = self.members(space, branch, group);
-            let inside = members.iter().filter(|(name, _)| **name >= from && to.is_none_or(|to| **name < to));
+            let is_inside = |name: &str| name >= from && to.is_none_or(|to| name < to);
+            let inside = members.iter().filter(|(name, _)| is_inside(name));
             let changed = inside.filter(|(_, cell)| changed(Some(cell), since));
-            return changed.map(|(name, cell)| conflict(name, Some(cell))).collect();
+            let mut broken: Vec<_> = changed.map(|(name, cell)| conflict(name, Some(cell))).collect();
+            if self.floor(CellName::new(space, branch, group, "")).commit > since {
+                // Something that was forgotten may have been inside; also the cell that has the group's own name.
+                broken.push(conflict(from, None));
+                let own = group.filter(|own| {
+                    is_inside(own) && !self.cells.contains_key(&CellName::new(space, branch, group, own))
+                });
+                broken.extend(own.map(|own| conflict(own, None)));
+            }
+            return broken;
         }
         let name = guard.name().expect("ranges are answered above");
         let cell = self.cells.get(&CellName::new(space, branch, group, name));
@@ -148,6 +158,9 @@ impl Reference {
             Guard::CellExists(_) => live(cell).is_some(),
             Guard::CellVersionIs(_, version) => live(cell) == Some(version),
             Guard::CellVersionBelow(_, version) => live(cell).is_none_or(|live| live < version),
+            Guard::CellUnchangedSince(_, since) if cell.is_none() => {
+                self.floor(CellName::new(space, branch, group, name)).commit <= since
+            }
             Guard::CellUnchangedSince(_, since) => !changed(cell, since),
             _ => unreachable!("answered above, or not about cells"),
         };
@@ -171,7 +184,7 @@ impl Reference {
     fn write(&mut self, cell: CellName, value: Option<Value>) -> u64 {
         let deleted = value.is_none();
         let write = Write { value, commit: self.commit, at_us: self.wall_us };
-        let floor = self.floor(cell);
+        let floor = self.floor(cell).version;
         self.cells.entry(cell).or_insert_with(|| Cell::starting_above(floor)).writes.push(write);
         self.give_up(cell);
         let version = self.cells[&cell].newest();
@@ -282,7 +295,10 @@ impl Reference {
             return;
         }
         let floor = self.floors.entry((bucket, name.space, name.branch)).or_default();
-        *floor = (*floor).max(cell.newest());
+        floor.version = floor.version.max(cell.newest());
+        let deletion = cell.writes.last().expect("it was deleted");
+        floor.commit = floor.commit.max(deletion.commit);
+        floor.at_us = floor.at_us.max(deletion.at_us);
         self.cells.remove(&name);
     }
 
@@ -304,6 +320,7 @@ impl Reference {
         let branches = &mut self.spaces.get_mut(&space).expect("spaces are never deleted").branches;
         if !has_cells && branches.get(&branch).is_some_and(|branch| branch.deleted) {
             branches.remove(&branch);
+            self.floors.retain(|(_, of_space, of_branch), _| (*of_space, *of_branch) != (space, branch));
             self.revision += 1;
         }
     }
@@ -323,5 +340,7 @@ impl Reference {
             space.branches.retain(|_, branch| !branch.deleted);
             self.revision += (before - space.branches.len()) as u64;
         }
+        let spaces = &self.spaces;
+        self.floors.retain(|(_, space, branch), _| spaces[space].branches.contains_key(branch));
     }
 }

@@ -48,7 +48,12 @@ impl Reference {
     /// The cell as it was.
     pub(crate) fn at(&self, cell: CellName, moment: Moment) -> AsOf {
         let Some(cell) = self.cells.get(&cell) else {
-            return AsOf::Absent;
+            let floor = self.floor(cell);
+            let may_be_forgotten = match moment {
+                Moment::Version(version) => (1..=floor.version).contains(&version),
+                Moment::Time(time_us) => time_us < floor.at_us,
+            };
+            return if may_be_forgotten { AsOf::Unavailable { oldest: floor.version + 1 } } else { AsOf::Absent };
         };
         let (newest, oldest) = (cell.newest(), cell.oldest());
         let version = match moment {

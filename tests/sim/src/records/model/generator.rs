@@ -2,6 +2,7 @@
 
 mod acts;
 
+use kernel::keys::CellKey;
 use kernel::trim::TrimStep;
 use kernel::{Body, CatalogueChange, ClaimNext, Fence, Guard, Op, Send, Target, Transact, ValueRef};
 use kv::Writer;
@@ -47,7 +48,8 @@ impl<'draw> Generator<'draw> {
             62..=75 => self.claim_next(),
             76..=93 => encode(&Body::Tick),
             94..=96 => self.published(),
-            97 => self.remove_lanes(),
+            97 if self.random.one_in(2) => self.remove_lanes(),
+            97 => self.forget(),
             _ => self.declare_again(),
         };
         Drawn { body, marked: Vec::new() }
@@ -74,6 +76,14 @@ impl<'draw> Generator<'draw> {
         let queue = self.focus.queue(self.random).to_owned();
         let bucket = self.random.pick(&[0, 0, 1, 5]);
         encode(&Body::Trim(vec![TrimStep::Lanes { space, branch, queue, bucket }]))
+    }
+
+    /// As the walk does while space is short, but of any name.
+    fn forget(&mut self) -> Vec<u8> {
+        let id = self.target();
+        let bucket = self.reference.bucket(&id);
+        let record = CellKey { bucket, space: id.space, branch: id.branch, group: id.group, name: id.name };
+        encode(&Body::Trim(vec![TrimStep::ForgetRecord(record)]))
     }
 
     /// As a broker does: the first few of a bucket, sometimes again.

@@ -167,6 +167,14 @@ pub(crate) struct Lane {
 /// Space, branch, bucket and queue.
 pub(crate) type LaneKey = (u32, u32, u16, String);
 
+/// The highest counters of records whose rows are gone, and the last command that changed one.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Floor {
+    version: u64,
+    attempt: u64,
+    commit: u64,
+}
+
 /// Records, types, messages and time in plain maps.
 pub(crate) struct Reference {
     pub(crate) buckets: Buckets,
@@ -174,8 +182,8 @@ pub(crate) struct Reference {
     pub(crate) types: BTreeMap<u32, Vec<Declared>>,
     pub(crate) records: BTreeMap<Id, Kept>,
     pub(crate) cells: BTreeMap<Id, Cell>,
-    /// The highest counters of each bucket that went with their rows.
-    pub(crate) floors: BTreeMap<u16, (u64, u64)>,
+    /// What is known of the records of each bucket whose rows are gone.
+    pub(crate) floors: BTreeMap<u16, Floor>,
     pub(crate) messages: BTreeMap<MessageKey, Message>,
     pub(crate) to_publish: BTreeMap<PublishKey, Message>,
     /// Where each queue stands in the queue above it, and where its own rows begin.
@@ -193,7 +201,7 @@ pub(crate) struct Reference {
 enum Undo {
     Record(Id, Option<Kept>),
     Cell(Id, Option<Cell>),
-    Floor(u16, Option<(u64, u64)>),
+    Floor(u16, Option<Floor>),
     Message(MessageKey, Option<Message>),
     Publish(PublishKey, Option<Message>),
     Lane(LaneKey, Option<Lane>),

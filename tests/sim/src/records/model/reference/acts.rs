@@ -5,7 +5,7 @@ use contract::{Rejection, Value};
 use kernel::{OpOutcome, RecordAct, TtlArgument, ValueRef};
 
 use super::moves::{micros, wrong_kind, wrong_state};
-use super::{Declared, Id, Kept, Live, Outcome, Reference, alarm};
+use super::{Declared, Floor, Id, Kept, Live, Outcome, Reference, alarm};
 
 type Fields = Vec<(String, Option<Value>)>;
 
@@ -173,7 +173,7 @@ impl Reference {
         let mut draft = match self.records.get(id) {
             Some(kept) => kept.clone(),
             None => {
-                let (version, attempt) = self.floors.get(&self.bucket(id)).copied().unwrap_or_default();
+                let Floor { version, attempt, .. } = self.floors.get(&self.bucket(id)).copied().unwrap_or_default();
                 Kept { version, attempt, ..Kept::default() }
             }
         };

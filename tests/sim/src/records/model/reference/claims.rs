@@ -78,7 +78,7 @@ impl Reference {
         let kept = self.records.get(id);
         let live = kept.and_then(|kept| kept.live.as_ref());
         let held = live.is_some_and(|live| live.lease_us.is_some());
-        let floor = self.floors.get(&self.bucket(id)).map_or(0, |(_, attempt)| *attempt);
+        let floor = self.floors.get(&self.bucket(id)).map_or(0, |floor| floor.attempt);
         let attempt = kept.map_or(floor, |kept| kept.attempt);
         if held && attempt == given {
             return Ok(());

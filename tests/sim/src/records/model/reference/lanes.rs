@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::records::claims::CORRECTIONS_MAX;
-use kernel::trim::TrimStep;
 use kernel::{ClaimNext, OpOutcome};
 
 use super::{Id, Lane, LaneKey, Outcome, Place, Reference, Undo};
@@ -166,13 +165,10 @@ impl Reference {
     }
 
     /// Removes lanes that lead to nothing.
-    pub(super) fn trim(&mut self, step: &TrimStep) {
-        let TrimStep::Lanes { space, branch, queue, bucket: from } = step else {
-            unreachable!("{step:?} is not drawn");
-        };
-        let rows = self.rows(*space, *branch);
-        let of_queue = |bucket| (*space, *branch, bucket, queue.clone());
-        let lanes = (*from..self.buckets.count()).map(of_queue).filter(|key| self.lanes.contains_key(key));
+    pub(super) fn trim_lanes(&mut self, space: u32, branch: u32, queue: &str, from: u16) {
+        let rows = self.rows(space, branch);
+        let of_queue = |bucket| (space, branch, bucket, queue.to_owned());
+        let lanes = (from..self.buckets.count()).map(of_queue).filter(|key| self.lanes.contains_key(key));
         for key in lanes.take(LANES_PER_STEP).collect::<Vec<_>>() {
             if rows.first(key.2, queue).is_none() {
                 self.set_lane(&key, None);

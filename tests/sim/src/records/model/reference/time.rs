@@ -3,7 +3,7 @@
 use contract::records::sweep_message;
 use kernel::{Body, Send, Target};
 
-use super::{Id, Message, Reference, To, Undo};
+use super::{Floor, Id, Message, Reference, To, Undo};
 
 /// What is due, in the order in which a tick meets it: time, then kind, then which.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,12 +103,18 @@ impl Reference {
         self.set_record(id, Some(kept));
     }
 
-    fn forget(&mut self, id: &Id) {
+    /// Removes the row of a record that is gone.
+    pub(super) fn forget(&mut self, id: &Id) {
         let kept = self.records[id].clone();
         let bucket = self.bucket(id);
         let before = self.floors.get(&bucket).copied();
-        let (version, attempt) = before.unwrap_or_default();
-        self.floors.insert(bucket, (version.max(kept.version), attempt.max(kept.attempt)));
+        let floor = before.unwrap_or_default();
+        let raised = Floor {
+            version: floor.version.max(kept.version),
+            attempt: floor.attempt.max(kept.attempt),
+            commit: floor.commit.max(kept.commit),
+        };
+        self.floors.insert(bucket, raised);
         self.undo.push(Undo::Floor(bucket, before));
         self.set_record(id, None);
     }

@@ -1,6 +1,7 @@
 //! Commands: a transaction with its fence, guards and operations, and the commands of the shard.
 
 use contract::{Rejection, Value};
+use kernel::trim::TrimStep;
 use kernel::{Body, Guard, Op, OpOutcome, Target, Transact, ValueRef};
 
 use super::{ANY_REASON, Cell, Expected, Id, Outcome, Reference};
@@ -41,6 +42,19 @@ impl Reference {
                 self.undo_to(0);
                 Expected::Rejected(rejection)
             }
+        }
+    }
+
+    fn trim(&mut self, step: &TrimStep) {
+        match step {
+            TrimStep::Lanes { space, branch, queue, bucket } => self.trim_lanes(*space, *branch, queue, *bucket),
+            TrimStep::ForgetRecord(record) => {
+                let id = Id::new(record.space, record.branch, record.group.as_deref(), &record.name);
+                if self.records.get(&id).is_some_and(|kept| kept.live.is_none()) {
+                    self.forget(&id);
+                }
+            }
+            other => unreachable!("{other:?} is not drawn"),
         }
     }
 
@@ -171,9 +185,10 @@ impl Reference {
                 state.is_some_and(|live| states.contains(&live.state.as_str()))
             }
             Guard::RecordAttemptIs(_, attempt) => live.is_some_and(|kept| kept.attempt == *attempt),
-            Guard::RecordUnchangedSince(_, commit) => {
-                kept.is_none_or(|kept| kept.commit <= *commit && !kept.is_over(self.wall_us))
-            }
+            Guard::RecordUnchangedSince(_, commit) => match kept {
+                Some(kept) => kept.commit <= *commit && !kept.is_over(self.wall_us),
+                None => self.floors.get(&self.bucket(id)).is_none_or(|floor| floor.commit <= *commit),
+            },
             other => unreachable!("{other:?} is not drawn"),
         };
         if holds { Ok(()) } else { Err(Rejection::RecordConflict { record: id.name.clone(), current }) }
