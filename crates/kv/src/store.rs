@@ -181,7 +181,7 @@ pub enum KvError {
         reason: String,
     },
     /// The disk, or this user's share of it, is full. Nothing has changed.
-    #[error("the store has no space to {action} ({bytes_needed} bytes needed): {reason}")]
+    #[error("the store has no space to {action}{}: {reason}", needed(*bytes_needed))]
     NoSpace {
         /// The failed operation.
         action: &'static str,
@@ -207,6 +207,10 @@ pub enum KvError {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
+}
+
+fn needed(bytes: u64) -> String {
+    if bytes == 0 { String::new() } else { format!(" ({bytes} bytes needed)") }
 }
 
 impl KvError {

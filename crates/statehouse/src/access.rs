@@ -59,6 +59,24 @@ impl Access {
         self.shared.catalogue()
     }
 
+    /// Accepts no more commands: the store below has failed for good. Those that are waiting are refused.
+    pub(crate) fn stop(&self, error: &Error) {
+        // First, so that a caller who finds the journal closed can ask why.
+        self.shared.fail(error.clone());
+        for submission in self.journal.stop() {
+            submission.responder.give(Err(error.clone()));
+        }
+    }
+
+    /// Refuses a command of this size that would make the store larger while space is short.
+    pub(crate) fn check_space(&self, bytes: usize) -> Result<(), Error> {
+        // A store that has stopped frees nothing: that comes first.
+        match self.shared.failure() {
+            Some(error) => Err(error),
+            None => self.disk.check(&*self.clock, bytes),
+        }
+    }
+
     /// Proposes a command without a session.
     pub(crate) fn propose<T>(
         &self,
@@ -80,7 +98,7 @@ impl Access {
     ) -> Pending<T> {
         let encoded = encode(&envelope, catalogue, body).and_then(|bytes| {
             if body.grows() {
-                self.disk.check(&*self.clock, bytes.len())?;
+                self.check_space(bytes.len())?;
             }
             Ok(bytes)
         });

@@ -125,6 +125,11 @@ impl TreeStore {
         self.shared.lock().refuse_if_failed()
     }
 
+    /// Why the store accepts no more writes, if it does not: a sync failed.
+    pub fn failure(&self) -> Option<KvError> {
+        self.shared.lock().refuse_if_failed().err()
+    }
+
     /// Says how much space merges may take.
     pub fn set_space(&self, space: SpaceState) {
         self.shared.signal.set_space(space);

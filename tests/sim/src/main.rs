@@ -65,6 +65,7 @@ fn main() -> ExitCode {
         "monitoring" => monitoring::run(&arguments),
         "power-journal" => power_journal::run(&arguments),
         "power-store" => power_store::run(&arguments),
+        "pressure-faults" => pressure::run_faults(&arguments),
         "pressure-fill" => pressure::run_fill(&arguments),
         "pressure-stopped" => pressure::run_stopped(&arguments),
         "pressure-transfers" => pressure::run_transfers(&arguments),

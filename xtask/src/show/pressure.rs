@@ -36,6 +36,16 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Correctness,
         },
         Item {
+            name: "faults",
+            shows: "calls to the disk that fail lose nothing and leave nothing behind; only a failed sync stops the store",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "pressure-faults --points 500",
+                small: "pressure-faults --points 40",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
             name: "transfers",
             shows: "restores and imports that were killed are refused by name, not served as an empty store",
             work: Work::Programs(&[Program {

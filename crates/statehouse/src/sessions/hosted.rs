@@ -111,7 +111,7 @@ pub(super) fn submit<T>(
         let max = catalogue.limits.transaction_bytes_max as usize;
         Rejection::check_limit("transaction_bytes_max", max, body.len())?;
         // The effect of a machine's command is unknown here, so it counts as making the store larger.
-        scope.shard.access.disk.check(scope.shard.clock(), body.len())?;
+        scope.shard.access.check_space(body.len())?;
         let machine = machine_id(number, version);
         let (envelope, request) = scope.begin(machine, catalogue.revision);
         let mut writer = Writer::with_capacity(ENVELOPE_BYTES + group.len() + body.len());

@@ -3,6 +3,8 @@
 //! Deleting writes at first: a deletion goes into the journal and into memory. Space comes back when it has reached the
 //! store, the journal was cut, and tables were merged. While space is short, nothing of that waits for its usual time.
 //!
+//! It is also who notices that the store below has failed for good, whether or not somebody writes.
+//!
 //! Touches: the store, the journal, the retention walk. Never: deletes what somebody could read.
 
 use std::sync::Arc;
@@ -13,13 +15,15 @@ use journal::EntryFiles;
 use storage::{SpaceState, TreeStore};
 
 use crate::access::Access;
+use crate::error::from_kv;
 use crate::journal_cut::JournalCut;
 use crate::repeating::Repeating;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Looks between two retention walks while space is short. A walk reads every cell, so one a minute is enough.
-const LOOKS_PER_WALK: u32 = 240;
+/// Looks between two retention walks while space is short: what was deleted meanwhile is forgotten then. A walk reads every
+/// cell, so it is not done at every look.
+const LOOKS_PER_WALK: u32 = 40;
 
 /// Looks between two flushes while space is short: each flush is a table, and many small ones have to be merged.
 const LOOKS_PER_FLUSH: u32 = 8;
@@ -49,6 +53,16 @@ impl SpaceKeeper {
     }
 
     fn look(&self, state: &mut State, walk: &impl Fn()) {
+        if self.access.shared.failure().is_some() {
+            return;
+        }
+        if let Some(error) = self.tree.failure() {
+            // Otherwise nobody would notice before memory is full, and until then more and more would have to be replayed.
+            let error = from_kv(&error);
+            tracing::error!(%error, "the store has stopped");
+            self.access.stop(&error);
+            return;
+        }
         let is_short = self.access.disk.is_short(self.access.clock());
         if is_short != state.is_short {
             (state.is_short, state.looks) = (is_short, 0);

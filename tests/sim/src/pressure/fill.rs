@@ -18,6 +18,7 @@ use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
 use super::mounted::{Mounted, bytes_taken};
+use super::things::{Thing, What, content, delete, get, path, put, thing_of};
 
 /// Callers at a time.
 const CALLERS: usize = 6;
@@ -27,22 +28,6 @@ const FREED_WITHIN: Duration = Duration::from_secs(60);
 const EMPTY_BYTES_MAX: u64 = 64 << 20;
 /// A deleted run remains known; about what that takes.
 const RUN_TOMBSTONE_BYTES: u64 = 512;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    Cell,
-    Record,
-    Run,
-}
-
-/// A thing that was written, or may have been.
-#[derive(Clone, Copy, Debug)]
-struct Thing {
-    what: What,
-    bytes: usize,
-    /// Whether the server has said so.
-    answered: bool,
-}
 
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let disks = arguments.text("disks").unwrap_or("tmpfs:320,ext4:320,ext4:1000,ext4:2000,ext4:6000").to_owned();
@@ -318,58 +303,4 @@ fn eat(path: &Path) -> Result<(), String> {
     // Some file systems find out later that there was no space.
     let _ = file.sync_all();
     Ok(())
-}
-
-fn thing_of(number: u64) -> Thing {
-    let what = match number % 3 {
-        0 => What::Cell,
-        1 => What::Record,
-        _ => What::Run,
-    };
-    let mut random = Random::new(number);
-    let bytes = match random.below(20) {
-        0 => 200_000,
-        1..=5 => 40_000,
-        _ => 4_000,
-    };
-    Thing { what, bytes, answered: false }
-}
-
-/// What is stored in a thing: made from its number, so that any other thing's content is recognised as wrong.
-fn content(number: u64, thing: Thing) -> String {
-    let part = format!("{:016x}.", number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    part.repeat(thing.bytes / part.len() + 1)
-}
-
-fn path(number: u64, thing: Thing) -> String {
-    match thing.what {
-        What::Cell => format!("/v1/cells/fill.{number}"),
-        What::Record => format!("/v1/records/fill.{number}"),
-        What::Run => format!("/v1/runs/fill.{number}"),
-    }
-}
-
-fn put(number: u64, thing: Thing) -> Request {
-    let (path, content) = (path(number, thing), content(number, thing));
-    match thing.what {
-        What::Cell => Request::put(path).body(format!(r#"{{"value":"{content}"}}"#)),
-        What::Record => Request::put(path).body(format!(r#"{{"type":"task","fields":{{"content":"{content}"}}}}"#)),
-        What::Run => {
-            let members = r#""idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z""#;
-            let event = format!(r#"{{"eventType":"RunStarted","eventData":{{"content":"{content}"}},{members}}}"#);
-            Request::post(format!("{path}/events")).body(event)
-        }
-    }
-}
-
-fn get(number: u64, thing: Thing) -> Request {
-    let path = path(number, thing);
-    match thing.what {
-        What::Cell | What::Record => Request::get(path),
-        What::Run => Request::get(format!("{path}/events")),
-    }
-}
-
-fn delete(number: u64, thing: Thing) -> Request {
-    Request::delete(path(number, thing))
 }
