@@ -1,6 +1,6 @@
 //! Limits of sizes and counts, at the limit and one beyond it, through a real socket.
-#![allow(clippy::disallowed_methods, reason = "these limits are times of a real client")]
 
+mod holding;
 mod limited;
 mod running;
 
@@ -9,7 +9,12 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use contract::limits::JSON_DEPTH_MAX;
-use limited::{read_one, served, waiting, writing};
+use holding::holdable;
+use limited::{read_one, served, wait_for, waiting, writing};
+use running::Running;
+use statehouse::Options;
+use statehouse_server::Server;
+use statehouse_server::limits::ServerLimits;
 
 #[test]
 fn the_head_has_a_limit() {
@@ -151,14 +156,24 @@ fn connections_have_a_limit() {
 
 #[test]
 fn requests_have_a_limit() {
-    let served = served(|limits| limits.requests_max = 2);
+    let (options, holder) = holdable(Options::default());
+    let mut limits = ServerLimits::default();
+    limits.requests_max = 2;
+    let served = limited::Served(Running::start(&options, |house| Server::new(house).limited(limits)));
     assert!(writing(&served, 2, 50).is_empty(), "as many as the limit says are worked on");
-    let refused = writing(&served, 8, 50);
-    assert!(!refused.is_empty(), "more are not");
-    for refused in refused {
-        assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2011", ("requests_max", 2, None)));
-        assert!(refused.head.contains("retry-after"), "{}", refused.head);
-    }
+    let held = holder.hold(&served.0.house);
+    std::thread::scope(|scope| {
+        let worked_on: Vec<_> = (0..2).map(|_| scope.spawn(|| served.put("1").status)).collect();
+        wait_for("both are worked on", || served.load().requests.used() == 2);
+        for refused in writing(&served, 8, 50) {
+            assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2011", ("requests_max", 2, None)));
+            assert!(refused.head.contains("retry-after"), "{}", refused.head);
+        }
+        assert_eq!(served.load().requests.refused(), 8 * 50, "more are not");
+        drop(held);
+        assert!(worked_on.into_iter().all(|answered| answered.join().expect("a client") / 100 == 2));
+    });
+    wait_for("the load has ended", || served.load().requests.used() == 0);
     assert!(writing(&served, 2, 50).is_empty(), "and it ends with the load");
 }
 
@@ -218,7 +233,7 @@ fn streams_have_a_limit() {
     assert_eq!((refused.status, refused.code(), refused.beyond()), (429, "SH-2012", ("streams_max", 2, None)));
     assert_eq!(served.put("1").status / 100, 2, "requests are not held up");
     held.pop();
-    std::thread::sleep(Duration::from_millis(300));
+    wait_for("the end is noted", || served.load().streams.used() == 1);
     let mut stream = served.connect();
     stream.write_all(follow.as_bytes()).expect("sent");
     let mut head = [0; 15];
@@ -246,11 +261,11 @@ fn memory_that_others_hold_is_waited_for() {
     let mut half = served.connect();
     let head = "PUT /v1/cells/half HTTP/1.1\r\nhost: localhost\r\ncontent-length: 20000\r\n\r\n";
     half.write_all(format!("{head}{}", "x".repeat(16_000)).as_bytes()).expect("sent");
-    std::thread::sleep(Duration::from_millis(300));
+    wait_for("the half is held", || served.load().memory_bytes() >= 16_000);
     let refused = served.put(&body);
     assert_eq!((refused.status, refused.code()), (429, "SH-2014"));
     drop(half);
-    std::thread::sleep(Duration::from_millis(300));
+    wait_for("the half is given back", || served.load().memory_bytes() == 0);
     assert_eq!(served.put(&body).status / 100, 2, "what is given back can be used");
 }
 
@@ -259,6 +274,8 @@ fn listings_that_nobody_reads_leave_memory_to_others() {
     let served = served(|limits| {
         limits.request_memory_bytes_max = 32 << 20;
         limits.send_buffer_bytes_max = 16 << 10;
+        // Nobody is cut while this goes on, however long it takes.
+        limits.write_stall_time_max = Duration::from_secs(3_600);
     });
     let large = format!("\"{}\"", "x".repeat(1_000_000));
     for name in 0..5 {
@@ -270,10 +287,6 @@ fn listings_that_nobody_reads_leave_memory_to_others() {
     for stream in &mut unread {
         stream.write_all(list.as_bytes()).expect("sent");
     }
-    // Longer than a listing waits for memory.
-    std::thread::sleep(Duration::from_millis(1_500));
-    let write = |size: usize| served.put(&format!("\"{}\"", "x".repeat(size))).code().to_owned();
-    assert_eq!((write(10), write(1_000_000)), (String::new(), String::new()), "writes have memory of their own");
     let statuses = unread.iter_mut().map(|stream| {
         let mut status = [0; 12];
         stream.read_exact(&mut status).expect("an answer");
@@ -282,6 +295,9 @@ fn listings_that_nobody_reads_leave_memory_to_others() {
     let statuses: Vec<_> = statuses.collect();
     let count = |wanted: &str| statuses.iter().filter(|status| *status == wanted).count();
     assert_eq!((count("200") + count("429"), count("200") <= 3, count("200") > 0), (20, true, true), "{statuses:?}");
+    // Those that were not refused hold their memory as long as nobody reads on.
+    let write = |size: usize| served.put(&format!("\"{}\"", "x".repeat(size))).code().to_owned();
+    assert_eq!((write(10), write(1_000_000)), (String::new(), String::new()), "writes have memory of their own");
     let refused = served.get("/v1/cells?prefix=c");
     assert_eq!((refused.status, refused.code()), (429, "SH-2014"));
     assert_eq!(

@@ -284,7 +284,7 @@ fn a_request_that_waited_and_whose_client_has_gone_is_counted_as_cancelled() {
     {
         use std::io::Write;
         let mut stream = std::net::TcpStream::connect(served.address).expect("a connection");
-        let body = r#"{"prefix":"jobs.","wait":"2s"}"#;
+        let body = r#"{"prefix":"jobs.","wait":"50s"}"#;
         let head = format!("POST /v1/claims HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
         stream.write_all(format!("{head}{body}").as_bytes()).expect("sent");
         eventually("it waits", || served.scrape()["statehouse_claimers_waiting"] == 1.0);

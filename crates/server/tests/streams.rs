@@ -86,10 +86,12 @@ fn streams_and_waiting_requests_end_when_the_server_stops() {
     std::thread::scope(|scope| {
         let client = served.clone();
         let claim = scope.spawn(move || client.post("/v1/claims", r#"{"prefix":"jobs.","wait":"50s"}"#));
-        std::thread::sleep(Duration::from_millis(200));
+        while served.house.overview().expect("an overview").claimers_waiting == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         drop(served);
         assert_eq!(claim.join().expect("no panic").body["claimed"], json!([]));
     });
-    assert!(began.elapsed() < Duration::from_secs(20), "nobody was waited for");
+    assert!(began.elapsed() < Duration::from_secs(40), "nobody was waited for");
     assert!(changes.next().is_none_or(|(_, kind, _)| kind == "stopping"));
 }

@@ -48,7 +48,7 @@ fn a_transaction_is_all_or_nothing() {
     let again = served.post(path, &body(1));
     assert_eq!(again.status, 409, "{again:?}");
     let sent = |_| served.get("/v1/records/all?group=totals").body["fields"]["eur"] == json!(10);
-    assert!((0..200).any(|n| sent(n) || {
+    assert!((0..6_000).any(|n| sent(n) || {
         std::thread::sleep(std::time::Duration::from_millis(10));
         false
     }));

@@ -3,16 +3,20 @@
 
 #![allow(dead_code, reason = "each file of tests uses a part of it")]
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value as JsonValue;
 use statehouse::Options;
 use statehouse_server::Server;
 use statehouse_server::limits::ServerLimits;
+use statehouse_server::load::Load;
 
 use crate::running::Running;
+
+/// How long a test waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server within limits, stopped when this is dropped.
 pub struct Served(pub Running);
@@ -21,6 +25,13 @@ pub fn served(change: impl FnOnce(&mut ServerLimits)) -> Served {
     let mut limits = ServerLimits::default();
     change(&mut limits);
     Served(Running::start(&Options::default(), move |house| Server::new(house).limited(limits)))
+}
+
+/// The same with a time that stands still between two calls of [`Served::pass`].
+pub fn held(options: &Options, change: impl FnOnce(&mut ServerLimits)) -> Served {
+    let mut limits = ServerLimits::default();
+    change(&mut limits);
+    Served(Running::start_held(options, move |house| Server::new(house).limited(limits)))
 }
 
 /// An answer: its status, its head, and its body as JSON.
@@ -46,7 +57,7 @@ impl Answer {
 impl Served {
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.0.address).expect("a connection");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream
     }
 
@@ -70,13 +81,34 @@ impl Served {
 
     /// Sends until it succeeds: what a client sees end, the server may still have to note.
     pub fn send_soon(&self, request: &str) -> Answer {
-        let began = Instant::now();
-        loop {
-            let answer = self.send(request);
-            if answer.status / 100 == 2 || began.elapsed() > Duration::from_secs(5) {
-                return answer;
+        let mut answer = self.send(request);
+        wait_for("an answer that is no refusal", || {
+            if answer.status / 100 != 2 {
+                answer = self.send(request);
             }
+            answer.status / 100 == 2
+        });
+        answer
+    }
+
+    /// The current use of the limits.
+    pub fn load(&self) -> &Load {
+        self.0.server.load()
+    }
+
+    /// Returns when a server with a held time has read all that was sent to it, and done what needs nobody else. Its connections
+    /// share a thread, which takes them in the order of what arrives: the requests sent here come behind.
+    pub fn settle(&self) {
+        for _ in 0..2 {
+            self.get("/livez");
         }
+    }
+
+    /// Lets time pass for a server with a held time, from when it has settled until it has again.
+    pub fn pass(&self, ms: u64) {
+        self.settle();
+        self.0.advance(Duration::from_millis(ms));
+        self.settle();
     }
 
     pub fn get_soon(&self, path: &str) -> Answer {
@@ -123,8 +155,27 @@ pub fn waiting(served: &Served, count: usize) -> Vec<TcpStream> {
     for mut stream in &streams {
         stream.write_all(claim.as_bytes()).expect("sent");
     }
-    std::thread::sleep(Duration::from_millis(300));
+    wait_for("all of them wait", || served.load().waits.used() == count);
     streams
+}
+
+/// Whether nothing has arrived on a connection, and it has not ended.
+pub fn is_silent(stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).expect("a socket");
+    let peeked = stream.peek(&mut [0]);
+    stream.set_nonblocking(false).expect("a socket");
+    peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+}
+
+/// Waits for what must happen, as long as it may take on a machine with other work.
+pub fn wait_for(what: &str, mut happens: impl FnMut() -> bool) {
+    const PAUSE: Duration = Duration::from_millis(5);
+    let mut waited = Duration::ZERO;
+    while !happens() {
+        assert!(waited < PATIENCE, "never: {what}");
+        std::thread::sleep(PAUSE);
+        waited += PAUSE;
+    }
 }
 
 /// Writes from many clients at a time; those that were refused.

@@ -3,11 +3,14 @@
 #![allow(dead_code, reason = "each file of tests uses a part of it")]
 
 use std::net::SocketAddr;
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use statehouse::{Options, Statehouse};
 use statehouse_server::Server;
 use testkit::http::{Client, Request};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 /// The server; it stops when this is dropped.
@@ -15,32 +18,58 @@ pub struct Running {
     pub address: SocketAddr,
     pub house: Statehouse,
     pub folder: tempfile::TempDir,
+    /// The server's own handle, for the current use of its limits.
+    pub server: Server,
+    time: Option<HeldTime>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
     /// Starts the server that `server` makes of a new house.
-    pub fn start(options: &Options, server: impl FnOnce(Statehouse) -> Server + Send + 'static) -> Self {
+    pub fn start(options: &Options, server: impl FnOnce(Statehouse) -> Server) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        Self::start_on(runtime.expect("a runtime"), None, options, server)
+    }
+
+    /// The same with a time that only [`advance`](Self::advance) moves, and with all connections on one thread.
+    pub fn start_held(options: &Options, server: impl FnOnce(Statehouse) -> Server) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        let runtime = runtime.expect("a runtime");
+        let time = HeldTime::start(&runtime);
+        Self::start_on(runtime, Some(time), options, server)
+    }
+
+    fn start_on(
+        runtime: tokio::runtime::Runtime,
+        time: Option<HeldTime>,
+        options: &Options,
+        server: impl FnOnce(Statehouse) -> Server,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let house = options.open(folder.path().join("house")).expect("a house");
         let (stop, stopped) = oneshot::channel::<()>();
-        let (tell, told) = std::sync::mpsc::channel();
-        let served = house.clone();
+        let (tell, told) = channel();
+        let server = server(house.clone());
+        let served = server.clone();
         let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-            runtime.expect("a runtime").block_on(async {
+            runtime.block_on(async {
                 let address = "127.0.0.1:0".parse().expect("an address");
                 let listener = statehouse_server::listen(address).await.expect("a listener");
                 tell.send(listener.local_addr().expect("an address")).expect("heard");
                 let stop = async {
                     let _ = stopped.await;
                 };
-                statehouse_server::serve_all(listener, server(served), stop).await.expect("served");
+                statehouse_server::serve_all(listener, served, stop).await.expect("served");
             });
         });
         let address = told.recv().expect("an address");
-        Self { address, house, folder, stop: Some(stop), thread: Some(thread) }
+        Self { address, house, folder, server, time, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Lets time pass for a server whose time is held.
+    pub fn advance(&self, by: Duration) {
+        self.time.as_ref().expect("its time is held").advance(by);
     }
 
     /// A client of it.
@@ -53,11 +82,46 @@ impl Running {
         drop(self.stop.take());
     }
 
-    /// Waits until it has stopped.
+    /// Whether it has stopped.
+    pub fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits until it has stopped. A held time goes on by itself from here on.
     pub fn end(&mut self) {
+        drop(self.time.take());
         self.begin_stop();
         let ended = self.thread.take().map(JoinHandle::join);
         assert!(std::thread::panicking() || ended.is_none_or(|ended| ended.is_ok()), "the server ended well");
+    }
+}
+
+/// The time of a runtime that stands still between two steps.
+struct HeldTime {
+    steps: UnboundedSender<(Duration, Sender<()>)>,
+}
+
+impl HeldTime {
+    fn start(runtime: &tokio::runtime::Runtime) -> Self {
+        let (steps, mut next) = unbounded_channel::<(Duration, Sender<()>)>();
+        // A paused time jumps to the next timer whenever tokio has nothing to do, unless work goes on apart.
+        let (release, held) = channel::<()>();
+        runtime.spawn_blocking(move || held.recv());
+        runtime.spawn(async move {
+            while let Some((by, done)) = next.recv().await {
+                tokio::time::advance(by).await;
+                let _ = done.send(());
+            }
+            tokio::time::resume();
+            drop(release);
+        });
+        Self { steps }
+    }
+
+    fn advance(&self, by: Duration) {
+        let (done, is_done) = channel();
+        self.steps.send((by, done)).expect("the server runs");
+        is_done.recv().expect("the server runs");
     }
 }
 

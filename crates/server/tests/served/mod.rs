@@ -73,9 +73,9 @@ impl Served {
     }
 }
 
-/// Waits for what happens on its own.
+/// Waits for what happens on its own, as long as it may take on a machine with other work.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..1_000 {
+    for _ in 0..6_000 {
         if holds() {
             return;
         }
