@@ -149,10 +149,14 @@ mod tests {
     async fn a_store_that_is_not_reached_is_named_with_the_cause_and_what_is_not_known() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let connection = Connection::remote(&url, Duration::from_millis(300)).expect("a URL");
-        let read = async || connection.call(SERVER_VERSION, &[]).ask().await.expect_err("nobody answers");
-        let written = async || connection.call(CELLS_WRITE, &["a"]).json(&1).ask().await.expect_err("nobody answers");
-        let (slow, unknown) = (read().await, written().await);
+        let connect = |timeout| Connection::remote(&url, timeout).expect("a URL");
+        let read = async |to: &Connection| to.call(SERVER_VERSION, &[]).ask().await.expect_err("nobody answers");
+        let written = async |to: &Connection| {
+            let call = to.call(CELLS_WRITE, &["a"]).json(&1);
+            call.ask().await.expect_err("nobody answers")
+        };
+        let connection = connect(Duration::from_millis(300));
+        let (slow, unknown) = (read(&connection).await, written(&connection).await);
         assert_eq!(
             (slow.exit, slow.detail),
             (Exit::Unavailable, format!("cannot reach {url}: no answer within 300 ms"))
@@ -160,7 +164,9 @@ mod tests {
         assert!(slow.next.is_some_and(|next| next.contains("--timeout")));
         assert!(unknown.detail.ends_with("no answer within 300 ms; it may or may not have been done"));
         drop(listener);
-        let (away, refused) = (read().await, written().await);
+        // It has time: what it says is not that time is over.
+        let connection = connect(Duration::from_secs(60));
+        let (away, refused) = (read(&connection).await, written(&connection).await);
         assert!(away.detail.ends_with("connection refused; nothing listens there"), "{away}");
         assert_eq!((refused.exit, refused.detail), (Exit::Unavailable, away.detail), "nothing can have been done");
     }
