@@ -88,7 +88,7 @@ fn it_is_looked_again_after_a_second() {
     house.cells().set("cell", "1").expect("there is room");
     std::fs::write(&ballast, vec![1; 128 << 20]).expect("written");
     let wait_until = |low: bool| {
-        for _ in 0..100 {
+        for _ in 0..1_200 {
             if house.disk().expect("known").is_low() == low {
                 return;
             }
@@ -117,7 +117,7 @@ fn what_is_deleted_is_forgotten_while_space_is_short() {
     assert_eq!(versions(), 3, "there is room for history");
 
     house.set_disk_reserve(Some(EVERYTHING));
-    for _ in 0..200 {
+    for _ in 0..1_200 {
         if versions() == 0 {
             break;
         }

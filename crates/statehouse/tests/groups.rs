@@ -199,7 +199,7 @@ fn a_deleted_branch_takes_its_names_with_it() {
     KINDS.iter().for_each(|kind| assert_eq!(listed(&draft, *kind, None, "", 10), [], "{kind:?}"));
     // What remains: the new branch, and the change feed.
     let kept = || rows() - before;
-    for _ in 0..1_000 {
+    for _ in 0..3_000 {
         if kept() < 100 {
             break;
         }

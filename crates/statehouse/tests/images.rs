@@ -3,9 +3,10 @@
 mod held;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use held::eventually;
+use held::{HeldClock, eventually};
 use statehouse::{ImagePolicy, Options, Statehouse};
 
 /// The finished images.
@@ -45,10 +46,14 @@ fn an_idle_store_writes_no_images() {
     let directory = tempfile::tempdir().expect("a directory");
     let folder = directory.path().join("images");
     let policy = ImagePolicy { entries: None, bytes: Some(1), age: Some(Duration::ZERO) };
-    let house = Options::default().images(&folder, policy, 1).open(directory.path().join("house")).expect("a house");
+    let clock = Arc::new(HeldClock::default());
+    let options = Options::default().clock(clock.clone()).images(&folder, policy, 2);
+    let house = options.open(directory.path().join("house")).expect("a house");
     house.cells().set("n", 1).expect("set");
     eventually("an image", || images(&folder).len() == 1);
     let first = images(&folder);
-    std::thread::sleep(Duration::from_millis(1_200));
+    // Each look at whether one is due asks for the time once; of these looks, only the last may still go on.
+    let looks = clock.readings("image");
+    eventually("three looks", || clock.readings("image") >= looks + 3);
     assert_eq!(images(&folder), first);
 }

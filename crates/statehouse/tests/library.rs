@@ -1,41 +1,19 @@
 //! The library as a user meets it: opening (H1, H2), closing, limits, retention, branches, images.
 
+mod held;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use held::{HeldClock, eventually};
 use statehouse::records::{ClaimOptions, Put};
-use statehouse::{
-    AsOf, Clock, Error, FailureKind, HistoryPage, ListPage, Moment, Options, Rejection, Retention, Statehouse,
-};
+use statehouse::{AsOf, Error, FailureKind, HistoryPage, ListPage, Moment, Options, Rejection, Retention, Statehouse};
 
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir().expect("a directory")
-}
-
-/// A clock set by the test.
-#[derive(Default)]
-struct SetClock(AtomicU64);
-
-impl SetClock {
-    fn at(start_us: u64) -> Arc<Self> {
-        Arc::new(Self(AtomicU64::new(start_us)))
-    }
-    fn pass(&self, duration: Duration) {
-        self.0.fetch_add(u64::try_from(duration.as_micros()).expect("short"), Ordering::SeqCst);
-    }
-}
-
-impl Clock for SetClock {
-    fn wall_us(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-    fn monotonic_us(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
 }
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -156,13 +134,13 @@ fn history_is_given_up_by_count_at_a_write() {
 #[test]
 fn history_is_given_up_by_age_by_the_walk_and_versions_current_within_the_age_stay() {
     let directory = directory();
-    let clock = SetClock::at(1_000_000_000_000);
+    let clock = Arc::new(HeldClock::default());
     let options = Options::default().clock(clock.clone()).retention_walk_every(Duration::from_secs(3600));
     let house = options.open(directory.path().join("house")).expect("open");
     let cells = house.cells();
     for number in 1..=3 {
         cells.set("a", number).expect("set");
-        clock.pass(5 * DAY);
+        clock.advance(5 * DAY);
     }
     // Version 1 was displaced ten days ago, version 2 five days ago; version 3 is current.
     house.walk_retention();
@@ -170,19 +148,17 @@ fn history_is_given_up_by_age_by_the_walk_and_versions_current_within_the_age_st
         let history = cells.history("a", HistoryPage::default()).expect("history");
         history.versions.iter().map(|past| past.version).collect::<Vec<_>>()
     };
-    for _ in 0..500 {
-        if versions() == [3, 2] {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(versions(), [3, 2]);
+    eventually("version 1 is given up", || versions() == [3, 2]);
     assert!(matches!(cells.at("a", Moment::Version(1)).expect("at"), AsOf::Unavailable { oldest: 2 }));
-    // An idle walk writes nothing.
     let before = house.status().expect("status").applied_index;
+    let readings = clock.readings("retention-walk");
     house.walk_retention();
-    std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(house.status().expect("status").applied_index, before);
+    eventually("an idle walk begins", || clock.readings("retention-walk") > readings);
+    // The next walk begins when that one is over, and has something to do.
+    clock.advance(5 * DAY);
+    house.walk_retention();
+    eventually("version 2 is given up", || versions() == [3]);
+    assert_eq!(house.status().expect("status").applied_index, before + 1, "an idle walk writes nothing");
 }
 
 #[test]
@@ -212,13 +188,7 @@ fn a_deleted_branch_is_gone_at_once_and_its_rows_behind() {
     assert!(matches!(old.get("cell-1").err(), Some(Error::Rejected(Rejection::NoSuchBranch { .. }))));
     assert!(matches!(old.set("cell-1", 1).err(), Some(Error::Rejected(Rejection::NoSuchBranch { .. }))));
     assert!(matches!(space.delete_branch("main").err(), Some(Error::Rejected(Rejection::MainBranch))));
-    for _ in 0..500 {
-        if rows() == empty {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(rows(), empty, "no row of the branch is left");
+    eventually("no row of the branch is left", || rows() == empty);
     space.create_branch("draft").expect("the name is free again");
     assert_eq!(space.branch("draft").cells().get("cell-1").expect("get"), None, "it begins empty");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use held::{eventually, house};
 use statehouse::records::{ClaimOptions, Put, Ttl};
 use statehouse::sessions::{Delivery, LifeState, SessionOptions};
-use statehouse::{Error, Followed, Options, Reason, Rejection, Statehouse, Subject};
+use statehouse::{Error, Followed, Reason, Rejection, Statehouse, Subject};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -83,11 +83,15 @@ fn a_session_that_expires_gives_back_what_it_owns_and_nothing_else() {
     dead.records().complete(&lost[0], [("r", "ok")]).expect("complete");
     dead.records().put("presence.w", [("here", true)], Put { ttl: Ttl::WithSession, ..Put::default() }).expect("put");
     let dead_id = dead.id();
-    drop(dead);
+    // It ends a moment before the other: when it has ended, the other was looked at.
+    let sooner = house.sessions().open_with(options().timeout(TIMEOUT - Duration::from_millis(1))).expect("a session");
+    let sooner_id = sooner.id();
+    drop((dead, sooner));
     assert_eq!(house.sessions().state(dead_id), LifeState::Disconnected);
     clock.advance(TIMEOUT - Duration::from_millis(1));
     alive.keep_alive().expect("alive");
-    std::thread::sleep(Duration::from_millis(600));
+    eventually("the other ends", || house.sessions().state(sooner_id) == LifeState::Expired);
+    assert_eq!(house.sessions().state(dead_id), LifeState::Disconnected, "its time is not over");
     assert_eq!(state(&house, &lost[1].name), "claimed", "its time is not over");
     clock.advance(Duration::from_millis(1));
     eventually("the claims come back", || lost[1..].iter().all(|job| state(&house, &job.name) == "pending"));
@@ -251,25 +255,26 @@ fn an_ephemeral_record_needs_a_session() {
     let refused = house.records().put("r", [("a", 1)], put.clone()).expect_err("no session");
     assert_eq!(refused.code(), "SH-1018");
     let session = house.sessions().open().expect("a session");
-    session.records().put("r", [("a", 1)], put).expect("put");
+    session.records().put("r", [("a", 1)], put.clone()).expect("put");
+    session.records().put("s", [("a", 1)], put).expect("put");
     house.records().put("r", [("a", 2)], Put::default()).expect("somebody keeps it");
     session.close().expect("closed");
-    std::thread::sleep(Duration::from_millis(50));
+    eventually("what is its own ends", || house.records().get("s").expect("get").is_none());
     assert!(house.records().get("r").expect("get").is_some(), "it does not end with the session any more");
 }
 
 #[test]
 fn a_worker_that_waits_for_work_is_alive() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let options = Options::default().session_check_every(Duration::from_millis(20));
-    let house = options.open(directory.path().join("house")).expect("a house");
-    let options = SessionOptions::default().timeout(Duration::from_millis(100));
-    let session = house.sessions().open_with(options).expect("a session");
+    let (_directory, clock, house) = house();
+    let open = || house.sessions().open_with(SessionOptions::default().timeout(TIMEOUT)).expect("a session");
+    let (session, silent) = (open(), open());
     let worker = std::thread::spawn(move || {
-        let wait = ClaimOptions::worker("w").wait(Duration::from_secs(20));
+        let wait = ClaimOptions::worker("w").wait(Duration::from_secs(600));
         session.records().claim_next("jobs.", 1, &wait).map(|jobs| jobs.len())
     });
-    std::thread::sleep(Duration::from_millis(400));
+    eventually("it waits", || house.overview().expect("an overview").claimers_waiting == 1);
+    clock.advance(TIMEOUT * 4);
+    eventually("one that does not wait ends", || house.sessions().state(silent.id()) == LifeState::Expired);
     put_jobs(&house, 1);
     assert_eq!(worker.join().expect("no panic"), Ok(1));
 }

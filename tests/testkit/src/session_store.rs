@@ -233,7 +233,7 @@ fn the_end_of_a_session_is_told_to_others(store: &impl SessionStore) {
     let told = format!("gone {dying}").into_bytes();
     let mut pushes = Vec::new();
     // The remains of a session may be removed after its end.
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         pushes = pending(store);
         if !pushes.is_empty() {
             break;

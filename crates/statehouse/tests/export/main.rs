@@ -209,7 +209,7 @@ fn an_imported_store_goes_on_where_the_other_was() {
     assert!(difference <= 60, "TTLs run on: {:?} and {:?}", ttl(&house), ttl(&new));
 
     // What the session held is released, and what ended with it is gone; the machine was notified.
-    let deadline = 200;
+    let deadline = 1_200;
     for turn in 0..=deadline {
         let gone = shop.records().get("presence/ann").expect("read").is_none();
         let talk = new.machine::<Sayings>().group("talk").view().expect("a view");

@@ -2,8 +2,9 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use statehouse::{Clock, Options, Statehouse};
@@ -13,11 +14,27 @@ pub const STARTED_MS: u64 = 1_700_000_000_000;
 
 /// Both clocks advance only when the test says so.
 #[derive(Default)]
-pub struct HeldClock(AtomicU64);
+pub struct HeldClock {
+    passed_us: AtomicU64,
+    /// How often each thread has asked for the time, by its name.
+    readings: Mutex<HashMap<String, u64>>,
+}
 
 impl HeldClock {
     pub fn advance(&self, by: Duration) {
-        self.0.fetch_add(u64::try_from(by.as_micros()).expect("short"), Ordering::SeqCst);
+        self.passed_us.fetch_add(u64::try_from(by.as_micros()).expect("short"), Ordering::SeqCst);
+    }
+
+    /// How often a thread of the store has asked for the time: a sign that it works.
+    pub fn readings(&self, thread: &str) -> u64 {
+        self.readings.lock().expect("no panic").get(thread).copied().unwrap_or(0)
+    }
+
+    fn read_us(&self) -> u64 {
+        if let Some(thread) = std::thread::current().name() {
+            *self.readings.lock().expect("no panic").entry(thread.to_owned()).or_default() += 1;
+        }
+        self.passed_us.load(Ordering::SeqCst)
     }
 
     /// The current time of a worker.
@@ -28,10 +45,10 @@ impl HeldClock {
 
 impl Clock for HeldClock {
     fn wall_us(&self) -> u64 {
-        STARTED_MS * 1_000 + self.0.load(Ordering::SeqCst)
+        STARTED_MS * 1_000 + self.read_us()
     }
     fn monotonic_us(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
+        self.read_us()
     }
 }
 
@@ -43,9 +60,9 @@ pub fn house() -> (tempfile::TempDir, Arc<HeldClock>, Statehouse) {
     (directory, clock, house)
 }
 
-/// Waits for background work of the timer.
+/// Waits for background work, as long as it may take on a machine with other work.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         if holds() {
             return;
         }

@@ -19,7 +19,7 @@ fn options() -> Options {
 }
 
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    for _ in 0..2_000 {
+    for _ in 0..12_000 {
         if condition() {
             return;
         }
