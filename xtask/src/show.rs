@@ -2,7 +2,7 @@
 //!
 //! Touches: the programs named in the tables below, as child processes; `docs/measured.md`, with `--write`. Keeps: a
 //! program that fails or prints nothing counts as short; the figures are printed last. Never: measures anything itself,
-//! except how long a clean clone takes to pass.
+//! except how long a clean clone takes to pass, and how often the test suite does.
 //!
 //! A new topic is a file in `show/` with a table, and a line in `TOPICS`.
 
@@ -16,6 +16,7 @@ mod records;
 mod runs;
 mod server;
 mod sessions;
+mod suite;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -50,6 +51,8 @@ struct Item {
 enum Work {
     /// Clone the repository and run its CI script there.
     CleanClone,
+    /// Run the whole test suite beside busy loops.
+    Suite,
     /// Run these programs one after another.
     Programs(&'static [Program]),
 }
@@ -107,6 +110,7 @@ pub(crate) fn list() {
 fn command_lines(work: &Work) -> Vec<String> {
     match work {
         Work::CleanClone => vec!["bash .ci/run, in a fresh clone of HEAD".to_string()],
+        Work::Suite => vec!["cargo nextest run, six times beside three busy loops; runs add up".to_string()],
         Work::Programs(programs) => {
             programs.iter().map(|program| format!("cargo {}", program.line(Size::Full))).collect()
         }
@@ -201,6 +205,12 @@ fn run_item(root: &Path, topic: &Topic, item: &Item, size: Size, report: &mut Re
         }
         // The small run is part of the CI script, which the clean clone runs.
         (Work::CleanClone, Size::Small) => return Ok(()),
+        (Work::Suite, Size::Full) => {
+            report.push(suite::run(root, topic.name, item.name)?);
+            return Ok(());
+        }
+        // The CI script runs all tests itself.
+        (Work::Suite, Size::Small) => return Ok(()),
         (Work::Programs(programs), _) => *programs,
     };
     for program in programs {

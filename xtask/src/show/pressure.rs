@@ -65,5 +65,11 @@ pub(super) const TOPIC: Topic = Topic {
             }]),
             judge: Judge::Correctness,
         },
+        Item {
+            name: "suite",
+            shows: "no test depends on the machine's speed: the whole suite, again and again, beside three busy loops",
+            work: Work::Suite,
+            judge: Judge::Correctness,
+        },
     ],
 };
