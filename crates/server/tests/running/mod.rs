@@ -28,8 +28,13 @@ pub struct Running {
 impl Running {
     /// Starts the server that `server` makes of a new house.
     pub fn start(options: &Options, server: impl FnOnce(Statehouse) -> Server) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        Self::start_on(runtime.expect("a runtime"), None, options, server)
+        Self::start_on(workers(), None, folder(), options, server)
+    }
+
+    /// The same where a sync takes no time, if the system has such a disk: a slow disk is not what `/status` talks about.
+    pub fn start_in_memory(options: &Options, server: impl FnOnce(Statehouse) -> Server) -> Self {
+        let memory = tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| folder());
+        Self::start_on(workers(), None, memory, options, server)
     }
 
     /// The same with a time that only [`advance`](Self::advance) moves, and with all connections on one thread.
@@ -37,16 +42,16 @@ impl Running {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         let runtime = runtime.expect("a runtime");
         let time = HeldTime::start(&runtime);
-        Self::start_on(runtime, Some(time), options, server)
+        Self::start_on(runtime, Some(time), folder(), options, server)
     }
 
     fn start_on(
         runtime: tokio::runtime::Runtime,
         time: Option<HeldTime>,
+        folder: tempfile::TempDir,
         options: &Options,
         server: impl FnOnce(Statehouse) -> Server,
     ) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
         let house = options.open(folder.path().join("house")).expect("a house");
         let (stop, stopped) = oneshot::channel::<()>();
         let (tell, told) = channel();
@@ -94,6 +99,15 @@ impl Running {
         let ended = self.thread.take().map(JoinHandle::join);
         assert!(std::thread::panicking() || ended.is_none_or(|ended| ended.is_ok()), "the server ended well");
     }
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn workers() -> tokio::runtime::Runtime {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime")
 }
 
 /// The time of a runtime that stands still between two steps.

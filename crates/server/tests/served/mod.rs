@@ -22,7 +22,7 @@ pub struct Served {
 
 pub fn served(options: &Options) -> Served {
     let budget = Budget { bytes: 256 << 20, source: Source::Said };
-    let running = Running::start(options, move |house| Server::new(house).with_budget(budget));
+    let running = Running::start_in_memory(options, move |house| Server::new(house).with_budget(budget));
     Served { address: running.address, house: running.house.clone(), client: running.client(), _running: running }
 }
 

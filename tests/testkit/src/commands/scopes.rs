@@ -35,7 +35,9 @@ pub fn check_flags(statehouse: &Path) -> (usize, Vec<String>) {
         let done = stage.run(step, Format::Table);
         let called = line.routes();
         let leaf = left.keys().find(|leaf| step.words().starts_with(&words_of(leaf))).cloned();
-        let usable = done.exit == Some(0) && !step.alone && !called.is_empty();
+        // Some say that the machine is slow, and have called their routes all the same.
+        let succeeds = done.exit == Some(0) || (step.exit == 0 && done.exit.is_some() && done.exit == step.or_exit);
+        let usable = succeeds && !step.alone && !called.is_empty();
         let Some(leaf) = leaf.filter(|leaf| usable && !left[leaf]) else { continue };
         left.insert(leaf.clone(), true);
         let mut case = Case { stage: &stage, line: &line, step, leaf, complaints: &mut complaints };
