@@ -41,4 +41,7 @@ pub use memory::MemoryStore;
 pub use overlay::{Overlay, OverlayOptions};
 pub use range::KeyRange;
 pub use staging::Staging;
-pub use store::{Batch, Bytes, Committed, Condition, KvError, Order, Row, Rows, Sequence, Store, View, copied};
+pub use store::{
+    Batch, Bytes, Committed, Condition, DamagedRange, KvError, Order, Row, Rows, Sequence, Store, View, copied,
+    skip_set_apart,
+};

@@ -1,6 +1,7 @@
 //! Merges scans of writes in memory with the scan of what lies below them.
 //!
-//! Keeps: for each key the newest source wins; a deletion above hides the value below.
+//! Keeps: for each key the newest source wins; a deletion above hides the value below. An error of the store below comes
+//! in its place among the keys.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -54,6 +55,11 @@ impl Iterator for Merge<'_> {
             // Where keys are compared, none is copied: many do not fit into a key's own bytes.
             let against_below = match (self.tables[place].peek(), self.below.peek()) {
                 (Some((key, _)), Some(Ok((below, _)))) => compare(self.order, key, below),
+                // A damaged range has its place among the keys: whether the rows before it are in memory or below makes
+                // no difference.
+                (Some((key, _)), Some(Err(KvError::Damaged(damaged)))) if damaged.is_after(key, self.order) => {
+                    Ordering::Less
+                }
                 (_, Some(Err(_))) => Ordering::Greater,
                 (_, None) => Ordering::Less,
                 (None, _) => unreachable!("the table stands at a key"),

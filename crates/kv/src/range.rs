@@ -1,7 +1,7 @@
 //! Half-open ranges of keys.
 
 /// The keys from `start` (included) to `end` (excluded; none means to the last key).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyRange {
     /// The smallest key in the range.
     pub start: Vec<u8>,
@@ -54,6 +54,22 @@ impl KeyRange {
         key >= self.start.as_slice() && self.end.as_deref().is_none_or(|end| key < end)
     }
 
+    /// Whether some key can be inside of both.
+    pub fn overlaps(&self, other: &KeyRange) -> bool {
+        let before = |end: &Option<Vec<u8>>, start: &[u8]| end.as_deref().is_some_and(|end| end <= start);
+        !self.is_empty() && !other.is_empty() && !before(&self.end, &other.start) && !before(&other.end, &self.start)
+    }
+
+    /// Whether every key of `other` is inside.
+    pub fn covers(&self, other: &KeyRange) -> bool {
+        let ends_later = match (&self.end, &other.end) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(own), Some(other)) => own >= other,
+        };
+        self.start <= other.start && ends_later
+    }
+
     /// Whether no key can be inside.
     pub fn is_empty(&self) -> bool {
         self.end.as_deref().is_some_and(|end| end <= self.start.as_slice())
@@ -76,6 +92,24 @@ mod tests {
     fn a_prefix_of_only_ff_has_no_end() {
         assert_eq!(KeyRange::prefix(&[0xff, 0xff]).end, None);
         assert_eq!(KeyRange::prefix(&[]), KeyRange::all());
+    }
+
+    #[test]
+    fn ranges_overlap_where_they_share_a_key() {
+        let range = |start: &[u8], end: Option<&[u8]>| KeyRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec) };
+        let middle = range(b"c", Some(b"f"));
+        for (other, overlaps, covered) in [
+            (range(b"a", Some(b"c")), false, false),
+            (range(b"a", Some(b"c\0")), true, false),
+            (range(b"c", Some(b"f")), true, true),
+            (range(b"d", Some(b"e")), true, true),
+            (range(b"e", None), true, false),
+            (range(b"f", None), false, false),
+        ] {
+            assert_eq!((middle.overlaps(&other), other.overlaps(&middle)), (overlaps, overlaps), "{other:?}");
+            assert_eq!(middle.covers(&other), covered, "{other:?}");
+        }
+        assert!(KeyRange::all().covers(&middle) && !middle.covers(&KeyRange::all()));
     }
 
     #[test]

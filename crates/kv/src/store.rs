@@ -42,6 +42,8 @@ pub enum Order {
 ///   compacted or overwritten since.
 /// - A view sees all of a batch or none of it.
 /// - A scan yields every live key of the range once, in byte order (or its reverse), and nothing deleted.
+/// - Where a range of keys is damaged, a get fails, and a scan yields [`KvError::Damaged`] in the range's place and goes on
+///   behind it. After any other failure a scan ends.
 pub trait View: Send + Sync {
     /// The value at `key`, or none.
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError>;
@@ -198,6 +200,9 @@ pub enum KvError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A range of keys cannot be read. Everything outside of it can.
+    #[error(transparent)]
+    Damaged(Box<DamagedRange>),
     /// An earlier failure left the outcome of a write in doubt; only reopening helps.
     #[error("the store accepts no more writes after an earlier failure: {first}")]
     Poisoned {
@@ -211,6 +216,38 @@ pub enum KvError {
 
 fn needed(bytes: u64) -> String {
     if bytes == 0 { String::new() } else { format!(" ({bytes} bytes needed)") }
+}
+
+/// A range of keys that cannot be read, because the bytes that held it are damaged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a range of keys is damaged ({place}): {reason}")]
+pub struct DamagedRange {
+    /// Which file, and where in it.
+    pub place: String,
+    /// What is wrong with it.
+    pub reason: &'static str,
+    /// The keys that it may have held.
+    pub range: KeyRange,
+    /// Where a scan meets the range: its first key in ascending order, the key after its last in descending order,
+    /// within what is scanned.
+    pub at: Key,
+    /// Whether the range is set apart: it stays unreadable from now on, whatever the disk says.
+    pub is_set_apart: bool,
+}
+
+impl DamagedRange {
+    /// Whether a scan in this order meets `key` before it meets the range.
+    pub fn is_after(&self, key: &[u8], order: Order) -> bool {
+        match order {
+            Order::Ascending => *key < *self.at,
+            Order::Descending => *key >= *self.at,
+        }
+    }
+}
+
+/// The rows of a scan without those that are damaged and set apart, for readers that must go on.
+pub fn skip_set_apart(rows: Rows<'_>) -> Rows<'_> {
+    Box::new(rows.filter(|row| !matches!(row, Err(KvError::Damaged(damaged)) if damaged.is_set_apart)))
 }
 
 impl KvError {

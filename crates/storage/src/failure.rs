@@ -1,6 +1,6 @@
 //! Why an operation of the store did not finish, sorted by what may happen next.
 
-use kv::{Key, KvError};
+use kv::{DamagedRange, Key, KeyRange, KvError};
 
 /// The outcome of a failed operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,40 +17,55 @@ pub(crate) enum Failure {
     OverRoom,
 }
 
-/// A part of a table that cannot be used.
+/// A part of a file that differs from what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damage {
-    /// The number of the table.
+    /// The number of the table; 0 for the manifest.
     pub table: u64,
-    /// The name of its file.
+    /// The name of the file.
     pub file: String,
     /// Where the damaged part starts.
     pub offset: u64,
     /// What is wrong with it.
     pub reason: &'static str,
-    /// Every key in the part is greater than this one. None: the part may start before all keys of the table.
-    pub keys_after: Option<Key>,
-    /// Every key in the part is at most this one. None: the part may reach to the end of the table.
-    pub keys_upto: Option<Key>,
+    /// The keys that it may hold; within the table's own.
+    pub keys: KeyRange,
+    /// What becomes of it.
+    pub effect: Effect,
+}
+
+/// What damage means for readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Effect {
+    /// The keys cannot be read.
+    Lost,
+    /// The keys cannot be read, and stay so, whatever the disk says later.
+    SetApart,
+    /// Nothing is lost: the part was made again from others.
+    Healed,
+    /// Nothing is lost: newer tables have replaced whatever the part holds.
+    Unused,
 }
 
 impl Damage {
-    fn keys(&self) -> String {
-        match (&self.keys_after, &self.keys_upto) {
-            (None, None) => "any key of the table".into(),
-            (None, Some(upto)) => format!("keys up to {upto:?}"),
-            (Some(after), None) => format!("keys after {after:?}"),
-            (Some(after), Some(upto)) => format!("keys after {after:?} up to {upto:?}"),
-        }
+    /// As the error of a scan that meets the damage at a key.
+    pub(crate) fn met_at(self, at: Key) -> KvError {
+        KvError::Damaged(Box::new(DamagedRange {
+            place: format!("{} at byte {}", self.file, self.offset),
+            reason: self.reason,
+            range: self.keys,
+            at,
+            is_set_apart: self.effect == Effect::SetApart,
+        }))
     }
 }
 
 impl From<Damage> for KvError {
     fn from(damage: Damage) -> Self {
-        KvError::Corrupt {
-            place: format!("{} at byte {}", damage.file, damage.offset),
-            reason: format!("{}; it may hold {}", damage.reason, damage.keys()),
-        }
+        let start = damage.keys.start.as_slice().into();
+        damage.met_at(start)
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use kv::{DecodeError, Key, KvError, Reader, Writer};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::failure::Failure;
+use crate::failure::{Damage, Effect, Failure};
 use crate::files::Files;
 use crate::table_facts::{RowCounts, TableFacts};
 use crate::version::Version;
@@ -18,7 +18,9 @@ use crate::version::Version;
 pub(crate) const MANIFEST_FILE: &str = "manifest";
 const NEW_FILE: &str = "manifest.new";
 /// The last byte is the format.
-const MAGIC: [u8; 8] = *b"SHMANIF\x01";
+const MAGIC: [u8; 8] = *b"SHMANIF\x02";
+/// The format before: the file held the manifest once.
+const MAGIC_ONCE: [u8; 8] = *b"SHMANIF\x01";
 /// A manifest of a million stacks is smaller.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 
@@ -31,6 +33,13 @@ pub(crate) struct Manifest {
     pub(crate) next_table: u64,
     pub(crate) tables: BTreeMap<u64, TableFacts>,
     pub(crate) stacks: Vec<StackEntry>,
+}
+
+/// A manifest as its file has it.
+pub(crate) struct ManifestFile {
+    pub(crate) manifest: Manifest,
+    /// What is wrong with one of its two copies.
+    pub(crate) damage: Option<Damage>,
 }
 
 /// The start of a stack, and its tables, newest first, with their rows in it.
@@ -73,7 +82,8 @@ impl Manifest {
         if xxh3_64(checked) != u64::from_le_bytes(*checksum) {
             return Err(wrong("a manifest whose checksum does not match"));
         }
-        let body = checked.strip_prefix(&MAGIC).ok_or(wrong("a manifest of an unknown format"))?;
+        let body = checked.strip_prefix(&MAGIC).or_else(|| checked.strip_prefix(&MAGIC_ONCE));
+        let body = body.ok_or(wrong("a manifest of an unknown format"))?;
         let mut reader = Reader::new(body);
         let (store, next_table) = (reader.u64()?, reader.u64()?);
         let mut tables = BTreeMap::new();
@@ -116,7 +126,9 @@ impl Manifest {
             files.remove(NEW_FILE)?;
         }
         let mut file = files.create(NEW_FILE)?;
-        file.append(&self.encode())?;
+        let encoded = self.encode();
+        file.append(&encoded)?;
+        file.append(&encoded)?;
         file.sync()?;
         if new_tables {
             files.sync_directory()?;
@@ -131,7 +143,7 @@ impl Manifest {
     }
 
     /// Reads the manifest. A missing or damaged one is refused by name.
-    pub(crate) fn read(files: &Files) -> Result<Self, KvError> {
+    pub(crate) fn read(files: &Files) -> Result<ManifestFile, KvError> {
         let place = files.path(MANIFEST_FILE).display().to_string();
         let refused = |reason: String| KvError::Corrupt { place: place.clone(), reason };
         let io = |error: std::io::Error| match error.kind() {
@@ -145,12 +157,39 @@ impl Manifest {
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io)?;
-        Self::decode(&bytes).map_err(|error| refused(error.to_string()))
+        ManifestFile::decode(&bytes).map_err(|error| refused(error.to_string()))
     }
 
     /// Whether a name in the directory is a manifest that was never finished.
     pub(crate) fn is_unfinished(name: &str) -> bool {
         name == NEW_FILE
+    }
+}
+
+impl ManifestFile {
+    /// Either copy is enough.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        if bytes.starts_with(&MAGIC_ONCE)
+            && let Ok(manifest) = Manifest::decode(bytes)
+        {
+            return Ok(Self { manifest, damage: None });
+        }
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        let damaged = |offset: usize| Damage {
+            table: 0,
+            file: MANIFEST_FILE.into(),
+            offset: offset as u64,
+            reason: "one copy of the manifest does not verify",
+            keys: kv::KeyRange::all(),
+            effect: Effect::Healed,
+        };
+        match (Manifest::decode(first), Manifest::decode(second)) {
+            (Ok(manifest), Ok(other)) if manifest == other => Ok(Self { manifest, damage: None }),
+            (Ok(_), Ok(_)) => Err(DecodeError { what: "a manifest with two different copies" }),
+            (Ok(manifest), Err(_)) => Ok(Self { manifest, damage: Some(damaged(first.len())) }),
+            (Err(_), Ok(manifest)) => Ok(Self { manifest, damage: Some(damaged(0)) }),
+            (Err(error), Err(_)) => Err(error),
+        }
     }
 }
 
@@ -184,6 +223,32 @@ mod tests {
             }
             assert!(Manifest::decode(&bytes[..place]).is_err(), "cut at {place}");
         }
+    }
+
+    #[test]
+    fn one_whole_copy_is_enough() {
+        let one = manifest().encode();
+        let bytes = [one.as_slice(), &one].concat();
+        let file = ManifestFile::decode(&bytes).expect("whole");
+        assert_eq!((file.manifest, file.damage), (manifest(), None));
+        for place in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[place] ^= 1 << (place % 8);
+            let file = ManifestFile::decode(&changed).expect("the other copy is there");
+            assert_eq!(file.manifest, manifest());
+            let offset = file.damage.expect("and the damage is named").offset;
+            assert_eq!(offset == 0, place < one.len());
+            changed[(place + one.len()) % bytes.len()] ^= 1;
+            assert!(ManifestFile::decode(&changed).is_err(), "byte {place} of both");
+        }
+        let once: Vec<u8> = {
+            let mut bytes = one[..one.len() - 8].to_vec();
+            bytes[..8].copy_from_slice(&MAGIC_ONCE);
+            bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
+            bytes
+        };
+        assert_eq!(ManifestFile::decode(&once).expect("the format before").manifest, manifest());
+        assert!(ManifestFile::decode(&one).is_err(), "half a file");
     }
 
     /// A checksum that is right says nothing about who wrote the bytes.

@@ -1,5 +1,8 @@
 //! Several tables read as one: of equal keys, the row of the newest table.
 //!
+//! A damaged part of a table has its place among the keys. Behind it come the rows of newer tables within the part: they
+//! count whatever it holds. Rows of older tables do not.
+//!
 //! The tables stand in a heap by their next key, so a row costs few comparisons however many tables there are.
 
 use std::cmp::Ordering;
@@ -7,7 +10,7 @@ use std::cmp::Ordering;
 use kv::Order;
 
 use crate::failure::Failure;
-use crate::table_cursor::TableCursor;
+use crate::table_cursor::{Barrier, TableCursor};
 
 pub(crate) struct MergeCursor {
     /// Newest first.
@@ -22,12 +25,16 @@ pub(crate) struct MergeCursor {
 impl MergeCursor {
     /// Reads tables, newest first, that are already positioned.
     pub(crate) fn new(tables: Vec<TableCursor>, order: Order) -> Self {
-        let heap = (0..tables.len()).filter(|place| tables[*place].is_at_row()).collect();
+        let heap = (0..tables.len()).filter(|place| !tables[*place].is_at_end()).collect();
         let mut merge = Self { tables, heap, order, last: Vec::new() };
-        for place in (0..merge.heap.len() / 2).rev() {
-            merge.sift_down(place);
-        }
+        merge.build_heap();
         merge
+    }
+
+    fn build_heap(&mut self) {
+        for place in (0..self.heap.len() / 2).rev() {
+            self.sift_down(place);
+        }
     }
 
     /// The tables, where the merge has left them.
@@ -39,9 +46,30 @@ impl MergeCursor {
         Some(&self.tables[*self.heap.first()?])
     }
 
-    /// The key of the row, if there is another one.
+    /// The key of the row, if there is another one and no damaged part before it.
     pub(crate) fn key(&self) -> Option<&[u8]> {
-        self.newest().map(TableCursor::key)
+        self.newest().filter(|table| table.barrier().is_none()).map(TableCursor::key)
+    }
+
+    /// The damaged part that comes before any further row.
+    pub(crate) fn barrier(&self) -> Option<&Barrier> {
+        self.newest().and_then(TableCursor::barrier)
+    }
+
+    /// Goes behind that damaged part.
+    pub(crate) fn pass_barrier(&mut self) -> Result<(), Failure> {
+        let Some(first) = self.heap.first().copied() else { return Ok(()) };
+        let Some(Barrier { damage, .. }) = self.tables[first].barrier() else { return Ok(()) };
+        let damage = damage.clone();
+        self.tables[first].pass_barrier(self.order)?;
+        for older in &mut self.tables[first + 1..] {
+            if !older.is_at_end() {
+                older.skip(&damage, self.order)?;
+            }
+        }
+        self.heap = (0..self.tables.len()).filter(|place| !self.tables[*place].is_at_end()).collect();
+        self.build_heap();
+        Ok(())
     }
 
     /// The value of the row, or none for a tombstone.
@@ -56,14 +84,14 @@ impl MergeCursor {
         self.last.extend_from_slice(self.tables[*first].key());
         while let Some(first) = self.heap.first() {
             let table = &mut self.tables[*first];
-            if table.key() != self.last.as_slice() {
+            if table.barrier().is_some() || table.key() != self.last.as_slice() {
                 break;
             }
             match self.order {
                 Order::Ascending => table.next()?,
                 Order::Descending => table.previous()?,
             }
-            if !table.is_at_row() {
+            if table.is_at_end() {
                 self.heap.swap_remove(0);
             }
             self.sift_down(0);
@@ -88,8 +116,15 @@ impl MergeCursor {
 
     fn is_before(&self, left: usize, right: usize) -> bool {
         let (left, right) = (self.heap[left], self.heap[right]);
-        let keys = self.tables[left].key().cmp(self.tables[right].key());
-        let keys = if self.order == Order::Ascending { keys } else { keys.reverse() };
+        let (left_table, right_table) = (&self.tables[left], &self.tables[right]);
+        let keys = left_table.key().cmp(right_table.key());
+        let keys = match self.order {
+            // A part begins with its first key, and going down it begins below the key after its last.
+            Order::Ascending => keys.then(right_table.barrier().is_some().cmp(&left_table.barrier().is_some())),
+            Order::Descending => {
+                keys.reverse().then(left_table.barrier().is_some().cmp(&right_table.barrier().is_some()))
+            }
+        };
         keys.then(left.cmp(&right)) == Ordering::Less
     }
 }

@@ -1,17 +1,18 @@
 //! The thread that merges tables and removes files that nobody needs.
 //!
 //! Keeps: S2 (a merge changes which tables hold the content, never the content). A merge that fails before a sync has
-//! failed changes nothing, and is tried again later. A damaged table is left out from then on; the rest goes on.
+//! failed changes nothing, and is tried again later. Where a part of a table is damaged, that table is left alone; the rest
+//! goes on.
 //! Never: takes the space below the reserve.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use kv::KvError;
+use kv::{Key, KvError};
 
 use crate::Options;
 use crate::failure::Failure;
@@ -75,6 +76,7 @@ fn stand_back() {
 
 fn run(shared: &Shared) {
     let mut back_off = BACK_OFF_MIN;
+    let mut met = BTreeSet::new();
     let mut next = shared.signal.task();
     while let Some(task) = next {
         shared.tables.remove_unneeded();
@@ -91,17 +93,12 @@ fn run(shared: &Shared) {
                 shared.signal.rest(task, IDLE_AFTER)
             }
             Err(Failure::Stopped) => return,
-            Err(Failure::Damaged(damage)) => {
-                let (table, error) = (damage.table, KvError::from(*damage));
-                match shared.lock_damaged().insert(table) {
-                    true => {
-                        tracing::error!(%error, "a table is damaged; merges leave it out");
-                        shared.signal.progressed()
-                    }
-                    // Known damage should not have been met again. Whatever it is, it must not keep a core busy.
-                    false => shared.signal.back_off(task, error, BACK_OFF_MAX),
-                }
-            }
+            // It was noticed, so the next piece leaves it out. Known damage should not be met again; whatever it is, it
+            // must not keep a core busy.
+            Err(Failure::Damaged(damage)) => match met.insert((damage.table, damage.offset)) {
+                true => shared.signal.progressed(),
+                false => shared.signal.back_off(task, (*damage).into(), BACK_OFF_MAX),
+            },
             Err(Failure::InDoubt(error)) => {
                 tracing::error!(%error, "a merge failed; the store accepts no more writes");
                 shared.lock().fail(&error);
@@ -123,7 +120,11 @@ fn run(shared: &Shared) {
 /// Does the next piece of work; false if there is none.
 fn step(shared: &Shared, task: Task) -> Result<bool, Failure> {
     let version = shared.newest().version();
-    let sizes = sizes_of(&version, shared);
+    if let Some((stack, key)) = border_of_a_part(&version) {
+        cut(shared, stack, &key);
+        return Ok(true);
+    }
+    let sizes = sizes_of(&version);
     let settings = settings(&shared.options);
     let available = shared.tables.files.bytes_available()?;
     let reserve = shared.options.space_reserve_bytes;
@@ -136,12 +137,8 @@ fn step(shared: &Shared, task: Task) -> Result<bool, Failure> {
         SpaceState::Enough => Situation::Busy,
     };
     let Some(mut piece) = policy::next_piece(&sizes, &settings, situation) else { return Ok(false) };
-    if let Some(cut) = piece::cut_of(&version, &piece, settings.piece_bytes)? {
-        // The content stays the same, so no manifest has to say it now.
-        let writer = shared.lock();
-        let newest = shared.newest();
-        newest.move_to(newest.version().with_cut(piece.stacks.start, &cut));
-        drop(writer);
+    if let Some(key) = piece::cut_of(&version, &piece, settings.piece_bytes)? {
+        cut(shared, piece.stacks.start, &key);
         return Ok(true);
     }
     if piece.bytes_needed > room {
@@ -153,6 +150,30 @@ fn step(shared: &Shared, task: Task) -> Result<bool, Failure> {
     }
     merge(shared, &version, &piece, room_to_free)?;
     Ok(true)
+}
+
+/// Cuts a stack. The content stays the same, so no manifest has to say it now.
+fn cut(shared: &Shared, stack: usize, key: &Key) {
+    let _writer = shared.lock();
+    let newest = shared.newest();
+    newest.move_to(newest.version().with_cut(stack, key));
+}
+
+/// A border of a damaged part that lies inside a stack with its table. The stack is cut there, so that as little as
+/// possible stays unmerged with the part.
+fn border_of_a_part(version: &Version) -> Option<(usize, Key)> {
+    for (stack, of_stack) in version.stacks.iter().enumerate() {
+        let keys = version.keys_of(stack);
+        let parts = of_stack.slices.iter().flat_map(|slice| slice.table.parts.all());
+        for part in parts.filter(|part| part.keys.overlaps(&keys)) {
+            let borders = [Some(part.keys.start), part.keys.end];
+            let inside = |border: &Vec<u8>| keys.contains(border) && *border != keys.start;
+            if let Some(border) = borders.into_iter().flatten().find(inside) {
+                return Some((stack, border.into()));
+            }
+        }
+    }
+    None
 }
 
 fn merge(shared: &Shared, version: &Version, piece: &Piece, room: u64) -> Result<(), Failure> {
@@ -171,6 +192,10 @@ fn merge(shared: &Shared, version: &Version, piece: &Piece, room: u64) -> Result
     {
         // No table can be added while the lock is held, so the newest content stays the newest.
         let mut writer = shared.lock();
+        if is_set_apart(version, piece) {
+            // The merge has read it after all; but from now on it counts as damaged, also after a merge.
+            return Ok(());
+        }
         let newest = shared.newest();
         let next = newest.version().with_merge(&merged);
         shared.install(&mut writer, &next)?;
@@ -183,6 +208,14 @@ fn merge(shared: &Shared, version: &Version, piece: &Piece, room: u64) -> Result
     Ok(())
 }
 
+/// Whether something of a piece was set apart. The caller holds the lock.
+fn is_set_apart(version: &Version, piece: &Piece) -> bool {
+    piece.stacks.clone().zip(&piece.windows).any(|(stack, window)| {
+        let keys = version.keys_of(stack);
+        version.stacks[stack].slices[window.clone()].iter().any(|slice| slice.table.parts.is_set_apart_within(&keys))
+    })
+}
+
 fn settings(options: &Options) -> Settings {
     Settings {
         similar_tables: options.unmerged_tables_max.max(2),
@@ -192,21 +225,21 @@ fn settings(options: &Options) -> Settings {
 }
 
 /// The sizes that the policy decides by.
-pub(crate) fn sizes_of(version: &Version, shared: &Shared) -> Vec<StackSizes> {
+pub(crate) fn sizes_of(version: &Version) -> Vec<StackSizes> {
     let mut used = BTreeMap::<u64, (usize, u64)>::new();
     for slice in version.stacks.iter().flat_map(|stack| &stack.slices) {
         let (stacks, bytes) = used.entry(slice.table.number()).or_default();
         (*stacks, *bytes) = (*stacks + 1, *bytes + slice.rows.bytes());
     }
-    let damaged = shared.lock_damaged();
-    let sizes = version.stacks.iter().map(|stack| {
+    let sizes = version.stacks.iter().enumerate().map(|(place, stack)| {
+        let keys = version.keys_of(place);
         let sizes = stack.slices.iter().map(|slice| {
             let (stacks, bytes) = used[&slice.table.number()];
             SliceSize {
                 rows: slice.rows,
                 shared: stacks > 1,
                 wasteful: bytes < slice.table.facts.rows.bytes() / 2,
-                damaged: damaged.contains(&slice.table.number()),
+                damaged: slice.table.parts.overlap(&keys),
             }
         });
         sizes.collect()

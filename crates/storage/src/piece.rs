@@ -1,7 +1,7 @@
 //! One merge: reads a piece of the store and writes the tables that replace it. The version is changed by the caller.
 //!
 //! Keeps: a tombstone is dropped only where the whole stack is merged, so nothing older can appear. A merge that does
-//! not finish leaves no file. Never: reads or writes much more than the piece's size; a stack that is larger is cut.
+//! not finish leaves no file. It fails at damage in its range, and goes past none. Never: reads or writes much more than the piece's size; a stack that is larger is cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,7 +75,11 @@ pub(crate) fn merge(version: &Version, piece: &Piece, merging: &Merging<'_>) -> 
         let mut rows = MergeCursor::new(inputs, Order::Ascending);
         output.begin_stack(place);
         let mut until_stop = 0;
-        while let Some(key) = rows.key().filter(|key| end.is_none_or(|end| *key < end)) {
+        loop {
+            if let Some(part) = rows.barrier().filter(|part| end.is_none_or(|end| *part.at < *end)) {
+                return Err(Failure::Damaged(part.damage.clone()));
+            }
+            let Some(key) = rows.key().filter(|key| end.is_none_or(|end| *key < end)) else { break };
             if until_stop == 0 {
                 if (merging.stopped)() {
                     return Err(Failure::Stopped);

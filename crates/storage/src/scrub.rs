@@ -1,12 +1,14 @@
-//! Reads every block of every table, a few at a time, and reports what does not verify.
+//! Reads every block of every table and the manifest, a few at a time, and reports what does not verify.
 //!
-//! Touches: nothing. Never: fills the cache, or stops at damage.
+//! Touches: the manifest, if one of its copies must be written again. Never: fills the cache, or stops at damage.
+
+use kv::KvError;
 
 use crate::block::Kind;
-use crate::failure::{Damage, Failure};
+use crate::failure::{Damage, Effect, Failure};
+use crate::manifest::Manifest;
 use crate::table::Table;
 use crate::tree::TreeStore;
-use kv::KvError;
 
 /// What a part of a scrub has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +23,8 @@ pub struct Scrubbed {
 }
 
 impl TreeStore {
-    /// Reads about `bytes_max` bytes of the tables from `from` on; none starts at the beginning. Tables are read in the
-    /// order of their numbers, so tables that a merge writes meanwhile come last.
+    /// Reads about `bytes_max` bytes of the tables from `from` on; none starts at the beginning, with the manifest.
+    /// Tables are read in the order of their numbers, so tables that a merge writes meanwhile come last.
     ///
     /// ```
     /// # use statehouse_storage::{Options, TreeStore};
@@ -36,17 +38,21 @@ impl TreeStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn scrub_some(&self, from: Option<(u64, usize)>, bytes_max: u64) -> Result<Scrubbed, KvError> {
+        let mut scrubbed = Scrubbed::default();
+        if from.is_none() {
+            self.scrub_manifest(&mut scrubbed)?;
+        }
         let version = self.shared.newest().version();
         let (first_table, first_partition) = from.unwrap_or((0, 0));
-        let mut scrubbed = Scrubbed::default();
         for (number, table) in version.tables().range(first_table..) {
             let first = if *number == first_table { first_partition } else { 0 };
+            if first == 0 {
+                scrub_top(table, &mut scrubbed)?;
+            }
             let top = match table.top() {
                 Ok(top) => top,
-                Err(Failure::Damaged(damage)) => {
-                    scrubbed.damage.push(*damage);
-                    continue;
-                }
+                // Reported above, or set apart.
+                Err(Failure::Damaged(_)) => continue,
                 Err(other) => return Err(other.into()),
             };
             for (partition, entry) in top.iter().enumerate().skip(first) {
@@ -60,9 +66,60 @@ impl TreeStore {
         }
         Ok(scrubbed)
     }
+
+    fn scrub_manifest(&self, scrubbed: &mut Scrubbed) -> Result<(), KvError> {
+        let damage = {
+            // It is replaced under the lock only.
+            let _writer = self.shared.lock();
+            match Manifest::read(&self.shared.tables.files) {
+                Ok(read) => read.damage,
+                Err(KvError::Corrupt { .. }) => Some(Damage {
+                    table: 0,
+                    file: crate::manifest::MANIFEST_FILE.into(),
+                    offset: 0,
+                    reason: "the manifest does not verify",
+                    keys: kv::KeyRange::all(),
+                    effect: Effect::Healed,
+                }),
+                Err(other) => return Err(other),
+            }
+        };
+        if let Some(damage) = damage {
+            self.shared.tables.notice(&damage);
+            self.write_manifest_again()?;
+            scrubbed.damage.push(damage);
+        }
+        Ok(())
+    }
+}
+
+/// Reads tail, facts and top index. What is in memory of them is used all the same.
+fn scrub_top(table: &Table, scrubbed: &mut Scrubbed) -> Result<(), Failure> {
+    match table.read_top() {
+        Err(Failure::Damaged(damage)) => {
+            let effect = if table.top().is_ok() { Effect::Healed } else { Effect::Lost };
+            let damage = Damage { keys: table.keys(), effect, ..*damage };
+            table.shared.notice(&damage);
+            scrubbed.damage.push(damage);
+            Ok(())
+        }
+        other => other.map(drop),
+    }
 }
 
 fn scrub_partition(table: &Table, partition: usize, found: &mut Vec<Damage>) -> Result<(), Failure> {
+    let keys = table.partition_keys(partition)?;
+    let read = |kind, place| table.shared.read_block(table.number(), kind, place);
+    let (filter, index) = (table.top()?[partition].filter, table.top()?[partition].index);
+    for (kind, place) in [(Kind::Filter, filter), (Kind::Index, index)] {
+        match read(kind, place) {
+            Err(Failure::Damaged(damage)) => {
+                table.notice_healed((*damage).clone(), partition);
+                found.push(Damage { keys: keys.clone(), effect: Effect::Healed, ..*damage });
+            }
+            other => drop(other?),
+        }
+    }
     let mut note = |result: Result<(), Failure>| match result {
         Err(Failure::Damaged(damage)) => {
             found.push(*damage);
@@ -70,9 +127,6 @@ fn scrub_partition(table: &Table, partition: usize, found: &mut Vec<Damage>) -> 
         }
         other => other,
     };
-    let filter = table.top()?[partition].filter;
-    note(table.shared.read_block(table.number(), Kind::Filter, filter).map(drop))?;
-    let read = |kind, place| table.shared.read_block(table.number(), kind, place);
     let mut blocks = Vec::new();
     let mut list_blocks = || {
         let mut index = table.index(partition, read)?;

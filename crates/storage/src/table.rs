@@ -3,17 +3,20 @@
 //! Its top index stays in memory from the first use on; everything else comes through the cache. The file goes with the
 //! last user, once no manifest names the table.
 //!
+//! Only data blocks hold what is nowhere else: a damaged filter is left out, a damaged index is made again (`rebuild`).
+//!
 //! Keeps: S2 (a table never changes). Never: trusts a place that it has not compared with the length of the file.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use kv::{Key, Reader};
+use kv::{Key, KeyRange, Reader};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::block::{Block, FRAME_BYTES, Kind, Place};
 use crate::bloom::{self, KeyHash};
-use crate::failure::{Damage, Failure};
+use crate::failure::{Damage, Effect, Failure};
+use crate::parts::Parts;
 use crate::rows::RowCursor;
 use crate::table_facts::{RowCounts, TableFacts};
 use crate::table_files::{TableFiles, damage};
@@ -23,6 +26,8 @@ pub(crate) struct Table {
     pub(crate) facts: TableFacts,
     pub(crate) shared: Arc<TableFiles>,
     top: OnceLock<Vec<Partition>>,
+    /// What cannot be read of it.
+    pub(crate) parts: Parts,
     /// Whether the manifest names the table, or may name it.
     named: AtomicBool,
 }
@@ -42,7 +47,7 @@ impl Table {
     /// Until the table is [`named`](Self::set_named), its file goes with it.
     pub(crate) fn new(facts: TableFacts, shared: Arc<TableFiles>) -> Arc<Self> {
         shared.count_new(facts.file_bytes);
-        Arc::new(Self { facts, shared, top: OnceLock::new(), named: AtomicBool::new(false) })
+        Arc::new(Self { facts, shared, top: OnceLock::new(), parts: Parts::default(), named: AtomicBool::new(false) })
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -64,13 +69,18 @@ impl Table {
         if key < &*self.facts.smallest || key > &*self.facts.largest {
             return Ok(None);
         }
+        if let Some(part) = self.parts.set_apart_at(key) {
+            // Before the filter, which might say that the key is not here.
+            return Err(part.into());
+        }
         let top = self.top()?;
         let place = top.partition_point(|partition| *partition.last_key < *key);
         let Some(partition) = top.get(place) else { return Ok(None) };
-        let filter =
-            self.cached_block(Kind::Filter, partition.filter).map_err(|failure| within(failure, top, place))?;
-        if !bloom::may_contain(filter.content(), hash) {
-            return Ok(None);
+        match self.cached_block(Kind::Filter, partition.filter) {
+            Ok(filter) if !bloom::may_contain(filter.content(), hash) => return Ok(None),
+            Ok(_) => {}
+            Err(Failure::Damaged(damage)) => self.notice_healed(*damage, place),
+            Err(other) => return Err(other),
         }
         let mut index = self.index(place, |kind, block| self.cached_block(kind, block))?;
         self.rows_result(partition.index.offset, index.seek(key))?;
@@ -93,19 +103,33 @@ impl Table {
         partition: usize,
         read: impl FnOnce(Kind, Place) -> Result<Block, Failure>,
     ) -> Result<RowCursor, Failure> {
-        let top = self.top()?;
-        let place = top[partition].index;
-        let block = read(Kind::Index, place).map_err(|failure| within(failure, top, partition))?;
-        self.rows_result(place.offset, RowCursor::new(block)).map_err(|failure| within(failure, top, partition))
+        let place = self.top()?[partition].index;
+        if let Some(part) = self.parts.set_apart_covering(&self.partition_keys(partition)?) {
+            return Err(part.into());
+        }
+        let index = read(Kind::Index, place).and_then(|block| self.rows_result(place.offset, RowCursor::new(block)));
+        match index {
+            Err(Failure::Damaged(damage)) => match self.rebuild_index(partition) {
+                Some(index) => {
+                    self.notice_healed(*damage, partition);
+                    Ok(index)
+                }
+                None => Err(self.noticed(*damage, self.partition_keys(partition)?)),
+            },
+            other => other,
+        }
     }
 
-    /// The data block at the index's row, with the block from `read`.
+    /// The data block at the index's row, with the block from `read`. After a failure the index is of no use.
     pub(crate) fn data(
         &self,
         partition: usize,
         index: &mut RowCursor,
         read: impl FnOnce(Kind, Place) -> Result<Block, Failure>,
     ) -> Result<RowCursor, Failure> {
+        if let Some(part) = self.parts.set_apart_at(index.key()) {
+            return Err(part.into());
+        }
         let top = self.top()?;
         let bounds = &top[partition];
         let place = index.value().and_then(decode_place).filter(|place| {
@@ -114,24 +138,66 @@ impl Table {
                 && place.end().is_some_and(|end| end <= bounds.filter.offset)
         });
         let place =
-            place.ok_or_else(|| damage(self.number(), bounds.index.offset, "an index entry that leads nowhere"))?;
-        let rows = read(Kind::Data, place).and_then(|block| self.rows_result(place.offset, RowCursor::new(block)));
+            place.ok_or_else(|| damage(self.number(), bounds.index.offset, "an index entry that leads nowhere"));
+        let rows = place.map_err(Failure::from).and_then(|place| {
+            let block = read(Kind::Data, place)?;
+            self.rows_result(place.offset, RowCursor::new(block))
+        });
         rows.map_err(|failure| match failure {
             Failure::Damaged(found) => {
-                let upto = Key::from(index.key());
-                let after = match index.previous() {
-                    Ok(true) => Some(Key::from(index.key())),
-                    _ => partition.checked_sub(1).map(|before| top[before].last_key.clone()),
+                let end = after(index.key());
+                let start = match index.previous() {
+                    Ok(true) => after(index.key()),
+                    _ => self.partition_start(partition, top),
                 };
-                Damage { keys_after: after, keys_upto: Some(upto), ..*found }.into()
+                self.noticed(*found, KeyRange { start, end: Some(end) })
             }
             other => other,
         })
     }
 
-    /// Turns rows that cannot be read into damage at `offset`.
+    /// The keys that the table may hold.
+    pub(crate) fn keys(&self) -> KeyRange {
+        KeyRange { start: self.facts.smallest.to_vec(), end: Some(after(&self.facts.largest)) }
+    }
+
+    fn partition_start(&self, partition: usize, top: &[Partition]) -> Vec<u8> {
+        match partition.checked_sub(1) {
+            Some(before) => after(&top[before].last_key),
+            None => self.facts.smallest.to_vec(),
+        }
+    }
+
+    /// The keys that a partition may hold.
+    pub(crate) fn partition_keys(&self, partition: usize) -> Result<KeyRange, Failure> {
+        let top = self.top()?;
+        Ok(KeyRange { start: self.partition_start(partition, top), end: Some(after(&top[partition].last_key)) })
+    }
+
+    /// Notes that these keys cannot be read.
+    fn noticed(&self, damage: Damage, keys: KeyRange) -> Failure {
+        if let Some(part) = self.parts.set_apart_covering(&keys) {
+            return part.into();
+        }
+        let damage = Damage { keys, effect: Effect::Lost, ..damage };
+        self.parts.add(damage.clone());
+        self.shared.notice(&damage);
+        damage.into()
+    }
+
+    /// Notes damage in a partition that costs nothing.
+    pub(crate) fn notice_healed(&self, damage: Damage, partition: usize) {
+        let keys = self.partition_keys(partition).unwrap_or_else(|_| self.keys());
+        self.shared.notice(&Damage { keys, effect: Effect::Healed, ..damage });
+    }
+
+    /// Rows that no writer has written, in the block at `offset`. No block that verifies has them, so nothing is known
+    /// about the table.
     pub(crate) fn rows_result<T>(&self, offset: u64, result: Result<T, crate::rows::Malformed>) -> Result<T, Failure> {
-        result.map_err(|_| damage(self.number(), offset, "rows that cannot be decoded").into())
+        result.map_err(|_| {
+            let damage = damage(self.number(), offset, "rows that cannot be decoded");
+            Damage { keys: self.keys(), ..damage }.into()
+        })
     }
 
     /// About how many bytes of data lie from `start` to before `end`.
@@ -176,15 +242,27 @@ impl Table {
 
     /// The top index.
     pub(crate) fn top(&self) -> Result<&[Partition], Failure> {
+        if let Some(part) = self.parts.set_apart_covering(&self.keys()) {
+            return Err(part.into());
+        }
         if let Some(top) = self.top.get() {
             return Ok(top);
         }
-        let top = self.read_top()?;
+        let top = match self.read_top() {
+            Err(Failure::Damaged(damage)) => match self.rebuild_top() {
+                Some(top) => {
+                    self.shared.notice(&Damage { keys: self.keys(), effect: Effect::Healed, ..*damage });
+                    top
+                }
+                None => return Err(self.noticed(*damage, self.keys())),
+            },
+            other => other?,
+        };
         Ok(self.top.get_or_init(|| top))
     }
 
     /// Reads tail, facts and top index, and checks all that later reads rely on.
-    fn read_top(&self) -> Result<Vec<Partition>, Failure> {
+    pub(crate) fn read_top(&self) -> Result<Vec<Partition>, Failure> {
         let number = self.number();
         let file_bytes = self.facts.file_bytes;
         let wrong = |offset, reason| Failure::from(damage(number, offset, reason));
@@ -213,23 +291,37 @@ impl Table {
         }
         let block = self.shared.read_block(number, Kind::Top, top_place)?;
         let top = decode_top(block).ok_or_else(|| wrong(top_place.offset, "a top index that cannot be decoded"))?;
+        match self.are_in_order(&top, top_place.offset) {
+            true => Ok(top),
+            false => Err(wrong(top_place.offset, "a top index that is not in order")),
+        }
+    }
+
+    /// Whether partitions follow each other without gaps up to `end`, and have the table's keys.
+    pub(crate) fn are_in_order(&self, top: &[Partition], end: u64) -> bool {
+        let inside = |place: Place, end: u64| {
+            place.bytes as usize >= FRAME_BYTES && place.end().is_some_and(|found| found <= end)
+        };
         let mut offset = 0;
-        for partition in &top {
-            let in_order = partition.data_offset == offset
+        let follows = |partition: &Partition| {
+            let follows = partition.data_offset == offset
                 && partition.filter.offset > partition.data_offset
                 && inside(partition.filter, partition.index.offset)
-                && inside(partition.index, top_place.offset);
-            if !in_order {
-                return Err(wrong(top_place.offset, "partitions that are not in order"));
-            }
-            offset = partition.index.offset + u64::from(partition.index.bytes);
-        }
+                && inside(partition.index, end);
+            offset = partition.index.end().unwrap_or(u64::MAX);
+            follows
+        };
         let sorted = top.is_sorted_by(|left, right| left.last_key < right.last_key);
-        if !sorted || top.last().is_none_or(|last| last.last_key != self.facts.largest) {
-            return Err(wrong(top_place.offset, "a top index that is not in order"));
-        }
-        Ok(top)
+        top.iter().all(follows) && sorted && top.last().is_some_and(|last| last.last_key == self.facts.largest)
     }
+}
+
+/// The smallest key after this one.
+pub(crate) fn after(key: &[u8]) -> Vec<u8> {
+    let mut after = Vec::with_capacity(key.len() + 1);
+    after.extend_from_slice(key);
+    after.push(0);
+    after
 }
 
 impl Drop for Table {
@@ -237,19 +329,6 @@ impl Drop for Table {
         if !self.named.load(Ordering::Acquire) {
             self.shared.add_unneeded(self.number(), self.facts.file_bytes);
         }
-    }
-}
-
-/// Adds the keys of a partition to damage in it.
-fn within(failure: Failure, top: &[Partition], partition: usize) -> Failure {
-    match failure {
-        Failure::Damaged(found) => Damage {
-            keys_after: partition.checked_sub(1).map(|before| top[before].last_key.clone()),
-            keys_upto: Some(top[partition].last_key.clone()),
-            ..*found
-        }
-        .into(),
-        other => other,
     }
 }
 

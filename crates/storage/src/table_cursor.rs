@@ -1,11 +1,13 @@
-//! A position in a table that moves in both directions.
+//! A position in a table that moves in both directions: at a row, or at a damaged part.
 //!
 //! A reader's cursor takes blocks from the cache; a merge's reads ahead and leaves the cache as it is.
 
 use std::sync::Arc;
 
+use kv::{Key, Order};
+
 use crate::block::{Block, Kind, Place};
-use crate::failure::Failure;
+use crate::failure::{Damage, Failure};
 use crate::rows::RowCursor;
 use crate::table::Table;
 
@@ -18,6 +20,15 @@ pub(crate) struct TableCursor {
     /// The partition of `position`, or the number of partitions after the last row.
     partition: usize,
     position: Option<Position>,
+    /// In place of a position: the rows that follow are damaged.
+    barrier: Option<Barrier>,
+}
+
+/// A damaged part that a cursor stands before.
+pub(crate) struct Barrier {
+    pub(crate) damage: Box<Damage>,
+    /// Its first key in ascending order, or the key after its last in descending order, as seen by the cursor.
+    pub(crate) at: Key,
 }
 
 struct Position {
@@ -37,27 +48,37 @@ enum Source {
 impl TableCursor {
     /// A cursor for readers; it must be moved to a row first.
     pub(crate) fn cached(table: Arc<Table>) -> Self {
-        Self { table, source: Source::Cache, partition: 0, position: None }
+        Self { table, source: Source::Cache, partition: 0, position: None, barrier: None }
     }
 
     /// A cursor for merges and other long passes.
     pub(crate) fn reading_ahead(table: Arc<Table>) -> Self {
         let source = Source::ReadAhead { offset: 0, bytes: Vec::new() };
-        Self { table, source, partition: 0, position: None }
+        Self { table, source, partition: 0, position: None, barrier: None }
     }
 
     pub(crate) fn table(&self) -> &Arc<Table> {
         &self.table
     }
 
-    pub(crate) fn is_at_row(&self) -> bool {
-        self.position.is_some()
+    /// Whether neither a row nor a damaged part follows.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.position.is_none() && self.barrier.is_none()
     }
 
+    pub(crate) fn barrier(&self) -> Option<&Barrier> {
+        self.barrier.as_ref()
+    }
+
+    /// The key of the row, or where the damaged part begins.
+    ///
     /// # Panics
-    /// If the cursor is not at a row.
+    /// If the cursor is at the end.
     pub(crate) fn key(&self) -> &[u8] {
-        self.position.as_ref().expect("the cursor is at a row").rows.key()
+        match (&self.barrier, &self.position) {
+            (Some(barrier), _) => &barrier.at,
+            (None, position) => position.as_ref().expect("the cursor is not at the end").rows.key(),
+        }
     }
 
     /// The value, or none for a tombstone.
@@ -70,43 +91,85 @@ impl TableCursor {
 
     /// Goes to the first row at or after `key`.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<(), Failure> {
+        self.leave();
+        let result = self.seek_row(key);
+        self.or_barrier(result, |damage| {
+            let inside = damage.keys.end.as_deref().is_none_or(|end| key < end);
+            inside.then(|| key.max(&damage.keys.start).into())
+        })
+    }
+
+    fn seek_row(&mut self, key: &[u8]) -> Result<(), Failure> {
         let top = self.table.top()?;
         self.partition = top.partition_point(|partition| *partition.last_key < *key);
         if self.partition == top.len() {
-            self.position = None;
             return Ok(());
         }
-        let mut index = self.index()?;
-        self.checked(index.seek(key))?;
-        if !index.is_at_row() {
-            return self.checked(Err(crate::rows::Malformed));
-        }
+        let mut index = self.index_at(key)?;
         let mut rows = self.rows(&mut index)?;
         self.checked(rows.seek(key))?;
         self.place(index, rows)
     }
 
+    /// The index of the partition, at the block that `key` lies in.
+    fn index_at(&mut self, key: &[u8]) -> Result<RowCursor, Failure> {
+        let mut index = self.index()?;
+        self.checked(index.seek(key))?;
+        if !index.is_at_row() {
+            return self.checked(Err(crate::rows::Malformed));
+        }
+        Ok(index)
+    }
+
     /// Goes on to the first row at or after `key`, and never back.
     pub(crate) fn seek_forward(&mut self, key: &[u8]) -> Result<(), Failure> {
-        match &self.position {
-            Some(position) if position.rows.key() >= key => Ok(()),
-            _ => self.seek(key),
-        }
+        if !self.is_at_end() && self.key() >= key { Ok(()) } else { self.seek(key) }
     }
 
     /// Goes to the last row before `end`, or to the very last.
     pub(crate) fn seek_before(&mut self, end: Option<&[u8]>) -> Result<(), Failure> {
-        match end {
-            Some(end) => self.seek(end)?,
-            None => {
-                self.partition = self.table.top()?.len();
-                self.position = None;
+        self.leave();
+        let result = self.seek_row_before(end);
+        self.or_barrier(result, |damage| {
+            let inside = end.is_none_or(|end| *end > *damage.keys.start);
+            let part_end = damage.keys.end.as_deref().unwrap_or_default();
+            inside.then(|| end.map_or(part_end, |end| end.min(part_end)).into())
+        })
+    }
+
+    fn seek_row_before(&mut self, end: Option<&[u8]>) -> Result<(), Failure> {
+        let top = self.table.top()?;
+        self.partition = match end {
+            None => top.len(),
+            Some(end) => top.partition_point(|partition| *partition.last_key < *end),
+        };
+        let Some(end) = end.filter(|_| self.partition < top.len()) else { return self.previous_block(None) };
+        // Of a damaged part that begins at `end`, nothing is needed.
+        let needless = |failure: &Failure| matches!(failure, Failure::Damaged(damage) if *end <= *damage.keys.start);
+        let mut index = match self.index_at(end) {
+            Err(failure) if needless(&failure) => return self.previous_block(None),
+            index => index?,
+        };
+        match self.rows(&mut index) {
+            Err(failure) if needless(&failure) => {
+                let index = self.index_at(end)?;
+                self.previous_block(Some(index))
+            }
+            rows => {
+                let mut rows = rows?;
+                self.checked(rows.seek(end))?;
+                self.place(index, rows)?;
+                self.previous_row()
             }
         }
-        self.previous()
     }
 
     pub(crate) fn next(&mut self) -> Result<(), Failure> {
+        let result = self.next_row();
+        self.or_barrier(result, |damage| Some((&*damage.keys.start).into()))
+    }
+
+    fn next_row(&mut self) -> Result<(), Failure> {
         let Some(position) = &mut self.position else { return Ok(()) };
         let moved = position.rows.next();
         if moved.is_ok() && position.rows.is_at_row() {
@@ -128,22 +191,32 @@ impl TableCursor {
         self.place(index, rows)
     }
 
-    /// Goes one row back, also from after the last row. Before the first row the cursor is at no row.
+    /// Goes one row back. Before the first row the cursor is at its end.
     pub(crate) fn previous(&mut self) -> Result<(), Failure> {
-        let mut index = None;
-        if let Some(position) = &mut self.position {
-            let moved = position.rows.previous();
-            if moved == Ok(true) {
-                return Ok(());
-            }
-            self.checked(moved)?;
-            if let Some(mut position) = self.position.take()
-                && self.checked(position.index.previous())?
-            {
-                index = Some(position.index);
-            }
+        let result = self.previous_row();
+        self.or_barrier(result, |damage| Some(damage.keys.end.as_deref().unwrap_or_default().into()))
+    }
+
+    fn previous_row(&mut self) -> Result<(), Failure> {
+        let Some(position) = &mut self.position else { return Ok(()) };
+        let moved = position.rows.previous();
+        if moved == Ok(true) {
+            return Ok(());
         }
-        let mut index = match index {
+        self.checked(moved)?;
+        let index = self.position.take().map(|position| position.index);
+        self.previous_block(index)
+    }
+
+    /// Goes to the last row before the index's block, or else of the partition before.
+    fn previous_block(&mut self, index: Option<RowCursor>) -> Result<(), Failure> {
+        let mut before = None;
+        if let Some(mut index) = index
+            && self.checked(index.previous())?
+        {
+            before = Some(index);
+        }
+        let mut index = match before {
             Some(index) => index,
             None => {
                 let Some(before) = self.partition.checked_sub(1) else { return Ok(()) };
@@ -156,6 +229,47 @@ impl TableCursor {
         let mut rows = self.rows(&mut index)?;
         self.checked(rows.previous())?;
         self.place(index, rows)
+    }
+
+    /// Goes to the first row behind the damaged part that the cursor stands before.
+    pub(crate) fn pass_barrier(&mut self, order: Order) -> Result<(), Failure> {
+        let Some(Barrier { damage, .. }) = self.barrier.take() else { return Ok(()) };
+        self.skip(&damage, order)
+    }
+
+    /// Goes behind the keys of a damaged part, and never back.
+    pub(crate) fn skip(&mut self, damage: &Damage, order: Order) -> Result<(), Failure> {
+        let (start, end) = (&damage.keys.start, damage.keys.end.as_deref());
+        let facts = &self.table.facts;
+        match order {
+            Order::Ascending if end.is_none_or(|end| *end > *facts.largest) => self.leave(),
+            Order::Ascending => self.seek_forward(end.unwrap_or_default())?,
+            Order::Descending if **start <= *facts.smallest => self.leave(),
+            Order::Descending if self.position.is_some() && self.key() < start.as_slice() => {}
+            Order::Descending => self.seek_before(Some(start))?,
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        self.position = None;
+        self.barrier = None;
+    }
+
+    /// Makes a damaged part that was met a place to stand at. Without a place, nothing of it is needed.
+    fn or_barrier(
+        &mut self,
+        result: Result<(), Failure>,
+        place: impl FnOnce(&Damage) -> Option<Key>,
+    ) -> Result<(), Failure> {
+        match result {
+            Err(Failure::Damaged(damage)) => {
+                self.leave();
+                self.barrier = place(&damage).map(|at| Barrier { damage, at });
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     fn place(&mut self, index: RowCursor, rows: RowCursor) -> Result<(), Failure> {

@@ -3,20 +3,21 @@
 //! Keeps: memory for blocks and the number of open files stay below their limits; a file is removed only when no
 //! version names its table any more. Never: holds a lock across a file call.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kv::KvError;
+use kv::{KeyRange, KvError};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, UnitWeighter, Weighter};
 use rustix::io::Errno;
 
 use crate::Options;
 use crate::block::{self, Block, Kind, Place};
-use crate::failure::{Damage, Failure};
+use crate::failure::{Damage, Effect, Failure};
 use crate::files::Files;
 use crate::signal::Signal;
 use crate::table_writer::{BLOCK_BYTES_TARGET, file_name};
@@ -33,6 +34,10 @@ pub(crate) struct TableFiles {
     unneeded: Mutex<Vec<(u64, u64)>>,
     /// Wakes the thread that removes files.
     signal: Arc<Signal>,
+    /// Damage by file and offset, as far as it was met.
+    noticed: Mutex<BTreeMap<(u64, u64), Damage>>,
+    /// Counts changes of `noticed`.
+    news: AtomicU64,
 }
 
 /// The table and the offset.
@@ -66,7 +71,37 @@ impl TableFiles {
             bytes: AtomicU64::new(0),
             unneeded: Mutex::default(),
             signal,
+            noticed: Mutex::default(),
+            news: AtomicU64::new(0),
         }
+    }
+
+    /// Keeps damage for those who ask. Returns whether it was not known.
+    pub(crate) fn notice(&self, damage: &Damage) -> bool {
+        let mut noticed = self.lock_noticed();
+        let before = noticed.insert((damage.table, damage.offset), damage.clone());
+        let is_new = before.as_ref() != Some(damage);
+        if is_new {
+            self.news.fetch_add(1, Ordering::Release);
+        }
+        if before.is_none() {
+            let Damage { file, offset, reason, effect, .. } = damage;
+            tracing::error!(file, offset, reason, ?effect, "damage was found");
+        }
+        is_new
+    }
+
+    pub(crate) fn lock_noticed(&self) -> MutexGuard<'_, BTreeMap<(u64, u64), Damage>> {
+        self.noticed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn news(&self) -> u64 {
+        self.news.load(Ordering::Acquire)
+    }
+
+    /// Puts a block that was made again into the cache, in place of the one in the file.
+    pub(crate) fn cache_block(&self, table: u64, offset: u64, block: &Block) {
+        self.blocks.insert((table, offset), block.clone());
     }
 
     /// A block from the cache, or else from the file.
@@ -153,14 +188,14 @@ impl TableFiles {
         }
     }
 
-    fn lock_unneeded(&self) -> std::sync::MutexGuard<'_, Vec<(u64, u64)>> {
+    fn lock_unneeded(&self) -> MutexGuard<'_, Vec<(u64, u64)>> {
         self.unneeded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Damage whose keys are not known yet.
 pub(crate) fn damage(table: u64, offset: u64, reason: &'static str) -> Damage {
-    Damage { table, file: file_name(table), offset, reason, keys_after: None, keys_upto: None }
+    Damage { table, file: file_name(table), offset, reason, keys: KeyRange::all(), effect: Effect::Lost }
 }
 
 #[derive(Clone)]

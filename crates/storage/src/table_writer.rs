@@ -187,7 +187,7 @@ impl TableWriter {
     }
 }
 
-fn encode_place(place: Place) -> Vec<u8> {
+pub(crate) fn encode_place(place: Place) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(10);
     push_varint(&mut bytes, place.offset);
     push_varint(&mut bytes, u64::from(place.bytes));

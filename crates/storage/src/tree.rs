@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use kv::{Batch, Committed, KvError, Sequence, Store, View};
+use kv::{Batch, Committed, KeyRange, KvError, Sequence, Store, View};
 
 use crate::Options;
-use crate::failure::Failure;
+use crate::failure::{Damage, Effect, Failure};
 use crate::files::Files;
 use crate::manifest::{MANIFEST_FILE, Manifest};
 use crate::merger::{Merger, sizes_of};
@@ -57,8 +57,6 @@ pub(crate) struct Shared {
     newest: ArcSwap<Content>,
     committed: AtomicU64,
     pub(crate) next_table: AtomicU64,
-    /// Tables that merges leave out.
-    damaged: Mutex<BTreeSet<u64>>,
     pub(crate) merges: AtomicU64,
     pub(crate) merge_bytes_read: AtomicU64,
     pub(crate) merge_bytes_written: AtomicU64,
@@ -90,8 +88,21 @@ impl TreeStore {
             // name is removed below; after a power failure the previous one could be back, without its tables.
             files.sync_directory()?;
         }
-        let manifest = Manifest::read(&files)?;
-        Self::start(files, &manifest, options)
+        let read = Manifest::read(&files)?;
+        let store = Self::start(files, &read.manifest, options)?;
+        if let Some(damage) = read.damage {
+            store.shared.tables.notice(&damage);
+            store.write_manifest_again()?;
+        }
+        Ok(store)
+    }
+
+    /// Writes the manifest once more, because the one on disk is damaged.
+    pub(crate) fn write_manifest_again(&self) -> Result<(), KvError> {
+        let mut writer = self.shared.lock();
+        writer.refuse_if_failed()?;
+        let version = self.shared.newest().version();
+        self.shared.install(&mut writer, &version).map_err(KvError::from)
     }
 
     fn start(files: Arc<Files>, manifest: &Manifest, options: &Options) -> Result<Self, KvError> {
@@ -106,7 +117,6 @@ impl TreeStore {
             writer: Mutex::new(Writer { failure: None }),
             committed: AtomicU64::new(0),
             next_table: AtomicU64::new(manifest.next_table),
-            damaged: Mutex::default(),
             merges: AtomicU64::new(0),
             merge_bytes_read: AtomicU64::new(0),
             merge_bytes_written: AtomicU64::new(0),
@@ -142,7 +152,7 @@ impl TreeStore {
         let waiting = shared.signal.waiting();
         StoreStatus {
             bytes_on_disk: self.bytes_on_disk(),
-            bytes_live: sizes_of(&version, shared).iter().map(|stack| policy::bottom_output(stack)).sum(),
+            bytes_live: sizes_of(&version).iter().map(|stack| policy::bottom_output(stack)).sum(),
             tables: version.tables().len(),
             depth: version.depth(),
             merges: shared.merges.load(Ordering::Relaxed),
@@ -153,8 +163,49 @@ impl TreeStore {
                 _ => None,
             },
             waiting_reason: waiting.map(|error| error.to_string()),
-            damaged_tables: shared.lock_damaged().iter().copied().collect(),
+            damaged_tables: {
+                let tables = version.tables();
+                tables.into_iter().filter(|(_, table)| table.parts.overlap(&KeyRange::all())).map(|(n, _)| n).collect()
+            },
         }
+    }
+
+    /// All damage that was met since the store was opened, in files that it still consists of.
+    pub fn noticed(&self) -> Vec<Damage> {
+        let version = self.shared.newest().version();
+        let tables = version.tables();
+        let noticed = self.shared.tables.lock_noticed();
+        let still_there = noticed.values().filter(|damage| damage.table == 0 || tables.contains_key(&damage.table));
+        still_there
+            .map(|damage| match damage.effect {
+                Effect::Lost if version.table_with(damage.table, &damage.keys).is_none() => {
+                    Damage { effect: Effect::Unused, ..damage.clone() }
+                }
+                _ => damage.clone(),
+            })
+            .collect()
+    }
+
+    /// Rises when [`noticed`](Self::noticed) has something new.
+    pub fn noticed_count(&self) -> u64 {
+        self.shared.tables.news()
+    }
+
+    /// Sets a part of a table apart: its keys count as damaged in that table from now on, even if they can be read, and
+    /// merges leave it alone. Returns false, and does nothing, if the store does not need that part any more.
+    ///
+    /// `keys` must be the keys of damage that was noticed in this table, now or before the store was opened.
+    pub fn set_apart(&self, table: u64, offset: u64, keys: &KeyRange) -> bool {
+        // No merge can install its result meanwhile.
+        let _writer = self.shared.lock();
+        let version = self.shared.newest().version();
+        let Some(found) = version.table_with(table, keys) else { return false };
+        let file = file_name(table);
+        let (keys, effect) = (keys.clone(), Effect::SetApart);
+        let damage = Damage { table, file, offset, reason: "the part is set apart", keys, effect };
+        found.parts.add(damage.clone());
+        self.shared.tables.notice(&damage);
+        true
     }
 }
 
@@ -193,10 +244,6 @@ impl Store for TreeStore {
 impl Shared {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn lock_damaged(&self) -> MutexGuard<'_, BTreeSet<u64>> {
-        self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn newest(&self) -> Arc<Content> {

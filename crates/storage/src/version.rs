@@ -63,6 +63,18 @@ impl Version {
         slices.map(|slice| (slice.table.number(), &slice.table)).collect()
     }
 
+    /// The keys of a stack.
+    pub(crate) fn keys_of(&self, stack: usize) -> KeyRange {
+        KeyRange { start: self.stacks[stack].start.to_vec(), end: self.end_of(stack).map(<[u8]>::to_vec) }
+    }
+
+    /// The table, if it holds any of these keys: in some range its rows may have been merged elsewhere.
+    pub(crate) fn table_with(&self, table: u64, keys: &KeyRange) -> Option<&Arc<Table>> {
+        let overlapping = (0..self.stacks.len()).filter(|stack| self.keys_of(*stack).overlaps(keys));
+        let mut slices = overlapping.flat_map(|stack| &self.stacks[stack].slices);
+        slices.find(|slice| slice.table.number() == table).map(|slice| &slice.table)
+    }
+
     /// The tables in the deepest stack.
     pub(crate) fn depth(&self) -> usize {
         self.stacks.iter().map(|stack| stack.slices.len()).max().unwrap_or(0)
@@ -167,25 +179,36 @@ impl Scan {
         Ok(true)
     }
 
-    fn next_row(&mut self) -> Result<Option<Row>, Failure> {
+    /// Whether what comes next, a row or a damaged part, lies in the stack being read.
+    fn is_inside(&self) -> bool {
+        let Some(merge) = &self.merge else { return false };
+        match (merge.key(), merge.barrier(), self.order) {
+            (Some(key), _, Order::Ascending) => self.upper.as_deref().is_none_or(|upper| *key < *upper),
+            (Some(key), _, Order::Descending) => *key >= *self.lower,
+            (None, Some(part), Order::Ascending) => self.upper.as_deref().is_none_or(|upper| *part.at < *upper),
+            (None, Some(part), Order::Descending) => *part.at > *self.lower,
+            (None, None, _) => false,
+        }
+    }
+
+    fn next_row(&mut self) -> Result<Option<Row>, KvError> {
         loop {
-            if let Some(merge) = &mut self.merge {
-                while let Some(key) = merge.key() {
-                    let inside = match self.order {
-                        Order::Ascending => self.upper.as_deref().is_none_or(|upper| key < upper),
-                        Order::Descending => key >= &*self.lower,
-                    };
-                    if !inside {
-                        break;
-                    }
-                    let row = merge.value().map(|value| (Key::from(key), copied(value)));
-                    merge.advance()?;
-                    if row.is_some() {
-                        return Ok(row);
-                    }
+            while self.is_inside()
+                && let Some(merge) = &mut self.merge
+            {
+                if let Some(part) = merge.barrier() {
+                    let damaged = (*part.damage).clone().met_at(part.at.clone());
+                    merge.pass_barrier()?;
+                    return Err(damaged);
                 }
-                self.merge = None;
+                let Some(key) = merge.key() else { break };
+                let row = merge.value().map(|value| (Key::from(key), copied(value)));
+                merge.advance()?;
+                if row.is_some() {
+                    return Ok(row);
+                }
             }
+            self.merge = None;
             if !self.open_stack()? {
                 return Ok(None);
             }
@@ -198,11 +221,11 @@ impl Iterator for Scan {
 
     fn next(&mut self) -> Option<Self::Item> {
         let row = self.next_row();
-        if row.is_err() {
-            // A scan with a gap would look complete, so it ends here.
+        if row.as_ref().is_err_and(|error| !matches!(error, KvError::Damaged(_))) {
+            // A scan with a gap that is not named would look complete, so it ends here.
             self.merge = None;
             self.stacks = 0..0;
         }
-        row.map_err(KvError::from).transpose()
+        row.transpose()
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn assert_equal(view: &dyn View, model: &Model, random: &mut Random, 
 /// The directory holds what the manifest names, and nothing else.
 pub(super) fn assert_no_orphans(store: &TreeStore, path: &Path, what: &str) {
     let files = &store.shared.tables.files;
-    let manifest = Manifest::read(files).expect("a manifest");
+    let manifest = Manifest::read(files).expect("a manifest").manifest;
     let mut expected: BTreeSet<String> = manifest.tables.keys().map(|number| file_name(*number)).collect();
     expected.insert("manifest".into());
     let found: BTreeSet<String> = files.list().expect("a list").into_iter().map(|(name, _)| name).collect();

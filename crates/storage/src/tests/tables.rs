@@ -9,7 +9,7 @@ use testkit::random::Random;
 use super::directory;
 use crate::Options;
 use crate::bloom::KeyHash;
-use crate::failure::Failure;
+use crate::failure::{Effect, Failure};
 use crate::files::Files;
 use crate::merge_cursor::MergeCursor;
 use crate::signal::Signal;
@@ -50,7 +50,8 @@ pub(super) fn random_rows(random: &mut Random, count: usize, value_bytes: usize)
 }
 
 fn row(cursor: &TableCursor) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
-    cursor.is_at_row().then(|| (cursor.key().to_vec(), cursor.value().map(<[u8]>::to_vec)))
+    (!cursor.is_at_end() && cursor.barrier().is_none())
+        .then(|| (cursor.key().to_vec(), cursor.value().map(<[u8]>::to_vec)))
 }
 
 /// Every row by a get, all rows by cursors in both directions; a failure ends it.
@@ -60,17 +61,23 @@ fn check(table: &Arc<Table>, rows: &Rows) -> Result<(), Failure> {
         assert_eq!(found.as_deref(), value.as_deref());
     }
     for mut cursor in [TableCursor::cached(table.clone()), TableCursor::reading_ahead(table.clone())] {
+        let stopped = |cursor: &TableCursor| match cursor.barrier() {
+            Some(part) => Err(Failure::Damaged(part.damage.clone())),
+            None => Ok(()),
+        };
         cursor.seek(&[])?;
         for (key, value) in rows {
+            stopped(&cursor)?;
             assert_eq!(row(&cursor), Some((key.clone(), value.clone())));
             cursor.next()?;
         }
         assert_eq!(row(&cursor), None);
+        cursor.seek_before(None)?;
         for (key, value) in rows.iter().rev() {
-            cursor.previous()?;
+            stopped(&cursor)?;
             assert_eq!(row(&cursor), Some((key.clone(), value.clone())));
+            cursor.previous()?;
         }
-        cursor.previous()?;
         assert_eq!(row(&cursor), None);
     }
     Ok(())
@@ -143,7 +150,25 @@ fn check_changed(rows: &Rows, facts: &TableFacts, bytes: &[u8]) -> Result<(), Fa
     let directory = directory();
     let shared = shared(&directory);
     std::fs::write(shared.files.path(&file_name(facts.number)), bytes).expect("written");
-    check(&open(&shared, facts), rows)
+    check(&open(&shared, facts), rows)?;
+    match shared.lock_noticed().values().next() {
+        Some(damage) => Err(damage.clone().into()),
+        None => Ok(()),
+    }
+}
+
+/// Where the data blocks are.
+fn data_blocks(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let (mut blocks, mut start) = (Vec::new(), 0);
+    while start < bytes.len() - crate::table_writer::TAIL_BYTES {
+        let length = u32::from_le_bytes(bytes[start + 4..start + 8].try_into().expect("four bytes")) as usize;
+        let end = start + length + crate::block::FRAME_BYTES;
+        if bytes[start] == crate::block::Kind::Data as u8 {
+            blocks.push(start..end);
+        }
+        start = end;
+    }
+    blocks
 }
 
 #[test]
@@ -156,11 +181,14 @@ fn every_flipped_byte_and_every_lost_end_is_found() {
     let bytes = std::fs::read(shared.files.path(&file_name(1))).expect("read");
     assert_eq!(bytes.len() as u64, facts.file_bytes);
     check_changed(&rows, &facts, &bytes).expect("the table is whole");
+    let data = data_blocks(&bytes);
     for place in 0..bytes.len() {
         let mut changed = bytes.clone();
         changed[place] ^= 1 << random.below(8);
         let checked = check_changed(&rows, &facts, &changed);
-        assert!(matches!(checked, Err(Failure::Damaged(_))), "byte {place} of {}: {checked:?}", bytes.len());
+        let Err(Failure::Damaged(damage)) = checked else { panic!("byte {place} of {}: {checked:?}", bytes.len()) };
+        // Only data is nowhere else.
+        assert_eq!(damage.effect == Effect::Healed, !data.iter().any(|block| block.contains(&place)), "{damage:?}");
         let checked = check_changed(&rows, &facts, &bytes[..place]);
         assert!(matches!(checked, Err(Failure::Damaged(_))), "cut at {place}: {checked:?}");
     }
@@ -190,8 +218,8 @@ fn damage_names_the_keys_it_may_hold() {
     let (first, damage) = damaged.first().expect("some rows are lost");
     assert!(damaged.len() < 200 && damaged.iter().all(|(_, other)| other == damage), "one block is lost");
     let before = rows.range(..(*first).clone()).next_back().expect("a row before").0;
-    assert_eq!(damage.keys_after.as_deref(), Some(before.as_slice()));
-    assert_eq!(damage.keys_upto.as_deref(), Some(damaged.last().expect("a row").0.as_slice()));
+    assert_eq!(damage.keys.start, crate::table::after(before));
+    assert_eq!(damage.keys.end, Some(crate::table::after(damaged.last().expect("a row").0)));
     let middle = middle as u64;
     assert!(damage.offset <= middle && middle < damage.offset + 20_000, "{damage:?}");
 }
