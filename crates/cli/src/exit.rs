@@ -77,6 +77,7 @@ const NEXT: &[(&str, Next)] = &[
     ("SH-2001", Next::Say("try again in a second")),
     ("SH-2020", Next::Say("talk to the process that has it open (--url), or stop it first")),
     ("SH-2022", Next::Say("the server is starting; try again in a moment")),
+    ("SH-2023", Next::Run("see what is damaged", &["status"])),
     ("SH-3003", Next::RunWith("continue from there", &["run", "tail"], "run")),
     ("SH-4002", Next::RunWith("stop working on it; see who has it", &["why", "job"], "record")),
     ("SH-5004", Next::Run("list the sessions", &["session", "ls"])),

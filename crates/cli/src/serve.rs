@@ -138,6 +138,7 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
         tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %data.display(), memory = %split, "starting");
         let (percent, bytes) = effective.disk_low();
         let options = split.options().disk_reserve(DiskReserve { percent, bytes });
+        let options = options.scrub_bytes_per_second(effective.scrub_bytes_per_second());
         let hosts = effective.hosts();
         let house = open(data, options, &listener, &hosts).await?;
         tracing::info!(took = ?began.elapsed(), "started");

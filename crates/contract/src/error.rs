@@ -279,6 +279,14 @@ pub enum Rejection {
         /// The worker that holds it, if it is held and the worker gave its name.
         holder: Option<String>,
     },
+    /// The stored bytes of a range of things are damaged. Everything else works.
+    #[error("stored bytes are damaged: {from} to {to} cannot be read or changed; nothing was changed [SH-2023]")]
+    Damaged {
+        /// Where the range begins: kind, name and space.
+        from: String,
+        /// Where it ends.
+        to: String,
+    },
     /// The parts of a declaration contradict each other.
     #[error("{what} cannot be declared: {reason} [SH-1018]")]
     InvalidDeclaration {
@@ -354,6 +362,7 @@ impl Rejection {
             Rejection::InvalidDeclaration { .. } => "SH-1018",
             Rejection::FieldConflict { .. } => "SH-1019",
             Rejection::Fenced { .. } => "SH-4002",
+            Rejection::Damaged { .. } => "SH-2023",
         }
     }
 

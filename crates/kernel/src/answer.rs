@@ -193,6 +193,7 @@ mod tests {
         let rejections = [
             Rejection::LimitExceeded { limit: "value_bytes_max", max: 1, got: 2 },
             Rejection::Conflict { cell: "c".into(), current: Some(3) },
+            Rejection::Damaged { from: "a".into(), to: "b".into() },
             Rejection::Conflict { cell: "c".into(), current: None },
             Rejection::NoSuchSpace { space: "s".into() },
             Rejection::NoSuchBranch { branch: "b".into() },

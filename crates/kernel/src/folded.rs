@@ -41,6 +41,20 @@ impl CountKey {
     }
 }
 
+impl CountKey {
+    /// Visits the counts of the queues above: a queue counts what is in the queues below it too.
+    fn for_each_above(&self, mut visit: impl FnMut(CountKey)) {
+        let mut higher = match self.of {
+            CountOf::Records => above(&self.queue),
+            CountOf::Runs => None,
+        };
+        while let Some(queue) = higher {
+            visit(CountKey { queue: queue.to_owned(), ..*self });
+            higher = above(queue);
+        }
+    }
+}
+
 /// Consecutive commands mostly change the same few counts, whose keys are then among the last ones.
 const KEYS_LOOKED_AT: usize = 8;
 
@@ -102,6 +116,26 @@ impl Folded {
         self.publishes |= publish > 0;
     }
 
+    /// Reads the rows of everything noted since the savepoint, to find out whether they can be written.
+    pub(crate) fn check(&self, state: &Staging, keys: &Keys) -> Result<(), Halt> {
+        let mut checked = None;
+        for (place, _) in &self.counts[self.counts_at_savepoint..] {
+            if checked.replace(*place) == Some(*place) {
+                continue;
+            }
+            let key = &self.count_keys[*place];
+            let mut rows = vec![crate::records::counts::row_key(keys, key)];
+            key.for_each_above(|key| rows.push(crate::records::counts::row_key(keys, &key)));
+            for row in rows {
+                state.get(&row)?;
+            }
+        }
+        if self.messages != self.messages_at_savepoint {
+            state.get(&keys.message_counts())?;
+        }
+        Ok(())
+    }
+
     /// Writes the totals at the end of an entry.
     pub(crate) fn write(
         &mut self,
@@ -118,15 +152,7 @@ impl Folded {
         }
         let mut sums: BTreeMap<CountKey, i64> = BTreeMap::new();
         for (key, by) in self.count_keys.drain(..).zip(sums_by_place).filter(|(_, by)| *by != 0) {
-            // A queue counts what is in the queues below it too.
-            let mut higher = match key.of {
-                CountOf::Records => above(&key.queue),
-                CountOf::Runs => None,
-            };
-            while let Some(queue) = higher {
-                *sums.entry(CountKey { queue: queue.to_owned(), ..key }).or_default() += by;
-                higher = above(queue);
-            }
+            key.for_each_above(|key| *sums.entry(key).or_default() += by);
             *sums.entry(key).or_default() += by;
         }
         for (key, by) in sums.into_iter().filter(|(_, by)| *by != 0) {

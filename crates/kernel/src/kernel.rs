@@ -87,6 +87,12 @@ impl Kernel {
         self.machine.machine_mut().next_due(&Staging::new(view))
     }
 
+    /// Says whether some range of keys is set apart. If so, each command checks that what the entry writes for it at its
+    /// end can be read; it would be too late then to refuse the command.
+    pub fn expect_damage(&mut self, expected: bool) {
+        self.machine.machine_mut().checks_totals = expected;
+    }
+
     /// Whose keys.
     pub fn keys(&self) -> Keys {
         self.machine.machine().keys

@@ -9,6 +9,7 @@
 mod catalogue;
 pub mod names;
 pub mod queues;
+pub mod readable;
 pub mod records;
 pub mod runs;
 pub mod sessions;

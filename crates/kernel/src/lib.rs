@@ -24,6 +24,7 @@ pub mod catalogue;
 pub mod cells;
 pub mod changes;
 pub mod command;
+mod damage;
 pub mod entry;
 mod folded;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The data contracts as one deterministic machine, with users' machines beside them.
 
 use contract::Rejection;
-use kv::{Bytes, Key, Staging, Writer};
+use kv::{Bytes, Key, KeyRange, Staging, Writer};
 use session::{Call, CommandDigest, Execution, Halt, Machine, Pushes, SessionEvent, Stamp};
 
 use crate::answer::{Answer, OpOutcome};
@@ -9,8 +9,10 @@ use crate::catalogue::{Catalogue, Space};
 use crate::cells::{OpContext, StagedCells};
 use crate::command::digest::{digest, digest_hosted};
 use crate::command::{Body, ClaimNext};
+use crate::damage;
 use crate::folded::Folded;
 use crate::keys::Keys;
+use crate::keys::readable::describe_range;
 use crate::keys::records::{DueClock, read_due_suffix};
 use crate::records::schedule::Windows;
 use crate::records::{claims, send, tick};
@@ -39,6 +41,8 @@ pub(crate) struct Applying<'entry> {
     pub(crate) hosted: &'entry Hosted,
     /// Whether the command has left something that ends with its session; perhaps it was rejected then.
     pub(crate) owned: bool,
+    /// Whether rows that are written once per entry may be damaged.
+    pub(crate) checks_totals: bool,
 }
 
 impl Applying<'_> {
@@ -98,12 +102,14 @@ pub struct Contracts {
     pub(crate) folded: Folded,
     pub(crate) windows: Windows,
     hosted: Hosted,
+    /// Whether rows that are written once per entry may be damaged.
+    pub(crate) checks_totals: bool,
 }
 
 impl Contracts {
     /// The machine with this catalogue, at the start of an entry.
     pub(crate) fn new(catalogue: Catalogue, keys: Keys, hosted: Hosted) -> Self {
-        Self { catalogue, keys, folded: Folded::default(), windows: Windows::default(), hosted }
+        Self { catalogue, keys, folded: Folded::default(), windows: Windows::default(), hosted, checks_totals: false }
     }
 
     pub(crate) fn applying<'entry>(
@@ -112,7 +118,7 @@ impl Contracts {
         call: &'entry Call<'entry>,
         pushes: &'entry mut Pushes,
     ) -> Applying<'entry> {
-        let Self { catalogue, keys, folded, windows, hosted } = self;
+        let Self { catalogue, keys, folded, windows, hosted, checks_totals } = self;
         let pushes_at_savepoint = pushes.count();
         Applying {
             state,
@@ -127,6 +133,7 @@ impl Contracts {
             pushes_at_savepoint,
             hosted,
             owned: false,
+            checks_totals: *checks_totals,
         }
     }
 
@@ -169,16 +176,27 @@ impl Machine for Contracts {
             return Ok(Execution::NotYet);
         }
         self.folded.savepoint();
-        let (outcome, execution) = if call.machine == MACHINE {
-            self.apply_body(state, call, pushes)?
+        let pushes_before = pushes.count();
+        let applied = if call.machine == MACHINE {
+            self.apply_body(state, call, pushes)
         } else {
             let mut applying = self.applying(state, call, pushes);
-            let outcome = hosted::apply(&mut applying)?;
-            (outcome, Execution::Decided { owned: applying.owned })
+            let outcome = hosted::apply(&mut applying);
+            outcome.map(|outcome| (outcome, Execution::Decided { owned: applying.owned }))
+        };
+        let mut applying = self.applying(state, call, pushes);
+        applying.pushes_at_savepoint = pushes_before;
+        let (outcome, execution) = match applying.undo_if_damaged(applied)? {
+            Ok(applied) => applied,
+            Err(damaged) => (damage::refused(&damaged, &self.catalogue), Execution::Decided { owned: false }),
         };
         self.windows.settle();
         outcome.encode_into(answer);
         Ok(execution)
+    }
+
+    fn name_range(&self, range: &KeyRange) -> (String, String) {
+        describe_range(range, &self.catalogue)
     }
 
     fn on_session_created(&mut self, _: &mut Staging, _: &SessionEvent<'_>, _: &mut Pushes) -> Result<(), Halt> {

@@ -140,40 +140,54 @@ pub(crate) fn apply(
     steps: &[TrimStep],
 ) -> Result<Answer, Halt> {
     for step in steps {
-        match step {
-            TrimStep::Cell(cell) => {
-                trim_one(&mut contracts.applying(state, call, pushes), &cell.id())?;
-            }
-            TrimStep::ForgetCell(cell) => {
-                floor::forget(&mut contracts.applying(state, call, pushes).cells(), &cell.id())?;
-            }
-            TrimStep::ForgetRecord(record) => {
-                forget_record(&mut contracts.applying(state, call, pushes), &record.id())?;
-            }
-            TrimStep::Records { bucket, space, branch } => {
-                erase_records(&mut contracts.applying(state, call, pushes), *bucket, *space, *branch)?;
-            }
-            TrimStep::Branch { space, branch } => {
-                let (catalogue, keys) = (&mut contracts.catalogue, contracts.keys);
-                if is_deleted(catalogue, *space, *branch) {
-                    remove_shard_rows(state, keys, *space, *branch)?;
-                }
-                if !has_rows(state, catalogue, &keys, *space, *branch)? {
-                    for floor in (0..catalogue.buckets.count()).map(|bucket| keys.cell_floor(bucket, *space, *branch)) {
-                        if state.get(&floor)?.is_some() {
-                            state.delete(floor);
-                        }
-                    }
-                    catalogue.forget_branch(&keys, state, *space, *branch);
-                }
-            }
-            TrimStep::Lanes { space, branch, queue, bucket } => {
-                let queue = QueueId { space: *space, branch: *branch, name: queue };
-                remove_lanes(&mut contracts.applying(state, call, pushes), queue, *bucket)?;
-            }
-        }
+        contracts.applying(state, call, pushes).savepoint();
+        let done = apply_step(contracts, state, call, pushes, step);
+        // What cannot be read stays as it is; the other steps do not need it.
+        let _ = contracts.applying(state, call, pushes).undo_if_damaged(done)?;
     }
     Ok(Answer::Done { commit: call.commit, outcomes: Vec::new() })
+}
+
+fn apply_step(
+    contracts: &mut Contracts,
+    state: &mut Staging,
+    call: &Call<'_>,
+    pushes: &mut Pushes,
+    step: &TrimStep,
+) -> Result<(), Halt> {
+    match step {
+        TrimStep::Cell(cell) => {
+            trim_one(&mut contracts.applying(state, call, pushes), &cell.id())?;
+        }
+        TrimStep::ForgetCell(cell) => {
+            floor::forget(&mut contracts.applying(state, call, pushes).cells(), &cell.id())?;
+        }
+        TrimStep::ForgetRecord(record) => {
+            forget_record(&mut contracts.applying(state, call, pushes), &record.id())?;
+        }
+        TrimStep::Records { bucket, space, branch } => {
+            erase_records(&mut contracts.applying(state, call, pushes), *bucket, *space, *branch)?;
+        }
+        TrimStep::Branch { space, branch } => {
+            let (catalogue, keys) = (&mut contracts.catalogue, contracts.keys);
+            if is_deleted(catalogue, *space, *branch) {
+                remove_shard_rows(state, keys, *space, *branch)?;
+            }
+            if !has_rows(state, catalogue, &keys, *space, *branch)? {
+                for floor in (0..catalogue.buckets.count()).map(|bucket| keys.cell_floor(bucket, *space, *branch)) {
+                    if state.get(&floor)?.is_some() {
+                        state.delete(floor);
+                    }
+                }
+                catalogue.forget_branch(&keys, state, *space, *branch);
+            }
+        }
+        TrimStep::Lanes { space, branch, queue, bucket } => {
+            let queue = QueueId { space: *space, branch: *branch, name: queue };
+            remove_lanes(&mut contracts.applying(state, call, pushes), queue, *bucket)?;
+        }
+    }
+    Ok(())
 }
 
 fn trim_one(applying: &mut Applying<'_>, cell: &ThingId<'_>) -> Result<(), Halt> {

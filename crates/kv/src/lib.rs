@@ -6,6 +6,7 @@
 //! - [`codec`]: how integers and byte strings are laid out in stored values.
 //! - [`memory`]: a store in memory, for tests and as a model.
 //! - [`faulty`]: a store that fails on command.
+//! - [`gaps`]: a view with ranges that count as damaged.
 //! - [`staging`]: writes in preparation, read together with the state below.
 //! - [`overlay`]: an in-memory ordered map above a durable store, flushed in bulk in the background.
 //!
@@ -25,6 +26,7 @@
 pub mod codec;
 pub mod faulty;
 mod filter;
+pub mod gaps;
 pub mod key;
 pub mod memory;
 mod merge;
@@ -36,12 +38,13 @@ mod table;
 
 pub use codec::{DecodeError, Reader, Writer};
 pub use faulty::{FaultPlan, FaultyStore};
+pub use gaps::Gaps;
 pub use key::Key;
 pub use memory::MemoryStore;
 pub use overlay::{Overlay, OverlayOptions};
 pub use range::KeyRange;
 pub use staging::Staging;
 pub use store::{
-    Batch, Bytes, Committed, Condition, DamagedRange, KvError, Order, Row, Rows, Sequence, Store, View, copied,
-    skip_set_apart,
+    Batch, Bytes, Committed, Condition, DamagedRange, KvError, Order, Readable, Row, Rows, Sequence, Store, View,
+    copied, skip_set_apart,
 };

@@ -231,6 +231,8 @@ pub struct DamagedRange {
     /// Where a scan meets the range: its first key in ascending order, the key after its last in descending order,
     /// within what is scanned.
     pub at: Key,
+    /// The first and the last thing of the range, if a layer above the store has named them.
+    pub words: Option<(String, String)>,
     /// Whether the range is set apart: it stays unreadable from now on, whatever the disk says.
     pub is_set_apart: bool,
 }
@@ -248,6 +250,23 @@ impl DamagedRange {
 /// The rows of a scan without those that are damaged and set apart, for readers that must go on.
 pub fn skip_set_apart(rows: Rows<'_>) -> Rows<'_> {
     Box::new(rows.filter(|row| !matches!(row, Err(KvError::Damaged(damaged)) if damaged.is_set_apart)))
+}
+
+/// A view of what can be read: damaged ranges are left out, as if nothing was there. For work that must go on and does
+/// not decide anything.
+pub struct Readable<'view>(pub &'view dyn View);
+
+impl View for Readable<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        match self.0.get(key) {
+            Err(KvError::Damaged(_)) => Ok(None),
+            found => found,
+        }
+    }
+
+    fn scan(&self, range: &KeyRange, order: Order) -> Rows<'_> {
+        Box::new(self.0.scan(range, order).filter(|row| !matches!(row, Err(KvError::Damaged(_)))))
+    }
 }
 
 impl KvError {

@@ -63,6 +63,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-2020", "the directory is already open", include_str!("../../../docs/errors/SH-2020.md")),
     ("SH-2021", "the disk is full", include_str!("../../../docs/errors/SH-2021.md")),
     ("SH-2022", "the server is starting", include_str!("../../../docs/errors/SH-2022.md")),
+    ("SH-2023", "the thing is damaged", include_str!("../../../docs/errors/SH-2023.md")),
     ("SH-3001", "invalid event", include_str!("../../../docs/errors/SH-3001.md")),
     ("SH-3002", "no such run", include_str!("../../../docs/errors/SH-3002.md")),
     ("SH-3003", "conflict on a run", include_str!("../../../docs/errors/SH-3003.md")),

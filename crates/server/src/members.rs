@@ -47,6 +47,7 @@ pub(crate) fn members(rejection: &Rejection) -> Vec<(&'static str, String)> {
         Rejection::WrongKind { record, field, wanted } => {
             of!["record" => record, "field" => field, "wanted" => wanted.text()]
         }
+        Rejection::Damaged { from, to } => of!["from" => from, "to" => to],
         Rejection::Fenced { record, given, attempt, state, holder } => {
             of!["record" => record, "given" => given, "attempt" => attempt, "state" => state, "holder" => holder]
         }

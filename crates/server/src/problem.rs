@@ -105,6 +105,7 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         | Rejection::TransactionLost { .. } => StatusCode::GONE,
         Rejection::SessionBusy { .. } => StatusCode::TOO_MANY_REQUESTS,
         Rejection::CatalogueBehind { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        Rejection::Damaged { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::CONFLICT,
     }
 }

@@ -70,6 +70,13 @@ impl Head {
         Self { floor: 1, ..Self::default() }
     }
 
+    /// In place of a head that cannot be read, to end its session.
+    pub(crate) fn lost() -> Self {
+        let mut head = Self::new();
+        head.owned = true;
+        head
+    }
+
     /// Drops what the client no longer waits for.
     pub(crate) fn raise_floor(&mut self, state: &mut Staging, keys: &SessionKeys, session: u64, lowest_pending: u64) {
         if lowest_pending <= self.floor {

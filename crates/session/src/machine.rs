@@ -1,6 +1,6 @@
 //! A deterministic machine: a function of state, time and command, notified when sessions start and end.
 
-use kv::{DecodeError, KvError, Staging, Writer};
+use kv::{DamagedRange, DecodeError, KeyRange, KvError, Staging, Writer};
 
 use crate::pushes::Pushes;
 
@@ -81,6 +81,12 @@ pub trait Machine {
         answer: &mut Writer,
     ) -> Result<Execution, Halt>;
 
+    /// Names a damaged range of keys: where it begins and where it ends.
+    fn name_range(&self, range: &KeyRange) -> (String, String) {
+        let name = |key: &[u8]| key.escape_ascii().to_string();
+        (name(&range.start), range.end.as_deref().map_or_else(String::new, name))
+    }
+
     /// A session was created.
     fn on_session_created(
         &mut self,
@@ -151,6 +157,16 @@ pub enum Halt {
     /// Stored state contradicts itself.
     #[error("stored state contradicts itself: {0}")]
     Inconsistent(String),
+}
+
+impl Halt {
+    /// The damaged range that a command has met, if it is set apart: the command is refused, and all else goes on.
+    pub fn set_apart(&self) -> Option<&DamagedRange> {
+        match self {
+            Halt::Store(KvError::Damaged(damaged)) if damaged.is_set_apart => Some(damaged),
+            _ => None,
+        }
+    }
 }
 
 fn missing(brought: &Option<u16>) -> String {

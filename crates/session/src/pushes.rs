@@ -4,7 +4,7 @@
 //! Keeps: E5 (a session's pushes are numbered from 1 without a gap, and each is kept until its session acknowledges it
 //! or ends).
 
-use kv::{Order, Reader, Staging, View, Writer};
+use kv::{KvError, Order, Reader, Staging, View, Writer, skip_set_apart};
 
 use crate::command::PendingPush;
 use crate::head::Head;
@@ -93,12 +93,19 @@ pub(crate) fn acknowledge(
     for number in head.acknowledged + 1..=upto {
         let key = keys.push(session, number);
         let gone = || Halt::Inconsistent(format!("E5: push {number} of session {session} is gone"));
-        let push = decode(session, &key, &state.get(&key)?.ok_or_else(gone)?)?;
-        head.push_bytes -= push.payload.len() as u64;
+        match state.get(&key).map_err(Halt::from) {
+            Ok(row) => head.push_bytes -= decode(session, &key, &row.ok_or_else(gone)?)?.payload.len() as u64,
+            // Its bytes are given back with the last push.
+            Err(halt) if halt.set_apart().is_some() => {}
+            Err(halt) => return Err(halt),
+        }
         state.delete(key);
     }
     let removed = upto - head.acknowledged;
     head.acknowledged = upto;
+    if head.acknowledged == head.last_push {
+        head.push_bytes = 0;
+    }
     if head.acknowledged == head.last_push && head.sent_entry_us != 0 {
         state.delete(keys.sent(head.sent_entry_us, session));
         head.sent_entry_us = 0;
@@ -124,7 +131,7 @@ pub(crate) fn sessions_to_retry(
     limit: usize,
 ) -> Result<Vec<u64>, Halt> {
     let mut sessions = Vec::new();
-    for row in state.scan(&keys.sent_before(before_us), Order::Ascending).take(limit) {
+    for row in skip_set_apart(state.scan(&keys.sent_before(before_us), Order::Ascending)).take(limit) {
         let number = SessionKeys::last_number(&row?.0);
         sessions.push(number.ok_or_else(|| Halt::Inconsistent("E5: a place without a session".into()))?);
     }
@@ -179,10 +186,13 @@ pub fn pushes_after(
 /// The number of unacknowledged pushes. Reads every session that has one.
 pub fn waiting(view: &dyn View, keys: &SessionKeys) -> Result<u64, Halt> {
     let mut waiting = 0;
-    for row in view.scan(&keys.sent_before(u64::MAX), Order::Ascending) {
+    for row in skip_set_apart(view.scan(&keys.sent_before(u64::MAX), Order::Ascending)) {
         let session = SessionKeys::last_number(&row?.0);
         let session = session.ok_or_else(|| Halt::Inconsistent("E5: a place without a session".into()))?;
-        let head = view.get(&keys.head(session))?;
+        let head = match view.get(&keys.head(session)) {
+            Err(KvError::Damaged(damaged)) if damaged.is_set_apart => continue,
+            head => head?,
+        };
         let head = head.ok_or_else(|| Halt::Inconsistent(format!("E5: pushes of session {session}, not known")))?;
         let head = Head::decode(&head)?;
         waiting += head.last_push - head.acknowledged;

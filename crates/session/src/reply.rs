@@ -10,6 +10,7 @@ const STORED: u8 = 2;
 const EVICTED: u8 = 3;
 const BUSY: u8 = 4;
 const REUSED: u8 = 5;
+const DAMAGED: u8 = 6;
 
 /// A reply, as the client of a session or of none gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,13 @@ pub enum Reply<'bytes> {
         /// The value of the limit.
         max: u64,
     },
+    /// What the session machine needs for the command is damaged. The command was not executed.
+    Damaged {
+        /// Where the damaged range begins, in the machine's words.
+        from: &'bytes str,
+        /// Where it ends.
+        to: &'bytes str,
+    },
 }
 
 impl<'bytes> Reply<'bytes> {
@@ -51,6 +59,7 @@ impl<'bytes> Reply<'bytes> {
             Reply::Stored(answer) => writer.u8(STORED).raw(answer),
             Reply::SessionExpired => writer.u8(SESSION_EXPIRED),
             Reply::Reused => writer.u8(REUSED),
+            Reply::Damaged { from, to } => writer.u8(DAMAGED).bytes(from.as_bytes()).bytes(to.as_bytes()),
             Reply::Evicted { floor } => writer.u8(EVICTED).u64(*floor),
             Reply::Busy { bound, max } => {
                 let number = Bound::ALL.iter().position(|one| one == bound).expect("every bound is listed");
@@ -72,6 +81,7 @@ impl<'bytes> Reply<'bytes> {
             STORED => return Ok(Reply::Stored(reader.rest())),
             SESSION_EXPIRED => Reply::SessionExpired,
             REUSED => Reply::Reused,
+            DAMAGED => Reply::Damaged { from: reader.text()?, to: reader.text()? },
             EVICTED => Reply::Evicted { floor: reader.u64()? },
             BUSY => {
                 let bound = Bound::ALL.get(usize::from(reader.u8()?));
@@ -99,6 +109,7 @@ mod tests {
             (Reply::Stored(b"a"), "0261"),
             (Reply::Evicted { floor: 7 }, "030700000000000000"),
             (Reply::Reused, "05"),
+            (Reply::Damaged { from: "a", to: "bc" }, "060100000061020000006263"),
             (Reply::Busy { bound: Bound::Answers, max: 256 }, "04010001000000000000"),
         ];
         for (reply, hex) in replies {

@@ -107,6 +107,26 @@ impl<M: Machine> SessionMachine<M> {
         command: &[u8],
         reply: &mut Writer,
     ) -> Result<(), Halt> {
+        let applied = self.apply_command(state, limits, stamp, commit, command, reply);
+        let Some(damaged) = applied.as_ref().err().and_then(Halt::set_apart) else { return applied };
+        // A head that cannot be read was not changed, and the machine refuses its own commands itself.
+        state.undo();
+        self.pushes.truncate(0);
+        let (from, to) = self.machine.name_range(&damaged.range);
+        reply.clear();
+        Reply::Damaged { from: &from, to: &to }.encode(reply);
+        Ok(())
+    }
+
+    fn apply_command(
+        &mut self,
+        state: &mut Staging,
+        limits: &SessionLimits,
+        stamp: Stamp,
+        commit: u64,
+        command: &[u8],
+        reply: &mut Writer,
+    ) -> Result<(), Halt> {
         let envelope = Envelope::decode(command)?;
         let call = Call {
             machine: envelope.machine,
@@ -148,6 +168,8 @@ impl<M: Machine> SessionMachine<M> {
         let floor_before = kept.head.floor;
         kept.head.raise_floor(state, keys, session, envelope.lowest_pending);
         kept.changed |= kept.head.floor != floor_before;
+        // What the floor has freed stays freed, whatever becomes of the command.
+        state.savepoint();
         let floor = kept.head.floor;
         if envelope.request < floor {
             Reply::Evicted { floor }.encode(reply);
@@ -165,8 +187,6 @@ impl<M: Machine> SessionMachine<M> {
             Reply::Busy { bound, max }.encode(reply);
             return Ok(());
         }
-        // What the floor has freed stays freed, whatever the machine does with its command.
-        state.savepoint();
         Reply::begin_answer(reply);
         let answer_start = reply.len();
         match machine.apply(state, call, pushes, reply)? {
@@ -253,10 +273,20 @@ impl<M: Machine> SessionMachine<M> {
         call: &Call<'_>,
         session: u64,
     ) -> Result<bool, Halt> {
-        if self.heads.find(state, &self.keys, session)?.is_none() {
-            return Ok(false);
-        }
-        let Kept { head, .. } = self.heads.kept.remove(&session).expect("it was found");
+        // Read before anything is changed, since it may be damaged.
+        self.count(state)?;
+        let head = match self.heads.find(state, &self.keys, session) {
+            Ok(None) => return Ok(false),
+            Ok(Some(_)) => self.heads.kept.remove(&session).expect("it was found").head,
+            Err(halt) if halt.set_apart().is_some() => match staged_session(state, &self.keys, session) {
+                // The session ends without its head. What it owns has rows of its own.
+                Ok(Some(_)) => Head::lost(),
+                Ok(None) => return Ok(false),
+                Err(halt) if halt.set_apart().is_some() => return Ok(false),
+                Err(halt) => return Err(halt),
+            },
+            Err(halt) => return Err(halt),
+        };
         let (stamp, commit) = (call.stamp, call.commit);
         let event = SessionEvent { session, capabilities: &[], owned: head.owned, stamp, commit };
         self.machine.on_session_expired(state, &event, &mut self.pushes)?;
@@ -283,11 +313,20 @@ impl<M: Machine> SessionMachine<M> {
             if found.len() >= limit {
                 break;
             }
-            let kept = self.heads.find(state, &self.keys, session)?;
+            let kept = match self.heads.find(state, &self.keys, session) {
+                // Nothing can be sent to it.
+                Err(halt) if halt.set_apart().is_some() => continue,
+                kept => kept?,
+            };
             let kept = kept.ok_or_else(|| Halt::Inconsistent(format!("E5: pushes of session {session}, not known")))?;
             let times = (sent_before_us, stamp.wall_us);
-            pushes::retry(state, &self.keys, (session, &mut kept.head), times, &mut found, limit)?;
-            kept.changed = true;
+            match pushes::retry(state, &self.keys, (session, &mut kept.head), times, &mut found, limit) {
+                Err(halt) if halt.set_apart().is_some() => {}
+                retried => {
+                    retried?;
+                    kept.changed = true;
+                }
+            }
         }
         Ok(found)
     }
@@ -296,7 +335,12 @@ impl<M: Machine> SessionMachine<M> {
     fn deliver(&mut self, state: &mut Staging, limits: &SessionLimits, stamp: Stamp) -> Result<(), Halt> {
         let Self { keys, heads, pushes, changed, .. } = self;
         for (session, payload) in pushes.drain() {
-            let Some(kept) = heads.find(state, keys, session)?.filter(|kept| !kept.head.broken) else {
+            let found = match heads.find(state, keys, session) {
+                // Its session gets nothing any more, like one that is broken.
+                Err(halt) if halt.set_apart().is_some() => continue,
+                found => found?,
+            };
+            let Some(kept) = found.filter(|kept| !kept.head.broken) else {
                 continue;
             };
             kept.changed = true;
@@ -307,7 +351,10 @@ impl<M: Machine> SessionMachine<M> {
             }
             kept.head.broken = true;
             changed.broken.push(session);
-            let row = staged_session(state, keys, session)?;
+            let row = match staged_session(state, keys, session) {
+                Err(halt) if halt.set_apart().is_some() => continue,
+                row => row?,
+            };
             let row = row.ok_or_else(|| Halt::Inconsistent(format!("E1: session {session} has a head and no row")))?;
             let row = SessionRow { broken: true, ..row };
             state.put_encoded(keys.session(session), |writer| row.encode(writer));

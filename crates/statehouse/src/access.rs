@@ -9,9 +9,11 @@ use kernel::machine::MACHINE;
 use kernel::{Answer, Body, Catalogue};
 use kv::{Overlay, Store, View, Writer};
 use session::{Envelope, SESSIONS, SessionAnswer, SessionCommand};
+use storage::TreeStore;
 
 use crate::admission::encode;
 use crate::clock::{Clock, Time};
+use crate::damage::NamingView;
 use crate::error::{from_full_queue, from_journal, from_kv};
 use crate::pending::{Decode, Pending, Responder};
 use crate::proposer::Submission;
@@ -25,6 +27,7 @@ use crate::space::disk::Disk;
 pub(crate) struct Access {
     pub(crate) shared: Arc<Shared>,
     pub(crate) store: Arc<Overlay>,
+    pub(crate) tree: Arc<TreeStore>,
     pub(crate) journal: Arc<LocalJournal<Submission>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) time: Arc<Time>,
@@ -34,7 +37,12 @@ pub(crate) struct Access {
 impl Access {
     /// A view of everything acknowledged so far, with the catalogue.
     pub(crate) fn view(&self) -> Result<(Arc<dyn View>, Arc<Catalogue>), Error> {
-        Ok((self.store.view().map_err(|error| from_kv(&error))?, self.shared.catalogue()))
+        let (view, catalogue) = (self.store.view().map_err(|error| from_kv(&error))?, self.shared.catalogue());
+        if self.tree.noticed_count() == 0 {
+            return Ok((view, catalogue));
+        }
+        let view = Arc::new(NamingView { inner: view, catalogue: catalogue.clone() });
+        Ok((view, catalogue))
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {

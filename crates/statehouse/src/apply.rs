@@ -1,7 +1,8 @@
 //! The apply loop: takes durable entries in order, applies them, makes them visible, answers.
 //!
 //! Keeps: K1, and J1 (an answer is delivered after its effects are visible). A failure here is fatal: the loop ends,
-//! every later command is refused, and reopening replays from the journal.
+//! every later command is refused, and reopening replays from the journal. Damage of a block is no such failure: the
+//! block is set apart, and the entry is applied without it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use kv::{Committed, Overlay, Store};
 use session::Halt;
 use session::user::panic_message;
 
+use crate::adoption::Adoption;
 use crate::answers::Answers;
 use crate::arrivals::StopsAtEnd;
 use crate::error::{from_halted_entry, from_panic};
@@ -38,6 +40,9 @@ pub(crate) struct ApplyLoop {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) waiters: SharedWaiters,
     pub(crate) keeper: Arc<Keeper>,
+    pub(crate) adoption: Adoption,
+    /// Whether the entries at hand were durable before the directory was opened.
+    pub(crate) replays: bool,
     pub(crate) replay_bytes_max: u64,
     pub(crate) bytes_since_flush: u64,
     pub(crate) journal_cut: JournalCut,
@@ -87,10 +92,30 @@ impl ApplyLoop {
     /// including a panic, is final: the loop must not be used again.
     pub(crate) fn apply_or_fail(&mut self, index: u64, payload: &[u8]) -> Result<(Vec<Vec<u8>>, Tally), Error> {
         // The half-finished work of a panic is never used: nothing is applied after it.
-        match catch_unwind(AssertUnwindSafe(|| self.apply(index, payload))) {
+        let apply = |this: &mut Self| match catch_unwind(AssertUnwindSafe(|| this.apply(index, payload))) {
             Ok(applied) => applied.map_err(|halt| from_halted_entry(index, &halt)),
             Err(panic) => Err(from_panic(index, &panic_message(&*panic))),
+        };
+        if self.adoption.has_news() {
+            self.set_apart_found(index - 1)?;
         }
+        let mut applied = apply(self);
+        // If the entry has met damage, it is applied again without what is damaged. There may be more of it.
+        while applied.is_err() && self.adoption.has_news() && self.set_apart_found(index - 1)? {
+            applied = apply(self);
+        }
+        applied
+    }
+
+    /// Sets apart what was found damaged, after the entry `applied`. Returns whether there was anything.
+    pub(crate) fn set_apart_found(&mut self, applied: u64) -> Result<bool, Error> {
+        let kernel = self.adoption.adopt(&self.store, &self.shared, applied, self.replays)?;
+        let found = kernel.is_some();
+        if let Some(kernel) = kernel {
+            self.kernel = kernel;
+            self.kernel.expect_damage(true);
+        }
+        Ok(found)
     }
 
     fn apply(&mut self, index: u64, payload: &[u8]) -> Result<(Vec<Vec<u8>>, Tally), Halt> {

@@ -10,6 +10,7 @@ use crate::options::Options;
 use crate::publish::{Outbox, Publisher};
 use crate::repeating::Repeating;
 use crate::runs::verifier;
+use crate::scrubber;
 use crate::sessions::expirer;
 use crate::sessions::keeper::Keeper;
 use crate::space::keeper::SpaceKeeper;
@@ -40,6 +41,9 @@ impl Background {
         let mut repeating = vec![expirer::start(access.clone(), keeper, options.session_check_every)?];
         if let Some(every) = options.verify_runs_every {
             repeating.push(verifier::start(access.clone(), every, access.findings())?);
+        }
+        if let Some(plan) = options.scrub_plan() {
+            repeating.push(scrubber::start(access.clone(), plan)?);
         }
         if let Some(plan) = options.images.clone() {
             repeating.push(imager::start(access.clone(), plan)?);

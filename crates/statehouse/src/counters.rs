@@ -20,10 +20,12 @@ use kernel::records::queue::ALL_QUEUES;
 use kernel::runs::list::{ListedRun, ViewRuns};
 use kernel::runs::read;
 use kernel::{ConflictOn, Kernel, MessageCounts, Tally};
+use kv::Readable;
 use session::Reply;
 
 use crate::error::from_halt;
 use crate::house::Statehouse;
+use crate::scrubber::ScrubProgress;
 use crate::sessions::census::{EndedSessions, LivingSessions};
 use crate::shard::keys;
 
@@ -135,9 +137,10 @@ impl Statehouse {
     /// The current content. Reads a row for each queue and type, and some for each queue with something to claim.
     pub fn overview(&self) -> Result<Overview, Error> {
         let (view, catalogue) = self.shard.view()?;
+        let view = Readable(&*view);
         let now_us = self.shard.now().wall_us;
         let mut overview = Overview {
-            messages: kernel::records::send::waiting(&*view, &keys()).map_err(|halt| from_halt(&halt))?,
+            messages: kernel::records::send::waiting(&view, &keys()).map_err(|halt| from_halt(&halt))?,
             sessions: self.shard.keeper.census().0,
             claimers_waiting: self.shard.waiters.count(),
             ..Overview::default()
@@ -151,15 +154,13 @@ impl Statehouse {
             .collect();
         for place in branches {
             let (space, branch) = place;
-            let counts = count_states(&*view, &keys(), &catalogue, QueueId { space, branch, name: ALL_QUEUES });
+            let counts = count_states(&view, &keys(), &catalogue, QueueId { space, branch, name: ALL_QUEUES });
             for (of, count) in counts.map_err(|halt| from_halt(&halt))?.by_state {
                 *overview.records.entry(of).or_default() += count;
             }
-            for (kind, status, count) in
-                read::counts(&*view, &keys(), space, branch).map_err(|halt| from_halt(&halt))?
-            {
+            for (kind, status, count) in read::counts(&view, &keys(), space, branch).map_err(|halt| from_halt(&halt))? {
                 if status == RunStatus::Running && overview.quietest_runs.len() < LOOKED_AT_MAX {
-                    let runs = ViewRuns { view: &*view, keys: keys(), catalogue: &catalogue };
+                    let runs = ViewRuns { view: &view, keys: keys(), catalogue: &catalogue };
                     let quietest = runs.quietest(place, &kind);
                     let quietest = quietest.map_err(|halt| from_halt(&halt))?;
                     overview.quietest_runs.extend(quietest.map(|run| {
@@ -172,7 +173,7 @@ impl Statehouse {
                 *overview.runs.entry((kind, status)).or_default() += count;
             }
             let parts_max = LOOKED_AT_MAX - overview.oldest_ready.len();
-            let oldest = oldest_ready(&*view, &keys(), &catalogue, place, parts_max);
+            let oldest = oldest_ready(&view, &keys(), &catalogue, place, parts_max);
             let (oldest, left_out) = oldest.map_err(|halt| from_halt(&halt))?;
             let aged = oldest.into_iter().map(|one| {
                 let age = Duration::from_micros(now_us.saturating_sub(one.ready_us));
@@ -182,6 +183,11 @@ impl Statehouse {
             overview.left_out += left_out;
         }
         Ok(overview)
+    }
+
+    /// The progress of the scrub.
+    pub fn scrub(&self) -> ScrubProgress {
+        self.shard.shared.scrub.read()
     }
 
     /// Why the store has stopped, if it has: it accepts no more writes then, and must be reopened.

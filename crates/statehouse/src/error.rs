@@ -2,13 +2,19 @@
 
 use std::fmt::Debug;
 
-use contract::{Error, Failure, FailureKind};
+use contract::{Error, Failure, FailureKind, Rejection};
 use journal::{JournalError, QueueFull};
+use kernel::keys::readable::describe_range_by_numbers;
 use kv::KvError;
 use session::Halt;
 
 pub(crate) fn from_kv(error: &KvError) -> Error {
     match error {
+        KvError::Damaged(damaged) => {
+            let words = damaged.words.clone();
+            let (from, to) = words.unwrap_or_else(|| describe_range_by_numbers(&damaged.range));
+            Rejection::Damaged { from, to }.into()
+        }
         KvError::Corrupt { .. } => Failure::not_applied(FailureKind::Corrupt, error.to_string()).into(),
         KvError::NoSpace { .. } => Failure::not_applied(
             FailureKind::DiskFull,

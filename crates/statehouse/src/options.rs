@@ -11,6 +11,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::imager::ImagePlan;
 use crate::opening::Opening;
 use crate::publish::Publish;
+use crate::scrubber::ScrubPlan;
 use crate::space::disk::DiskReserve;
 
 /// Options for opening a directory.
@@ -49,6 +50,10 @@ pub struct Options {
     pub verify_runs_every: Option<Duration>,
     /// Where and when images are written; none are without it.
     pub images: Option<ImagePlan>,
+    /// How many bytes per second the scrub reads, to find damage; 0 for no scrub.
+    pub scrub_bytes_per_second: u64,
+    /// The time from the start of one scrub of everything to the start of the next, at least.
+    pub scrub_every: Duration,
     /// How much of the disk is kept free; none for no reserve.
     pub disk_reserve: Option<DiskReserve>,
     /// Receives the progress of opening.
@@ -71,6 +76,8 @@ impl Default for Options {
             session_check_every: Duration::from_millis(100),
             verify_runs_every: None,
             images: None,
+            scrub_bytes_per_second: 4 << 20,
+            scrub_every: Duration::from_secs(60 * 60),
             disk_reserve: None,
             opening: None,
             machines: Hosted::new(),
@@ -127,6 +134,17 @@ impl Options {
     pub fn disk_reserve(mut self, reserve: DiskReserve) -> Self {
         self.disk_reserve = Some(reserve);
         self
+    }
+
+    /// Sets [`scrub_bytes_per_second`](Self::scrub_bytes_per_second).
+    pub fn scrub_bytes_per_second(mut self, bytes: u64) -> Self {
+        self.scrub_bytes_per_second = bytes;
+        self
+    }
+
+    pub(crate) fn scrub_plan(&self) -> Option<ScrubPlan> {
+        let (bytes_per_second, every) = (self.scrub_bytes_per_second, self.scrub_every);
+        (bytes_per_second > 0).then_some(ScrubPlan { bytes_per_second, every })
     }
 
     /// Reports the progress of opening.

@@ -142,6 +142,9 @@ impl<T> Decode<T> {
             SessionReply::Busy { bound, max } => {
                 return Err(Rejection::SessionBusy { limit: bound.name(), max }.into());
             }
+            SessionReply::Damaged { from, to } => {
+                return Err(Rejection::Damaged { from: from.to_owned(), to: to.to_owned() }.into());
+            }
             SessionReply::Reused => {
                 let request = request.map_or(0, |request| request.number);
                 return Err(Rejection::RequestReused { request }.into());

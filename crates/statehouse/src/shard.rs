@@ -13,11 +13,12 @@ use std::time::Duration;
 use contract::{Error, Failure, FailureKind};
 use journal::{EntryFiles, LocalJournal, SegmentFiles};
 use kernel::{Buckets, Catalogue, Kernel, Keys};
-use kv::{Overlay, Store, View};
+use kv::{Overlay, Readable, Store, View};
 use session::Halt;
 use storage::TreeStore;
 
 use crate::access::Access;
+use crate::adoption::Adoption;
 use crate::answers::Answers;
 use crate::apply::ApplyLoop;
 use crate::background::Background;
@@ -30,6 +31,7 @@ use crate::opening::Opening;
 use crate::options::Options;
 use crate::proposer::{DurableEntry, Proposer};
 use crate::publish::Outbox;
+use crate::quarantine::Quarantine;
 use crate::records::waiters::SharedWaiters;
 use crate::sessions::hosted::register_machines;
 use crate::sessions::keeper::Keeper;
@@ -59,7 +61,7 @@ pub(crate) fn keys() -> Keys {
 pub(crate) struct Shard {
     pub(crate) shared: Arc<Shared>,
     pub(crate) access: Access,
-    tree: Arc<TreeStore>,
+    pub(crate) quarantine: Arc<Quarantine>,
     files: Arc<dyn EntryFiles>,
     apply: Mutex<Option<JoinHandle<()>>>,
     background: Mutex<Option<Background>>,
@@ -165,8 +167,11 @@ impl Shard {
         let store = Overlay::new(tree.clone(), options.overlay.clone()).map_err(|error| from_kv(&error))?;
         let store = Arc::new(store);
         let view = store.view().map_err(|error| from_kv(&error))?;
+        let quarantine = Arc::new(Quarantine::open(directory.path(), directory.identity().id)?);
+        let adoption = Adoption::begin(tree.clone(), quarantine.clone(), options.hosted());
         let kernel = Kernel::load_with(&*view, keys(), options.hosted()).map_err(|halt| from_halt(&halt))?;
-        let kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
+        let mut kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
+        kernel.expect_damage(adoption.has_parts());
         let shared = Arc::new(Shared::new(kernel.catalogue().clone(), kernel.applied().commit));
         let applied_at_open = kernel.applied().index;
         let agenda = Arc::new(Agenda::default());
@@ -182,6 +187,8 @@ impl Shard {
             outbox: outbox.clone(),
             waiters: waiters.clone(),
             keeper: keeper.clone(),
+            adoption,
+            replays: true,
             replay_bytes_max: options.replay_bytes_max,
             bytes_since_flush: 0,
             journal_cut: JournalCut::new(applied_at_open),
@@ -193,10 +200,18 @@ impl Shard {
         let took = Duration::from_micros(options.clock.monotonic_us().saturating_sub(began_us));
         shared.meters.opened(apply_loop.kernel.applied().index, replayed, took);
 
-        let view = store.view().map_err(|error| from_kv(&error))?;
-        agenda.set(apply_loop.kernel.next_due(view).map_err(|halt| from_halt(&halt))?);
+        apply_loop.replays = false;
+        let next_due = |apply_loop: &mut ApplyLoop| {
+            let view = store.view().map_err(|error| from_kv(&error))?;
+            apply_loop.kernel.next_due(view).map_err(|halt| from_halt(&halt))
+        };
+        let mut due = next_due(&mut apply_loop);
+        while due.is_err() && apply_loop.set_apart_found(apply_loop.kernel.applied().index)? {
+            due = next_due(&mut apply_loop);
+        }
+        agenda.set(due?);
         let time = Arc::new(Time::new(options.clock.clone(), apply_loop.kernel.applied().stamp));
-        keeper.load(&*store.view().map_err(|error| from_kv(&error))?, time.now())?;
+        keeper.load(&Readable(&*store.view().map_err(|error| from_kv(&error))?), time.now())?;
         let (sender, entries) = sync_channel::<DurableEntry>(APPLY_QUEUE_ENTRIES);
         let proposer = Proposer { time: time.clone(), apply: sender };
         let journal = LocalJournal::start(files.clone(), SHARD, &options.journal, proposer)
@@ -217,11 +232,12 @@ impl Shard {
             })
             .map_err(|error| cannot_open(format!("could not start the apply thread: {error}")))?;
         let disk = Arc::new(Disk::new(directory.path().to_owned(), needed_bytes(options), options.disk_reserve));
-        let access = Access { shared: shared.clone(), store, journal, clock: options.clock.clone(), time, disk };
+        let clock = options.clock.clone();
+        let access = Access { shared: shared.clone(), store, tree, journal, clock, time, disk };
         let shard = Arc::new(Self {
             shared,
             access: access.clone(),
-            tree,
+            quarantine,
             files,
             apply: Mutex::new(Some(apply)),
             background: Mutex::new(None),
@@ -234,7 +250,7 @@ impl Shard {
         register_machines(&access, options)?;
         let space = SpaceKeeper {
             access: access.clone(),
-            tree: shard.tree.clone(),
+            tree: access.tree.clone(),
             files: shard.files.clone(),
             applied_at_open,
         };
@@ -292,7 +308,7 @@ impl Shard {
     }
 
     pub(crate) fn store_bytes(&self) -> u64 {
-        self.tree.bytes_on_disk()
+        self.access.tree.bytes_on_disk()
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -301,7 +317,7 @@ impl Shard {
 
     /// Waits until the store has nothing to merge.
     pub(crate) fn settle(&self) -> Result<(), Error> {
-        self.tree.settle().map_err(|error| from_kv(&error))
+        self.access.tree.settle().map_err(|error| from_kv(&error))
     }
 
     /// Looks for history to discard now.

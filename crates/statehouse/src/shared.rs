@@ -10,6 +10,7 @@ use kernel::Catalogue;
 use crate::arrivals::Arrivals;
 use crate::counters::Meters;
 use crate::runs::verifier::Findings;
+use crate::scrubber::ScrubMeter;
 
 /// State published by the apply loop.
 pub(crate) struct Shared {
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) meters: Meters,
     /// The findings of the verifier of runs.
     pub(crate) findings: Arc<Findings>,
+    /// The progress of the scrub.
+    pub(crate) scrub: ScrubMeter,
 }
 
 impl Shared {
@@ -41,6 +44,7 @@ impl Shared {
             entry_bytes: AtomicU64::new(0),
             meters: Meters::default(),
             findings: Arc::default(),
+            scrub: ScrubMeter::default(),
         }
     }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use contract::Error;
 use kernel::trim::find_due;
 use kernel::{Body, trim::TrimStep};
+use kv::Readable;
 
 use crate::access::Access;
 use crate::error::{cannot_open, from_halt};
@@ -99,7 +100,8 @@ fn look(access: &Access, cursor: Option<&[u8]>) -> Result<(Vec<TrimStep>, Option
     // The time of stamps, not the machine's clock, which may jump: a step found too early would trim nothing.
     let now_us = access.time().now().wall_us;
     let forgets = access.disk.is_short(access.clock());
-    find_due(&*view, &catalogue, &keys(), now_us, cursor, HEADS_PER_STEP, forgets).map_err(|halt| from_halt(&halt))
+    // Whatever cannot be read is kept.
+    find_due(&Readable(&*view), &catalogue, &keys(), now_us, cursor, HEADS_PER_STEP, forgets).map_err(|halt| from_halt(&halt))
 }
 
 /// Signals to the walk.

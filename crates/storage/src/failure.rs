@@ -57,6 +57,7 @@ impl Damage {
             reason: self.reason,
             range: self.keys,
             at,
+            words: None,
             is_set_apart: self.effect == Effect::SetApart,
         }))
     }

@@ -152,6 +152,11 @@ impl Effective {
         (percent, self.bytes("disk.low_bytes"))
     }
 
+    /// How many bytes per second the scrub reads.
+    pub(crate) fn scrub_bytes_per_second(&self) -> u64 {
+        self.bytes("disk.scrub_bytes_per_second")
+    }
+
     /// The server's limits.
     pub(crate) fn limits(&self) -> ServerLimits {
         let mut limits = ServerLimits::default();

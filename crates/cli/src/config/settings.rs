@@ -86,6 +86,12 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "Writes are refused while less than this percentage of the disk, or low_bytes if that is less, is free.",
     ),
     setting("disk.low_bytes", Kind::Bytes, "2GiB", "Upper bound of the space kept free, however large the disk."),
+    setting(
+        "disk.scrub_bytes_per_second",
+        Kind::Bytes,
+        "4MiB",
+        "How fast the store is read in the background to find damage; 0 for not at all.",
+    ),
     setting("limits.connections_max", Kind::Count, "4096", "Concurrent connections."),
     setting("limits.requests_max", Kind::Count, "1024", "Requests in progress at a time."),
     setting(

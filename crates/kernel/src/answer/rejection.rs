@@ -97,6 +97,9 @@ pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
         Rejection::RunArchived { run, last } => {
             writer.u8(23).bytes(run.as_bytes()).u64(*last);
         }
+        Rejection::Damaged { from, to } => {
+            writer.u8(24).bytes(from.as_bytes()).bytes(to.as_bytes());
+        }
         other => unreachable!("the kernel does not give this rejection: {other}"),
     }
 }
@@ -163,6 +166,7 @@ pub(super) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, Dec
         21 => Rejection::KeyReused { run: reader.text()?.to_owned(), seq: reader.u64()? },
         22 => Rejection::RunClosed { run: reader.text()?.to_owned(), last: reader.u64()? },
         23 => Rejection::RunArchived { run: reader.text()?.to_owned(), last: reader.u64()? },
+        24 => Rejection::Damaged { from: reader.text()?.to_owned(), to: reader.text()?.to_owned() },
         _ => {
             return Err(DecodeError { what: "a rejection of an unknown kind" });
         }

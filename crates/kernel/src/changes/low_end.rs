@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use contract::Limits;
-use kv::{DecodeError, Order, Reader, Staging, View};
+use kv::{DecodeError, KvError, Order, Reader, Staging, View, skip_set_apart};
 use session::Halt;
 
 use super::row::RowReader;
@@ -79,7 +79,16 @@ pub(super) struct LowEnd {
 impl LowEnd {
     /// As the state has it, before a row is added.
     pub(super) fn load(state: &Staging, keys: &Keys) -> Result<Self, Halt> {
-        let stored_floor = state.get(&keys.changes_floor())?.map(|row| decode_floor(&row)).transpose()?;
+        let stored_floor = match state.get(&keys.changes_floor()) {
+            // The oldest row that can be read says as much, and the floor is written again.
+            Err(KvError::Damaged(damaged)) if damaged.is_set_apart => {
+                let mut low_end = Self { floor: 0, stored_floor: None, oldest: VecDeque::new(), is_all: false };
+                low_end.know_more(state, keys)?;
+                low_end.floor = low_end.oldest.front().map_or(0, |row| row.commit - 1);
+                return Ok(low_end);
+            }
+            row => row?.map(|row| decode_floor(&row)).transpose()?,
+        };
         let floor = match (stored_floor, state.get(&keys.applied())?) {
             (Some(floor), _) => floor,
             (None, Some(applied)) => Applied::decode(&applied)?.commit,
@@ -92,7 +101,9 @@ impl LowEnd {
 
     /// Reads the oldest rows, when none is known.
     fn know_more(&mut self, state: &Staging, keys: &Keys) -> Result<(), Halt> {
-        for row in state.scan(&keys.changes_from(self.floor + 1), Order::Ascending).take(KNOWN_ROWS_MAX) {
+        // Rows in a damaged range are behind the floor once it has passed them.
+        let rows = skip_set_apart(state.scan(&keys.changes_from(self.floor + 1), Order::Ascending));
+        for row in rows.take(KNOWN_ROWS_MAX) {
             let (key, row) = row?;
             let commit = keys.commit_of_changes(&key);
             let commit = commit.ok_or_else(|| Halt::Inconsistent("a foreign key among changes".into()))?;

@@ -6,7 +6,7 @@
 use contract::Rejection;
 use contract::records::Counts;
 use contract::records::types::StateKind;
-use kv::{Order, Reader, Staging, View, Writer};
+use kv::{Key, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
 use super::queue::queue_of;
@@ -21,12 +21,17 @@ use crate::names::{InGroup, Listing, Things};
 
 const FORMAT: u8 = 1;
 
-/// Adds to a count.
-pub(crate) fn add(state: &mut Staging, keys: &Keys, key: &CountKey, by: i64) -> Result<(), Halt> {
-    let row_key = match key.of {
+/// The row of a count.
+pub(crate) fn row_key(keys: &Keys, key: &CountKey) -> Key {
+    match key.of {
         CountOf::Records => keys.counts(key.space, key.branch, &key.queue, key.record_type),
         CountOf::Runs => keys.run_counts(key.space, key.branch, &key.queue),
-    };
+    }
+}
+
+/// Adds to a count.
+pub(crate) fn add(state: &mut Staging, keys: &Keys, key: &CountKey, by: i64) -> Result<(), Halt> {
+    let row_key = row_key(keys, key);
     let mut counts = match state.get(&row_key)? {
         None => Vec::new(),
         Some(row) => decode(&row)?,

@@ -45,7 +45,6 @@ enum Index {
 }
 
 /// The low ends of the indexes, and the changes of the current command to them.
-#[derive(Default)]
 pub(crate) struct Windows {
     ready: QueueWindows,
     wall: Window,
@@ -56,6 +55,20 @@ pub(crate) struct Windows {
     noted_readied: Vec<ReadyQueue>,
     /// Added (true) and removed entries of the command at hand.
     noted: Vec<(Index, Entry, bool)>,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self {
+            ready: QueueWindows::default(),
+            // What is due goes on without what is damaged. A claim takes the first record of its queue, so it does not.
+            wall: Window::skipping_damage(),
+            cluster: Window::skipping_damage(),
+            readied: Vec::new(),
+            noted_readied: Vec::new(),
+            noted: Vec::new(),
+        }
+    }
 }
 
 /// The low ends of the queues that were claimed from last. In two generations, so that forgetting costs nothing: what
@@ -71,18 +84,16 @@ impl QueueWindows {
         self.recent.get_mut(queue).or_else(|| self.earlier.get_mut(queue))
     }
 
-    /// The window of a queue; true if it is a new one.
-    fn open(&mut self, queue: &ReadyQueue) -> (&mut Window, bool) {
-        let mut is_new = false;
+    /// The window of a queue, perhaps a new one.
+    fn open(&mut self, queue: &ReadyQueue) -> &mut Window {
         if !self.recent.contains_key(queue) {
             let found = self.earlier.remove(queue);
-            is_new = found.is_none();
             if self.recent.len() >= QUEUES_MAX / 2 || self.is_large() {
                 self.earlier = std::mem::take(&mut self.recent);
             }
             self.recent.insert(queue.clone(), found.unwrap_or_default());
         }
-        (self.recent.get_mut(queue).expect("it was just put there"), is_new)
+        self.recent.get_mut(queue).expect("it was just put there")
     }
 
     fn is_large(&self) -> bool {
@@ -155,10 +166,15 @@ impl Windows {
     }
 
     fn opened(&mut self, state: &Staging, keys: &Keys, queue: QueueId<'_>) -> Result<&mut Window, Halt> {
-        let (window, is_new) = self.ready.open(&queue.into());
-        if is_new {
+        let id = queue.into();
+        // Read before the window is there: a window that has not begun would say that nothing is ready.
+        let lanes = match self.ready.get_mut(&id) {
+            Some(_) => None,
+            None => Some(Lanes::decode(state.get(&keys.lanes(queue))?)?),
+        };
+        let window = self.ready.open(&id);
+        if let Some(lanes) = lanes {
             // Where there is no lane, or one to nothing, there is nothing of the queue.
-            let lanes = Lanes::decode(state.get(&keys.lanes(queue))?)?;
             let begins = lanes.iter().filter_map(|(bucket, lane)| Some((bucket, lane.begins?)));
             window.begin(begins.map(|(bucket, place)| (bucket, Keys::ready_place_suffix(place))));
         }

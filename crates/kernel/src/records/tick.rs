@@ -8,6 +8,7 @@
 use session::Halt;
 
 use super::row::Row;
+use super::window::Entry;
 use super::{attempt, send, write};
 use crate::answer::Answer;
 use crate::changes::Reason;
@@ -24,29 +25,37 @@ pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
     let mut steps = applying.catalogue.limits.tick_steps_max.max(1);
     for (clock, now_us) in [(DueClock::Cluster, stamp.cluster_us), (DueClock::Wall, stamp.wall_us)] {
         while steps > 0 {
-            let Some((bucket, at_us, due)) = next_due(applying, clock)? else {
+            let Some((entry, at_us, due)) = next_due(applying, clock)? else {
                 break;
             };
             if at_us > now_us {
                 break;
             }
             applying.savepoint();
-            let done = step(applying, clock, bucket, at_us, &due, steps)?;
-            applying.windows.settle();
+            let done = step(applying, clock, entry.bucket, at_us, &due, steps);
+            let done = match applying.undo_if_damaged(done)? {
+                Ok(done) => done,
+                Err(_) => {
+                    // What it would change cannot be read by anybody, and it must not be due forever.
+                    applying.drop_due(clock, entry.bucket, entry.suffix);
+                    1
+                }
+            };
+            applying.savepoint();
             steps = steps.saturating_sub(done);
         }
     }
     Ok(Answer::Done { commit: applying.call.commit, outcomes: Vec::new() })
 }
 
-fn next_due(applying: &mut Applying<'_>, clock: DueClock) -> Result<Option<(u16, u64, Due)>, Halt> {
+fn next_due(applying: &mut Applying<'_>, clock: DueClock) -> Result<Option<(Entry, u64, Due)>, Halt> {
     let buckets = applying.catalogue.buckets.count();
     let Some(entry) = applying.windows.first_due(applying.state, &applying.keys, buckets, clock)? else {
         return Ok(None);
     };
     let (at_us, due) = read_due_suffix(&entry.suffix)
         .ok_or_else(|| Halt::Inconsistent(format!("R5: {entry:?} is no entry of a due index")))?;
-    Ok(Some((entry.bucket, at_us, due)))
+    Ok(Some((entry, at_us, due)))
 }
 
 /// Does one piece of due work, or up to `steps_max` for an ended session. Returns the number of steps.

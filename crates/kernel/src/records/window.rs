@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kv::{Key, KeyRange, Order, Staging};
+use kv::{Key, KeyRange, Order, Staging, skip_set_apart};
 use session::Halt;
 
 /// Entries of a bucket read at a time: few at first, since most queues are short or seldom used, then more.
@@ -38,6 +38,8 @@ pub(crate) struct Window {
     /// Entries of all buckets.
     count: usize,
     chunk_max: usize,
+    /// Whether entries that are damaged and set apart are left out, instead of being an error.
+    skips_damage: bool,
 }
 
 /// What a head is. At the same place, unread entries come first: they may be anything after it.
@@ -79,6 +81,11 @@ impl Window {
         self.heads = self.buckets.iter().filter_map(|(bucket, known)| known.head(*bucket)).collect();
         self.count = 0;
         self.chunk_max = (CHUNKS_ENTRIES / self.buckets.len().max(1)).clamp(1, CHUNK_MAX);
+    }
+
+    /// A window that leaves out entries that are damaged and set apart.
+    pub(crate) fn skipping_damage() -> Self {
+        Self { skips_damage: true, ..Self::default() }
     }
 
     pub(crate) fn has_begun(&self) -> bool {
@@ -178,7 +185,8 @@ impl Window {
         start.extend_from_slice(&through);
         let range = KeyRange { start: start.max(range.start), end: range.end };
         let mut read: Vec<Key> = Vec::with_capacity(chunk);
-        for row in state.scan(&range, Order::Ascending) {
+        let rows = state.scan(&range, Order::Ascending);
+        for row in if self.skips_damage { skip_set_apart(rows) } else { rows } {
             let suffix = Key::from(&row?.0[prefix_bytes..]);
             if suffix > through {
                 read.push(suffix);

@@ -7,7 +7,7 @@
 //! Touches: `Owned` rows. Keeps: E6 (a row of this index is exactly where a record says; everything an ended session
 //! owned is released, and nothing else is).
 
-use kv::{KeyRange, Order};
+use kv::{Key, KeyRange, Order, skip_set_apart};
 use session::{Halt, SessionEvent};
 
 use super::hosted;
@@ -63,9 +63,15 @@ const FIRST_BUCKET: u16 = 0;
 pub(crate) fn give_back(applying: &mut Applying<'_>, at_us: u64, session: u64, steps_max: u32) -> Result<u32, Halt> {
     let limit = (steps_max / STEPS_FOR_ONE).max(1);
     let found = owned_by(applying, session, limit as usize)?;
-    for (bucket, owned) in &found {
-        end(applying, *bucket, session, owned)?;
+    for (bucket, owned, key) in &found {
+        applying.savepoint();
+        let ended = end(applying, *bucket, session, owned);
+        if applying.undo_if_damaged(ended)?.is_err() {
+            // It cannot be released, and must not keep the others from it.
+            applying.state.delete(key.clone());
+        }
     }
+    applying.savepoint();
     let given_back = u32::try_from(found.len()).expect("bounded by the steps");
     if given_back < limit {
         applying.change_due(DueClock::Cluster, FIRST_BUCKET, Keys::due_session_suffix(at_us, session), b"", false);
@@ -73,12 +79,15 @@ pub(crate) fn give_back(applying: &mut Applying<'_>, at_us: u64, session: u64, s
     Ok((given_back * STEPS_FOR_ONE).max(1))
 }
 
-fn owned_by(applying: &Applying<'_>, session: u64, limit: usize) -> Result<Vec<(u16, Owned)>, Halt> {
+fn owned_by(applying: &Applying<'_>, session: u64, limit: usize) -> Result<Vec<(u16, Owned, Key)>, Halt> {
     let prefix = applying.keys.owned_prefix(session);
     let mut found = Vec::new();
-    for row in applying.state.scan(&KeyRange::prefix(&prefix), Order::Ascending).take(limit) {
-        let owned = read_owned_suffix(&row?.0[prefix.len()..]);
-        found.push(owned.ok_or_else(|| Halt::Inconsistent(format!("E6: session {session} owns an unknown thing")))?);
+    for row in skip_set_apart(applying.state.scan(&KeyRange::prefix(&prefix), Order::Ascending)).take(limit) {
+        let (key, _) = row?;
+        let owned = read_owned_suffix(&key[prefix.len()..]);
+        let unknown = || Halt::Inconsistent(format!("E6: session {session} owns an unknown thing"));
+        let (bucket, owned) = owned.ok_or_else(unknown)?;
+        found.push((bucket, owned, key));
     }
     Ok(found)
 }

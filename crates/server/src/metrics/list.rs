@@ -77,6 +77,8 @@ metrics! {
     DISK_FREE = gauge("statehouse_disk_free_bytes", &[], "Free bytes on the disk of the directory.");
     DISK_RESERVE = gauge("statehouse_disk_reserve_bytes", &[], "Bytes kept free on that disk; below it, writes that make the store larger are refused.");
     DISK_LIMIT = gauge("statehouse_disk_limit_bytes", &[], "Bytes that the journal and the store can reach before that: their size plus the free space above the reserve.");
+    DAMAGED = gauge("statehouse_damaged_parts", &["effect"], "Damaged parts of the store files: lost, healed, or unused.");
+    SCRUBBED = counter("statehouse_scrubbed_bytes_total", &[], "Bytes of the store that the scrub has read.");
     MEMORY_BUDGET = gauge("statehouse_memory_budget_bytes", &[], "Memory budget of the process, if it was started with one.");
     LIMIT_USED = gauge("statehouse_limit_used", &["limit"], "Current use of a limit of the server.");
     LIMIT_MAX = gauge("statehouse_limit_max", &["limit"], "Value of that limit.");

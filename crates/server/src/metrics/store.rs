@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use statehouse::counters::OTHER_TYPES;
 use statehouse::sessions::EndedSessions;
-use statehouse::{ConflictOn, Counters, Overview, Statehouse, Status};
+use statehouse::{ConflictOn, Counters, DamageEffect, Overview, Statehouse, Status};
 
 use super::Metrics;
 use super::labels::TYPE_VALUES_MAX;
 use super::list::{
-    APPLIED_INDEX, APPLY_LAG, CLAIMERS_WAITING, CLAIMS, COMMANDS_APPLIED, COMMIT_INDEX, CONFLICTS, DISK_FREE,
+    APPLIED_INDEX, APPLY_LAG, CLAIMERS_WAITING, CLAIMS, COMMANDS_APPLIED, COMMIT_INDEX, CONFLICTS, DAMAGED, DISK_FREE,
     DISK_LIMIT, DISK_RESERVE, DISK_USED, DURABLE_INDEX, ENTRIES_APPLIED, IDEMPOTENCY_HITS, JOURNAL_BYTES,
     JOURNAL_QUEUE_BYTES, JOURNAL_QUEUE_COMMANDS, JOURNAL_QUEUE_LIMIT, JOURNAL_SYNC, LABEL_VALUES, LABEL_VALUES_LIMIT,
     LEFT_OUT, MEMORY, MESSAGES, MESSAGES_WAITING, OLDEST_READY, OLDEST_STALLED, PUSH_BACKLOG, RECORD_CHANGES, RECORDS,
-    REPLAY_SECONDS, REPLAYED_ENTRIES, RUN_DIFFERENCES, RUNS, RUNS_VERIFIED, SESSION_EXPIRED, SESSION_REPLAYS, SESSIONS,
-    STORE_BYTES, STORE_STOPPED, WATCH_LAG, WATCHERS,
+    REPLAY_SECONDS, REPLAYED_ENTRIES, RUN_DIFFERENCES, RUNS, RUNS_VERIFIED, SCRUBBED, SESSION_EXPIRED, SESSION_REPLAYS,
+    SESSIONS, STORE_BYTES, STORE_STOPPED, WATCH_LAG, WATCHERS,
 };
 use super::text::Scrape;
 
@@ -105,6 +105,12 @@ fn sizes(metrics: &Metrics, house: &Statehouse, status: &Status, scrape: &mut Sc
         scrape.whole(&DISK_RESERVE, &[], disk.reserve_bytes);
         scrape.whole(&DISK_LIMIT, &[], used + disk.free_bytes.saturating_sub(disk.reserve_bytes));
     }
+    let damage = house.damage().unwrap_or_default();
+    for effect in [DamageEffect::Lost, DamageEffect::Healed, DamageEffect::Unused] {
+        let count = damage.iter().filter(|damage| damage.effect == effect).count();
+        scrape.whole(&DAMAGED, &[effect.name()], count as u64);
+    }
+    scrape.whole(&SCRUBBED, &[], house.scrub().bytes);
     scrape.whole(&MEMORY, &["unflushed"], status.memory_bytes as u64);
     scrape.whole(&RUNS_VERIFIED, &[], status.runs_verified);
     scrape.whole(&RUN_DIFFERENCES, &[], status.run_differences);

@@ -14,7 +14,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use contract::time::millis;
 use serde_json::{Value as JsonValue, json};
-use statehouse::{Counters, DiskSpace, Overview};
+use statehouse::{Counters, DiskSpace, FoundDamage, Overview, ScrubProgress};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 
@@ -33,6 +33,8 @@ struct Now {
     status: Option<statehouse::Status>,
     overview: Overview,
     disk: Option<DiskSpace>,
+    damage: Vec<FoundDamage>,
+    scrub: ScrubProgress,
     /// The used-up limits, with their values.
     used_up: Vec<(&'static str, usize)>,
     /// Current problems.
@@ -61,6 +63,8 @@ impl Now {
             status,
             overview,
             disk: house.disk(),
+            damage: house.damage().unwrap_or_default(),
+            scrub: house.scrub(),
             used_up: used_up.map(|(limit, gate)| (*limit, gate.max())).collect(),
             troubles: Vec::new(),
             notes: Vec::new(),
@@ -89,6 +93,19 @@ pub(crate) async fn status(server: Server, call: Call<NoQuery, NoBody>) -> Resul
         return Ok((StatusCode::OK, content_type, screen::write(&now)).into_response());
     }
     Ok(json_body(StatusCode::OK, &json(&now)))
+}
+
+fn damage(damage: &FoundDamage) -> JsonValue {
+    json!({
+        "file": damage.file,
+        "offset": damage.offset,
+        "reason": damage.reason,
+        "effect": damage.effect.name(),
+        "from": damage.from,
+        "to": damage.to,
+        "from_entry": damage.from_entry,
+        "in_replay": damage.in_replay,
+    })
 }
 
 fn json(now: &Now) -> JsonValue {
@@ -121,6 +138,8 @@ fn json(now: &Now) -> JsonValue {
         "store_bytes": status.map(|status| status.store_bytes),
         "disk_free_bytes": now.disk.map(|disk| disk.free_bytes),
         "disk_low_bytes": now.disk.map(|disk| disk.reserve_bytes),
+        "damage": now.damage.iter().map(damage).collect::<Vec<_>>(),
+        "scrub": { "bytes": now.scrub.bytes, "passes": now.scrub.passes },
         "memory_bytes": status.map(|status| status.memory_bytes),
         "runs_verified": status.map(|status| status.runs_verified),
         "run_differences": status.map(|status| status.run_differences),

@@ -8,7 +8,7 @@ use contract::Error;
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::shell::Suggested;
 use serde_json::{Value as JsonValue, json};
-use statehouse::{Counters, DiskSpace, OldestReady, Overview, Status};
+use statehouse::{Counters, DamageEffect, DiskSpace, FoundDamage, OldestReady, Overview, Status};
 
 use super::Now;
 
@@ -27,6 +27,9 @@ pub(crate) const STAMPS_AHEAD: Duration = Duration::from_secs(60);
 
 /// The journal's queue counts as long above this percentage of its limit.
 pub(crate) const QUEUE_PERCENT: usize = 50;
+
+/// At most this many damaged parts are named.
+const DAMAGE_NAMED_MAX: usize = 20;
 
 /// At most this many queues are named.
 const QUEUES_NAMED_MAX: usize = 5;
@@ -89,10 +92,11 @@ impl Trouble {
 
 /// All problems, critical ones first, notes last.
 pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
-    let Now { counters, status, overview, disk, used_up, .. } = now;
+    let Now { counters, status, overview, disk, used_up, damage, .. } = now;
     let mut found: Vec<Trouble> = Vec::new();
     found.extend(failure.map(stopped));
     found.extend(status.as_ref().and_then(differences));
+    found.extend(damage.iter().take(DAMAGE_NAMED_MAX).map(damaged));
     found.extend(disk.as_ref().filter(|disk| disk.is_low()).map(disk_low));
     found.extend(full_journal(counters));
     found.extend(slow_syncs(counters));
@@ -114,6 +118,36 @@ fn stopped(error: &Error) -> Trouble {
         threshold: 0.0,
         unit: "failures",
         command: Suggested::new(["sh", "-c", "dmesg --level=err,warn | tail"]),
+    }
+}
+
+fn damaged(damage: &FoundDamage) -> Trouble {
+    let FoundDamage { file, offset, reason, from, to, .. } = damage;
+    let (severity, text) = match damage.effect {
+        DamageEffect::Lost => {
+            let acknowledged = match (damage.in_replay, damage.from_entry) {
+                (true, Some(entry)) => {
+                    format!(
+                        "; commands from entry {entry} on that needed them may have been acknowledged, and have no effect"
+                    )
+                }
+                _ => String::new(),
+            };
+            let text = format!("{from} to {to} cannot be read or changed: {reason} at byte {offset}{acknowledged}");
+            (Severity::Critical, text)
+        }
+        DamageEffect::Unused => (Severity::Note, format!("{reason} at byte {offset}; the bytes are not in use")),
+        _ => (Severity::Warning, format!("{reason} at byte {offset}; nothing is lost, but check the disk")),
+    };
+    Trouble {
+        problem: "damaged",
+        severity,
+        object: file.clone(),
+        text,
+        number: 1.0,
+        threshold: 0.0,
+        unit: "damaged parts",
+        command: Suggested::new(["statehouse", "explain", "SH-2023"]),
     }
 }
 

@@ -9,7 +9,7 @@ use contract::Error;
 use kernel::keys::records::read_publish_key;
 use kernel::records::send::Stored;
 use kernel::{Body, Target};
-use kv::{KeyRange, Order};
+use kv::{KeyRange, Order, Readable, View};
 
 use super::{Message, MessageNumber, Publish};
 use crate::access::Access;
@@ -124,7 +124,8 @@ fn publish_batch(
         if let Some(upto) = published_upto.get(&bucket) {
             range = range.after(upto);
         }
-        for row in view.scan(&range, Order::Ascending) {
+        // Messages that cannot be read wait.
+        for row in Readable(&*view).scan(&range, Order::Ascending) {
             if published.len() == BATCH_MESSAGES {
                 break 'buckets;
             }

@@ -42,6 +42,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-2016", LIMITS_OF_TIME, "SH-2016"),
     ("SH-2021", "crates/statehouse/src/error.rs", "a_full_disk_is_named_whatever_the_layer_below_says"),
     ("SH-2022", "crates/cli/tests/operator.rs", "SH-2022"),
+    ("SH-2023", "crates/statehouse/tests/damage.rs", "SH-2023"),
 ];
 
 const LIMITS: &str = "crates/server/tests/limits.rs";

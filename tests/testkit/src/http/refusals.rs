@@ -73,6 +73,7 @@ fn rejection(refusal: &Refusal) -> Option<Rejection> {
             let current = (!absent).then(|| of::<UserJson>(refusal, "current").0);
             Rejection::FieldConflict { record: text("record"), field: text("field"), current }
         }
+        "SH-2023" => Rejection::Damaged { from: text("from"), to: text("to") },
         "SH-3001" => Rejection::InvalidEvent { what: text("what").into(), reason: text("reason").into() },
         "SH-3002" => Rejection::NoSuchRun { run: text("run") },
         "SH-3003" => {

@@ -1,0 +1,141 @@
+//! Keys in words, for messages about damage: which things a range of keys holds.
+
+use kv::KeyRange;
+
+use super::{GENERATION_BYTES, Kind, NAMED_GROUP, OWN_GROUP, SHARD_ROWS, ShardKind, take_name};
+use crate::catalogue::Catalogue;
+
+/// The first and the last thing that a range of keys may hold, in words: kind, name and space.
+pub fn describe_range(range: &KeyRange, catalogue: &Catalogue) -> (String, String) {
+    // The borders of a damaged part are the smallest keys after those of two rows.
+    let row = |key: &[u8]| describe(key.strip_suffix(&[0]).unwrap_or(key), Some(catalogue));
+    let to = range.end.as_deref().map_or_else(|| "the end".to_owned(), row);
+    (row(&range.start), to)
+}
+
+/// The same without a catalogue: spaces are numbers.
+pub fn describe_range_by_numbers(range: &KeyRange) -> (String, String) {
+    let row = |key: &[u8]| describe(key.strip_suffix(&[0]).unwrap_or(key), None);
+    let to = range.end.as_deref().map_or_else(|| "the end".to_owned(), row);
+    (row(&range.start), to)
+}
+
+/// What the row with this key belongs to.
+fn describe(key: &[u8], catalogue: Option<&Catalogue>) -> String {
+    let read = || {
+        let rest = key.get(GENERATION_BYTES..)?;
+        let (bucket, rest) = rest.split_first_chunk::<2>()?;
+        if u16::from_be_bytes(*bucket) == SHARD_ROWS {
+            let kind = rest.get(2)?;
+            return Some(shard_row(*kind).to_owned());
+        }
+        let (kind, rest) = rest.split_first()?;
+        let what = kind_name(*kind)?;
+        let Some((space, rest)) = rest.split_first_chunk::<4>().filter(|_| has_space(*kind)) else {
+            return Some(what.to_owned());
+        };
+        let space = space_name(u32::from_be_bytes(*space), catalogue);
+        let name = rest.get(4..).filter(|_| names_a_thing(*kind)).and_then(thing_name);
+        Some(match name {
+            Some(name) => format!("{what} {name} of space {space}"),
+            None => format!("{what} of space {space}"),
+        })
+    };
+    read().unwrap_or_else(|| format!("key {}", key.escape_ascii()))
+}
+
+/// The name in a key after the branch, and the group if it has one.
+fn thing_name(rest: &[u8]) -> Option<String> {
+    let (mark, rest) = rest.split_first()?;
+    match *mark {
+        OWN_GROUP => take_name(rest).map(|(name, _)| format!("{name:?}")),
+        NAMED_GROUP => {
+            let (group, rest) = take_name(rest)?;
+            Some(match take_name(rest) {
+                Some((name, _)) => format!("{name:?} of group {group:?}"),
+                None => format!("of group {group:?}"),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn space_name(space: u32, catalogue: Option<&Catalogue>) -> String {
+    let name = catalogue.and_then(|catalogue| catalogue.space(space).ok()).map(|space| format!("{:?}", space.name));
+    name.unwrap_or_else(|| space.to_string())
+}
+
+fn kind_name(kind: u8) -> Option<&'static str> {
+    let names = [
+        (Kind::CellHead, "cell"),
+        (Kind::CellOld, "older versions of cell"),
+        (Kind::Record, "record"),
+        (Kind::RecordField, "fields of record"),
+        (Kind::Ready, "the index of ready records"),
+        (Kind::DueWall, "the schedule"),
+        (Kind::DueCluster, "the schedule of leases"),
+        (Kind::FieldIndex, "an index of records"),
+        (Kind::Publish, "messages to publish"),
+        (Kind::RecordFloor, "the floor of records"),
+        (Kind::Hosted, "the state of a machine"),
+        (Kind::Run, "run"),
+        (Kind::RunEvent, "events of run"),
+        (Kind::RunKey, "keys of run"),
+        (Kind::RunEventId, "event ids of run"),
+        (Kind::RunIndex, "the index of runs"),
+        (Kind::RunStep, "the projection of run"),
+    ];
+    names.into_iter().find(|(known, _)| *known as u8 == kind).map(|(_, name)| name)
+}
+
+fn names_a_thing(kind: u8) -> bool {
+    let without = [Kind::Ready, Kind::FieldIndex, Kind::Hosted, Kind::RunIndex];
+    has_space(kind) && !without.into_iter().any(|known| known as u8 == kind)
+}
+
+fn has_space(kind: u8) -> bool {
+    let without = [Kind::DueWall, Kind::DueCluster, Kind::Publish, Kind::RecordFloor];
+    !without.into_iter().any(|known| known as u8 == kind)
+}
+
+fn shard_row(kind: u8) -> &'static str {
+    let is = |known: ShardKind| known as u8 == kind;
+    match () {
+        () if is(ShardKind::Applied) => "the progress of the store",
+        () if is(ShardKind::Changes) => "the change feed",
+        () if is(ShardKind::Counts) => "the counts of records",
+        () if is(ShardKind::RunCounts) => "the counts of runs",
+        () if is(ShardKind::MessageCounts) => "the counts of messages",
+        () if is(ShardKind::Sessions) => "sessions",
+        () if is(ShardKind::Owned) => "what sessions own",
+        () if is(ShardKind::Lanes) => "the index of queues",
+        () => "the catalogue",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{Keys, ThingId};
+    use crate::place::Buckets;
+
+    #[test]
+    fn a_range_of_keys_is_named_by_space_kind_and_name() {
+        let keys = Keys::new(1, 0);
+        let catalogue = Catalogue::genesis(Buckets::default());
+        let thing = |name, group| ThingId { bucket: 3, space: 1, branch: 1, group, name };
+        let after = |key: kv::Key| [&*key, &[0]].concat();
+        let range = KeyRange {
+            start: after(keys.cell_head(&thing("a/1", None))),
+            end: Some(after(keys.record(&thing("job", Some("g"))))),
+        };
+        let numbers = describe_range_by_numbers(&range);
+        assert_eq!(numbers, ("cell \"a/1\" of space 1".into(), "record \"job\" of group \"g\" of space 1".into()));
+        let name = &catalogue.space(1).expect("the first space").name;
+        assert_eq!(describe_range(&range, &catalogue).0, format!("cell \"a/1\" of space {name:?}"));
+        let shard = KeyRange { start: keys.applied().to_vec(), end: Some(keys.changes(7).to_vec()) };
+        let named = describe_range(&shard, &catalogue);
+        assert_eq!(named, ("the progress of the store".into(), "the change feed".into()));
+        assert_eq!(describe(b"x", None), "key x");
+    }
+}

@@ -1,0 +1,105 @@
+//! Sets damaged parts apart, between two entries, so that every replay gives the same answers; 0010 of `docs/adr`.
+//!
+//! Touches: the quarantine list, and the catalogue's rows if they are damaged. Keeps: what an entry finds damaged depends
+//! on the list alone. Everything before the entry is in tables before the list says that it begins there, so no replay
+//! applies an earlier entry without the part; and the kernel is loaded again, so that nothing in memory knows more than
+//! a replay would.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use contract::Error;
+use kernel::{Hosted, Kernel};
+use kv::{Overlay, Store};
+use storage::{Effect, TreeStore};
+
+use crate::error::{from_halt, from_kv};
+use crate::quarantine::{Apart, Quarantine};
+use crate::shard::keys;
+use crate::shared::Shared;
+
+/// The pause between two attempts to flush, if the disk is full.
+const FLUSH_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// What the apply loop needs to set parts apart.
+pub(crate) struct Adoption {
+    pub(crate) tree: Arc<TreeStore>,
+    pub(crate) quarantine: Arc<Quarantine>,
+    pub(crate) hosted: Hosted,
+    /// The damage that was looked at.
+    seen: AtomicU64,
+}
+
+impl Adoption {
+    /// Sets apart again what is in the list.
+    pub(crate) fn begin(tree: Arc<TreeStore>, quarantine: Arc<Quarantine>, hosted: Hosted) -> Self {
+        for part in quarantine.list() {
+            // A part whose table is gone has no meaning any more.
+            tree.set_apart(part.table, part.offset, &part.keys);
+        }
+        Self { tree, quarantine, hosted, seen: AtomicU64::new(0) }
+    }
+
+    /// Whether any part is set apart.
+    pub(crate) fn has_parts(&self) -> bool {
+        !self.quarantine.list().is_empty()
+    }
+
+    /// Whether damage was found that was not looked at yet.
+    pub(crate) fn has_news(&self) -> bool {
+        self.tree.noticed_count() != self.seen.load(Ordering::Acquire)
+    }
+
+    /// Sets apart what was found, from the entry after `applied` on. Returns the kernel to go on with, if there was
+    /// anything.
+    pub(crate) fn adopt(
+        &self,
+        store: &Overlay,
+        shared: &Shared,
+        applied: u64,
+        in_replay: bool,
+    ) -> Result<Option<Kernel>, Error> {
+        self.seen.store(self.tree.noticed_count(), Ordering::Release);
+        let lost: Vec<_> = self.tree.noticed().into_iter().filter(|damage| damage.effect == Effect::Lost).collect();
+        if lost.is_empty() {
+            return Ok(None);
+        }
+        persist(store)?;
+        let mut list = self.quarantine.list();
+        for damage in &lost {
+            tracing::error!(file = damage.file, offset = damage.offset, applied, "a damaged part is set apart");
+            list.push(Apart {
+                table: damage.table,
+                offset: damage.offset,
+                keys: damage.keys.clone(),
+                from_entry: applied + 1,
+                in_replay,
+            });
+        }
+        self.quarantine.replace(list)?;
+        for damage in &lost {
+            self.tree.set_apart(damage.table, damage.offset, &damage.keys);
+        }
+        self.seen.store(self.tree.noticed_count(), Ordering::Release);
+        let catalogue = shared.catalogue();
+        // Nothing is in memory above the tree now, so this changes no content, only where it is.
+        for rows in lost.iter().filter_map(|damage| catalogue.rows_again(&keys(), &damage.keys)) {
+            self.tree.commit(rows).map_err(|error| from_kv(&error))?;
+        }
+        let view = self.tree.view().map_err(|error| from_kv(&error))?;
+        let kernel = Kernel::load_with(&*view, keys(), self.hosted.clone()).map_err(|halt| from_halt(&halt))?;
+        Ok(kernel)
+    }
+}
+
+/// Flushes everything, and waits for space if the disk is full.
+fn persist(store: &Overlay) -> Result<(), Error> {
+    loop {
+        match store.persist() {
+            Ok(_) => return Ok(()),
+            Err(error) if error.may_retry() => std::thread::sleep(FLUSH_AGAIN_AFTER),
+            Err(error) => return Err(from_kv(&error)),
+        }
+    }
+}

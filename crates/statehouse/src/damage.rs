@@ -1,0 +1,114 @@
+//! Damage that was found in stored bytes, in words; and a view whose errors have these words.
+
+use std::sync::Arc;
+
+use contract::Error;
+use kernel::Catalogue;
+use kernel::keys::readable::describe_range;
+use kv::{Bytes, KeyRange, KvError, Order, Rows, View};
+use storage::Effect;
+
+use crate::house::Statehouse;
+
+/// Damage in the files of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FoundDamage {
+    /// The file, within the store's folder.
+    pub file: String,
+    /// Where the damaged part starts.
+    pub offset: u64,
+    /// What is wrong with it.
+    pub reason: &'static str,
+    /// What becomes of it.
+    pub effect: DamageEffect,
+    /// The first thing that it may hold: kind, name and space.
+    pub from: String,
+    /// The last one.
+    pub to: String,
+    /// The first entry that was applied without it, if it is set apart.
+    pub from_entry: Option<u64>,
+    /// Whether it was found while entries were replayed: commands from that entry on may have been acknowledged before,
+    /// and have no effect now.
+    pub in_replay: bool,
+}
+
+/// What damage means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DamageEffect {
+    /// The things in it cannot be read or changed. Everything else can.
+    Lost,
+    /// Nothing is lost: it was, or can be, made again from other bytes.
+    Healed,
+    /// Nothing is lost: the bytes are not used any more.
+    Unused,
+}
+
+impl DamageEffect {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            DamageEffect::Lost => "lost",
+            DamageEffect::Healed => "healed",
+            DamageEffect::Unused => "unused",
+        }
+    }
+}
+
+impl Statehouse {
+    /// Damage found so far, by reads, merges or the scrub, and what was set apart before.
+    pub fn damage(&self) -> Result<Vec<FoundDamage>, Error> {
+        let catalogue = self.shard.access.catalogue();
+        let apart = self.shard.quarantine.list();
+        let noticed = self.shard.access.tree.noticed().into_iter();
+        let found = noticed.map(|damage| {
+            let (from, to) = match damage.table {
+                0 => (String::new(), String::new()),
+                _ => describe_range(&damage.keys, &catalogue),
+            };
+            let part = apart.iter().find(|part| (part.table, part.offset) == (damage.table, damage.offset));
+            FoundDamage {
+                file: damage.file,
+                offset: damage.offset,
+                reason: damage.reason,
+                effect: match damage.effect {
+                    Effect::Healed => DamageEffect::Healed,
+                    Effect::Unused => DamageEffect::Unused,
+                    _ => DamageEffect::Lost,
+                },
+                from,
+                to,
+                from_entry: part.map(|part| part.from_entry),
+                in_replay: part.is_some_and(|part| part.in_replay),
+            }
+        });
+        Ok(found.collect())
+    }
+}
+
+/// A view whose errors name what is damaged.
+pub(crate) struct NamingView {
+    pub(crate) inner: Arc<dyn View>,
+    pub(crate) catalogue: Arc<Catalogue>,
+}
+
+fn named(error: KvError, catalogue: &Catalogue) -> KvError {
+    match error {
+        KvError::Damaged(mut damaged) => {
+            damaged.words = Some(describe_range(&damaged.range, catalogue));
+            KvError::Damaged(damaged)
+        }
+        other => other,
+    }
+}
+
+impl View for NamingView {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.inner.get(key).map_err(|error| named(error, &self.catalogue))
+    }
+
+    fn scan(&self, range: &KeyRange, order: Order) -> Rows<'_> {
+        Box::new(self.inner.scan(range, order).map(|row| row.map_err(|error| named(error, &self.catalogue))))
+    }
+}

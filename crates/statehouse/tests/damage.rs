@@ -1,0 +1,200 @@
+//! A flipped bit in a data block: the block is set apart and named, everything else goes on, and a replay says the same.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use statehouse::{DamageEffect, Error, Options, Rejection, Statehouse, Value};
+
+const CELLS: u32 = 3_000;
+
+fn options() -> Options {
+    // No background scrub, so that a test decides what finds the damage.
+    let mut options = Options::default().memory_bytes(4 << 20).buckets(1).scrub_bytes_per_second(0);
+    options.storage.cache_bytes_max = 1 << 16;
+    options
+}
+
+fn name(number: u32) -> String {
+    format!("cell/{number:05}")
+}
+
+fn value(number: u32) -> String {
+    format!("the value of cell {number}, which has some length so that a block holds few of them")
+}
+
+/// A closed directory with cells.
+fn filled(folder: &Path) -> PathBuf {
+    let path = folder.join("house");
+    let house = options().open(&path).expect("opened");
+    for number in 0..CELLS {
+        house.cells().set(&name(number), value(number)).expect("set");
+    }
+    house.close().expect("closed");
+    path
+}
+
+/// Flips a bit of the data block that holds this text. Returns where.
+fn flip_at(path: &Path, text: &str) -> (PathBuf, usize) {
+    let files = std::fs::read_dir(path.join("store")).expect("a store").map(|entry| entry.expect("an entry").path());
+    for file in files.filter(|path| path.extension().is_some_and(|end| end == "table")) {
+        let bytes = std::fs::read(&file).expect("read");
+        if let Some(place) = bytes.windows(text.len()).position(|window| window == text.as_bytes()) {
+            flip(&file, place);
+            return (file, place);
+        }
+    }
+    panic!("no table holds {text:?}");
+}
+
+fn flip(file: &Path, place: usize) {
+    let mut bytes = std::fs::read(file).expect("read");
+    bytes[place] ^= 1;
+    std::fs::write(file, bytes).expect("written");
+}
+
+fn is_damaged<T>(result: &Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Rejected(Rejection::Damaged { .. })))
+}
+
+fn text_of(value: Value) -> String {
+    match value {
+        Value::Text(text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Every cell: its text, or none if it is damaged.
+fn content(house: &Statehouse) -> BTreeMap<String, Option<String>> {
+    let cell = |number| {
+        let found = house.cells().get(&name(number));
+        let text = match found {
+            Ok(found) => Some(text_of(found.expect("the cell exists"))),
+            Err(error) => {
+                assert_eq!(error.code(), "SH-2023", "{error}");
+                None
+            }
+        };
+        (name(number), text)
+    };
+    (0..CELLS).map(cell).collect()
+}
+
+#[test]
+fn one_block_is_set_apart_and_named_and_the_rest_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = filled(folder.path());
+    let (table, place) = flip_at(&path, &value(1_500));
+    let house = options().open(&path).expect("it opens");
+    let lost: Vec<String> =
+        content(&house).into_iter().filter(|(_, text)| text.is_none()).map(|(name, _)| name).collect();
+    assert!(!lost.is_empty() && lost.len() < 100 && lost.contains(&name(1_500)), "{lost:?}");
+
+    // Writes: those that need the block are refused, all others are done.
+    for number in 0..CELLS {
+        let written = house.cells().set(&name(number), format!("new {number}"));
+        assert_eq!(is_damaged(&written), lost.contains(&name(number)), "{number}: {written:?}");
+    }
+    let refused = house.cells().set(&lost[0], "x").expect_err("refused").to_string();
+    let (first, last) = (&lost[0], lost.last().expect("one"));
+    assert!(refused.contains(last.as_str()) && refused.contains("space \"default\""), "{refused}");
+    let damage = house.damage().expect("damage");
+    assert_eq!(damage.len(), 1, "{damage:?}");
+    assert!(damage[0].to.contains(last.as_str()) && !damage[0].from.contains(first.as_str()), "{damage:?}");
+    assert_eq!((damage[0].effect, damage[0].in_replay), (DamageEffect::Lost, false));
+    assert!(damage[0].from_entry.is_some(), "it is in the list");
+    let before = content(&house);
+    let mut hash = house.status().expect("a status").effects_hash;
+    drop(house);
+
+    // The same after every opening, also if the bytes are right again.
+    flip(&table, place);
+    for _ in 0..2 {
+        let house = options().open(&path).expect("opened");
+        assert_eq!(content(&house), before);
+        assert_eq!(house.status().expect("a status").effects_hash, hash);
+        assert!(is_damaged(&house.cells().set(&lost[0], "x")));
+        hash = house.status().expect("a status").effects_hash;
+        house.close().expect("closed");
+    }
+}
+
+/// A copy of a directory as a killed process leaves it: its newest entries are in the journal only.
+fn copied(path: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("created");
+    for entry in std::fs::read_dir(path).expect("a folder") {
+        let entry = entry.expect("an entry");
+        match entry.file_type().expect("a type").is_dir() {
+            true => copied(&entry.path(), &to.join(entry.file_name())),
+            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).expect("copied")),
+        }
+    }
+}
+
+#[test]
+fn a_replay_after_a_kill_gives_the_same_answers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = filled(folder.path());
+    flip_at(&path, &value(700));
+    let house = options().open(&path).expect("opened");
+    let session = house.sessions().open().expect("a session");
+    for number in (0..CELLS).step_by(7) {
+        let _ = session.cells().set(&name(number), format!("in a session {number}"));
+        let _ = house.cells().cas(&name(number), statehouse::Expected::Version(1), format!("swapped {number}"));
+        let _ = house.cells().set(&format!("fresh/{number}"), "fresh");
+        let _ = house.cells().delete(&name(number + 1));
+    }
+    house.cells().set(&name(700), "x").expect_err("the block was met");
+    let before = content_or_gone(&house);
+    let hash = house.status().expect("a status").effects_hash;
+    let copy = folder.path().join("copy");
+    copied(&path, &copy);
+    std::fs::remove_file(copy.join("LOCK")).expect("removed");
+    let again = options().open(&copy).expect("opened");
+    assert!(again.counters().replayed_entries > 0, "something was left to replay");
+    assert_eq!(again.status().expect("a status").effects_hash, hash);
+    assert_eq!(content_or_gone(&again), before);
+}
+
+fn content_or_gone(house: &Statehouse) -> Vec<String> {
+    (0..CELLS)
+        .map(|number| format!("{:?}", house.cells().get(&name(number)).map_err(|error| error.to_string())))
+        .collect()
+}
+
+/// The block was read from memory when the entry was applied, and is damaged when it is applied again.
+#[test]
+fn rot_between_an_answer_and_its_replay_is_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = filled(folder.path());
+    let house = options().open(&path).expect("opened");
+    house.cells().set(&name(700), "acknowledged").expect("set");
+    house.cells().set(&name(2_000), "acknowledged too").expect("set");
+    let copy = folder.path().join("copy");
+    copied(&path, &copy);
+    std::fs::remove_file(copy.join("LOCK")).expect("removed");
+    flip_at(&copy, &value(701));
+    let again = options().open(&copy).expect("it opens");
+    let found = again.cells().get(&name(2_000)).expect("read").expect("there");
+    assert_eq!(text_of(found), "acknowledged too");
+    assert!(is_damaged(&again.cells().get(&name(700))), "neither the old value nor the new one");
+    assert!(again.damage().expect("damage")[0].in_replay);
+}
+
+#[test]
+fn the_scrub_finds_what_nobody_reads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = filled(folder.path());
+    flip_at(&path, &value(2_500));
+    let house = options().scrub_bytes_per_second(64 << 20).open(&path).expect("opened");
+    let finished = (0..3_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        house.scrub().passes > 0
+    });
+    assert!(finished, "the scrub has not finished within a minute");
+    let damage = house.damage().expect("damage");
+    assert_eq!((damage.len(), damage[0].effect, damage[0].from_entry), (1, DamageEffect::Lost, None));
+    house.cells().set("something/else", "x").expect("set");
+    assert!(house.damage().expect("damage")[0].from_entry.is_some(), "the next entry sets it apart");
+    assert!(is_damaged(&house.cells().get(&name(2_500))));
+}
