@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::{Value as JsonValue, json};
 use statehouse::backup::file::WholeFile;
+use statehouse::shell::Suggested;
 use statehouse::{TransferError, backup, hex};
 use wire::operations::VerifiedBackup;
 use wire::routes::{BACKUP_CREATE, BACKUP_VERIFIED};
@@ -117,7 +118,26 @@ async fn create(connection: &Connection, file: &Path, output: &Output) -> Result
     let store = format!("{:016x}", checked.manifest.store_id);
     connection.call(BACKUP_VERIFIED, &[]).json(&VerifiedBackup { store }).answer().await?;
     output.card(&shown(file, &checked), SHOWN)?;
+    refuse_missing(file, &missing_of(&checked))?;
     output.done(&format!("done: {} in {}, verified", size(checked.bytes), file.display()))
+}
+
+/// The ranges that a backup does not have: where each begins and ends.
+fn missing_of(backup: &backup::Backup) -> Vec<(String, String)> {
+    backup.manifest.missing.iter().map(|range| (range.from.clone(), range.to.clone())).collect()
+}
+
+/// A file without everything is kept, but nobody should take it for a whole one.
+pub(crate) fn refuse_missing(file: &Path, missing: &[(String, String)]) -> Result<(), Failure> {
+    let Some((from, to)) = missing.first() else { return Ok(()) };
+    let more = match missing.len() - 1 {
+        0 => String::new(),
+        more => format!(", and {more} more ranges"),
+    };
+    let detail =
+        format!("{} is incomplete: stored bytes are damaged; missing are {from} to {to}{more}", file.display());
+    Err(Failure::check(detail)
+        .run("it has everything else; see what is damaged", Suggested::new(["statehouse", "explain", "SH-2023"])))
 }
 
 fn verify(file: &Path, deep: bool, output: &Output) -> Result<(), Failure> {
@@ -131,6 +151,7 @@ fn verify(file: &Path, deep: bool, output: &Output) -> Result<(), Failure> {
         }
     };
     output.card(&shown(file, &checked), SHOWN)?;
+    refuse_missing(file, &missing_of(&checked))?;
     output.done(&format!("done: {} is intact", file.display()))
 }
 
@@ -139,6 +160,7 @@ fn restore(file: &Path, directory: &Path, output: &Output) -> Result<(), Failure
     let mut found = shown(file, &restored);
     found["directory"] = directory.display().to_string().into();
     output.card(&found, SHOWN)?;
+    refuse_missing(file, &missing_of(&restored))?;
     output.done(&format!("done: restored; serve it: {}", serve_command(directory).shell()))
 }
 
@@ -197,5 +219,11 @@ fn shown(file: &Path, found: &backup::Backup) -> JsonValue {
         "release": manifest.release,
         "image_sha256": hex(&found.image_sha256),
         "sha256": hex(&found.sha256),
+        "missing": listed(&missing_of(found)),
     })
+}
+
+/// Missing ranges as JSON.
+pub(crate) fn listed(missing: &[(String, String)]) -> JsonValue {
+    missing.iter().map(|(from, to)| json!({ "from": from, "to": to })).collect()
 }

@@ -1,18 +1,20 @@
 //! `doctor`: examines a directory that no server has open, and reports what it found.
 //!
 //! Keeps: not one byte of the directory changes. It is copied to a scratch folder while its lock is held, and the copy is opened: replaying a
-//! journal writes, and damaged data is better left alone. Never: repairs.
+//! journal writes, and damaged data is better left alone. With `--salvage`, everything in the copy that can be read becomes a new directory.
+//! Never: repairs the directory itself.
 
 use std::fs::{File, TryLockError};
-use std::io::{Read, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value as JsonValue, json};
 use statehouse::runs::RunList;
 use statehouse::shell::Suggested;
-use statehouse::{Statehouse, owner_only};
+use statehouse::{DamageEffect, FoundDamage, Statehouse, export, import, owner_only};
 
+use crate::backup::{cannot_write, failed as transfer, listed, refuse_missing};
 use crate::check;
 use crate::checks::{Checked, number};
 use crate::exit::{Exit, Failure};
@@ -27,6 +29,7 @@ use crate::table::size;
 /// Examples:
 ///   statehouse doctor /var/lib/statehouse
 ///   statehouse doctor ./data --scratch /mnt/large -o json
+///   statehouse doctor ./data --salvage ./rescued
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Doctor {
@@ -35,6 +38,9 @@ pub(crate) struct Doctor {
     /// Folder for the copy, which is deleted afterwards. Default: the folder for temporary files.
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
+    /// Write everything that can be read into this new directory, and list what is missing. Exits with 7 if something is.
+    #[arg(long, value_name = "NEW_DIR")]
+    salvage: Option<PathBuf>,
 }
 
 /// Bytes to copy at a time.
@@ -62,6 +68,9 @@ impl Doctor {
         let read = Checked::new("files", true, format!("{} files ({}) are readable", files.len(), size(bytes)));
         let mut checked = vec![read.measured(number(bytes), "bytes")];
         let mut found = json!({ "directory": directory.display().to_string() });
+        if let Some(new) = &self.salvage {
+            return salvage(directory, &copy, new, found, &output);
+        }
         examine(&copy, &mut checked, &mut found);
         // A fault of the copy is a fault of the directory, and people know it by the directory's name.
         let (copied, own) = (copy.display().to_string(), directory.display().to_string());
@@ -77,6 +86,54 @@ impl Doctor {
                 .next(first.next.clone().unwrap_or_default())),
         }
     }
+}
+
+/// Builds a new directory from everything in the copy that can be read.
+fn salvage(directory: &Path, copy: &Path, new: &Path, mut found: JsonValue, output: &Output) -> Result<(), Failure> {
+    let house = Statehouse::open(copy).map_err(|error| Failure::from(error).next(RESTORE))?;
+    let lines = copy.with_extension("jsonl");
+    let mut out = owner_only::create_new(&lines).map(BufWriter::new).map_err(|error| cannot_write(&lines, &error))?;
+    let progress = Progress::steps("reading", 1);
+    let exported = export::write(&house, None, &mut out, &mut |_| {}).map_err(|error| transfer(directory, error))?;
+    out.flush().map_err(|error| cannot_write(&lines, &error))?;
+    progress.leave();
+    let damage = house.damage().unwrap_or_default();
+    drop(house);
+    let input = owner_only::open(&lines).map_err(|error| failed(&lines, &error))?;
+    let progress = Progress::bytes("writing", Some(exported.bytes));
+    let imported = import::read(new, &mut BufReader::new(input), &mut |at| progress.at(at.done));
+    let imported = imported.map_err(|error| transfer(new, error))?;
+    progress.leave();
+    found["salvaged"] = new.display().to_string().into();
+    found["commit"] = imported.commit.into();
+    found["counts"] = imported.counts.iter().map(|(kind, count)| (kind.clone(), JsonValue::from(*count))).collect();
+    found["missing"] = listed(&exported.missing);
+    found["damage"] = damage.iter().map(shown).collect();
+    let mut text = format!("{} has everything of {} that can be read:\n", new.display(), directory.display());
+    for (kind, count) in &imported.counts {
+        text.push_str(&format!("  {count} {kind}\n"));
+    }
+    for (from, to) in &exported.missing {
+        text.push_str(&format!("missing: {from} to {to}\n"));
+    }
+    for damage in damage.iter().filter(|damage| damage.in_replay) {
+        let entry = damage.from_entry.unwrap_or_default();
+        text.push_str(&format!(
+            "commands from entry {entry} on that needed {} to {} have no effect\n",
+            damage.from, damage.to
+        ));
+    }
+    output.told(&text, &found)?;
+    refuse_missing(new, &exported.missing)
+}
+
+/// One damaged part as JSON.
+fn shown(damage: &FoundDamage) -> JsonValue {
+    let FoundDamage { file, offset, reason, effect, from, to, from_entry, in_replay, .. } = damage;
+    json!({
+        "file": file, "offset": offset, "reason": reason, "effect": effect.name(), "from": from, "to": to,
+        "from_entry": from_entry, "in_replay": in_replay,
+    })
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {
@@ -153,6 +210,8 @@ fn copy_all(from: &Path, to: &Path, files: &[(PathBuf, u64)], bytes: u64) -> Res
 
 const RESTORE: &str = "leave the directory as it is, and restore a backup elsewhere";
 
+const SALVAGE: &str = "restore a backup elsewhere, or keep everything else: `statehouse doctor DIR --salvage NEW_DIR`";
+
 /// Opens the copy and examines everything in it.
 fn examine(copy: &Path, checked: &mut Vec<Checked>, found: &mut JsonValue) {
     let house = match Statehouse::open(copy) {
@@ -172,8 +231,15 @@ fn examine(copy: &Path, checked: &mut Vec<Checked>, found: &mut JsonValue) {
     // Writing an image reads every row of the store, which checks every block's checksum.
     checked.push(match house.write_image(&mut std::io::sink()) {
         Ok(rows) => Checked::new("store", true, format!("{rows} rows, all readable")).measured(number(rows), "rows"),
+        Err(error) if error.code() == "SH-2023" => Checked::new("store", false, error.to_string()).next(SALVAGE),
         Err(error) => Checked::new("store", false, error.to_string()).next(RESTORE),
     });
+    let damage = house.damage().unwrap_or_default();
+    found["damage"] = damage.iter().map(shown).collect();
+    for damage in damage.iter().filter(|damage| damage.effect == DamageEffect::Healed) {
+        let said = format!("{} at byte {}: {}; nothing is lost", damage.file, damage.offset, damage.reason);
+        checked.push(Checked::new("damage", false, said).next("check the disk, and copy the data to another one"));
+    }
     checked.push(match replay_runs(&house) {
         Ok((replayed, differing, all)) if differing.is_empty() => {
             Checked::new("runs", true, format!("{replayed} of {all} replayed, all match their projections"))

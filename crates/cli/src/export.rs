@@ -12,7 +12,7 @@ use statehouse::export::Exported;
 use statehouse::{hex, import, terminal};
 use wire::routes::EXPORT_CREATE;
 
-use crate::backup::{cannot_write, failed, open};
+use crate::backup::{cannot_write, failed, listed, open, refuse_missing};
 use crate::connection::{Connection, Streaming, serve_command};
 use crate::exit::Failure;
 use crate::output::Output;
@@ -87,9 +87,18 @@ async fn to_file(connection: &Connection, file: &Path, output: &Output) -> Resul
         "commit": header["commit"],
         "counts": footer["counts"],
         "sha256": footer["sha256"],
+        "missing": footer["missing"].as_array().cloned().unwrap_or_default(),
     });
     output.card(&found, SHOWN)?;
+    refuse_missing(file, &missing_in(&footer))?;
     output.done(&format!("done: {} in {}", size(bytes), file.display()))
+}
+
+/// The ranges that the footer of an export says are missing.
+fn missing_in(footer: &JsonValue) -> Vec<(String, String)> {
+    let word = |range: &JsonValue, name: &str| range[name].as_str().unwrap_or_default().to_owned();
+    let ranges = footer["missing"].as_array().map(Vec::as_slice).unwrap_or_default();
+    ranges.iter().map(|range| (word(range, "from"), word(range, "to"))).collect()
 }
 
 async fn to_stdout(connection: &Connection) -> Result<(), Failure> {
@@ -113,7 +122,8 @@ async fn to_stdout(connection: &Connection) -> Result<(), Failure> {
         write(terminal::json(&String::from_utf8_lossy(&lines)).as_bytes())
     })
     .await?;
-    Ok(())
+    let footer: JsonValue = serde_json::from_slice(&last).unwrap_or_default();
+    refuse_missing(Path::new("the export"), &missing_in(&footer))
 }
 
 /// Reads the lines as they arrive. The number of buckets seen gives the progress. `last` gets the last line. Returns the first line and
@@ -168,6 +178,7 @@ impl Import {
         let mut found = shown(&self.file, &imported);
         found["directory"] = self.data.display().to_string().into();
         output.card(&found, SHOWN)?;
+        refuse_missing(&self.file, &imported.missing)?;
         output.done(&format!("done: imported; serve it: {}", serve_command(&self.data).shell()))
     }
 }
@@ -179,5 +190,6 @@ fn shown(file: &Path, found: &Exported) -> JsonValue {
         "commit": found.commit,
         "counts": found.counts,
         "sha256": hex(&found.sha256),
+        "missing": listed(&found.missing),
     })
 }

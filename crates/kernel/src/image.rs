@@ -5,7 +5,7 @@
 
 use std::io::{self, Read, Write};
 
-use kv::{Batch, DecodeError, KvError, Order, Reader, Store, View, Writer};
+use kv::{Batch, DamagedRange, DecodeError, KvError, Order, Reader, Store, View, Writer};
 use session::Halt;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -45,12 +45,31 @@ impl From<DecodeError> for ImageError {
 
 /// Writes everything in a generation of `view`. Returns the number of rows.
 pub fn write(view: &dyn View, keys: &Keys, out: &mut dyn Write) -> Result<u64, ImageError> {
+    match write_readable(view, keys, out)? {
+        (rows, damaged) if damaged.is_empty() => Ok(rows),
+        (_, mut damaged) => Err(ImageError::Store(KvError::Damaged(Box::new(damaged.swap_remove(0))))),
+    }
+}
+
+/// Writes everything that can be read. Returns the number of rows, and the damaged ranges.
+pub fn write_readable(
+    view: &dyn View,
+    keys: &Keys,
+    out: &mut dyn Write,
+) -> Result<(u64, Vec<DamagedRange>), ImageError> {
+    let mut damaged = Vec::new();
     out.write_all(&MAGIC)?;
     let mut total = Xxh3::new();
     let mut rows = 0;
     let mut block = Writer::new();
     for row in view.scan(&keys.all(), Order::Ascending) {
-        let (key, value) = row?;
+        let (key, value) = match row {
+            Err(KvError::Damaged(range)) => {
+                damaged.push(*range);
+                continue;
+            }
+            row => row?,
+        };
         block.bytes(&key[GENERATION_BYTES..]).bytes(&value);
         rows += 1;
         if block.len() >= BLOCK_BYTES {
@@ -64,7 +83,7 @@ pub fn write(view: &dyn View, keys: &Keys, out: &mut dyn Write) -> Result<u64, I
     let mut end = Writer::new();
     end.u32(0).u64(rows).u64(total.digest());
     out.write_all(end.as_slice())?;
-    Ok(rows)
+    Ok((rows, damaged))
 }
 
 fn write_block(out: &mut dyn Write, total: &mut Xxh3, block: &[u8]) -> Result<(), ImageError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use statehouse::{DamageEffect, Error, Options, Rejection, Statehouse, Value};
+use statehouse::{DamageEffect, Error, Options, Rejection, Statehouse, Value, backup, export, import};
 
 const CELLS: u32 = 3_000;
 
@@ -197,4 +197,45 @@ fn the_scrub_finds_what_nobody_reads() {
     house.cells().set("something/else", "x").expect("set");
     assert!(house.damage().expect("damage")[0].from_entry.is_some(), "the next entry sets it apart");
     assert!(is_damaged(&house.cells().get(&name(2_500))));
+}
+
+/// Everything but the damaged block is in an export and in a backup, both say what is missing, and both become a store
+/// again.
+#[test]
+fn an_export_and_a_backup_have_everything_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = filled(folder.path());
+    flip_at(&path, &value(1_200));
+    let house = options().open(&path).expect("opened");
+    // Nothing has met the damage yet: the transfer does.
+    let mut lines = Vec::new();
+    let exported = export::write(&house, None, &mut lines, &mut |_| {}).expect("exported");
+    let expected = content(&house);
+    let lost = expected.values().filter(|text| text.is_none()).count();
+    assert!(lost > 0);
+    assert_eq!(exported.missing.len(), 1, "{:?}", exported.missing);
+    assert!(exported.missing[0].1.contains("of space \"default\""), "{:?}", exported.missing);
+    assert_eq!(exported.counts["cell"], u64::from(CELLS) - lost as u64);
+    let mut file = Vec::new();
+    let made = backup::create(&house, &mut file, &mut |_| {}).expect("a backup");
+    assert_eq!((made.manifest.missing.len(), &made.manifest.missing[0].to), (1, &exported.missing[0].1));
+    assert_eq!(backup::verify(&mut file.as_slice(), &mut |_| {}).expect("verified"), made);
+    backup::verify_deep(&mut file.as_slice(), &folder.path().join("beside"), &mut |_| {}).expect("verified");
+
+    let (imported, restored) = (folder.path().join("imported"), folder.path().join("restored"));
+    let read = import::read(&imported, &mut lines.as_slice(), &mut |_| {}).expect("imported");
+    assert_eq!(read.missing, exported.missing);
+    backup::restore(&restored, &mut file.as_slice(), &mut |_| {}).expect("restored");
+    for path in [imported, restored] {
+        let house = options().open(&path).expect("opened");
+        for (name, text) in &expected {
+            let found = house.cells().get(name).expect("readable").map(text_of);
+            assert_eq!(found, *text, "{name}");
+        }
+        house.cells().set(&name(1_200), "new").expect("the name is free again");
+        assert_eq!(house.damage().expect("damage"), []);
+    }
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("one").path()).collect();
+    assert_eq!(left.len(), 3, "{left:?}");
 }

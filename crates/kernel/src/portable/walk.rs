@@ -1,9 +1,13 @@
 //! Every thing that a view holds, bucket by bucket.
 //!
-//! Touches: nothing. Keeps: K3 while it reads: a version missing from a cell's history is an error, never skipped.
+//! Touches: nothing. Keeps: K3 while it reads: a version missing from a cell's history is an error, never skipped. A thing
+//! with a damaged part is left out as a whole; of a cell's history, what is older than the damage is. The damaged ranges
+//! are returned.
+
+use std::collections::BTreeSet;
 
 use contract::runs::StepSnapshot;
-use kv::{Bytes, KeyRange, Order, View};
+use kv::{Bytes, KeyRange, KvError, Order, View};
 use session::Halt;
 
 use super::Item;
@@ -19,19 +23,21 @@ use crate::records::send::Stored;
 use crate::records::write::decode_floor;
 use crate::runs::row::{EventRow, RunHead, decode_step};
 
-/// Passes every thing of a view, or of one space, to `take`. Deleted branches are left out.
+/// Passes every thing of a view, or of one space, to `take`. Deleted branches are left out. Returns the damaged ranges
+/// that it met: things in them are missing.
 pub fn walk<E: From<Halt>>(
     view: &dyn View,
     keys: &Keys,
     catalogue: &Catalogue,
     space: Option<SpaceId>,
     take: &mut dyn FnMut(&Item<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut walk = Walk { view, keys, catalogue, only: space, take };
+) -> Result<Vec<KeyRange>, E> {
+    let mut walk = Walk { view, keys, catalogue, only: space, take, damaged: BTreeSet::new() };
     for bucket in 0..catalogue.buckets.count() {
         walk.bucket(bucket)?;
     }
-    walk.members()
+    walk.members()?;
+    Ok(walk.damaged.into_iter().collect())
 }
 
 struct Walk<'walk, E> {
@@ -40,11 +46,12 @@ struct Walk<'walk, E> {
     catalogue: &'walk Catalogue,
     only: Option<SpaceId>,
     take: &'walk mut dyn FnMut(&Item<'_>) -> Result<(), E>,
+    damaged: BTreeSet<KeyRange>,
 }
 
 impl<E: From<Halt>> Walk<'_, E> {
     fn bucket(&mut self, bucket: u16) -> Result<(), E> {
-        let floor = self.view.get(&self.keys.record_floor(bucket)).map_err(Halt::from)?;
+        let floor = self.get(&self.keys.record_floor(bucket))?.flatten();
         let floor = floor.map(|row| decode_floor(&row)).transpose()?.unwrap_or_default();
         let (version, attempt, commit) = (floor.version, floor.attempt, floor.commit);
         (self.take)(&Item::Bucket { bucket, version, attempt, commit })?;
@@ -70,15 +77,48 @@ impl<E: From<Halt>> Walk<'_, E> {
         self.includes(id.space) && self.catalogue.space(id.space).is_ok_and(|it| it.live_branch(id.branch).is_ok())
     }
 
-    /// Passes the rows of a range to `take`.
+    /// The value at a key; none if it is damaged.
+    fn get(&mut self, key: &[u8]) -> Result<Option<Option<Bytes>>, E> {
+        match self.view.get(key) {
+            Ok(found) => Ok(Some(found)),
+            Err(KvError::Damaged(damaged)) => {
+                self.damaged.insert(damaged.range);
+                Ok(None)
+            }
+            Err(other) => Err(Halt::from(other).into()),
+        }
+    }
+
+    /// Whether a range is whole.
+    fn is_whole(&mut self, range: &KeyRange) -> Result<bool, E> {
+        let mut is_whole = true;
+        for row in self.view.scan(range, Order::Ascending) {
+            match row {
+                Ok(_) => {}
+                Err(KvError::Damaged(damaged)) => {
+                    self.damaged.insert(damaged.range);
+                    is_whole = false;
+                }
+                Err(other) => return Err(Halt::from(other).into()),
+            }
+        }
+        Ok(is_whole)
+    }
+
+    /// Passes the rows of a range to `take`, without those that are damaged.
     fn rows(
         &mut self,
         range: &KeyRange,
         mut take: impl FnMut(&mut Self, &[u8], &Bytes) -> Result<(), E>,
     ) -> Result<(), E> {
         for row in self.view.scan(range, Order::Ascending) {
-            let (key, value) = row.map_err(Halt::from)?;
-            take(self, &key, &value)?;
+            match row {
+                Ok((key, value)) => take(self, &key, &value)?,
+                Err(KvError::Damaged(damaged)) => {
+                    self.damaged.insert(damaged.range);
+                }
+                Err(other) => return Err(Halt::from(other).into()),
+            }
         }
         Ok(())
     }
@@ -121,8 +161,10 @@ impl<E: From<Halt>> Walk<'_, E> {
         }
         let id = cell.in_bucket(bucket);
         let (start, end) = (self.keys.cell_old(&id, head.oldest), self.keys.cell_old(&id, head.version));
-        let mut version = head.oldest;
-        self.rows(&KeyRange { start: start.to_vec(), end: Some(end.to_vec()) }, |walk, key, row| {
+        let range = KeyRange { start: start.to_vec(), end: Some(end.to_vec()) };
+        let mut version = self.oldest_whole(&range, head)?;
+        let range = KeyRange { start: self.keys.cell_old(&id, version).to_vec(), ..range };
+        self.rows(&range, |walk, key, row| {
             if last_number(key) != Some(version) {
                 return Ok(()); // The count below finds it.
             }
@@ -137,6 +179,22 @@ impl<E: From<Halt>> Walk<'_, E> {
         Ok(())
     }
 
+    /// The version from which on the history of a cell is whole.
+    fn oldest_whole(&mut self, range: &KeyRange, head: &Head<'_>) -> Result<u64, E> {
+        let mut oldest = Some(head.oldest);
+        for row in self.view.scan(range, Order::Ascending) {
+            match row {
+                Ok((key, _)) => oldest = oldest.or_else(|| last_number(&key)),
+                Err(KvError::Damaged(damaged)) => {
+                    self.damaged.insert(damaged.range);
+                    oldest = None;
+                }
+                Err(other) => return Err(Halt::from(other).into()),
+            }
+        }
+        Ok(oldest.unwrap_or(head.version))
+    }
+
     fn records(&mut self, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
         self.things(Kind::Record, bucket, space, branch, |walk, key, row| {
             let record = id_of(key, space, branch)?;
@@ -147,7 +205,7 @@ impl<E: From<Halt>> Walk<'_, E> {
                     Content::Inline(_) => None,
                     Content::Apart { .. } => {
                         let key = walk.keys.record_field(&record.in_bucket(bucket), field.name);
-                        let value = walk.view.get(&key).map_err(Halt::from)?;
+                        let Some(value) = walk.get(&key)? else { return Ok(()) };
                         let missing = || Halt::Inconsistent(format!("R5: a field of record {:?} is gone", record.name));
                         Some(value.ok_or_else(missing)?)
                     }
@@ -167,14 +225,19 @@ impl<E: From<Halt>> Walk<'_, E> {
     fn runs(&mut self, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
         self.things(Kind::Run, bucket, space, branch, |walk, key, row| {
             let run = id_of(key, space, branch)?;
-            (walk.take)(&Item::Run { run: &run, head: RunHead::decode(row)? })?;
             let id = run.in_bucket(bucket);
-            walk.rows(&walk.keys.run_events_after(&id, 0), |walk, key, row| {
+            let events = walk.keys.run_events_after(&id, 0);
+            let steps = walk.keys.run_rows(Kind::RunStep, &id);
+            if !walk.is_whole(&events)? || !walk.is_whole(&steps)? {
+                return Ok(());
+            }
+            (walk.take)(&Item::Run { run: &run, head: RunHead::decode(row)? })?;
+            walk.rows(&events, |walk, key, row| {
                 let seq = last_number(key).ok_or_else(|| foreign("events"))?;
                 (walk.take)(&Item::Event { run: &run, seq, event: EventRow::decode(row)? })
             })?;
             let prefix = walk.keys.run_step(&id, "").len();
-            walk.rows(&walk.keys.run_rows(Kind::RunStep, &id), |walk, key, row| {
+            walk.rows(&steps, |walk, key, row| {
                 let name = std::str::from_utf8(&key[prefix..]).map_err(|_| foreign("steps"))?;
                 let step: StepSnapshot = decode_step(name, row)?;
                 (walk.take)(&Item::Step { run: &run, step })

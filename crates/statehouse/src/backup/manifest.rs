@@ -2,16 +2,18 @@
 
 use std::io::{Read, Write};
 
-use kv::{DecodeError, Reader, Writer};
+use kv::{DecodeError, KeyRange, Reader, Writer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::transfer::TransferError;
 
 const MAGIC: [u8; 8] = *b"SHbackup";
 const FORMAT: u32 = 2;
+/// The format of a backup that lists what is missing. One that is whole has the format above.
+const FORMAT_WITH_GAPS: u32 = 3;
 
-/// A manifest is far below this: numbers, and the name of a release.
-const MANIFEST_BYTES_MAX: usize = 4096;
+/// A manifest is far below this: numbers, the name of a release, and what is missing.
+const MANIFEST_BYTES_MAX: usize = 64 << 20;
 
 /// Bytes of the two hashes at the end.
 const TRAILER_BYTES: u64 = 64;
@@ -38,6 +40,20 @@ pub struct Manifest {
     pub image_bytes: u64,
     /// The release that created it.
     pub release: String,
+    /// What is missing, because the bytes that held it were damaged.
+    pub missing: Vec<MissingRange>,
+}
+
+/// A range of rows that a backup does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissingRange {
+    /// The first thing of the range: kind, name and space.
+    pub from: String,
+    /// The last one.
+    pub to: String,
+    /// The keys of its rows, without their generation.
+    pub(crate) keys: KeyRange,
 }
 
 impl Manifest {
@@ -46,12 +62,19 @@ impl Manifest {
         writer.u64(self.store_id).u64(self.commit).u64(self.applied_index).u64(self.effects_hash);
         writer.u64(self.state_us).u64(self.made_us).u64(self.rows).u64(self.image_bytes);
         writer.bytes(self.release.as_bytes());
+        if !self.missing.is_empty() {
+            writer.u32(u32::try_from(self.missing.len()).expect("bounded by the number of blocks"));
+            for range in &self.missing {
+                writer.bytes(range.from.as_bytes()).bytes(range.to.as_bytes());
+                writer.bytes(&range.keys.start).bytes(range.keys.end.as_deref().unwrap_or_default());
+            }
+        }
         writer.finish()
     }
 
-    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    fn decode(bytes: &[u8], format: u32) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
-        let manifest = Self {
+        let mut manifest = Self {
             store_id: reader.u64()?,
             commit: reader.u64()?,
             applied_index: reader.u64()?,
@@ -61,7 +84,15 @@ impl Manifest {
             rows: reader.u64()?,
             image_bytes: reader.u64()?,
             release: reader.text()?.to_owned(),
+            missing: Vec::new(),
         };
+        if format == FORMAT_WITH_GAPS {
+            for _ in 0..reader.u32()? {
+                let (from, to) = (reader.text()?.to_owned(), reader.text()?.to_owned());
+                let keys = KeyRange::between(reader.bytes()?, reader.bytes()?);
+                manifest.missing.push(MissingRange { from, to, keys });
+            }
+        }
         reader.end().map(|()| manifest)
     }
 
@@ -78,7 +109,8 @@ impl Manifest {
     /// The start of a backup: its magic bytes, its format, the manifest, and a hash over these.
     pub(super) fn header(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.raw(&MAGIC).u32(FORMAT).bytes(&self.encode());
+        let format = if self.missing.is_empty() { FORMAT } else { FORMAT_WITH_GAPS };
+        writer.raw(&MAGIC).u32(format).bytes(&self.encode());
         let hash = xxh3_64(writer.as_slice());
         writer.u64(hash);
         writer.finish()
@@ -97,7 +129,7 @@ impl Manifest {
         if !is_backup {
             return Err(damaged("it does not start like a backup"));
         }
-        if format != FORMAT {
+        if ![FORMAT, FORMAT_WITH_GAPS].contains(&format) {
             let message =
                 format!("its format is {format}, this release reads {FORMAT}; use the release that created it");
             return Err(TransferError::damaged(format!("this is not a readable backup: {message}")));
@@ -112,7 +144,7 @@ impl Manifest {
         if u64::from_le_bytes(hash) != xxh3_64(&[header.as_slice(), &manifest].concat()) {
             return Err(damaged("the hash of its manifest does not match"));
         }
-        Self::decode(&manifest).map_err(|error| damaged(error.what))
+        Self::decode(&manifest, format).map_err(|error| damaged(error.what))
     }
 }
 
@@ -141,6 +173,7 @@ mod tests {
             rows: 7,
             image_bytes: 258,
             release: "r".into(),
+            missing: Vec::new(),
         };
         let hex: String = manifest.header().iter().map(|byte| format!("{byte:02x}")).collect();
         let expected = "53486261636b7570".to_owned()
@@ -154,6 +187,12 @@ mod tests {
         assert_eq!(hex, expected);
         assert_eq!(Manifest::read(&mut manifest.header().as_slice()).expect("readable"), manifest);
         assert_eq!(Manifest::peek(&manifest.header()).map(|peeked| peeked.file_bytes()), Some(93 + 258 + 64));
+        let missing = MissingRange { from: "a".into(), to: "b".into(), keys: KeyRange::between(*b"x", *b"y") };
+        let with_gaps = Manifest { missing: vec![missing], ..manifest.clone() };
+        let hex: String = with_gaps.header()[12..].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(hex.contains("01000000720100000001000000610100000062010000007801000000"), "{hex}");
+        assert_eq!(with_gaps.header()[8], 3);
+        assert_eq!(Manifest::read(&mut with_gaps.header().as_slice()).expect("readable"), with_gaps);
         for position in 0..manifest.header().len() {
             let mut changed = manifest.header();
             changed[position] ^= 1;

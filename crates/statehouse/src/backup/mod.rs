@@ -7,7 +7,7 @@
 //! - [`file`](mod@file): a file that gets its name when it is whole and durable. [`BackupTimes`]: when the last ones were.
 //!
 //! Keeps: a backup is the state after one command, from one view, whatever is written meanwhile. A restored store is
-//! equal by hash. Never: changes the store it is taken from, or an existing directory.
+//! equal by hash. If stored bytes are damaged, the backup has everything else and lists what is missing. Never: changes the store it is taken from, or an existing directory.
 
 pub mod file;
 mod manifest;
@@ -18,10 +18,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::Error;
+use kernel::keys::GENERATION_BYTES;
+use kernel::keys::readable::describe_range;
 use kernel::{Applied, Catalogue, image};
-use kv::{Store, View};
+use kv::{Gaps, KeyRange, Store, View};
 
-pub use manifest::Manifest;
+pub use manifest::{Manifest, MissingRange};
 pub use times::BackupTimes;
 
 use crate::directory::FilledBy;
@@ -71,6 +73,7 @@ pub fn create(house: &Statehouse, out: &mut dyn Write, on_progress: OnProgress<'
 /// A backup about to be written, with its state chosen.
 pub struct Prepared {
     view: Arc<dyn View>,
+    catalogue: Arc<Catalogue>,
     applied: Applied,
     store_id: u64,
     made_us: u64,
@@ -79,9 +82,9 @@ pub struct Prepared {
 impl Prepared {
     /// Chooses everything committed so far.
     pub fn new(house: &Statehouse) -> Result<Self, TransferError> {
-        let (view, _) = house.shard.view()?;
+        let (view, catalogue) = house.shard.view()?;
         let applied = crate::image::applied(&*view)?;
-        Ok(Self { view, applied, store_id: house.id(), made_us: house.shard.clock().wall_us() })
+        Ok(Self { view, catalogue, applied, store_id: house.id(), made_us: house.shard.clock().wall_us() })
     }
 
     /// The number of the last command in it.
@@ -92,8 +95,18 @@ impl Prepared {
     /// Reads everything once, to know how much it is.
     fn measure(&self) -> Result<Manifest, TransferError> {
         let mut sink = Counted(0);
-        let rows = image::write(&*self.view, &keys(), &mut sink).map_err(TransferError::from_image)?;
+        let (rows, damaged) =
+            image::write_readable(&*self.view, &keys(), &mut sink).map_err(TransferError::from_image)?;
+        let missing = damaged.iter().map(|damaged| {
+            let (from, to) = describe_range(&damaged.range, &self.catalogue);
+            let without = |key: &[u8]| key.get(GENERATION_BYTES..).unwrap_or_default().to_vec();
+            let end = damaged.range.end.as_deref().map_or_else(Vec::new, without);
+            MissingRange { from, to, keys: KeyRange { start: without(&damaged.range.start), end: Some(end) } }
+        });
+        let mut missing: Vec<MissingRange> = missing.collect();
+        missing.dedup();
         Ok(Manifest {
+            missing,
             store_id: self.store_id,
             commit: self.applied.commit,
             applied_index: self.applied.index,
@@ -113,7 +126,7 @@ impl Prepared {
         let mut all = HashingWriter::new(&mut out);
         manifest.write(&mut all)?;
         let mut image = HashingWriter::new(&mut all);
-        let rows = image::write(&*self.view, &keys(), &mut image).map_err(TransferError::from_image)?;
+        let (rows, _) = image::write_readable(&*self.view, &keys(), &mut image).map_err(TransferError::from_image)?;
         let (image_bytes, image_sha256) = (image.bytes, image.so_far());
         if (rows, image_bytes) != (manifest.rows, manifest.image_bytes) {
             return Err(TransferError::damaged(
@@ -178,10 +191,50 @@ pub fn restore(path: &Path, input: &mut dyn Read, on_progress: OnProgress<'_>) -
         match (outcome, created) {
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(error.into()),
-            (Some(Ok(backup)), Ok(())) => Ok(backup),
+            (Some(Ok(backup)), Ok(())) => {
+                if !backup.manifest.missing.is_empty() {
+                    build_again(path, &backup.manifest)?;
+                }
+                Ok(backup)
+            }
             (None, Ok(())) => unreachable!("a directory is made by filling it"),
         }
     })
+}
+
+/// Builds a directory again without the things that its backup does not have as a whole. Rows that follow from others,
+/// such as indexes, would contradict what is missing.
+fn build_again(path: &Path, manifest: &Manifest) -> Result<(), TransferError> {
+    let beside = |end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        std::path::PathBuf::from(name)
+    };
+    let (lines, rebuilt) = (beside(".lines"), beside(".rebuilt"));
+    let build = || {
+        let mut out = io::BufWriter::new(crate::owner_only::create_new(&lines)?);
+        let store = Shard::store_at_rest(path, &Options::default())?;
+        let view = store.view().map_err(|error| from_kv(&error))?;
+        let gaps = manifest.missing.iter().map(|range| {
+            let end = range.keys.end.as_deref().unwrap_or_default();
+            KeyRange::between(&*keys().in_generation(&range.keys.start), &*keys().in_generation(end))
+        });
+        let view = Gaps::new(&*view, gaps.collect());
+        let catalogue = Catalogue::load(&view, &keys())?;
+        let source = export::Source { view: &view, catalogue: &catalogue, release: &manifest.release };
+        source.write(None, &mut out, &mut |_| {})?;
+        out.flush()?;
+        drop((view, store));
+        let mut lines = io::BufReader::new(crate::owner_only::open(&lines)?);
+        crate::import::read(&rebuilt, &mut lines, &mut |_| {})?;
+        std::fs::remove_dir_all(path)?;
+        std::fs::rename(&rebuilt, path)?;
+        crate::owner_only::sync_folder_of(path)?;
+        Ok(())
+    };
+    let built = build();
+    let _ = std::fs::remove_file(&lines);
+    built
 }
 
 /// That the state in the store is the one that the manifest speaks of.
@@ -200,7 +253,7 @@ fn check_state(store: &dyn Store, manifest: &Manifest) -> Result<kernel::Buckets
 /// Checks that a directory equals a backup, row by row and by hash.
 fn check_restored(path: &Path, backup: &Backup) -> Result<(), TransferError> {
     let found = image_of_directory(path)?;
-    if found != backup.image_sha256 {
+    if found != backup.image_sha256 && backup.manifest.missing.is_empty() {
         return Err(TransferError::damaged("the restored store differs from the backup: its image is different"));
     }
     // An export reads everything, so unreadable data is found now and not when it is needed.

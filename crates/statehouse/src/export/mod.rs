@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
+use kernel::keys::readable::describe_range;
 use kernel::{Applied, Catalogue, portable};
 use kv::View;
 
@@ -62,6 +63,8 @@ pub struct Exported {
     pub bytes: u64,
     /// SHA-256 over these.
     pub sha256: [u8; 32],
+    /// What is missing because its stored bytes are damaged: where each range begins and ends.
+    pub missing: Vec<(String, String)>,
 }
 
 /// Exports an open store, or one space of it, as it is now. Commands continue meanwhile. Progress is in buckets.
@@ -167,7 +170,7 @@ impl Source<'_> {
             written.put(kinds::MACHINE, lines::machine(number, version))?;
         }
         let total = u64::from(catalogue.buckets.count());
-        portable::walk(self.view, &keys(), catalogue, only, &mut |item| {
+        let missing = portable::walk(self.view, &keys(), catalogue, only, &mut |item| {
             if let portable::Item::Bucket { bucket, .. } = item {
                 on_progress(Progress { done: (*bucket).into(), total: Some(total) });
             }
@@ -175,7 +178,8 @@ impl Source<'_> {
             written.put(kind, line)
         })?;
         on_progress(Progress { done: total, total: Some(total) });
-        written.finish(applied.commit)
+        let missing = missing.iter().map(|range| describe_range(range, catalogue)).collect();
+        written.finish(applied.commit, missing)
     }
 }
 
@@ -193,15 +197,20 @@ impl Lines<'_> {
         Ok(())
     }
 
-    fn finish(mut self, commit: u64) -> Result<Exported, TransferError> {
+    fn finish(mut self, commit: u64, missing: Vec<(String, String)>) -> Result<Exported, TransferError> {
         let (bytes, sha256) = (self.out.bytes, self.out.so_far());
         let counts = self.counts.iter().fold(Line::object(), |counts, (kind, count)| counts.number(kind, *count));
         let footer = Line::new(kinds::FOOTER).nested("counts", counts).text("sha256", &hex(&sha256));
+        let footer = match missing.is_empty() {
+            true => footer,
+            false => footer
+                .list("missing", missing.iter().map(|(from, to)| Line::object().text("from", from).text("to", to))),
+        };
         let mut footer = footer.finish();
         footer.push(b'\n');
         self.out.write_all(&footer)?;
         self.out.flush()?;
         let counts = self.counts.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect();
-        Ok(Exported { commit, counts, bytes, sha256 })
+        Ok(Exported { commit, counts, bytes, sha256, missing })
     }
 }

@@ -108,7 +108,7 @@ fn compare(store: &dyn Store, header: &Header, imported: &Exported) -> Result<()
     let catalogue = Catalogue::load(&*view, &keys())?;
     let source = Source { view: &*view, catalogue: &catalogue, release: &header.release };
     let again = source.write(header.space.as_deref(), &mut io::sink(), &mut |_| {})?;
-    if again != *imported {
+    if (again.bytes, again.sha256, &again.counts) != (imported.bytes, imported.sha256, &imported.counts) {
         let message =
             "the imported store differs from the file: exporting it again gives another hash; nothing was kept";
         return Err(TransferError::damaged(message));
@@ -204,6 +204,14 @@ impl LineReader<'_, '_> {
         if counts.0.len() != self.counts.len() || !self.input.fill_buf()?.is_empty() {
             return Err(footer.wrong("lines are missing, or something follows the footer"));
         }
-        Ok(Exported { commit, counts: self.counts, bytes: self.bytes, sha256 })
+        let missing = match footer.value.get("missing") {
+            None => Vec::new(),
+            Some(missing) => serde_json::from_value::<Vec<BTreeMap<String, String>>>(missing.clone())
+                .map_err(|_| footer.wrong("its list of what is missing cannot be read"))?
+                .into_iter()
+                .map(|mut range| (range.remove("from").unwrap_or_default(), range.remove("to").unwrap_or_default()))
+                .collect(),
+        };
+        Ok(Exported { commit, counts: self.counts, bytes: self.bytes, sha256, missing })
     }
 }
