@@ -1,6 +1,6 @@
 //! Sets damaged parts apart, between two entries, so that every replay gives the same answers; 0010 of `docs/adr`.
 //!
-//! Touches: the quarantine list, and the catalogue's rows if they are damaged. Keeps: what an entry finds damaged depends
+//! Touches: the quarantine list; rows that have a second copy, if they are damaged. Keeps: what an entry finds damaged depends
 //! on the list alone. Everything before the entry is in tables before the list says that it begins there, so no replay
 //! applies an earlier entry without the part; and the kernel is loaded again, so that nothing in memory knows more than
 //! a replay would.
@@ -14,10 +14,9 @@ use kernel::{Hosted, Kernel};
 use kv::{Overlay, Store};
 use storage::{Effect, TreeStore};
 
-use crate::error::{from_halt, from_kv};
+use crate::copies::{load_kernel, rows_again};
+use crate::error::from_kv;
 use crate::quarantine::{Apart, Quarantine};
-use crate::shard::keys;
-use crate::shared::Shared;
 
 /// The pause between two attempts to flush, if the disk is full.
 const FLUSH_AGAIN_AFTER: Duration = Duration::from_millis(100);
@@ -53,13 +52,7 @@ impl Adoption {
 
     /// Sets apart what was found, from the entry after `applied` on. Returns the kernel to go on with, if there was
     /// anything.
-    pub(crate) fn adopt(
-        &self,
-        store: &Overlay,
-        shared: &Shared,
-        applied: u64,
-        in_replay: bool,
-    ) -> Result<Option<Kernel>, Error> {
+    pub(crate) fn adopt(&self, store: &Overlay, applied: u64, in_replay: bool) -> Result<Option<Kernel>, Error> {
         self.seen.store(self.tree.noticed_count(), Ordering::Release);
         let lost: Vec<_> = self.tree.noticed().into_iter().filter(|damage| damage.effect == Effect::Lost).collect();
         if lost.is_empty() {
@@ -82,14 +75,14 @@ impl Adoption {
             self.tree.set_apart(damage.table, damage.offset, &damage.keys);
         }
         self.seen.store(self.tree.noticed_count(), Ordering::Release);
-        let catalogue = shared.catalogue();
         // Nothing is in memory above the tree now, so this changes no content, only where it is.
-        for rows in lost.iter().filter_map(|damage| catalogue.rows_again(&keys(), &damage.keys)) {
+        for damage in &lost {
+            let view = self.tree.view().map_err(|error| from_kv(&error))?;
+            let rows = rows_again(&*view, &damage.keys).map_err(|error| from_kv(&error))?;
             self.tree.commit(rows).map_err(|error| from_kv(&error))?;
         }
         let view = self.tree.view().map_err(|error| from_kv(&error))?;
-        let kernel = Kernel::load_with(&*view, keys(), self.hosted.clone()).map_err(|halt| from_halt(&halt))?;
-        Ok(kernel)
+        load_kernel(&*view, self.hosted.clone())
     }
 }
 

@@ -19,6 +19,7 @@ use session::user::panic_message;
 use crate::adoption::Adoption;
 use crate::answers::Answers;
 use crate::arrivals::StopsAtEnd;
+use crate::copies;
 use crate::error::{from_halted_entry, from_panic};
 use crate::journal_cut::JournalCut;
 use crate::proposer::DurableEntry;
@@ -109,7 +110,7 @@ impl ApplyLoop {
 
     /// Sets apart what was found damaged, after the entry `applied`. Returns whether there was anything.
     pub(crate) fn set_apart_found(&mut self, applied: u64) -> Result<bool, Error> {
-        let kernel = self.adoption.adopt(&self.store, &self.shared, applied, self.replays)?;
+        let kernel = self.adoption.adopt(&self.store, applied, self.replays)?;
         let found = kernel.is_some();
         if let Some(kernel) = kernel {
             self.kernel = kernel;
@@ -121,7 +122,7 @@ impl ApplyLoop {
     fn apply(&mut self, index: u64, payload: &[u8]) -> Result<(Vec<Vec<u8>>, Tally), Halt> {
         let revision = self.kernel.catalogue().revision;
         let effects = self.kernel.apply(self.store.view()?, index, payload)?;
-        match self.store.commit(effects.batch)? {
+        match self.store.commit(copies::with_copies(effects.batch))? {
             Committed::Applied(_) => {}
             Committed::ConditionFailed => {
                 return Err(Halt::Inconsistent("the batch of an entry carries no condition, and one failed".into()));

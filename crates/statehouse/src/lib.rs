@@ -45,6 +45,7 @@ mod cells;
 mod changes;
 mod clock;
 mod commit;
+mod copies;
 pub mod counters;
 mod damage;
 mod directory;

@@ -24,6 +24,7 @@ use crate::apply::ApplyLoop;
 use crate::background::Background;
 use crate::backup::times::BackupLog;
 use crate::clock::{Clock, Time};
+use crate::copies::{ensure_copies, load_kernel};
 use crate::directory::{Directory, FilledBy, Found, Unfinished};
 use crate::error::{cannot_open, from_halt, from_journal, from_kv};
 use crate::journal_cut::JournalCut;
@@ -164,12 +165,13 @@ impl Shard {
     ) -> Result<Arc<Self>, Error> {
         let files: Arc<dyn EntryFiles> = Arc::new(files);
         let tree = Arc::new(tree);
+        ensure_copies(&tree)?;
         let store = Overlay::new(tree.clone(), options.overlay.clone()).map_err(|error| from_kv(&error))?;
         let store = Arc::new(store);
         let view = store.view().map_err(|error| from_kv(&error))?;
         let quarantine = Arc::new(Quarantine::open(directory.path(), directory.identity().id)?);
         let adoption = Adoption::begin(tree.clone(), quarantine.clone(), options.hosted());
-        let kernel = Kernel::load_with(&*view, keys(), options.hosted()).map_err(|halt| from_halt(&halt))?;
+        let kernel = load_kernel(&*view, options.hosted())?;
         let mut kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
         kernel.expect_damage(adoption.has_parts());
         let shared = Arc::new(Shared::new(kernel.catalogue().clone(), kernel.applied().commit));

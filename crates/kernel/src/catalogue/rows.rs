@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kv::{Batch, Bytes, DecodeError, KeyRange, MemoryStore, Order, Reader, Staging, Store, View, Writer};
+use kv::{Bytes, DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
 use super::change::{decode_limits, decode_limits_v1, decode_retention, encode_limits, encode_retention};
@@ -25,24 +25,7 @@ impl Catalogue {
             for branch in found.branches.keys() {
                 self.write_branch(keys, state, *space, *branch);
             }
-            if found.types.iter().count() > 1 {
-                self.write_types(keys, state, *space);
-            }
         }
-        for machine in self.machines.keys() {
-            self.write_machine(keys, state, *machine);
-        }
-    }
-
-    /// Every row, with the content that it has already, if a row lies in `range`: to write them again when the stored
-    /// ones are damaged.
-    pub fn rows_again(&self, keys: &Keys, range: &KeyRange) -> Option<Batch> {
-        let empty = MemoryStore::new().view().expect("a store in memory has a view");
-        let mut state = Staging::new(empty);
-        self.write_all(keys, &mut state);
-        let batch = state.into_batch();
-        let needed = batch.writes().any(|(key, _)| range.contains(key));
-        needed.then_some(batch)
     }
 
     pub(super) fn write_meta(&self, keys: &Keys, state: &mut Staging) {

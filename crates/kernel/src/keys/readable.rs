@@ -2,7 +2,7 @@
 
 use kv::KeyRange;
 
-use super::{GENERATION_BYTES, Kind, NAMED_GROUP, OWN_GROUP, SHARD_ROWS, ShardKind, take_name};
+use super::{GENERATION_BYTES, Keys, Kind, NAMED_GROUP, OWN_GROUP, SHARD_ROWS, ShardKind, take_name};
 use crate::catalogue::Catalogue;
 
 /// The first and the last thing that a range of keys may hold, in words: kind, name and space.
@@ -22,6 +22,9 @@ pub fn describe_range_by_numbers(range: &KeyRange) -> (String, String) {
 
 /// What the row with this key belongs to.
 fn describe(key: &[u8], catalogue: Option<&Catalogue>) -> String {
+    if let Some(original) = Keys::original_of(key).filter(|original| original.len() > GENERATION_BYTES) {
+        return format!("the second copy of {}", describe(original, catalogue));
+    }
     let read = || {
         let rest = key.get(GENERATION_BYTES..)?;
         let (bucket, rest) = rest.split_first_chunk::<2>()?;
@@ -116,7 +119,7 @@ fn shard_row(kind: u8) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{Keys, ThingId};
+    use crate::keys::ThingId;
     use crate::place::Buckets;
 
     #[test]
@@ -136,6 +139,9 @@ mod tests {
         let shard = KeyRange { start: keys.applied().to_vec(), end: Some(keys.changes(7).to_vec()) };
         let named = describe_range(&shard, &catalogue);
         assert_eq!(named, ("the progress of the store".into(), "the change feed".into()));
+        let copy = Keys::copy_of(&keys.applied());
+        assert_eq!(describe(&copy, None), "the second copy of the progress of the store");
+        assert_eq!((Keys::original_of(&copy), keys.has_copy(&copy)), (Some(&*keys.applied()), false));
         assert_eq!(describe(b"x", None), "key x");
     }
 }

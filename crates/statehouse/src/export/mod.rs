@@ -20,6 +20,7 @@ use kv::View;
 
 pub(crate) use line::{BYTES, JSON};
 
+use crate::copies::load_catalogue;
 use crate::error::from_kv;
 use crate::house::Statehouse;
 use crate::options::Options;
@@ -106,7 +107,7 @@ impl Prepared {
     pub fn new(house: &Statehouse, space: Option<&str>) -> Result<Self, TransferError> {
         let (view, _) = house.shard.view()?;
         // The catalogue that belongs to this very view.
-        let catalogue = std::sync::Arc::new(Catalogue::load(&*view, &keys())?);
+        let catalogue = std::sync::Arc::new(load_catalogue(&*view)?);
         if let Some(space) = space {
             catalogue.space_named(space).map_err(contract::Error::from)?;
         }
