@@ -8,7 +8,11 @@ use kernel::keys::readable::describe_range;
 use kv::{Bytes, KeyRange, KvError, Order, Rows, View};
 use storage::Effect;
 
+use crate::error::from_kv;
 use crate::house::Statehouse;
+
+/// Bytes that a scrub without pauses reads at a time.
+const SCRUB_STEP_BYTES: u64 = 8 << 20;
 
 /// Damage in the files of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +61,20 @@ impl DamageEffect {
 }
 
 impl Statehouse {
+    /// Reads the whole store now, without a pause, to find damage. Returns the number of bytes read.
+    pub fn scrub_now(&self) -> Result<u64, Error> {
+        let (mut bytes, mut from) = (0, None);
+        loop {
+            let scrubbed =
+                self.shard.access.tree.scrub_some(from, SCRUB_STEP_BYTES).map_err(|error| from_kv(&error))?;
+            bytes += scrubbed.bytes;
+            from = scrubbed.next;
+            if from.is_none() {
+                return Ok(bytes);
+            }
+        }
+    }
+
     /// Damage found so far, by reads, merges or the scrub, and what was set apart before.
     pub fn damage(&self) -> Result<Vec<FoundDamage>, Error> {
         let catalogue = self.shard.access.catalogue();

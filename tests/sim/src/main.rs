@@ -67,6 +67,7 @@ fn main() -> ExitCode {
         "power-store" => power_store::run(&arguments),
         "pressure-faults" => pressure::run_faults(&arguments),
         "pressure-fill" => pressure::run_fill(&arguments),
+        "pressure-rot" => pressure::run_rot(&arguments),
         "pressure-stopped" => pressure::run_stopped(&arguments),
         "pressure-transfers" => pressure::run_transfers(&arguments),
         "power-store-child" => return power_store::child(&arguments),

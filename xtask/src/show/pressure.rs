@@ -56,6 +56,16 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Correctness,
         },
         Item {
+            name: "rot",
+            shows: "a flipped bit in the store costs no more than its block: found, named, never a wrong answer, the rest salvaged",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "pressure-rot --flips 1000 --things 300000",
+                small: "pressure-rot --flips 24 --things 2000",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
             name: "stopped",
             shows: "a server that was stopped ends no session and no lease whose heartbeat was in time",
             work: Work::Programs(&[Program {
