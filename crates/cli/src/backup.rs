@@ -134,8 +134,10 @@ pub(crate) fn refuse_missing(file: &Path, missing: &[(String, String)]) -> Resul
         0 => String::new(),
         more => format!(", and {more} more ranges"),
     };
-    let detail =
-        format!("{} is incomplete: stored bytes are damaged; missing are {from} to {to}{more}", file.display());
+    let detail = format!(
+        "{} is incomplete: stored bytes are damaged; missing is what lay between {from} and {to}{more}",
+        file.display()
+    );
     Err(Failure::check(detail)
         .run("it has everything else; see what is damaged", Suggested::new(["statehouse", "explain", "SH-2023"])))
 }

@@ -114,12 +114,12 @@ fn salvage(directory: &Path, copy: &Path, new: &Path, mut found: JsonValue, outp
         text.push_str(&format!("  {count} {kind}\n"));
     }
     for (from, to) in &exported.missing {
-        text.push_str(&format!("missing: {from} to {to}\n"));
+        text.push_str(&format!("missing: what lay between {from} and {to}\n"));
     }
     for damage in damage.iter().filter(|damage| damage.in_replay) {
         let entry = damage.from_entry.unwrap_or_default();
         text.push_str(&format!(
-            "commands from entry {entry} on that needed {} to {} have no effect\n",
+            "commands from entry {entry} on that needed what lay between {} and {} have no effect\n",
             damage.from, damage.to
         ));
     }

@@ -280,11 +280,13 @@ pub enum Rejection {
         holder: Option<String>,
     },
     /// The stored bytes of a range of things are damaged. Everything else works.
-    #[error("stored bytes are damaged: {from} to {to} cannot be read or changed; nothing was changed [SH-2023]")]
+    #[error(
+        "stored bytes between {from} and {to} are damaged: what they held cannot be read or changed; nothing was changed [SH-2023]"
+    )]
     Damaged {
-        /// Where the range begins: kind, name and space.
+        /// The first thing of the range, or the last one before it: kind, name and space.
         from: String,
-        /// Where it ends.
+        /// The last thing of the range.
         to: String,
     },
     /// The parts of a declaration contradict each other.

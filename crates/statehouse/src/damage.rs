@@ -26,7 +26,7 @@ pub struct FoundDamage {
     pub reason: &'static str,
     /// What becomes of it.
     pub effect: DamageEffect,
-    /// The first thing that it may hold: kind, name and space.
+    /// The first thing that it may hold, or the last one before it: kind, name and space.
     pub from: String,
     /// The last one.
     pub to: String,

@@ -6,7 +6,7 @@ use std::path::Path;
 use contract::{Error, Failure, FailureKind};
 use kernel::image::{self, ImageError};
 use kernel::{Applied, Catalogue};
-use kv::{Store, View};
+use kv::{KvError, Store, View};
 use session::Halt;
 
 use crate::directory::FilledBy;
@@ -42,6 +42,7 @@ pub(crate) fn restore(path: &Path, options: &Options, input: &mut dyn Read) -> R
 
 fn from_image(error: &ImageError) -> Error {
     let kind = match error {
+        ImageError::Store(error @ KvError::Damaged(_)) => return from_kv(error),
         ImageError::Damaged(_) | ImageError::Halt(_) => FailureKind::Corrupt,
         _ => FailureKind::Stopped,
     };

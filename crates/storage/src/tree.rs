@@ -200,9 +200,10 @@ impl TreeStore {
         let _writer = self.shared.lock();
         let version = self.shared.newest().version();
         let Some(found) = version.table_with(table, keys) else { return false };
-        let file = file_name(table);
-        let (keys, effect) = (keys.clone(), Effect::SetApart);
-        let damage = Damage { table, file, offset, reason: "the part is set apart", keys, effect };
+        let known = self.shared.tables.lock_noticed().get(&(table, offset)).map(|damage| damage.reason);
+        let reason = known.unwrap_or("the block was found damaged before the store was opened");
+        let (file, keys, effect) = (file_name(table), keys.clone(), Effect::SetApart);
+        let damage = Damage { table, file, offset, reason, keys, effect };
         found.parts.add(damage.clone());
         self.shared.tables.notice(&damage);
         true

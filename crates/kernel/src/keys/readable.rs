@@ -5,17 +5,17 @@ use kv::KeyRange;
 use super::{GENERATION_BYTES, Keys, Kind, NAMED_GROUP, OWN_GROUP, SHARD_ROWS, ShardKind, take_name};
 use crate::catalogue::Catalogue;
 
-/// The first and the last thing that a range of keys may hold, in words: kind, name and space.
+/// Between which things a range of keys lies, in words: kind, name and space. A border that is just after a row is named
+/// like the row: the first thing may lie before the range, the last one lies in it.
 pub fn describe_range(range: &KeyRange, catalogue: &Catalogue) -> (String, String) {
-    // The borders of a damaged part are the smallest keys after those of two rows.
-    let row = |key: &[u8]| describe(key.strip_suffix(&[0]).unwrap_or(key), Some(catalogue));
+    let row = |key: &[u8]| describe(key, Some(catalogue));
     let to = range.end.as_deref().map_or_else(|| "the end".to_owned(), row);
     (row(&range.start), to)
 }
 
 /// The same without a catalogue: spaces are numbers.
 pub fn describe_range_by_numbers(range: &KeyRange) -> (String, String) {
-    let row = |key: &[u8]| describe(key.strip_suffix(&[0]).unwrap_or(key), None);
+    let row = |key: &[u8]| describe(key, None);
     let to = range.end.as_deref().map_or_else(|| "the end".to_owned(), row);
     (row(&range.start), to)
 }

@@ -133,7 +133,9 @@ fn damaged(damage: &FoundDamage) -> Trouble {
                 }
                 _ => String::new(),
             };
-            let text = format!("{from} to {to} cannot be read or changed: {reason} at byte {offset}{acknowledged}");
+            let text = format!(
+                "what lies between {from} and {to} cannot be read or changed: {reason} at byte {offset}{acknowledged}"
+            );
             (Severity::Critical, text)
         }
         DamageEffect::Unused => (Severity::Note, format!("{reason} at byte {offset}; the bytes are not in use")),
