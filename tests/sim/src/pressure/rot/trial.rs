@@ -59,10 +59,9 @@ pub(super) fn run(scene: &Scene, flip: &Flip, place: &Path, random: &mut Random)
     load.run(random, COMMANDS / 2)?;
     let lost = load.check()?;
 
-    // As if it was killed now. A copy is one moment only while nothing is merged.
-    house.settle().map_err(|error| format!("merges: {error}"))?;
+    // As if it was killed now.
     let replayed = place.join("replayed");
-    copy(&path, &replayed, &|_| false);
+    copy_of_one_moment(&path, &replayed)?;
     let (hash, before) = (effects_hash(&house)?, load.answers());
     let again = options().open(&replayed).map_err(|error| format!("the replay: {error}"))?;
     if effects_hash(&again)? != hash {
@@ -74,6 +73,19 @@ pub(super) fn run(scene: &Scene, flip: &Flip, place: &Path, random: &mut Random)
     }
     salvage(scene, &load, outcome, place, random)?;
     Ok((outcome, lost))
+}
+
+/// Copies the directory of an open store. If it was flushed or merged meanwhile, the copy is made again.
+pub(super) fn copy_of_one_moment(from: &Path, to: &Path) -> Result<(), String> {
+    let manifest = || std::fs::read(from.join("store/manifest")).map_err(|error| error.to_string());
+    loop {
+        let before = manifest()?;
+        copy(from, to, &|_| false);
+        if manifest()? == before {
+            return Ok(());
+        }
+        std::fs::remove_dir_all(to).map_err(|error| error.to_string())?;
+    }
 }
 
 fn effects_hash(house: &Statehouse) -> Result<u64, String> {
