@@ -7,6 +7,7 @@
 //! Generations are local to a node: images and hashes see keys without them.
 
 mod catalogue;
+mod copies;
 pub mod names;
 pub mod queues;
 pub mod readable;
@@ -210,6 +211,11 @@ impl Keys {
     /// The version above which new cells of a branch start, in the bucket of a cell.
     pub fn cell_floor(&self, bucket: u16, space: u32, branch: u32) -> Key {
         self.branch_prefix(Kind::CellFloor, bucket, space, branch)
+    }
+
+    /// The floors of all branches' cells in a bucket.
+    pub fn cell_floors_of_bucket(&self, bucket: u16) -> KeyRange {
+        KeyRange::prefix(&self.bucket_prefix(Kind::CellFloor, bucket))
     }
 
     /// The things of a group whose names start with `prefix`; without a group, all names of the bucket.

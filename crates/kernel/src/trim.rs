@@ -175,7 +175,7 @@ fn apply_step(
             }
             if !has_rows(state, catalogue, &keys, *space, *branch)? {
                 for floor in (0..catalogue.buckets.count()).map(|bucket| keys.cell_floor(bucket, *space, *branch)) {
-                    if state.get(&floor)?.is_some() {
+                    if keys.get_either(&floor, |key| state.get(key))?.is_some() {
                         state.delete(floor);
                     }
                 }

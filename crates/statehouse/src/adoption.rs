@@ -10,21 +10,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use contract::Error;
-use kernel::{Hosted, Kernel};
-use kv::{Overlay, Store};
+use kernel::{Buckets, Hosted, Kernel};
+use kv::{KeyRange, KvError, Overlay, Store};
 use storage::{Effect, TreeStore};
 
 use crate::copies::{load_kernel, rows_again};
 use crate::error::from_kv;
 use crate::quarantine::{Apart, Quarantine};
 
-/// The pause between two attempts to flush, if the disk is full.
-const FLUSH_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// The pause between two attempts to write, if the disk is full.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// What the apply loop needs to set parts apart.
 pub(crate) struct Adoption {
     pub(crate) tree: Arc<TreeStore>,
     pub(crate) quarantine: Arc<Quarantine>,
+    pub(crate) buckets: Buckets,
     pub(crate) hosted: Hosted,
     /// The damage that was looked at.
     seen: AtomicU64,
@@ -32,12 +33,33 @@ pub(crate) struct Adoption {
 
 impl Adoption {
     /// Sets apart again what is in the list.
-    pub(crate) fn begin(tree: Arc<TreeStore>, quarantine: Arc<Quarantine>, hosted: Hosted) -> Self {
-        for part in quarantine.list() {
+    pub(crate) fn begin(
+        tree: Arc<TreeStore>,
+        quarantine: Arc<Quarantine>,
+        buckets: Buckets,
+        hosted: Hosted,
+    ) -> Result<Self, Error> {
+        let parts = quarantine.list();
+        for part in &parts {
             // A part whose table is gone has no meaning any more.
             tree.set_apart(part.table, part.offset, &part.keys);
         }
-        Self { tree, quarantine, hosted, seen: AtomicU64::new(0) }
+        let adoption = Self { tree, quarantine, buckets, hosted, seen: AtomicU64::new(0) };
+        if !parts.is_empty() {
+            // A crash may have come before they were written when the part was found.
+            adoption.write_again(parts.into_iter().map(|part| part.keys).collect())?;
+        }
+        Ok(adoption)
+    }
+
+    /// Writes the rows that damaged ranges had one copy of. It changes no content, only where it is.
+    fn write_again(&self, damaged: Vec<KeyRange>) -> Result<(), Error> {
+        let view = self.tree.view().map_err(|error| from_kv(&error))?;
+        let rows = rows_again(&*view, self.buckets, &damaged).map_err(|error| from_kv(&error))?;
+        if !rows.is_empty() {
+            once_there_is_space(|| self.tree.commit(rows.clone()))?;
+        }
+        Ok(())
     }
 
     /// Whether any part is set apart.
@@ -58,7 +80,7 @@ impl Adoption {
         if lost.is_empty() {
             return Ok(None);
         }
-        persist(store)?;
+        once_there_is_space(|| store.persist())?;
         let mut list = self.quarantine.list();
         for damage in &lost {
             tracing::error!(file = damage.file, offset = damage.offset, applied, "a damaged part is set apart");
@@ -75,23 +97,19 @@ impl Adoption {
             self.tree.set_apart(damage.table, damage.offset, &damage.keys);
         }
         self.seen.store(self.tree.noticed_count(), Ordering::Release);
-        // Nothing is in memory above the tree now, so this changes no content, only where it is.
-        for damage in &lost {
-            let view = self.tree.view().map_err(|error| from_kv(&error))?;
-            let rows = rows_again(&*view, &damage.keys).map_err(|error| from_kv(&error))?;
-            self.tree.commit(rows).map_err(|error| from_kv(&error))?;
-        }
+        // Nothing is in memory above the tree now.
+        self.write_again(lost.into_iter().map(|damage| damage.keys).collect())?;
         let view = self.tree.view().map_err(|error| from_kv(&error))?;
         load_kernel(&*view, self.hosted.clone())
     }
 }
 
-/// Flushes everything, and waits for space if the disk is full.
-fn persist(store: &Overlay) -> Result<(), Error> {
+/// Does something, again and again while the disk is full.
+fn once_there_is_space<T>(mut attempt: impl FnMut() -> Result<T, KvError>) -> Result<T, Error> {
     loop {
-        match store.persist() {
-            Ok(_) => return Ok(()),
-            Err(error) if error.may_retry() => std::thread::sleep(FLUSH_AGAIN_AFTER),
+        match attempt() {
+            Ok(done) => return Ok(done),
+            Err(error) if error.may_retry() => std::thread::sleep(AGAIN_AFTER),
             Err(error) => return Err(from_kv(&error)),
         }
     }

@@ -1,12 +1,13 @@
-//! Second copies of the rows without which nothing else can be understood: the applied row and the catalogue.
+//! Second copies of the rows without which nothing else can be understood or created: the applied row, the catalogue and
+//! the floors of buckets.
 //!
 //! They are written in the same batch as the rows, under keys of their own ([`Keys::copy_of`]), far away from them, so one
 //! damaged block never has both. Touches: these rows. Never: part of the effects of an entry; images, exports and hashes
 //! leave them out.
 
 use contract::Error;
-use kernel::{Catalogue, Hosted, Kernel, Keys};
-use kv::{Batch, Bytes, KeyRange, KvError, Order, Row, Rows, Store, View};
+use kernel::{Buckets, Catalogue, Hosted, Kernel, Keys};
+use kv::{Batch, Bytes, Key, KeyRange, KvError, Order, Row, Rows, Store, View};
 use session::Halt;
 use storage::TreeStore;
 
@@ -24,48 +25,56 @@ pub(crate) fn with_copies(batch: Batch) -> Batch {
     })
 }
 
-/// Writes all copies, if the store has none: it is new, restored, or from an earlier build.
-pub(crate) fn ensure_copies(tree: &TreeStore) -> Result<(), Error> {
+/// Writes all copies, if the store has none: it is new or restored.
+pub(crate) fn ensure_copies(tree: &TreeStore, buckets: Buckets) -> Result<(), Error> {
     let view = tree.view().map_err(|error| from_kv(&error))?;
     if !matches!(view.get(&Keys::copy_of(&keys().applied())), Ok(None)) {
         return Ok(());
     }
     // If one cannot be read, whoever needs it says so. Copies without it would look complete.
-    let Ok(rows) = rows_with_copies(&*view) else { return Ok(()) };
+    let Ok(rows) = rows_with_copies(&*view, buckets) else { return Ok(()) };
     let copies = rows.into_iter().map(|(key, value)| (Keys::copy_of(&key), Some(value)));
     tree.commit(Batch::from_sorted(copies.collect())).map_err(|error| from_kv(&error))?;
     Ok(())
 }
 
-/// All rows that have a copy, in order.
-fn rows_with_copies(view: &dyn View) -> Result<Vec<Row>, KvError> {
+/// Where the rows that have a copy are.
+fn ranges_with_copies(buckets: Buckets) -> Vec<KeyRange> {
     let keys = keys();
-    let mut rows = Vec::new();
-    for key in [keys.applied(), keys.catalogue_meta()] {
-        rows.extend(view.get(&key)?.map(|value| (key, value)));
-    }
-    let ranges =
-        [keys.catalogue_spaces(), keys.catalogue_branches(), keys.catalogue_types(), keys.catalogue_machines()];
-    for range in ranges {
-        for row in view.scan(&range, Order::Ascending) {
-            rows.push(row?);
-        }
-    }
-    rows.sort();
-    Ok(rows)
+    let single = |key: Key| KeyRange { end: Some([&*key, &[0]].concat()), start: key.to_vec() };
+    let mut ranges: Vec<_> = (0..buckets.count())
+        .flat_map(|bucket| [single(keys.record_floor(bucket)), keys.cell_floors_of_bucket(bucket)])
+        .chain([single(keys.applied()), single(keys.catalogue_meta())])
+        .chain([keys.catalogue_spaces(), keys.catalogue_branches(), keys.catalogue_types(), keys.catalogue_machines()])
+        .collect();
+    ranges.sort();
+    ranges
 }
 
-/// Both copies of what a damaged range had one copy of.
-pub(crate) fn rows_again(view: &dyn View, range: &KeyRange) -> Result<Batch, KvError> {
-    let rows = match rows_with_copies(view) {
-        Err(KvError::Damaged(_)) => rows_with_copies(&Copies(view))?,
-        rows => rows?,
-    };
+/// All rows that have a copy, in order.
+fn rows_with_copies(view: &dyn View, buckets: Buckets) -> Result<Vec<Row>, KvError> {
+    let ranges = ranges_with_copies(buckets);
+    ranges.iter().flat_map(|range| view.scan(range, Order::Ascending)).collect()
+}
+
+/// Both copies of what the damaged ranges had one copy of. A row of which both copies are damaged is missing: whoever needs
+/// it says so.
+pub(crate) fn rows_again(view: &dyn View, buckets: Buckets, damaged: &[KeyRange]) -> Result<Batch, KvError> {
     let mut again = Batch::new();
-    for (key, value) in rows {
-        for key in [Keys::copy_of(&key), key] {
-            if range.contains(&key) {
-                again = again.put(key, value.clone());
+    for range in ranges_with_copies(buckets) {
+        let copies = Keys::copies_in(&range);
+        if !damaged.iter().any(|damaged| damaged.overlaps(&range) || damaged.overlaps(&copies)) {
+            continue;
+        }
+        for row in view.scan(&range, Order::Ascending).chain(Copies(view).scan(&range, Order::Ascending)) {
+            let (key, value) = match row {
+                Err(KvError::Damaged(_)) => continue,
+                row => row?,
+            };
+            for key in [Keys::copy_of(&key), key] {
+                if damaged.iter().any(|range| range.contains(&key)) {
+                    again = again.put(key, value.clone());
+                }
             }
         }
     }

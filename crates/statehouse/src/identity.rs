@@ -12,7 +12,7 @@ use crate::owner_only;
 
 const FORMAT: u32 = 2;
 /// How the store is kept: its page in `docs/formats/` has this number.
-const STORE: &str = "tables-1";
+const STORE: &str = "tables-2";
 /// How the journal is stored: its page in `docs/formats/` has this number.
 const JOURNAL: &str = "segments-2";
 /// The way out for data that this build does not read.

@@ -101,7 +101,8 @@ fn look(access: &Access, cursor: Option<&[u8]>) -> Result<(Vec<TrimStep>, Option
     let now_us = access.time().now().wall_us;
     let forgets = access.disk.is_short(access.clock());
     // Whatever cannot be read is kept.
-    find_due(&Readable(&*view), &catalogue, &keys(), now_us, cursor, HEADS_PER_STEP, forgets).map_err(|halt| from_halt(&halt))
+    find_due(&Readable(&*view), &catalogue, &keys(), now_us, cursor, HEADS_PER_STEP, forgets)
+        .map_err(|halt| from_halt(&halt))
 }
 
 /// Signals to the walk.

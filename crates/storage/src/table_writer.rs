@@ -19,6 +19,9 @@ use crate::table_facts::{RowCounts, TableFacts};
 pub(crate) const BLOCK_BYTES_TARGET: usize = if cfg!(test) { 512 } else { 4 << 10 };
 /// A partition is finished when its data has this many bytes.
 const PARTITION_BYTES_TARGET: u64 = if cfg!(test) { 4 << 10 } else { 2 << 20 };
+/// Keys that start like this are of second copies. No block has both such rows and others: damage of one block never costs
+/// a row and its copy.
+const COPIES_PREFIX: [u8; 4] = [0; 4];
 /// The largest row, key and value together. It fits into a block with everything around it.
 pub(crate) const ROW_BYTES_MAX: usize = 1 << 30;
 /// Encoded blocks are handed to the file in pieces of this size.
@@ -87,6 +90,10 @@ impl TableWriter {
         debug_assert!(self.smallest.is_none() || self.data.is_empty() || self.data.last_key() < key, "rows are sorted");
         if self.smallest.is_none() {
             self.smallest = Some(key.into());
+        }
+        let is_copy = |key: &[u8]| key.starts_with(&COPIES_PREFIX);
+        if !self.data.is_empty() && is_copy(self.data.last_key()) != is_copy(key) {
+            self.finish_block()?;
         }
         self.data.add(key, value);
         self.hashes.push(KeyHash::of(key));

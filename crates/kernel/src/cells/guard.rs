@@ -100,7 +100,8 @@ fn check_range(
 }
 
 fn floor(state: &Staging, place: &Place<'_>, cell: &ThingId<'_>) -> Result<Floor, Halt> {
-    let row = state.get(&place.keys.cell_floor(cell.bucket, cell.space, cell.branch))?;
+    let key = place.keys.cell_floor(cell.bucket, cell.space, cell.branch);
+    let row = place.keys.get_either(&key, |key| state.get(key))?;
     Floor::decode(row.as_deref())
 }
 

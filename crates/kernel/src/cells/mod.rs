@@ -101,7 +101,8 @@ impl ReadCells for ViewCells<'_> {
     }
 
     fn floor(&self, cell: &ThingId<'_>) -> Result<Floor, Halt> {
-        let row = self.view.get(&self.keys.cell_floor(cell.bucket, cell.space, cell.branch))?;
+        let key = self.keys.cell_floor(cell.bucket, cell.space, cell.branch);
+        let row = self.keys.get_either(&key, |key| self.view.get(key))?;
         Floor::decode(row.as_deref())
     }
 }
@@ -126,7 +127,8 @@ impl ReadCells for StagedCells<'_> {
     }
 
     fn floor(&self, cell: &ThingId<'_>) -> Result<Floor, Halt> {
-        let row = self.state.get(&self.keys.cell_floor(cell.bucket, cell.space, cell.branch))?;
+        let key = self.keys.cell_floor(cell.bucket, cell.space, cell.branch);
+        let row = self.keys.get_either(&key, |key| self.state.get(key))?;
         Floor::decode(row.as_deref())
     }
 }

@@ -2,47 +2,9 @@
 
 use kv::{Key, KeyRange};
 
-use super::{GENERATION_BYTES, Keys, ShardKind};
-
-/// In front of the key of a row's second copy. No generation has this number, so it sorts before all of them, far from
-/// the row itself.
-const COPY: [u8; GENERATION_BYTES] = [0; GENERATION_BYTES];
+use super::{Keys, ShardKind};
 
 impl Keys {
-    /// Whether a row has a second copy: without the applied row and the catalogue nothing else can be understood.
-    pub fn has_copy(&self, key: &[u8]) -> bool {
-        let kinds = [
-            ShardKind::Applied,
-            ShardKind::CatalogueMeta,
-            ShardKind::CatalogueSpace,
-            ShardKind::CatalogueBranch,
-            ShardKind::CatalogueType,
-            ShardKind::CatalogueMachine,
-        ];
-        kinds.into_iter().any(|kind| key.starts_with(&self.shard_row(kind)))
-    }
-
-    /// The key of the second copy of a row.
-    pub fn copy_of(key: &[u8]) -> Key {
-        let mut copy = Key::from(COPY);
-        copy.extend_from_slice(key);
-        copy
-    }
-
-    /// The key of the row that a second copy is of.
-    pub fn original_of(copy: &[u8]) -> Option<&[u8]> {
-        copy.strip_prefix(&COPY)
-    }
-
-    /// The second copies of the rows of a range.
-    pub fn copies_in(range: &KeyRange) -> KeyRange {
-        let end = match &range.end {
-            Some(end) => Some(Self::copy_of(end).to_vec()),
-            None => KeyRange::prefix(&COPY).end,
-        };
-        KeyRange { start: Self::copy_of(&range.start).to_vec(), end }
-    }
-
     /// The row of the catalogue's own numbers.
     pub fn catalogue_meta(&self) -> Key {
         self.shard_row(ShardKind::CatalogueMeta)

@@ -87,12 +87,13 @@ fn kind_name(kind: u8) -> Option<&'static str> {
         (Kind::RunEventId, "event ids of run"),
         (Kind::RunIndex, "the index of runs"),
         (Kind::RunStep, "the projection of run"),
+        (Kind::CellFloor, "the floor of cells"),
     ];
     names.into_iter().find(|(known, _)| *known as u8 == kind).map(|(_, name)| name)
 }
 
 fn names_a_thing(kind: u8) -> bool {
-    let without = [Kind::Ready, Kind::FieldIndex, Kind::Hosted, Kind::RunIndex];
+    let without = [Kind::Ready, Kind::FieldIndex, Kind::Hosted, Kind::RunIndex, Kind::CellFloor];
     has_space(kind) && !without.into_iter().any(|known| known as u8 == kind)
 }
 

@@ -51,7 +51,7 @@ struct Walk<'walk, E> {
 
 impl<E: From<Halt>> Walk<'_, E> {
     fn bucket(&mut self, bucket: u16) -> Result<(), E> {
-        let floor = self.get(&self.keys.record_floor(bucket))?.flatten();
+        let floor = self.floor(&self.keys.record_floor(bucket))?;
         let floor = floor.map(|row| decode_floor(&row)).transpose()?.unwrap_or_default();
         let (version, attempt, commit) = (floor.version, floor.attempt, floor.commit);
         (self.take)(&Item::Bucket { bucket, version, attempt, commit })?;
@@ -79,7 +79,17 @@ impl<E: From<Halt>> Walk<'_, E> {
 
     /// The value at a key; none if it is damaged.
     fn get(&mut self, key: &[u8]) -> Result<Option<Option<Bytes>>, E> {
-        match self.view.get(key) {
+        self.unless_damaged(self.view.get(key))
+    }
+
+    /// A floor; none also if both of its copies are damaged.
+    fn floor(&mut self, key: &[u8]) -> Result<Option<Bytes>, E> {
+        let view = self.view;
+        Ok(self.unless_damaged(self.keys.get_either(key, |key| view.get(key)))?.flatten())
+    }
+
+    fn unless_damaged<T>(&mut self, read: Result<T, KvError>) -> Result<Option<T>, E> {
+        match read {
             Ok(found) => Ok(Some(found)),
             Err(KvError::Damaged(damaged)) => {
                 self.damaged.insert(damaged.range);
@@ -137,7 +147,7 @@ impl<E: From<Halt>> Walk<'_, E> {
     }
 
     fn cell_floor(&mut self, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
-        let row = self.view.get(&self.keys.cell_floor(bucket, space, branch)).map_err(Halt::from)?;
+        let row = self.floor(&self.keys.cell_floor(bucket, space, branch))?;
         match Floor::decode(row.as_deref())? {
             Floor { version: 0, .. } => Ok(()),
             Floor { version, commit, updated_at } => {

@@ -220,7 +220,8 @@ pub(crate) fn put_whole(applying: &mut Applying<'_>, record: &ThingId<'_>, row: 
 }
 
 pub(crate) fn read_floor(applying: &Applying<'_>, bucket: u16) -> Result<Floor, Halt> {
-    match applying.state.get(&applying.keys.record_floor(bucket))? {
+    let key = applying.keys.record_floor(bucket);
+    match applying.keys.get_either(&key, |key| applying.state.get(key))? {
         None => Ok(Floor::default()),
         Some(row) => decode_floor(&row),
     }

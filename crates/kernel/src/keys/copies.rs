@@ -1,0 +1,71 @@
+//! Keys of second copies: which rows have one, and where it is.
+
+use kv::{Bytes, Key, KeyRange, KvError};
+
+use super::{GENERATION_BYTES, Keys, Kind, SHARD_ROWS, ShardKind};
+
+/// In front of the key of a row's second copy. No generation has this number, so it sorts before all of them, far from
+/// the row itself.
+const COPY: [u8; GENERATION_BYTES] = [0; GENERATION_BYTES];
+
+impl Keys {
+    /// Whether a row has a second copy. Without the applied row and the catalogue nothing else can be understood, and
+    /// without a floor nothing new can be created in a whole bucket.
+    pub fn has_copy(&self, key: &[u8]) -> bool {
+        let Some(rest) = key.strip_prefix(&self.generation.to_be_bytes()) else { return false };
+        let Some((bucket, rest)) = rest.split_first_chunk() else { return false };
+        if u16::from_be_bytes(*bucket) != SHARD_ROWS {
+            let kinds = [Kind::RecordFloor, Kind::CellFloor];
+            return rest.first().is_some_and(|kind| kinds.into_iter().any(|copied| copied as u8 == *kind));
+        }
+        let kinds = [
+            ShardKind::Applied,
+            ShardKind::CatalogueMeta,
+            ShardKind::CatalogueSpace,
+            ShardKind::CatalogueBranch,
+            ShardKind::CatalogueType,
+            ShardKind::CatalogueMachine,
+        ];
+        let kind = rest.strip_prefix(&self.first_bucket.to_be_bytes()).and_then(<[u8]>::first);
+        kind.is_some_and(|kind| kinds.into_iter().any(|copied| copied as u8 == *kind))
+    }
+
+    /// The key of the second copy of a row.
+    pub fn copy_of(key: &[u8]) -> Key {
+        let mut copy = Key::from(COPY);
+        copy.extend_from_slice(key);
+        copy
+    }
+
+    /// The key of the row that a second copy is of.
+    pub fn original_of(copy: &[u8]) -> Option<&[u8]> {
+        copy.strip_prefix(&COPY)
+    }
+
+    /// The second copies of the rows of a range.
+    pub fn copies_in(range: &KeyRange) -> KeyRange {
+        let end = match &range.end {
+            Some(end) => Some(Self::copy_of(end).to_vec()),
+            None => KeyRange::prefix(&COPY).end,
+        };
+        KeyRange { start: Self::copy_of(&range.start).to_vec(), end }
+    }
+
+    /// Reads a row that has a second copy: from the copy if the row itself is damaged. Both always have the same content,
+    /// so it makes no difference to anybody when damage is found.
+    pub(crate) fn get_either(
+        &self,
+        key: &[u8],
+        get: impl Fn(&[u8]) -> Result<Option<Bytes>, KvError>,
+    ) -> Result<Option<Bytes>, KvError> {
+        debug_assert!(self.has_copy(key), "only rows with a copy can be read from it");
+        match get(key) {
+            // In a store without any copies, the absence of this one would say nothing.
+            Err(damaged @ KvError::Damaged(_)) => match get(&Self::copy_of(&self.applied()))? {
+                Some(_) => get(&Self::copy_of(key)),
+                None => Err(damaged),
+            },
+            found => found,
+        }
+    }
+}
