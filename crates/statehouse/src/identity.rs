@@ -106,16 +106,18 @@ mod tests {
     }
 
     #[test]
-    fn another_journal_is_refused_by_name_with_the_way_out() {
+    fn another_journal_or_store_is_refused_by_name_with_the_way_out() {
         let text = Identity { id: 7, buckets: Buckets::default() }.encode();
         let (lines, _) = text.rsplit_once("hash ").expect("a hash");
-        for (lines, name) in [
-            (lines.replace("journal segments-2\n", ""), "raft-engine"),
-            (lines.replace("segments-2", "segments-3"), "segments-3"),
+        for (lines, [theirs, ours]) in [
+            (lines.replace("journal segments-2\n", ""), ["raft-engine", JOURNAL]),
+            (lines.replace("segments-2", "segments-3"), ["segments-3", JOURNAL]),
+            // Its manifests have format 1, and it has no second copies.
+            (lines.replace("tables-2", "tables-1"), ["tables-1", STORE]),
         ] {
             let other = format!("{lines}hash {:016x}\n", xxh3_64(lines.as_bytes()));
             let Err(Unusable::OtherRelease(reason)) = Identity::decode(&other) else { panic!("it is read: {other}") };
-            for part in [name, "segments-2", "statehouse export", "statehouse import"] {
+            for part in [theirs, ours, "statehouse export", "statehouse import"] {
                 assert!(reason.contains(part), "{part:?} in {reason}");
             }
         }
