@@ -66,6 +66,7 @@ pub enum Kind {
 }
 
 /// The kind of a row of the shard itself.
+#[derive(Clone, Copy)]
 #[repr(u8)]
 enum ShardKind {
     Applied = 0x01,

@@ -60,9 +60,18 @@ impl SessionKeys {
         self.numbered(HEAD, session)
     }
 
+    pub(crate) fn heads(&self) -> KeyRange {
+        KeyRange::prefix(&self.kind(HEAD))
+    }
+
     /// Stored answers that did not fit into the head.
     pub(crate) fn page(&self, session: u64, page: u64) -> Key {
         self.numbered_twice(PAGE, session, page)
+    }
+
+    /// All such pages of a session.
+    pub(crate) fn pages(&self, session: u64) -> KeyRange {
+        KeyRange::prefix(&self.numbered(PAGE, session))
     }
 
     pub(crate) fn push(&self, session: u64, push: u64) -> Key {

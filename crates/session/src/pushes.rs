@@ -4,7 +4,7 @@
 //! Keeps: E5 (a session's pushes are numbered from 1 without a gap, and each is kept until its session acknowledges it
 //! or ends).
 
-use kv::{KvError, Order, Reader, Staging, View, Writer, skip_set_apart};
+use kv::{Key, KvError, Order, Reader, Staging, View, Writer, skip_set_apart};
 
 use crate::command::PendingPush;
 use crate::head::Head;
@@ -123,6 +123,20 @@ pub(crate) fn remove_all(state: &mut Staging, keys: &SessionKeys, session: u64, 
     }
 }
 
+/// Removes everything that can be found of a session whose head cannot be read: pushes, their places in the index, and
+/// answers.
+pub(crate) fn remove_found(state: &mut Staging, keys: &SessionKeys, session: u64) -> Result<(), Halt> {
+    let mut found = Vec::new();
+    for range in [keys.pages(session), keys.pushes_after(session, 0), keys.sent_before(u64::MAX)] {
+        for row in skip_set_apart(state.scan(&range, Order::Ascending)) {
+            found.push(row?.0);
+        }
+    }
+    let others = |key: &Key| keys.sent_before(u64::MAX).contains(key) && SessionKeys::last_number(key) != Some(session);
+    found.into_iter().filter(|key| !others(key)).for_each(|key| state.delete(key));
+    Ok(())
+}
+
 /// The sessions that may have pushes last sent before a time, up to a limit.
 pub(crate) fn sessions_to_retry(
     state: &Staging,
@@ -193,7 +207,8 @@ pub fn waiting(view: &dyn View, keys: &SessionKeys) -> Result<u64, Halt> {
             Err(KvError::Damaged(damaged)) if damaged.is_set_apart => continue,
             head => head?,
         };
-        let head = head.ok_or_else(|| Halt::Inconsistent(format!("E5: pushes of session {session}, not known")))?;
+        // A view may leave out what is damaged.
+        let Some(head) = head else { continue };
         let head = Head::decode(&head)?;
         waiting += head.last_push - head.acknowledged;
     }
@@ -208,5 +223,6 @@ pub fn has_pending(view: &dyn View, keys: &SessionKeys) -> Result<bool, Halt> {
 /// Whether any session may have a push last sent before a time. A hint, like [`has_pending`]; the command
 /// [`RequestsForRetry`](crate::SessionCommand::RequestsForRetry) decides.
 pub fn has_overdue(view: &dyn View, keys: &SessionKeys, sent_before_us: u64) -> Result<bool, Halt> {
-    Ok(view.scan(&keys.sent_before(sent_before_us), Order::Ascending).next().transpose()?.is_some())
+    let rows = view.scan(&keys.sent_before(sent_before_us), Order::Ascending);
+    Ok(skip_set_apart(rows).next().transpose()?.is_some())
 }

@@ -4,58 +4,27 @@
 //! stored answer, or `Evicted` once its client no longer waits; another command with its number gets `Reused`), E4 and
 //! E5.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use kv::{Staging, Writer};
 
-use kv::{Reader, Staging, Writer};
-
-use crate::command::{PendingPush, SESSIONS, SessionAnswer, SessionCommand};
+use crate::command::{SESSIONS, SessionCommand};
 use crate::envelope::Envelope;
-use crate::head::Head;
+use crate::heads::Heads;
 use crate::keys::SessionKeys;
-use crate::limits::{Bound, SessionLimits};
-use crate::machine::{Call, Execution, Halt, Machine, SessionEvent, Stamp};
+use crate::limits::SessionLimits;
+use crate::machine::{Call, Execution, Halt, Machine, Stamp};
 use crate::pushes::{self, Pushes};
 use crate::reply::Reply;
 use crate::row::{SessionRow, staged_session};
-
-/// Heads kept in memory between entries.
-const HEADS_KEPT_MAX: usize = 2_048;
-
-/// Pushes that one command takes to be sent again, whatever it asks for.
-const RETRY_PUSHES_MAX: usize = 1_024;
-
-/// Sessions that such a command examines. Some may have nothing to send again: their index entry is too early.
-const RETRY_SESSIONS_MAX: usize = 1_024;
+use crate::session_count::SessionCount;
 
 /// Applies commands to a machine, those of sessions at most once.
 pub struct SessionMachine<M> {
-    machine: M,
-    keys: SessionKeys,
-    heads: Heads,
-    /// The number of sessions, once it was needed.
-    count: Option<u64>,
-    count_changed: bool,
-    pushes: Pushes,
-    changed: ChangedSessions,
-}
-
-/// Heads after the commands so far. A head stays in place from entry to entry: a session that sends one request after
-/// another is looked up once for each, and nothing is moved.
-#[derive(Default)]
-struct Heads {
-    /// Those of the entry at hand, and some that earlier entries touched, as they are stored.
-    kept: BTreeMap<u64, Kept>,
-    /// Those of the entry at hand, in the order they were touched. The ones that have changed are written at its end.
-    touched: Vec<u64>,
-}
-
-struct Kept {
-    head: Head,
-    /// Whether the entry at hand has touched it.
-    touched: bool,
-    /// Whether it must be written.
-    changed: bool,
+    pub(crate) machine: M,
+    pub(crate) keys: SessionKeys,
+    pub(crate) heads: Heads,
+    pub(crate) count: SessionCount,
+    pub(crate) pushes: Pushes,
+    pub(crate) changed: ChangedSessions,
 }
 
 /// The changes of an entry to sessions, for the liveness check.
@@ -80,8 +49,7 @@ impl<M: Machine> SessionMachine<M> {
             machine,
             keys,
             heads: Heads::default(),
-            count: None,
-            count_changed: false,
+            count: SessionCount::default(),
             pushes: Pushes::default(),
             changed: ChangedSessions::default(),
         }
@@ -200,139 +168,8 @@ impl<M: Machine> SessionMachine<M> {
         self.deliver(state, limits, call.stamp)
     }
 
-    fn session_command(
-        &mut self,
-        state: &mut Staging,
-        limits: &SessionLimits,
-        call: &Call<'_>,
-        command: SessionCommand,
-        reply: &mut Writer,
-    ) -> Result<(), Halt> {
-        let answer = match command {
-            SessionCommand::Create { timeout_us, capabilities } => {
-                let max = limits.sessions_max.into();
-                if self.count(state)? >= max {
-                    Reply::Busy { bound: Bound::Sessions, max }.encode(reply);
-                    return Ok(());
-                }
-                self.create(state, limits, call, timeout_us, capabilities)?
-            }
-            SessionCommand::Acknowledge { session, upto } => {
-                let Some(kept) = self.heads.find(state, &self.keys, session)? else {
-                    Reply::SessionExpired.encode(reply);
-                    return Ok(());
-                };
-                let removed = pushes::acknowledge(state, &self.keys, (session, &mut kept.head), upto)?;
-                kept.changed |= removed > 0;
-                self.changed.pushes -= i64::try_from(removed).expect("pushes are counted from 1");
-                SessionAnswer::Done(removed)
-            }
-            SessionCommand::Expire { sessions } => {
-                let mut ended = 0;
-                for session in sessions {
-                    ended += u64::from(self.expire(state, limits, call, session)?);
-                }
-                SessionAnswer::Done(ended)
-            }
-            SessionCommand::RequestsForRetry { sent_before_us, limit } => {
-                let limit = RETRY_PUSHES_MAX.min(limit as usize);
-                SessionAnswer::Retry(self.requests_for_retry(state, call.stamp, sent_before_us, limit)?)
-            }
-        };
-        Reply::begin_answer(reply);
-        answer.encode(reply);
-        Ok(())
-    }
-
-    fn create(
-        &mut self,
-        state: &mut Staging,
-        limits: &SessionLimits,
-        call: &Call<'_>,
-        timeout_us: u64,
-        capabilities: Vec<(String, Vec<u8>)>,
-    ) -> Result<SessionAnswer, Halt> {
-        let session = call.commit;
-        let row = SessionRow { timeout_us, created_us: call.stamp.wall_us, broken: false, capabilities };
-        state.put_encoded(self.keys.session(session), |writer| row.encode(writer));
-        self.heads.add(session);
-        self.add_to_count(state, 1)?;
-        self.changed.created.push((session, timeout_us));
-        let (stamp, commit) = (call.stamp, call.commit);
-        let event = SessionEvent { session, capabilities: &row.capabilities, owned: false, stamp, commit };
-        self.machine.on_session_created(state, &event, &mut self.pushes)?;
-        self.deliver(state, limits, stamp)?;
-        Ok(SessionAnswer::Created(session))
-    }
-
-    /// Ends a session; false if it does not exist.
-    fn expire(
-        &mut self,
-        state: &mut Staging,
-        limits: &SessionLimits,
-        call: &Call<'_>,
-        session: u64,
-    ) -> Result<bool, Halt> {
-        // Read before anything is changed, since it may be damaged.
-        self.count(state)?;
-        let head = match self.heads.find(state, &self.keys, session) {
-            Ok(None) => return Ok(false),
-            Ok(Some(_)) => self.heads.kept.remove(&session).expect("it was found").head,
-            Err(halt) if halt.set_apart().is_some() => match staged_session(state, &self.keys, session) {
-                // The session ends without its head. What it owns has rows of its own.
-                Ok(Some(_)) => Head::lost(),
-                Ok(None) => return Ok(false),
-                Err(halt) if halt.set_apart().is_some() => return Ok(false),
-                Err(halt) => return Err(halt),
-            },
-            Err(halt) => return Err(halt),
-        };
-        let (stamp, commit) = (call.stamp, call.commit);
-        let event = SessionEvent { session, capabilities: &[], owned: head.owned, stamp, commit };
-        self.machine.on_session_expired(state, &event, &mut self.pushes)?;
-        pushes::remove_all(state, &self.keys, session, &head);
-        self.changed.pushes -= i64::try_from(head.last_push - head.acknowledged).expect("they are bounded");
-        head.remove(state, &self.keys, session);
-        state.delete(self.keys.session(session));
-        self.add_to_count(state, -1)?;
-        self.changed.expired.push(session);
-        // After the removal: pushes of the machine to the ending session are dropped, the rest arrives.
-        self.deliver(state, limits, stamp)?;
-        Ok(true)
-    }
-
-    fn requests_for_retry(
-        &mut self,
-        state: &mut Staging,
-        stamp: Stamp,
-        sent_before_us: u64,
-        limit: usize,
-    ) -> Result<Vec<PendingPush>, Halt> {
-        let mut found = Vec::new();
-        for session in pushes::sessions_to_retry(state, &self.keys, sent_before_us, RETRY_SESSIONS_MAX)? {
-            if found.len() >= limit {
-                break;
-            }
-            let kept = match self.heads.find(state, &self.keys, session) {
-                // Nothing can be sent to it.
-                Err(halt) if halt.set_apart().is_some() => continue,
-                kept => kept?,
-            };
-            let kept = kept.ok_or_else(|| Halt::Inconsistent(format!("E5: pushes of session {session}, not known")))?;
-            let times = (sent_before_us, stamp.wall_us);
-            match pushes::retry(state, &self.keys, (session, &mut kept.head), times, &mut found, limit) {
-                Err(halt) if halt.set_apart().is_some() => {}
-                retried => {
-                    retried?;
-                    kept.changed = true;
-                }
-            }
-        }
-        Ok(found)
-    }
-
     /// Delivers the machine's pushes to the sessions.
-    fn deliver(&mut self, state: &mut Staging, limits: &SessionLimits, stamp: Stamp) -> Result<(), Halt> {
+    pub(crate) fn deliver(&mut self, state: &mut Staging, limits: &SessionLimits, stamp: Stamp) -> Result<(), Halt> {
         let Self { keys, heads, pushes, changed, .. } = self;
         for (session, payload) in pushes.drain() {
             let found = match heads.find(state, keys, session) {
@@ -362,34 +199,10 @@ impl<M: Machine> SessionMachine<M> {
         Ok(())
     }
 
-    fn count(&mut self, state: &Staging) -> Result<u64, Halt> {
-        if let Some(count) = self.count {
-            return Ok(count);
-        }
-        let count = match state.get(&self.keys.count())? {
-            Some(row) => Reader::new(&row).u64().map_err(|error| Halt::Undecodable { what: "a count", error })?,
-            None => 0,
-        };
-        self.count = Some(count);
-        Ok(count)
-    }
-
-    fn add_to_count(&mut self, state: &Staging, by: i64) -> Result<(), Halt> {
-        let count = self.count(state)?.checked_add_signed(by);
-        self.count = Some(count.ok_or_else(|| Halt::Inconsistent("E1: fewer than no sessions".into()))?);
-        self.count_changed = true;
-        Ok(())
-    }
-
     /// Writes the rows that are written once per entry, and returns the changes to sessions.
     pub fn finish_entry(&mut self, state: &mut Staging) -> ChangedSessions {
         self.heads.write(state, &self.keys);
-        if std::mem::take(&mut self.count_changed) {
-            let count = self.count.unwrap_or_default();
-            state.put_encoded(self.keys.count(), |writer| {
-                writer.u64(count);
-            });
-        }
+        self.count.write(state, &self.keys);
         std::mem::take(&mut self.changed)
     }
 }
@@ -400,45 +213,4 @@ fn reuse_is_missed() -> bool {
     return crate::canary::reuse_is_missed();
     #[cfg(not(feature = "canary"))]
     false
-}
-
-impl Heads {
-    /// The head of a session, if it exists.
-    fn find(&mut self, state: &Staging, keys: &SessionKeys, session: u64) -> Result<Option<&mut Kept>, Halt> {
-        let Self { kept, touched } = self;
-        let kept = match kept.entry(session) {
-            Entry::Occupied(kept) => kept.into_mut(),
-            Entry::Vacant(vacant) => match state.get(&keys.head(session))? {
-                Some(row) => vacant.insert(Kept { head: Head::decode(&row)?, touched: false, changed: false }),
-                None => return Ok(None),
-            },
-        };
-        if !kept.touched {
-            kept.touched = true;
-            touched.push(session);
-        }
-        Ok(Some(kept))
-    }
-
-    /// Adds the head of a new session.
-    fn add(&mut self, session: u64) {
-        self.kept.insert(session, Kept { head: Head::new(), touched: true, changed: true });
-        self.touched.push(session);
-    }
-
-    /// Writes those that have changed.
-    fn write(&mut self, state: &mut Staging, keys: &SessionKeys) {
-        for session in self.touched.drain(..) {
-            // One that has ended since is not here any more.
-            if let Some(kept) = self.kept.get_mut(&session) {
-                kept.touched = false;
-                if std::mem::take(&mut kept.changed) {
-                    kept.head.write(state, keys, session);
-                }
-            }
-        }
-        if self.kept.len() > HEADS_KEPT_MAX {
-            self.kept.clear();
-        }
-    }
 }

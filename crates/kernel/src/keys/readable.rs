@@ -68,28 +68,64 @@ fn space_name(space: u32, catalogue: Option<&Catalogue>) -> String {
     name.unwrap_or_else(|| space.to_string())
 }
 
+/// The kinds of rows of buckets, in words.
+const KINDS: [(Kind, &str); 18] = [
+    (Kind::CellHead, "cell"),
+    (Kind::CellOld, "older versions of cell"),
+    (Kind::Record, "record"),
+    (Kind::RecordField, "fields of record"),
+    (Kind::Ready, "the index of ready records"),
+    (Kind::DueWall, "the schedule"),
+    (Kind::DueCluster, "the schedule of leases"),
+    (Kind::FieldIndex, "an index of records"),
+    (Kind::Publish, "messages to publish"),
+    (Kind::RecordFloor, "the floor of records"),
+    (Kind::Hosted, "the state of a machine"),
+    (Kind::Run, "run"),
+    (Kind::RunEvent, "events of run"),
+    (Kind::RunKey, "keys of run"),
+    (Kind::RunEventId, "event ids of run"),
+    (Kind::RunIndex, "the index of runs"),
+    (Kind::RunStep, "the projection of run"),
+    (Kind::CellFloor, "the floor of cells"),
+];
+
+/// The kinds of rows of the shard itself, in words.
+const SHARD_KINDS: [(ShardKind, &str); 13] = [
+    (ShardKind::Applied, "the progress of the store"),
+    (ShardKind::CatalogueMeta, CATALOGUE),
+    (ShardKind::CatalogueSpace, CATALOGUE),
+    (ShardKind::CatalogueBranch, CATALOGUE),
+    (ShardKind::CatalogueType, CATALOGUE),
+    (ShardKind::CatalogueMachine, CATALOGUE),
+    (ShardKind::Changes, "the change feed"),
+    (ShardKind::Counts, "the counts of records"),
+    (ShardKind::RunCounts, "the counts of runs"),
+    (ShardKind::MessageCounts, "the counts of messages"),
+    (ShardKind::Sessions, "sessions"),
+    (ShardKind::Owned, "what sessions own"),
+    (ShardKind::Lanes, "the index of queues"),
+];
+
+const CATALOGUE: &str = "the catalogue";
+
+/// All kinds of rows, in words.
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.into_iter().map(|(_, name)| name).chain(SHARD_KINDS.into_iter().map(|(_, name)| name))
+}
+
+/// The kind of the row with this key, in words; none if it is the second copy of a row.
+pub fn kind_of(key: &[u8]) -> Option<&'static str> {
+    let (bucket, rest) =
+        key.get(GENERATION_BYTES..).filter(|_| Keys::original_of(key).is_none())?.split_first_chunk()?;
+    match u16::from_be_bytes(*bucket) {
+        SHARD_ROWS => Some(shard_row(*rest.get(2)?)),
+        _ => kind_name(*rest.first()?),
+    }
+}
+
 fn kind_name(kind: u8) -> Option<&'static str> {
-    let names = [
-        (Kind::CellHead, "cell"),
-        (Kind::CellOld, "older versions of cell"),
-        (Kind::Record, "record"),
-        (Kind::RecordField, "fields of record"),
-        (Kind::Ready, "the index of ready records"),
-        (Kind::DueWall, "the schedule"),
-        (Kind::DueCluster, "the schedule of leases"),
-        (Kind::FieldIndex, "an index of records"),
-        (Kind::Publish, "messages to publish"),
-        (Kind::RecordFloor, "the floor of records"),
-        (Kind::Hosted, "the state of a machine"),
-        (Kind::Run, "run"),
-        (Kind::RunEvent, "events of run"),
-        (Kind::RunKey, "keys of run"),
-        (Kind::RunEventId, "event ids of run"),
-        (Kind::RunIndex, "the index of runs"),
-        (Kind::RunStep, "the projection of run"),
-        (Kind::CellFloor, "the floor of cells"),
-    ];
-    names.into_iter().find(|(known, _)| *known as u8 == kind).map(|(_, name)| name)
+    KINDS.into_iter().find(|(known, _)| *known as u8 == kind).map(|(_, name)| name)
 }
 
 fn names_a_thing(kind: u8) -> bool {
@@ -103,18 +139,7 @@ fn has_space(kind: u8) -> bool {
 }
 
 fn shard_row(kind: u8) -> &'static str {
-    let is = |known: ShardKind| known as u8 == kind;
-    match () {
-        () if is(ShardKind::Applied) => "the progress of the store",
-        () if is(ShardKind::Changes) => "the change feed",
-        () if is(ShardKind::Counts) => "the counts of records",
-        () if is(ShardKind::RunCounts) => "the counts of runs",
-        () if is(ShardKind::MessageCounts) => "the counts of messages",
-        () if is(ShardKind::Sessions) => "sessions",
-        () if is(ShardKind::Owned) => "what sessions own",
-        () if is(ShardKind::Lanes) => "the index of queues",
-        () => "the catalogue",
-    }
+    SHARD_KINDS.into_iter().find(|(known, _)| *known as u8 == kind).map_or(CATALOGUE, |(_, name)| name)
 }
 
 #[cfg(test)]

@@ -1,0 +1,393 @@
+//! Damage in rows of every kind: a store with something of everything, and for each kind the block that has its rows.
+//!
+//! No answer is wrong: it is the one from before, or `Damaged`. Nothing else stops. A replay says the same.
+
+#[path = "export/furnished.rs"]
+#[allow(dead_code, reason = "the test of exports uses all of it")]
+mod furnished;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use furnished::{Sayings, event, furnish};
+use kernel::keys::readable::{kind_of, kinds};
+use statehouse::records::{ClaimOptions, Put, Record};
+use statehouse::runs::RunList;
+use statehouse::sessions::{
+    Command, DecodeError, KvError, NewSession, Pushes, SessionOptions, UserCall, UserMachine, UserState, Writer,
+};
+use statehouse::{Error, ListPage, Options, Rejection, Statehouse};
+
+/// Of each kind of thing, so that kinds have blocks of their own.
+const THINGS: u32 = 120;
+
+/// A machine that answers by a push.
+struct Echo;
+
+struct Sound;
+
+impl Command for Sound {
+    type Response = ();
+
+    fn encode(&self, _: &mut Writer) {}
+
+    fn decode(_: &[u8]) -> Result<Self, DecodeError> {
+        Ok(Self)
+    }
+
+    fn encode_response(_: &(), _: &mut Writer) {}
+
+    fn decode_response(_: &[u8]) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+impl UserMachine for Echo {
+    const NUMBER: u16 = 302;
+    const VERSION: u16 = 1;
+    type Command = Sound;
+
+    fn apply(&self, state: &mut UserState, call: &UserCall, _: Sound, pushes: &mut Pushes) -> Result<(), KvError> {
+        if let Some(session) = call.session {
+            state.put(&session.to_be_bytes(), &[7; 30]);
+            pushes.push(session, [1; 30]);
+        }
+        Ok(())
+    }
+
+    fn on_session_created(
+        &self,
+        _: &mut UserState,
+        _: &UserCall,
+        _: &NewSession,
+        _: &mut Pushes,
+    ) -> Result<(), KvError> {
+        Ok(())
+    }
+
+    fn on_session_expired(
+        &self,
+        state: &mut UserState,
+        _: &UserCall,
+        session: u64,
+        _: &mut Pushes,
+    ) -> Result<(), KvError> {
+        state.delete(&session.to_be_bytes());
+        Ok(())
+    }
+}
+
+fn options() -> Options {
+    // No background scrub: what needs the rows finds the damage. One bucket, so that kinds have blocks of their own.
+    Options::default().machine(Sayings).machine(Echo).buckets(1).scrub_bytes_per_second(0)
+}
+
+fn name(number: u32) -> String {
+    format!("thing/{number:04}")
+}
+
+/// Everything in tables, and a few entries that a replay applies. Returns the open sessions.
+fn filled(path: &Path, to: &Path) -> Vec<u64> {
+    let house = options().open(path).expect("opened");
+    let held = furnish(&house);
+    for number in 0..THINGS {
+        for version in 0..3 {
+            house.cells().set(&name(number), format!("{version} of {number}")).expect("set");
+        }
+        house.group("g").cells().set(&name(number), number.to_string()).expect("set");
+        let queue = format!("queue.{}.{number:04}", number % 40);
+        let fields = [("to", format!("to {number}")), ("body", " ".repeat(if number % 10 == 0 { 2_000 } else { 20 }))];
+        house.records().put(&queue, fields.clone(), Put::typed("task")).expect("put");
+        house.space("shop").records().put(&format!("mail.of.{number:04}"), fields, Put::default()).expect("put");
+        for key in ["RunStarted", "StepStarted"] {
+            house.runs().append(&name(number), &event(key, &format!("{key}-{number}"), Some("s"))).expect("appended");
+        }
+        house.group("topics").commit().publish("topic", vec![1; 40]).run().expect("sent");
+    }
+    let sessions = (0..THINGS / 2).map(|number| {
+        let long = SessionOptions::default().timeout(Duration::from_secs(3_600));
+        let session = house.sessions().open_with(long).expect("a session");
+        for _ in 0..4 {
+            session.machine::<Echo>().group("echo").send(&Sound).expect("sent");
+        }
+        let claim = ClaimOptions::worker("w").lease(Duration::from_secs(3_600));
+        session.records().claim_next("queue.", 1, &claim).expect("claimed");
+        if number == 0 {
+            // More answers than fit into a head.
+            for request in 100..350 {
+                session.request(request, 1).cells().set("asked", 1).expect("set");
+            }
+        }
+        let id = session.id();
+        std::mem::forget(session); // It goes on, as if its client was elsewhere.
+        id
+    });
+    let sessions: Vec<u64> = sessions.collect();
+    for number in 0..THINGS {
+        let soon = Put::expiring(Duration::from_secs(4));
+        house.records().put(&format!("soon.{number:04}"), [("a", 1)], soon).expect("put");
+    }
+    house.flush().expect("flushed");
+    house.settle().expect("merged");
+    house.cells().set(&name(0), "to be replayed").expect("set");
+    copied_at_rest(&house, path, to);
+    house.close().expect("closed");
+    drop(held);
+    sessions
+}
+
+/// As a killed process leaves it.
+fn copied(path: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("created");
+    for entry in std::fs::read_dir(path).expect("a folder") {
+        let entry = entry.expect("an entry");
+        match entry.file_type().expect("a type").is_dir() {
+            true => copied(&entry.path(), &to.join(entry.file_name())),
+            false if entry.file_name() == "LOCK" => {}
+            // A merge may remove a file meanwhile.
+            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name()))),
+        }
+    }
+}
+
+/// A copy of an open store without anything in progress, with its hash.
+fn copied_at_rest(house: &Statehouse, path: &Path, to: &Path) -> (u64, u64) {
+    let moment = || {
+        let status = house.status().expect("a status");
+        (status.applied_index, status.effects_hash, std::fs::read(path.join("store/manifest")).expect("a manifest"))
+    };
+    loop {
+        let before = moment();
+        std::thread::sleep(Duration::from_millis(400));
+        if moment() == before {
+            copied(path, to);
+            if moment() == before {
+                return (before.0, before.1);
+            }
+            std::fs::remove_dir_all(to).expect("removed");
+        }
+    }
+}
+
+/// A data block of a table.
+struct Block {
+    file: PathBuf,
+    offset: u64,
+}
+
+/// Every data block of a store; `docs/formats/tables.md`.
+fn blocks(store: &Path) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for entry in std::fs::read_dir(store).expect("a store") {
+        let file = entry.expect("an entry").path();
+        if file.extension().is_none_or(|end| end != "table") {
+            continue;
+        }
+        let bytes = std::fs::read(&file).expect("read");
+        let mut offset = 0;
+        while matches!(bytes.get(offset), Some(1..=5)) {
+            let length = u32::from_le_bytes(bytes[offset + 4..offset + 8].try_into().expect("four bytes"));
+            if bytes[offset] == 1 {
+                let file = file.file_name().expect("a name").into();
+                blocks.push(Block { file, offset: offset as u64 });
+            }
+            offset += 16 + length as usize;
+        }
+    }
+    blocks
+}
+
+fn flip(store: &Path, block: &Block) {
+    let path = store.join(&block.file);
+    let mut bytes = std::fs::read(&path).expect("read");
+    bytes[usize::try_from(block.offset).expect("small") + 9] ^= 4;
+    std::fs::write(path, bytes).expect("written");
+}
+
+/// The kind of a row; those of sessions are told apart.
+fn label(key: &[u8]) -> Option<String> {
+    let kind = kind_of(key)?;
+    Some(if kind == "sessions" { format!("{kind} {}", key[9]) } else { kind.to_owned() })
+}
+
+/// The kinds of the rows that cannot be read without a block.
+fn kinds_in(block: &Block, store: &Path, scratch: &Path, keys: &[kv::Key]) -> BTreeSet<String> {
+    copied(store, scratch);
+    flip(scratch, block);
+    let tree = storage::TreeStore::open(scratch, &Default::default()).expect("a store");
+    let view = kv::Store::view(&tree).expect("a view");
+    let lost = keys.iter().filter(|key| view.get(key).is_err()).filter_map(|key| label(key)).collect();
+    drop((view, tree));
+    std::fs::remove_dir_all(scratch).expect("removed");
+    lost
+}
+
+/// For every kind, the block with its rows that has the fewest others.
+fn blocks_by_kind(store: &Path, scratch: &Path) -> BTreeMap<String, (Block, BTreeSet<String>)> {
+    copied(store, scratch);
+    let tree = storage::TreeStore::open(scratch, &Default::default()).expect("a store");
+    let view = kv::Store::view(&tree).expect("a view");
+    let all = kv::KeyRange::prefix(b"");
+    let keys: Vec<kv::Key> = view.scan(&all, kv::Order::Ascending).map(|row| row.expect("whole").0).collect();
+    drop((view, tree));
+    std::fs::remove_dir_all(scratch).expect("removed");
+    let mut best = BTreeMap::<String, (usize, BTreeSet<String>)>::new();
+    let blocks = blocks(store);
+    for (place, block) in blocks.iter().enumerate() {
+        let kinds = kinds_in(block, store, &scratch.with_extension(place.to_string()), &keys);
+        for kind in &kinds {
+            if best.get(kind).is_none_or(|(_, other)| kinds.len() < other.len()) {
+                best.insert(kind.clone(), (place, kinds.clone()));
+            }
+        }
+    }
+    let block = |place: usize| Block { file: blocks[place].file.clone(), offset: blocks[place].offset };
+    best.into_iter().map(|(kind, (place, kinds))| (kind, (block(place), kinds))).collect()
+}
+
+fn is_damaged<T>(result: &Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Rejected(Rejection::Damaged { .. })))
+}
+
+const DAMAGED: &str = "damaged";
+
+fn words<T: Debug>(result: Result<T, Error>) -> String {
+    match result {
+        Ok(answer) => format!("{answer:?}"),
+        Err(error) if error.code() == "SH-2023" => DAMAGED.to_owned(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// What does not depend on the time.
+fn without_times(mut record: Record) -> impl Debug {
+    record.fields.remove("timeout_at");
+    (record.version, record.commit, record.attempt, record.fields)
+}
+
+/// Answers to questions about everything.
+fn answers(house: &Statehouse) -> BTreeMap<String, String> {
+    let mut answers = BTreeMap::new();
+    let mut ask = |question: String, answer: String| answers.insert(question, answer);
+    for number in 0..THINGS {
+        let (name, queue) = (name(number), format!("queue.{}.{number:04}", number % 40));
+        ask(format!("cell {name}"), words(house.cells().get_versioned(&name)));
+        ask(format!("cell in a group {name}"), words(house.group("g").cells().get_versioned(&name)));
+        ask(format!("history {name}"), words(house.cells().history(&name, Default::default())));
+        ask(format!("record {queue}"), words(house.records().get(&queue).map(|record| record.map(without_times))));
+        ask(format!("counts {queue}"), words(house.records().counts(&format!("queue.{}.", number % 40))));
+        ask(format!("run {name}"), words(house.runs().snapshot(&name)));
+        ask(format!("events {name}"), words(house.runs().fetch(&name, 0, 10).map(|found| found.events)));
+    }
+    ask("all cells".into(), words(house.cells().list("", ListPage::default())));
+    ask("mail".into(), words(house.space("shop").records().counts("mail.")));
+    ask("runs".into(), words(house.runs().counts()));
+    ask("list of runs".into(), words(house.runs().list(&RunList::default())));
+    ask("messages".into(), words(house.waiting_messages(1_000)));
+    ask("spaces".into(), words(house.spaces()));
+    answers
+}
+
+/// Rows that something of records, of runs or of sessions needs.
+fn concerns(kinds: &BTreeSet<String>, what: &[&str]) -> bool {
+    kinds.iter().any(|kind| what.iter().any(|part| kind.contains(part)))
+}
+
+const OF_RECORDS: [&str; 7] = ["record", "schedule", "messages", "queues", "own", "session", "machine"];
+const OF_RUNS: [&str; 2] = ["run", "schedule"];
+
+/// Writes of everything that does not need the block.
+fn write_everything(house: &Statehouse, before: &BTreeMap<String, String>, kinds: &BTreeSet<String>, sessions: &[u64]) {
+    for number in 0..THINGS {
+        let name = name(number);
+        let written = house.cells().set(&name, "new");
+        assert_eq!(is_damaged(&written), before[&format!("cell {name}")] == DAMAGED, "{name}: {written:?}");
+        let fresh = format!("fresh/{number}");
+        let written = house.cells().set(&fresh, "new");
+        assert_eq!(is_damaged(&written), is_damaged(&house.cells().get(&fresh)), "{fresh}: {written:?}");
+        let put = house.records().put(&format!("fresh.{number}"), [("a", 1)], Put::typed("task"));
+        assert!(put.is_ok() || is_damaged(&put) && concerns(kinds, &OF_RECORDS), "{put:?}");
+        let run = house.runs().append(&format!("fresh/{number}"), &event("RunStarted", "k", None));
+        assert!(run.is_ok() || is_damaged(&run) && concerns(kinds, &OF_RUNS), "{run:?}");
+        let published = house.group("topics").commit().publish("topic", vec![2]).run();
+        assert!(published.is_ok() || is_damaged(&published) && concerns(kinds, &["messages"]), "{published:?}");
+    }
+    let claimed = house.records().claim_next("fresh.", 5, &ClaimOptions::worker("w"));
+    assert!(claimed.is_ok() || is_damaged(&claimed) && concerns(kinds, &OF_RECORDS), "{claimed:?}");
+    // A new session needs nothing of the others.
+    let session = house.sessions().open().expect("a session");
+    let written = session.cells().set("of/the/session", 1);
+    assert_eq!(is_damaged(&written), is_damaged(&house.cells().get("of/the/session")), "{written:?}");
+    let sent = session.machine::<Echo>().group("other").send(&Sound);
+    assert!(sent.is_ok() || is_damaged(&sent) && concerns(kinds, &["machine", "own"]), "{sent:?}");
+    session.close().expect("closed");
+    house.sessions().requests_for_retry(u64::MAX, 1_000).expect("pushes to send again");
+    for session in sessions {
+        let ended = house.sessions().expire(*session);
+        assert!(ended.as_ref().is_ok_and(|ended| *ended) || concerns(kinds, &["session"]), "{ended:?}");
+    }
+    house.sessions().requests_for_retry(u64::MAX, 1_000).expect("pushes to send again");
+    let cells = house.create_space("new").expect("a space").cells();
+    assert_eq!(is_damaged(&cells.set("a", 1)), is_damaged(&cells.get("a")));
+}
+
+/// Opens copies until one is seen before its first own entry, which has the time of the opening.
+fn check_replay(path: &Path, to: &Path, applied: (u64, u64), after: &BTreeMap<String, String>, kind: &str) {
+    for _ in 0..20 {
+        copied(path, to);
+        let house = options().open(to).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let status = house.status().expect("a status");
+        assert!(answers(&house) == *after, "{kind}: a replay gives other answers");
+        drop(house);
+        std::fs::remove_dir_all(to).expect("removed");
+        if status.applied_index == applied.0 {
+            assert_eq!(status.effects_hash, applied.1, "{kind}: a replay has another hash");
+            return;
+        }
+    }
+    panic!("{kind}: it was never seen before its first own entry");
+}
+
+#[test]
+fn damaged_rows_of_every_kind_cost_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = folder.path().join("whole");
+    let sessions = filled(&folder.path().join("filled"), &whole);
+    let found = blocks_by_kind(&whole.join("store"), &folder.path().join("scratch"));
+    let missing: Vec<_> = kinds()
+        .filter(|kind| !found.keys().any(|label| label == kind || label.starts_with(&format!("{kind} "))))
+        .collect();
+    assert!(missing.is_empty(), "no block has rows of {missing:?}");
+    for session_rows in 1..=6 {
+        assert!(found.contains_key(&format!("sessions {session_rows}")), "no rows of sessions of kind {session_rows}");
+    }
+    let reference = {
+        let path = folder.path().join("reference");
+        copied(&whole, &path);
+        answers(&options().open(&path).expect("opened"))
+    };
+    for (kind, (block, kinds)) in &found {
+        println!("{kind}: {:?} at {}, with {kinds:?}", block.file, block.offset);
+        let path = folder.path().join("trial");
+        copied(&whole, &path);
+        flip(&path.join("store"), block);
+        let house = options().open(&path).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let before = answers(&house);
+        for (question, answer) in &before {
+            let expected = &reference[question];
+            assert!(answer == expected || answer == DAMAGED, "{kind}: {question}: {answer}, not {expected}");
+        }
+        write_everything(&house, &before, kinds, &sessions);
+        let again = folder.path().join("again");
+        let hash = copied_at_rest(&house, &path, &again);
+        let after = answers(&house);
+        house.close().unwrap_or_else(|error| panic!("{kind}: {error}"));
+        drop(house);
+        check_replay(&again, &folder.path().join("replayed"), hash, &after, kind);
+        // Without a replay: everything is in tables.
+        assert!(answers(&options().open(&path).expect("opened")) == after, "{kind}: other answers after closing");
+        [&again, &path].into_iter().for_each(|path| std::fs::remove_dir_all(path).expect("removed"));
+    }
+}
