@@ -148,8 +148,8 @@ impl ChangesPage {
 pub enum Followed {
     /// Everything after the cursor, up to the page's own cursor.
     Page(ChangesPage),
-    /// The feed cannot tell what changed after the cursor: retention has removed changes, or the cursor is ahead of the
-    /// feed and belongs to another history. Start over with a view.
+    /// The feed cannot tell what changed after the cursor: retention has removed changes, they are damaged, or the
+    /// cursor is ahead of the feed and belongs to another history. Start over with a view.
     Gap {
         /// The oldest cursor that can be followed.
         oldest: u64,

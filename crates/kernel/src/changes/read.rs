@@ -4,7 +4,7 @@
 //! states exactly what was seen.
 
 use contract::{Change, ChangesPage, Followed};
-use kv::{Order, View};
+use kv::{KeyRange, KvError, Order, View};
 use session::Halt;
 
 use super::low_end::floor;
@@ -60,9 +60,21 @@ pub fn changes_after(
     let mut page = ChangesPage::begin(cursor);
     let mut looked_at = 0;
     for row in view.scan(&keys.changes_from(cursor + 1), Order::Ascending) {
-        let (key, row) = row?;
-        let last = keys.commit_of_changes(&key);
-        let last = last.ok_or_else(|| Halt::Inconsistent("a foreign key among changes".into()))?;
+        let (key, row) = match row {
+            Err(KvError::Damaged(damaged)) => {
+                let known_from = known_from(view, keys, &damaged.range, &applied)?;
+                if page.next >= known_from {
+                    continue; // What is lost was before.
+                }
+                if page.next > cursor {
+                    page.more = true;
+                    return Ok(Followed::Page(page));
+                }
+                return Ok(Followed::Gap { oldest: known_from, newest: applied.commit });
+            }
+            row => row?,
+        };
+        let last = commit_of(keys, &key)?;
         let mut changes = RowReader::open(&row, last)?;
         while let Some((commit, change)) = changes.next()? {
             if commit <= cursor {
@@ -85,6 +97,23 @@ pub fn changes_after(
     // After the last row there are only commands that changed nothing.
     page.next = applied.commit;
     Ok(Followed::Page(page))
+}
+
+/// The cursor from which on nothing is lost in a damaged range. Rows that are readable in it are newer than all lost ones,
+/// and it may reach far beyond those: up to rows of other kinds.
+fn known_from(view: &dyn View, keys: &Keys, damaged: &KeyRange, applied: &Applied) -> Result<u64, Halt> {
+    let feed = keys.changes_from(0);
+    let start = damaged.start.clone().max(feed.start);
+    let mut rows = view.scan(&KeyRange { start, end: feed.end }, Order::Ascending);
+    let readable = rows.find(|row| !matches!(row, Err(KvError::Damaged(_))));
+    let Some((key, row)) = readable.transpose()? else { return Ok(applied.commit) };
+    let last = commit_of(keys, &key)?;
+    let first = RowReader::open(&row, last)?.next()?.map_or(last, |(commit, _)| commit);
+    Ok(first - 1)
+}
+
+fn commit_of(keys: &Keys, key: &[u8]) -> Result<u64, Halt> {
+    keys.commit_of_changes(key).ok_or_else(|| Halt::Inconsistent("a foreign key among changes".into()))
 }
 
 fn owned(commit: u64, wall_us: u64, change: &Noted<'_>) -> Change {

@@ -83,6 +83,24 @@ fn check(table: &Arc<Table>, rows: &Rows) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Damage of one block must never cost a row and its second copy.
+#[test]
+fn second_copies_share_no_block_with_other_rows() {
+    let directory = directory();
+    let shared = shared(&directory);
+    let row = |key: &[u8]| (key.to_vec(), Some(vec![7; 3]));
+    let rows = Rows::from([row(&[0, 0, 0, 0, 1]), row(&[0, 0, 0, 0, 2]), row(&[0, 0, 0, 1, 1]), row(&[0, 0, 0, 2, 1])]);
+    let facts = write(&shared, 1, &rows);
+    check(&open(&shared, &facts), &rows).expect("no failure");
+    let bytes = std::fs::read(directory.path().join(file_name(1))).expect("read");
+    let (mut offset, mut data_blocks) = (0, 0);
+    while matches!(bytes[offset], 1..=5) {
+        data_blocks += usize::from(bytes[offset] == 1);
+        offset += 16 + u32::from_le_bytes(bytes[offset + 4..offset + 8].try_into().expect("four bytes")) as usize;
+    }
+    assert_eq!(data_blocks, 2, "one of copies, one of the rest");
+}
+
 #[test]
 fn what_was_written_is_read_in_every_way() {
     for seed in 0..8 {
