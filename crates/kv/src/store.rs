@@ -209,6 +209,14 @@ pub enum KvError {
         /// The failure that came first.
         first: String,
     },
+    /// The view was ended: it kept deleted rows on a disk without space. A newer view can be read.
+    #[error(
+        "a view that was read for long was ended, because it kept {bytes} bytes of deleted rows on a disk without space"
+    )]
+    ViewEnded {
+        /// The bytes of the table that it was about to read.
+        bytes: u64,
+    },
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
@@ -270,9 +278,9 @@ impl View for Readable<'_> {
 }
 
 impl KvError {
-    /// Whether a commit that failed with this error may be tried again: nothing has changed, and the reason can go away.
-    /// If it has changed something after all, the next attempt says [`Poisoned`](Self::Poisoned).
+    /// Whether what failed with this error may be tried again, with a new view: nothing has changed, and the reason can go
+    /// away. If a commit has changed something after all, the next attempt says [`Poisoned`](Self::Poisoned).
     pub fn may_retry(&self) -> bool {
-        matches!(self, KvError::Io { .. } | KvError::NoSpace { .. })
+        matches!(self, KvError::Io { .. } | KvError::NoSpace { .. } | KvError::ViewEnded { .. })
     }
 }

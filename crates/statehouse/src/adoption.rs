@@ -15,7 +15,7 @@ use kv::{KeyRange, KvError, Overlay, Store};
 use storage::{Effect, TreeStore};
 
 use crate::copies::{load_kernel, rows_again};
-use crate::error::from_kv;
+use crate::error::{from_halt, from_kv};
 use crate::quarantine::{Apart, Quarantine};
 
 /// The pause between two attempts to write, if the disk is full.
@@ -100,7 +100,7 @@ impl Adoption {
         // Nothing is in memory above the tree now.
         self.write_again(lost.into_iter().map(|damage| damage.keys).collect())?;
         let view = self.tree.view().map_err(|error| from_kv(&error))?;
-        load_kernel(&*view, self.hosted.clone())
+        load_kernel(&*view, self.hosted.clone()).map_err(|halt| from_halt(&halt))
     }
 }
 

@@ -1,8 +1,9 @@
 //! The apply loop: takes durable entries in order, applies them, makes them visible, answers.
 //!
 //! Keeps: K1, and J1 (an answer is delivered after its effects are visible). A failure here is fatal: the loop ends,
-//! every later command is refused, and reopening replays from the journal. Damage of a block is no such failure: the
-//! block is set apart, and the entry is applied without it.
+//! every later command is refused, and reopening replays from the journal. A read that fails may succeed a moment later,
+//! so such an entry is tried again for some seconds first. Damage of a block is no such failure: the block is set
+//! apart, and the entry is applied without it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use session::user::panic_message;
 use crate::adoption::Adoption;
 use crate::answers::Answers;
 use crate::arrivals::StopsAtEnd;
-use crate::copies;
+use crate::copies::{load_kernel, with_copies};
 use crate::error::{from_halted_entry, from_panic};
 use crate::journal_cut::JournalCut;
 use crate::proposer::DurableEntry;
@@ -31,6 +32,13 @@ use crate::timer::Agenda;
 
 /// How long the loop waits for an entry before it checks whether the flush in progress has ended.
 const FLUSH_POLL: Duration = Duration::from_millis(50);
+
+/// How often an entry is tried while reads fail, and the pause between: five seconds in all.
+const ATTEMPTS_MAX: u32 = 50;
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// The replies of an entry, and its totals.
+type Applied = (Vec<Vec<u8>>, Tally);
 
 pub(crate) struct ApplyLoop {
     pub(crate) kernel: Kernel,
@@ -91,21 +99,51 @@ impl ApplyLoop {
 
     /// Applies one entry and makes it visible; returns the replies and totals. Also used for replay. A failure here,
     /// including a panic, is final: the loop must not be used again.
-    pub(crate) fn apply_or_fail(&mut self, index: u64, payload: &[u8]) -> Result<(Vec<Vec<u8>>, Tally), Error> {
-        // The half-finished work of a panic is never used: nothing is applied after it.
-        let apply = |this: &mut Self| match catch_unwind(AssertUnwindSafe(|| this.apply(index, payload))) {
-            Ok(applied) => applied.map_err(|halt| from_halted_entry(index, &halt)),
-            Err(panic) => Err(from_panic(index, &panic_message(&*panic))),
-        };
+    pub(crate) fn apply_or_fail(&mut self, index: u64, payload: &[u8]) -> Result<Applied, Error> {
         if self.adoption.has_news() {
             self.set_apart_found(index - 1)?;
         }
-        let mut applied = apply(self);
-        // If the entry has met damage, it is applied again without what is damaged. There may be more of it.
-        while applied.is_err() && self.adoption.has_news() && self.set_apart_found(index - 1)? {
-            applied = apply(self);
+        let mut failed_attempts = 0;
+        loop {
+            let halt = match self.attempt(index, payload, failed_attempts > 0)? {
+                Ok(applied) => return Ok(applied),
+                Err(halt) => halt,
+            };
+            // If the entry has met damage, it is applied again without what is damaged. There may be more of it.
+            if self.adoption.has_news() && self.set_apart_found(index - 1)? {
+                continue;
+            }
+            failed_attempts += 1;
+            let may_pass = matches!(&halt, Halt::Store(error) if error.may_retry());
+            if !may_pass || failed_attempts == ATTEMPTS_MAX {
+                return Err(from_halted_entry(index, &halt));
+            }
+            if failed_attempts == 1 {
+                tracing::warn!(error = %halt, index, "an entry cannot be applied now; it will be tried again");
+            }
+            std::thread::sleep(AGAIN_AFTER);
         }
-        applied
+    }
+
+    /// Applies an entry once. `again`: an attempt has failed before, and what it has left in memory is forgotten first.
+    fn attempt(&mut self, index: u64, payload: &[u8], again: bool) -> Result<Result<Applied, Halt>, Error> {
+        let attempt = || {
+            if again {
+                self.reload()?;
+            }
+            self.apply(index, payload)
+        };
+        // The half-finished work of a panic is never used: nothing is applied after it.
+        catch_unwind(AssertUnwindSafe(attempt)).map_err(|panic| from_panic(index, &panic_message(&*panic)))
+    }
+
+    /// Loads the kernel as it was after the last entry.
+    fn reload(&mut self) -> Result<(), Halt> {
+        let view = self.store.view()?;
+        let loaded = load_kernel(&*view, self.adoption.hosted.clone())?;
+        self.kernel = loaded.ok_or_else(|| Halt::Inconsistent("an open store is empty".into()))?;
+        self.kernel.expect_damage(self.adoption.has_parts());
+        Ok(())
     }
 
     /// Sets apart what was found damaged, after the entry `applied`. Returns whether there was anything.
@@ -119,10 +157,10 @@ impl ApplyLoop {
         Ok(found)
     }
 
-    fn apply(&mut self, index: u64, payload: &[u8]) -> Result<(Vec<Vec<u8>>, Tally), Halt> {
+    fn apply(&mut self, index: u64, payload: &[u8]) -> Result<Applied, Halt> {
         let revision = self.kernel.catalogue().revision;
         let effects = self.kernel.apply(self.store.view()?, index, payload)?;
-        match self.store.commit(copies::with_copies(effects.batch))? {
+        match self.store.commit(with_copies(effects.batch))? {
             Committed::Applied(_) => {}
             Committed::ConditionFailed => {
                 return Err(Halt::Inconsistent("the batch of an entry carries no condition, and one failed".into()));

@@ -11,7 +11,7 @@ use kv::{Batch, Bytes, Key, KeyRange, KvError, Order, Row, Rows, Store, View};
 use session::Halt;
 use storage::TreeStore;
 
-use crate::error::{from_halt, from_kv};
+use crate::error::from_kv;
 use crate::shard::keys;
 
 /// Adds the copies of a batch's rows to it.
@@ -82,12 +82,11 @@ pub(crate) fn rows_again(view: &dyn View, buckets: Buckets, damaged: &[KeyRange]
 }
 
 /// The kernel at a view; by the copies if the rows themselves are damaged.
-pub(crate) fn load_kernel(view: &dyn View, hosted: Hosted) -> Result<Option<Kernel>, Error> {
-    let loaded = match Kernel::load_with(view, keys(), hosted.clone()) {
+pub(crate) fn load_kernel(view: &dyn View, hosted: Hosted) -> Result<Option<Kernel>, Halt> {
+    match Kernel::load_with(view, keys(), hosted.clone()) {
         Err(Halt::Store(KvError::Damaged(_))) => Kernel::load_with(&Copies(view), keys(), hosted),
         loaded => loaded,
-    };
-    loaded.map_err(|halt| from_halt(&halt))
+    }
 }
 
 /// The catalogue at a view; by the copies if the rows themselves are damaged.

@@ -15,6 +15,10 @@ pub(crate) fn from_kv(error: &KvError) -> Error {
             let (from, to) = words.unwrap_or_else(|| describe_range_by_numbers(&damaged.range));
             Rejection::Damaged { from, to }.into()
         }
+        KvError::ViewEnded { .. } => {
+            let message = format!("{error}; start again, and delete something or make room");
+            Failure::not_applied(FailureKind::DiskLow, message).into()
+        }
         KvError::Corrupt { .. } => Failure::not_applied(FailureKind::Corrupt, error.to_string()).into(),
         KvError::NoSpace { .. } => Failure::not_applied(
             FailureKind::DiskFull,

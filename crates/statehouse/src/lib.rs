@@ -112,6 +112,7 @@ pub use runs::Runs;
 pub use scrubber::ScrubProgress;
 pub use sessions::{Session, Sessions};
 pub use space::disk::{DiskReserve, DiskSpace};
+pub use space::waits::{StoreWait, WaitingWork};
 pub use transaction::{Committed, Isolation, Transaction};
 pub use transfer::{Progress, TransferError, hex};
 pub use watch::Watch;

@@ -172,7 +172,7 @@ impl Shard {
         let quarantine = Arc::new(Quarantine::open(directory.path(), directory.identity().id)?);
         let buckets = directory.identity().buckets;
         let adoption = Adoption::begin(tree.clone(), quarantine.clone(), buckets, options.hosted())?;
-        let kernel = load_kernel(&*view, options.hosted())?;
+        let kernel = load_kernel(&*view, options.hosted()).map_err(|halt| from_halt(&halt))?;
         let mut kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
         kernel.expect_damage(adoption.has_parts());
         let shared = Arc::new(Shared::new(kernel.catalogue().clone(), kernel.applied().commit));

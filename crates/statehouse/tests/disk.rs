@@ -127,3 +127,31 @@ fn what_is_deleted_is_forgotten_while_space_is_short() {
     house.set_disk_reserve(None);
     assert_eq!(cells.set("cell", "3").expect("written").version, 4, "its versions go on");
 }
+
+/// Merges replace tables, and nobody must have to write for the old ones to go.
+#[test]
+fn what_was_deleted_goes_from_the_disk_although_nobody_writes_any_more() {
+    let (directory, house) = house(DiskReserve { percent: 0, bytes: 0 });
+    let cells = house.cells();
+    let value = "x".repeat(100_000);
+    let names: Vec<_> = (0..200).map(|number| format!("cell-{number}")).collect();
+    names.iter().for_each(|name| assert!(cells.set(name, value.as_str()).is_ok(), "written"));
+    let store_bytes = || -> u64 {
+        let files = std::fs::read_dir(directory.path().join("house/store")).expect("a store").flatten();
+        files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+    };
+    house.set_disk_reserve(Some(EVERYTHING));
+    wait_for("what is in memory is written, since space is short", || store_bytes() > 10 << 20);
+    names.iter().for_each(|name| assert!(cells.delete(name).is_ok(), "deleted"));
+    wait_for("the space is back", || store_bytes() < 2 << 20);
+}
+
+fn wait_for(what: &str, is_true: impl Fn() -> bool) {
+    for _ in 0..1_200 {
+        if is_true() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{what}: not within a minute");
+}

@@ -19,8 +19,6 @@ pub(crate) const MANIFEST_FILE: &str = "manifest";
 const NEW_FILE: &str = "manifest.new";
 /// The last byte is the format.
 const MAGIC: [u8; 8] = *b"SHMANIF\x02";
-/// The format before: the file held the manifest once.
-const MAGIC_ONCE: [u8; 8] = *b"SHMANIF\x01";
 /// A manifest of a million stacks is smaller.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 
@@ -82,8 +80,7 @@ impl Manifest {
         if xxh3_64(checked) != u64::from_le_bytes(*checksum) {
             return Err(wrong("a manifest whose checksum does not match"));
         }
-        let body = checked.strip_prefix(&MAGIC).or_else(|| checked.strip_prefix(&MAGIC_ONCE));
-        let body = body.ok_or(wrong("a manifest of an unknown format"))?;
+        let body = checked.strip_prefix(&MAGIC).ok_or(wrong("a manifest of an unknown format"))?;
         let mut reader = Reader::new(body);
         let (store, next_table) = (reader.u64()?, reader.u64()?);
         let mut tables = BTreeMap::new();
@@ -169,11 +166,6 @@ impl Manifest {
 impl ManifestFile {
     /// Either copy is enough.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        if bytes.starts_with(&MAGIC_ONCE)
-            && let Ok(manifest) = Manifest::decode(bytes)
-        {
-            return Ok(Self { manifest, damage: None });
-        }
         let (first, second) = bytes.split_at(bytes.len() / 2);
         let damaged = |offset: usize| Damage {
             table: 0,
@@ -241,13 +233,6 @@ mod tests {
             changed[(place + one.len()) % bytes.len()] ^= 1;
             assert!(ManifestFile::decode(&changed).is_err(), "byte {place} of both");
         }
-        let once: Vec<u8> = {
-            let mut bytes = one[..one.len() - 8].to_vec();
-            bytes[..8].copy_from_slice(&MAGIC_ONCE);
-            bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
-            bytes
-        };
-        assert_eq!(ManifestFile::decode(&once).expect("the format before").manifest, manifest());
         assert!(ManifestFile::decode(&one).is_err(), "half a file");
     }
 

@@ -1,7 +1,8 @@
 //! One merge: reads a piece of the store and writes the tables that replace it. The version is changed by the caller.
 //!
 //! Keeps: a tombstone is dropped only where the whole stack is merged, so nothing older can appear. A merge that does
-//! not finish leaves no file. It fails at damage in its range, and goes past none. Never: reads or writes much more than the piece's size; a stack that is larger is cut.
+//! not finish leaves no file. It fails at damage in its range, and goes past none. Never: reads or writes much more than the
+//! piece's size; a stack that is larger is cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

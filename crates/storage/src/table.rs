@@ -30,6 +30,8 @@ pub(crate) struct Table {
     pub(crate) parts: Parts,
     /// Whether the manifest names the table, or may name it.
     named: AtomicBool,
+    /// Whether its file is taken from those who still read it.
+    ended: AtomicBool,
 }
 
 /// One entry of the top index.
@@ -47,7 +49,8 @@ impl Table {
     /// Until the table is [`named`](Self::set_named), its file goes with it.
     pub(crate) fn new(facts: TableFacts, shared: Arc<TableFiles>) -> Arc<Self> {
         shared.count_new(facts.file_bytes);
-        Arc::new(Self { facts, shared, top: OnceLock::new(), parts: Parts::default(), named: AtomicBool::new(false) })
+        let (named, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Self { facts, shared, top: OnceLock::new(), parts: Parts::default(), named, ended })
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -57,6 +60,20 @@ impl Table {
     /// Says whether the manifest names the table. If not, its file goes with its last user.
     pub(crate) fn set_named(&self, named: bool) {
         self.named.store(named, Ordering::Release);
+    }
+
+    /// Removes the file of a table that no manifest names, although somebody may still read it.
+    pub(crate) fn end(&self) {
+        if !self.named.load(Ordering::Acquire) && !self.ended.swap(true, Ordering::AcqRel) {
+            self.shared.add_unneeded(self.number(), self.facts.file_bytes);
+        }
+    }
+
+    fn refuse_if_ended(&self) -> Result<(), Failure> {
+        match self.ended.load(Ordering::Acquire) {
+            true => Err(Failure::Retry(kv::KvError::ViewEnded { bytes: self.facts.file_bytes })),
+            false => Ok(()),
+        }
     }
 
     /// Whether a key from `start` to before `end` can be in the table.
@@ -69,6 +86,7 @@ impl Table {
         if key < &*self.facts.smallest || key > &*self.facts.largest {
             return Ok(None);
         }
+        self.refuse_if_ended()?;
         if let Some(part) = self.parts.set_apart_at(key) {
             // Before the filter, which might say that the key is not here.
             return Err(part.into());
@@ -103,6 +121,7 @@ impl Table {
         partition: usize,
         read: impl FnOnce(Kind, Place) -> Result<Block, Failure>,
     ) -> Result<RowCursor, Failure> {
+        self.refuse_if_ended()?;
         let place = self.top()?[partition].index;
         if let Some(part) = self.parts.set_apart_covering(&self.partition_keys(partition)?) {
             return Err(part.into());
@@ -127,6 +146,7 @@ impl Table {
         index: &mut RowCursor,
         read: impl FnOnce(Kind, Place) -> Result<Block, Failure>,
     ) -> Result<RowCursor, Failure> {
+        self.refuse_if_ended()?;
         if let Some(part) = self.parts.set_apart_at(index.key()) {
             return Err(part.into());
         }
@@ -326,7 +346,7 @@ pub(crate) fn after(key: &[u8]) -> Vec<u8> {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        if !self.named.load(Ordering::Acquire) {
+        if !self.named.load(Ordering::Acquire) && !self.ended.load(Ordering::Acquire) {
             self.shared.add_unneeded(self.number(), self.facts.file_bytes);
         }
     }

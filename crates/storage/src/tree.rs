@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use kv::{Batch, Committed, KeyRange, KvError, Sequence, Store, View};
@@ -55,6 +55,8 @@ pub(crate) struct Shared {
     writer: Mutex<Writer>,
     /// What the newest views read. Replaced under the writer's lock.
     newest: ArcSwap<Content>,
+    /// Tables that no manifest names any more and that views may still read.
+    dropped: Mutex<Vec<Weak<Table>>>,
     committed: AtomicU64,
     pub(crate) next_table: AtomicU64,
     pub(crate) merges: AtomicU64,
@@ -115,6 +117,7 @@ impl TreeStore {
             signal,
             options: options.clone(),
             writer: Mutex::new(Writer { failure: None }),
+            dropped: Mutex::default(),
             committed: AtomicU64::new(0),
             next_table: AtomicU64::new(manifest.next_table),
             merges: AtomicU64::new(0),
@@ -143,6 +146,17 @@ impl TreeStore {
     /// Says how much space merges may take.
     pub fn set_space(&self, space: SpaceState) {
         self.shared.signal.set_space(space);
+    }
+
+    /// Bytes that are on disk only because views still read them.
+    pub fn held_bytes(&self) -> u64 {
+        self.shared.dropped().iter().map(|table| table.facts.file_bytes).sum()
+    }
+
+    /// Frees what views still read although it was merged away. They fail with [`ViewEnded`](KvError::ViewEnded) where they
+    /// need it; views of the store as it is now do not.
+    pub fn end_old_views(&self) {
+        self.shared.dropped().iter().for_each(|table| table.end());
     }
 
     /// The state of the store.
@@ -295,6 +309,14 @@ impl Shared {
         Ok((Table::new(table.finish()?, self.tables.clone()), rows))
     }
 
+    fn lock_dropped(&self) -> MutexGuard<'_, Vec<Weak<Table>>> {
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn dropped(&self) -> Vec<Arc<Table>> {
+        self.lock_dropped().iter().filter_map(Weak::upgrade).collect()
+    }
+
     /// Makes a version the one that opening finds. The caller publishes it.
     pub(crate) fn install(&self, writer: &mut Writer, next: &Version) -> Result<(), Failure> {
         if let Some(first) = &writer.failure {
@@ -310,7 +332,10 @@ impl Shared {
         match &installed {
             Ok(()) => {
                 let dropped = old.iter().filter(|(number, _)| !new.contains_key(number));
-                dropped.for_each(|(_, table)| table.set_named(false));
+                let dropped = dropped.map(|(_, table)| table).inspect(|table| table.set_named(false));
+                let mut known = self.lock_dropped();
+                known.retain(|table| table.strong_count() > 0);
+                known.extend(dropped.map(|table| Arc::downgrade(table)));
             }
             Err(Failure::InDoubt(error)) => writer.fail(error),
             Err(_) => added.iter().for_each(|(_, table)| table.set_named(false)),

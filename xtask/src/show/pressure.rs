@@ -50,8 +50,8 @@ pub(super) const TOPIC: Topic = Topic {
             shows: "restores and imports that were killed are refused by name, not served as an empty store",
             work: Work::Programs(&[Program {
                 cargo: SIM,
-                full: "pressure-transfers --kills 200",
-                small: "pressure-transfers --kills 12",
+                full: "pressure-transfers --kills 200 --faults 200",
+                small: "pressure-transfers --kills 12 --faults 20",
             }]),
             judge: Judge::Correctness,
         },

@@ -14,7 +14,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use contract::time::millis;
 use serde_json::{Value as JsonValue, json};
-use statehouse::{Counters, DiskSpace, FoundDamage, Overview, ScrubProgress};
+use statehouse::{Counters, DiskSpace, FoundDamage, Overview, ScrubProgress, StoreWait};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 
@@ -33,6 +33,7 @@ struct Now {
     status: Option<statehouse::Status>,
     overview: Overview,
     disk: Option<DiskSpace>,
+    waits: Vec<StoreWait>,
     damage: Vec<FoundDamage>,
     scrub: ScrubProgress,
     /// The used-up limits, with their values.
@@ -63,6 +64,7 @@ impl Now {
             status,
             overview,
             disk: house.disk(),
+            waits: house.store_waits(),
             damage: house.damage().unwrap_or_default(),
             scrub: house.scrub(),
             used_up: used_up.map(|(limit, gate)| (*limit, gate.max())).collect(),

@@ -8,7 +8,9 @@ use contract::Error;
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::shell::Suggested;
 use serde_json::{Value as JsonValue, json};
-use statehouse::{Counters, DamageEffect, DiskSpace, FoundDamage, OldestReady, Overview, Status};
+use statehouse::{
+    Counters, DamageEffect, DiskSpace, FoundDamage, OldestReady, Overview, Status, StoreWait, WaitingWork,
+};
 
 use super::Now;
 
@@ -92,12 +94,13 @@ impl Trouble {
 
 /// All problems, critical ones first, notes last.
 pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
-    let Now { counters, status, overview, disk, used_up, damage, .. } = now;
+    let Now { counters, status, overview, disk, waits, used_up, damage, .. } = now;
     let mut found: Vec<Trouble> = Vec::new();
     found.extend(failure.map(stopped));
     found.extend(status.as_ref().and_then(differences));
     found.extend(damage.iter().take(DAMAGE_NAMED_MAX).map(damaged));
     found.extend(disk.as_ref().filter(|disk| disk.is_low()).map(disk_low));
+    found.extend(waits.iter().map(store_waits));
     found.extend(full_journal(counters));
     found.extend(slow_syncs(counters));
     found.extend(long_queue(counters));
@@ -221,6 +224,24 @@ fn disk_low(disk: &DiskSpace) -> Trouble {
         number: number(free_bytes),
         threshold: number(reserve_bytes),
         unit: "bytes",
+        command: Suggested::new(["df", "-h"]),
+    }
+}
+
+fn store_waits(wait: &StoreWait) -> Trouble {
+    let StoreWait { bytes_needed, reason, .. } = wait;
+    let (severity, object, waits) = match wait.work {
+        WaitingWork::Flush => (Severity::Critical, "flush", "what is in memory cannot be written to the store now"),
+        _ => (Severity::Warning, "merge", "tables cannot be merged now, so what is deleted still takes space"),
+    };
+    Trouble {
+        problem: "store_waits",
+        severity,
+        object: object.into(),
+        text: format!("{waits}; it is tried again: {reason}"),
+        number: number(*bytes_needed),
+        threshold: 0.0,
+        unit: "bytes needed",
         command: Suggested::new(["df", "-h"]),
     }
 }

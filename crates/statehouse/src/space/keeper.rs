@@ -32,6 +32,9 @@ const LOOKS_PER_FLUSH: u32 = 8;
 /// to replay.
 const LOOKS_PER_FLUSH_AT_LEAST: u32 = 60;
 
+/// Looks during which old views may hold too much. What reads a backup of a full disk quickly gets to its end.
+const LOOKS_HELD_MAX: u32 = 80;
+
 /// With less than this in the journal, there is nothing worth a flush.
 const JOURNAL_BYTES_MIN: u64 = 64 << 10;
 
@@ -48,7 +51,7 @@ impl SpaceKeeper {
     /// Starts the thread; `walk` begins a retention walk.
     pub(crate) fn start(self, walk: impl Fn() + Send + 'static) -> Result<Repeating, Error> {
         let journal_cut = JournalCut::new(self.applied_at_open);
-        let mut state = State { is_short: false, looks: 0, looks_since_flush: 0, journal_cut };
+        let mut state = State { is_short: false, looks: 0, looks_since_flush: 0, looks_held: 0, journal_cut };
         Repeating::start("space", LOOK_EVERY, move |_| self.look(&mut state, &walk))
     }
 
@@ -68,6 +71,7 @@ impl SpaceKeeper {
             (state.is_short, state.looks) = (is_short, 0);
             self.tell(is_short);
         }
+        self.end_views_that_hold_too_much(state);
         // The apply loop cuts the journal after a flush when the next entry comes; here it is done without one.
         if let Some(first_kept) = state.journal_cut.next(&self.access.store) {
             self.access.journal.cut(first_kept);
@@ -85,6 +89,21 @@ impl SpaceKeeper {
         state.looks_since_flush = state.looks_since_flush.saturating_add(1);
     }
 
+    /// Ends old views if they hold more on a disk without space than is kept free, and for long: deleting cannot free it.
+    fn end_views_that_hold_too_much(&self, state: &mut State) {
+        let held_bytes = if state.is_short { self.tree.held_bytes() } else { 0 };
+        let reserve_bytes = self.access.disk.space(self.access.clock()).map_or(u64::MAX, |space| space.reserve_bytes);
+        state.looks_held = if held_bytes > reserve_bytes { state.looks_held + 1 } else { 0 };
+        if state.looks_held >= LOOKS_HELD_MAX {
+            tracing::warn!(
+                held_bytes,
+                reserve_bytes,
+                "old views are ended: they hold too much of a disk without space"
+            );
+            self.tree.end_old_views();
+        }
+    }
+
     fn tell(&self, is_short: bool) {
         self.tree.set_space(if is_short { SpaceState::Short } else { SpaceState::Enough });
         if let Err(error) = self.files.keep_spares(!is_short) {
@@ -99,5 +118,7 @@ struct State {
     /// Looks since that has changed.
     looks: u32,
     looks_since_flush: u32,
+    /// Looks since views hold too much.
+    looks_held: u32,
     journal_cut: JournalCut,
 }

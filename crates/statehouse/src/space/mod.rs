@@ -3,7 +3,9 @@
 //! - [`disk`]: the free space; what makes the store larger is refused below the reserve.
 //! - `fit`: what the store writes at once, by the size of the disk; from that comes what it needs to go on.
 //! - `keeper`: the thread that frees space while it is short.
+//! - [`waits`]: what waits for space, or for a disk that fails.
 
 pub(crate) mod disk;
 pub(crate) mod fit;
 pub(crate) mod keeper;
+pub(crate) mod waits;

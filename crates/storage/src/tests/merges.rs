@@ -200,6 +200,40 @@ fn a_file_stays_while_a_view_needs_it_and_no_longer() {
 
 /// A table may hold rows beyond its stack that were merged away there. Moving the border would bring them back.
 #[test]
+fn old_views_can_be_ended_and_new_ones_read_on() {
+    let directory = directory();
+    let path = directory.path().join("store");
+    let options = Options { table_bytes_target: 8 << 10, cache_bytes_max: 0, ..Options::default() };
+    let store = TreeStore::create(&path, &options).expect("created");
+    store.commit(many_rows(Some(&[7; 100]))).expect("committed");
+    let old = store.view().expect("a view");
+    let bytes_before = store.bytes_on_disk();
+    store.commit(many_rows(None)).expect("committed");
+    store.set_space(crate::SpaceState::Short);
+    rest(&store);
+    assert!(old.get(&key(3)).expect("read").is_some(), "the old view still reads what was deleted");
+    assert!(store.held_bytes() >= bytes_before, "and holds it on disk: {}", store.held_bytes());
+
+    store.end_old_views();
+    rest(&store);
+    assert!(matches!(old.get(&key(3)), Err(kv::KvError::ViewEnded { .. })));
+    let scanned: Result<Vec<_>, _> = old.scan(&KeyRange::all(), Order::Ascending).collect();
+    assert!(matches!(scanned, Err(kv::KvError::ViewEnded { .. })));
+    assert!(store.bytes_on_disk() < bytes_before / 10, "{} of {bytes_before}", store.bytes_on_disk());
+    assert_eq!(store.view().expect("a view").get(&key(3)), Ok(None));
+    store.commit(many_rows(Some(&[8; 100]))).expect("committed");
+    assert!(store.view().expect("a view").get(&key(3)).expect("read").is_some());
+    drop(old);
+    rest(&store);
+    assert_no_orphans(&store, &path, "the old view is gone");
+    assert_eq!(store.held_bytes(), 0);
+}
+
+fn many_rows(value: Option<&[u8]>) -> Batch {
+    Batch::from_sorted((0..500).map(|number| (key(number), value.map(Bytes::from))).collect())
+}
+
+#[test]
 fn an_emptied_range_is_not_given_to_a_stack_whose_tables_reach_into_it() {
     let directory = directory();
     let shared = super::tables::shared(&directory);

@@ -1,14 +1,17 @@
 //! `sim pressure-fill [--disks KIND:MIB,…] [--cycles N] [--seed N]`: a server on a small disk is filled until it refuses,
 //! and then everything is deleted, again and again, with `kill -9` in the middle of both. Within a minute, without a
-//! restart, the space must be back and writes must be taken again. At the end another process takes all space, and lets go.
+//! restart, the space must be back and writes must be taken again. Once somebody reads a backup very slowly meanwhile: it
+//! must not keep what was deleted. At the end another process takes all space, and lets go.
 //!
 //! Would see broken: deletions that free nothing, a merge or flush that fails for good without space, a start that needs
 //! space, anything lost.
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use testkit::arguments::Arguments;
@@ -96,6 +99,7 @@ fn all_cycles(disk: &Mounted, trial: &mut Trial, mib: u64, cycles: u64) -> Resul
         );
         slowest = slowest.max(back);
     }
+    trial.held().map_err(|what| format!("while a backup is read slowly: {what}"))?;
     trial.eaten(disk.path())?;
     Ok(slowest)
 }
@@ -138,34 +142,40 @@ impl Trial {
             callers.into_iter().for_each(|caller| drop(caller.join().expect("no panic")));
         });
         self.kill_and_restart()?;
-        let trial = &*self;
+        self.with_callers(work)
+    }
+
+    /// Runs `work` on all callers.
+    fn with_callers(&self, work: impl Fn(&Self) -> Result<(), String> + Sync) -> Result<(), String> {
         std::thread::scope(|scope| {
-            let callers: Vec<_> = (0..CALLERS).map(|_| scope.spawn(|| work(trial))).collect();
+            let callers: Vec<_> = (0..CALLERS).map(|_| scope.spawn(|| work(self))).collect();
             callers.into_iter().try_for_each(|caller| caller.join().expect("no panic"))
         })
     }
 
     /// Writes until the server refuses.
     fn fill(&mut self) -> Result<(), String> {
-        self.with_a_kill(Duration::from_secs(4), |trial| {
-            let client = trial.client();
-            loop {
-                let number = trial.next.fetch_add(1, Ordering::Relaxed);
-                let thing = thing_of(number);
-                trial.note(number, Some(thing));
-                match client.send(put(number, thing)).map_err(|error| error.to_string())? {
-                    answer if (200..300).contains(&answer.status) => {
-                        trial.note(number, Some(Thing { answered: true, ..thing }));
-                    }
-                    answer if answer.status == 507 => {
-                        trial.note(number, None);
-                        return Ok(());
-                    }
-                    answer if answer.status == 503 => std::thread::sleep(Duration::from_millis(20)),
-                    answer => return Err(format!("a write was answered {}: {}", answer.status, answer.text())),
+        self.with_a_kill(Duration::from_secs(4), Self::write_until_refused)
+    }
+
+    fn write_until_refused(&self) -> Result<(), String> {
+        let client = self.client();
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let thing = thing_of(number);
+            self.note(number, Some(thing));
+            match client.send(put(number, thing)).map_err(|error| error.to_string())? {
+                answer if (200..300).contains(&answer.status) => {
+                    self.note(number, Some(Thing { answered: true, ..thing }));
                 }
+                answer if answer.status == 507 => {
+                    self.note(number, None);
+                    return Ok(());
+                }
+                answer if answer.status == 503 => std::thread::sleep(Duration::from_millis(20)),
+                answer => return Err(format!("a write was answered {}: {}", answer.status, answer.text())),
             }
-        })
+        }
     }
 
     fn note(&self, number: u64, thing: Option<Thing>) {
@@ -200,28 +210,48 @@ impl Trial {
     }
 
     fn delete_all(&mut self) -> Result<(), String> {
-        let runs = self.things.lock().expect("no panic").values().filter(|thing| thing.what == What::Run).count();
-        self.runs_deleted += runs as u64;
-        let waiting: Mutex<Vec<(u64, Thing)>> =
-            Mutex::new(std::mem::take(&mut *self.things.lock().expect("no panic")).into_iter().collect());
-        self.with_a_kill(Duration::from_secs(2), |trial| {
-            let client = trial.client();
-            loop {
-                let Some((number, thing)) = waiting.lock().expect("no panic").pop() else { return Ok(()) };
-                match client.send(delete(number, thing)) {
-                    Ok(answer) if answer.status == 503 => {
-                        waiting.lock().expect("no panic").push((number, thing));
-                        std::thread::sleep(Duration::from_millis(20));
-                    }
-                    // A run that was deleted before the kill says so.
-                    Ok(answer) if matches!(answer.status, 200..=299 | 404 | 410) => {}
-                    Ok(answer) => return Err(format!("a deletion was answered {}: {}", answer.status, answer.text())),
-                    Err(error) => {
-                        waiting.lock().expect("no panic").push((number, thing));
-                        return Err(error.to_string());
-                    }
+        let waiting = self.take_things();
+        self.with_a_kill(Duration::from_secs(2), |trial| trial.delete_each(&waiting))
+    }
+
+    fn take_things(&mut self) -> Mutex<Vec<(u64, Thing)>> {
+        let things = std::mem::take(&mut *self.things.lock().expect("no panic"));
+        self.runs_deleted += things.values().filter(|thing| thing.what == What::Run).count() as u64;
+        Mutex::new(things.into_iter().collect())
+    }
+
+    fn delete_each(&self, waiting: &Mutex<Vec<(u64, Thing)>>) -> Result<(), String> {
+        let client = self.client();
+        loop {
+            let Some((number, thing)) = waiting.lock().expect("no panic").pop() else { return Ok(()) };
+            match client.send(delete(number, thing)) {
+                Ok(answer) if answer.status == 503 => {
+                    waiting.lock().expect("no panic").push((number, thing));
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                // A run that was deleted before the kill says so.
+                Ok(answer) if matches!(answer.status, 200..=299 | 404 | 410) => {}
+                Ok(answer) => return Err(format!("a deletion was answered {}: {}", answer.status, answer.text())),
+                Err(error) => {
+                    waiting.lock().expect("no panic").push((number, thing));
+                    return Err(error.to_string());
                 }
             }
+        }
+    }
+
+    /// Everything is deleted while somebody reads a backup of all of it, very slowly.
+    fn held(&mut self) -> Result<(), String> {
+        self.with_callers(Self::write_until_refused)?;
+        let waiting = self.take_things();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let reader = SlowReader::begin(self.server.address())?;
+            scope.spawn(|| reader.read_until(&done));
+            let freed = self.with_callers(|trial| trial.delete_each(&waiting)).and_then(|()| self.await_space());
+            done.store(true, Ordering::Relaxed);
+            println!("a backup that is read slowly: space back after {:.1} s", freed.clone()?.as_secs_f64());
+            Ok(())
         })
     }
 
@@ -292,9 +322,33 @@ impl Trial {
     }
 }
 
+/// Reads a backup so slowly that it never ends.
+struct SlowReader(TcpStream);
+
+impl SlowReader {
+    /// The answer has begun when this returns: the server knows what it will send.
+    fn begin(server: SocketAddr) -> Result<Self, String> {
+        let begin = || {
+            let mut stream = TcpStream::connect(server)?;
+            write!(stream, "GET /v1/backup HTTP/1.1\r\nHost: {server}\r\n\r\n")?;
+            stream.read_exact(&mut [0; 512])?;
+            Ok::<_, std::io::Error>(Self(stream))
+        };
+        begin().map_err(|error| format!("no backup begins: {error}"))
+    }
+
+    fn read_until(mut self, done: &AtomicBool) {
+        let mut bytes = vec![0; 64 << 10];
+        while !done.load(Ordering::Relaxed) {
+            // When the server ends it, there is nothing to do any more.
+            let _ = self.0.read(&mut bytes);
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+}
+
 /// Writes a file until nothing is left of the disk.
 fn eat(path: &Path) -> Result<(), String> {
-    use std::io::Write;
     let mut file = std::fs::File::create(path).map_err(|error| error.to_string())?;
     for chunk in [1 << 20, 4 << 10, 1] {
         let bytes = vec![7; chunk];

@@ -1,10 +1,10 @@
-//! Lets system calls of one thread fail, from outside, with `strace`.
+//! Lets system calls of another process fail, from outside, with `strace`.
 //!
-//! Touches: one thread of another process. Keeps: when the value is gone, the thread runs as before.
+//! Keeps: when a [`Failing`] is gone, its thread runs as before.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -50,6 +50,22 @@ impl Drop for Failing {
         let _ = Command::new("kill").arg(self.strace.id().to_string()).status();
         let _ = self.strace.wait();
     }
+}
+
+/// Runs a command of which one call fails: the one with this number, of those with this name. Returns how it ended, and whether
+/// it got that far.
+pub(super) fn run_failing(command: &[PathBuf], call: &str, errno: &str, number: u64) -> Result<(Output, bool), String> {
+    let folder = TempDir::new().map_err(|error| error.to_string())?;
+    let calls = folder.path().join("calls");
+    let ended = Command::new("strace")
+        .args(["-f", "-qq", "-e", "signal=none", "-e", &format!("trace={call}")])
+        .args(["-e", &format!("inject={call}:error={errno}:when={number}"), "-o"])
+        .arg(&calls)
+        .args(command)
+        .output()
+        .map_err(|error| format!("could not run strace, which this test needs: {error}"))?;
+    let failed = std::fs::read_to_string(&calls).is_ok_and(|calls| calls.contains("(INJECTED)"));
+    Ok((ended, failed))
 }
 
 /// The threads of a process with this name.

@@ -15,9 +15,12 @@ use testkit::random::Random;
 /// Commands that wait for their answers at a time.
 const AT_ONCE: usize = 256;
 
+/// Few, so that a small store has blocks with many things of one kind.
+pub(super) const BUCKETS: u16 = 8;
+
 /// Small tables and caches, so that a small store has many of both.
 pub(super) fn options() -> Options {
-    let mut options = Options::default().memory_bytes(4 << 20).buckets(8).scrub_bytes_per_second(0);
+    let mut options = Options::default().memory_bytes(4 << 20).buckets(BUCKETS).scrub_bytes_per_second(0);
     options.storage.cache_bytes_max = 256 << 10;
     options.storage.table_bytes_target = 512 << 10;
     options.overlay.table_bytes_max = 256 << 10;
