@@ -167,10 +167,11 @@ fn main() -> Result<(), Error> {
     println!("seat 7 is session {}'s, who is Bob: {}", session_of(&owner), session_of(&owner) == bob.id());
     assert_eq!(session_of(&owner), bob.id());
 
-    drop((seats, deliveries, bob));
+    drop((seats, deliveries, first, bob));
     house.close()?;
     drop(house);
-    assert!(Options::default().open(&path).is_err(), "without its machine the directory does not open");
+    let refused = Options::default().open(&path).err().expect("without its machine the directory does not open");
+    assert!(refused.to_string().contains("machine"), "{refused}");
     std::fs::remove_dir_all(&path).expect("the example's directory is removed");
     Ok(())
 }

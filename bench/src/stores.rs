@@ -8,6 +8,6 @@ use bench::store_maker::TreeMaker;
 use testkit::arguments::Arguments;
 
 pub fn run(arguments: &Arguments) -> ExitCode {
-    measure_store("lsm-tree", Rc::new(TreeMaker), arguments);
+    measure_store("tables", Rc::new(TreeMaker), arguments);
     ExitCode::SUCCESS
 }

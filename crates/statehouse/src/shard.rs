@@ -335,6 +335,14 @@ impl Shard {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        let finished = self.finish();
+        // Handles may live on, and nothing is written to a closed directory.
+        self.access.tree.stop_merging();
+        finished
+    }
+
+    /// Ends everything that proposes, applies what was proposed, and flushes.
+    fn finish(&self) -> Result<(), Error> {
         let background = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(background);
         self.waiters.close();

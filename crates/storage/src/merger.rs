@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ const NICENESS: i32 = 5;
 
 pub(crate) struct Merger {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Merger {
@@ -52,17 +52,23 @@ impl Merger {
         });
         let failed =
             |error: std::io::Error| KvError::Io { action: "start the merging thread", reason: error.to_string() };
-        Ok(Self { shared, thread: Some(thread.map_err(failed)?) })
+        Ok(Self { shared, thread: Mutex::new(Some(thread.map_err(failed)?)) })
+    }
+
+    /// Ends the thread. A merge in progress leaves nothing behind.
+    pub(crate) fn stop(&self) {
+        self.shared.signal.close();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A panic of a merge was already caught and has poisoned the store.
+            let _ = thread.join();
+        }
     }
 }
 
 impl Drop for Merger {
     fn drop(&mut self) {
-        self.shared.signal.close();
-        if let Some(thread) = self.thread.take() {
-            // A panic of a merge was already caught and has poisoned the store.
-            let _ = thread.join();
-        }
+        self.stop();
     }
 }
 

@@ -43,7 +43,7 @@ use crate::version::{Content, Slice, Stack, Version};
 /// ```
 pub struct TreeStore {
     pub(crate) shared: Arc<Shared>,
-    _merger: Merger,
+    merger: Merger,
 }
 
 /// State shared by the committing thread and the merging one.
@@ -124,7 +124,7 @@ impl TreeStore {
             merge_bytes_read: AtomicU64::new(0),
             merge_bytes_written: AtomicU64::new(0),
         });
-        Ok(Self { _merger: Merger::spawn(shared.clone())?, shared })
+        Ok(Self { merger: Merger::spawn(shared.clone())?, shared })
     }
 
     /// The bytes of all tables on disk.
@@ -141,6 +141,11 @@ impl TreeStore {
     /// Why the store accepts no more writes, if it does not: a sync failed.
     pub fn failure(&self) -> Option<KvError> {
         self.shared.lock().refuse_if_failed().err()
+    }
+
+    /// Ends merging for good: nothing is written any more unless somebody commits.
+    pub fn stop_merging(&self) {
+        self.merger.stop();
     }
 
     /// Says how much space merges may take.
