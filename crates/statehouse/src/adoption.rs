@@ -99,6 +99,7 @@ impl Adoption {
         self.seen.store(self.tree.noticed_count(), Ordering::Release);
         // Nothing is in memory above the tree now.
         self.write_again(lost.into_iter().map(|damage| damage.keys).collect())?;
+        store.refresh().map_err(|error| from_kv(&error))?;
         let view = self.tree.view().map_err(|error| from_kv(&error))?;
         load_kernel(&*view, self.hosted.clone()).map_err(|halt| from_halt(&halt))
     }

@@ -166,12 +166,13 @@ impl Shard {
         let files: Arc<dyn EntryFiles> = Arc::new(files);
         let tree = Arc::new(tree);
         ensure_copies(&tree, directory.identity().buckets)?;
+        let quarantine = Arc::new(Quarantine::open(directory.path(), directory.identity().id)?);
+        let buckets = directory.identity().buckets;
+        // Before the overlay, which then sees what this writes again.
+        let adoption = Adoption::begin(tree.clone(), quarantine.clone(), buckets, options.hosted())?;
         let store = Overlay::new(tree.clone(), options.overlay.clone()).map_err(|error| from_kv(&error))?;
         let store = Arc::new(store);
         let view = store.view().map_err(|error| from_kv(&error))?;
-        let quarantine = Arc::new(Quarantine::open(directory.path(), directory.identity().id)?);
-        let buckets = directory.identity().buckets;
-        let adoption = Adoption::begin(tree.clone(), quarantine.clone(), buckets, options.hosted())?;
         let kernel = load_kernel(&*view, options.hosted()).map_err(|halt| from_halt(&halt))?;
         let mut kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
         kernel.expect_damage(adoption.has_parts());

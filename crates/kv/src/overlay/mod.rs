@@ -176,6 +176,16 @@ impl Overlay {
         self.shared.changed.notify_all();
     }
 
+    /// Lets new views read the store below as it is now, if something was committed to it directly: rows that the overlay does
+    /// not have.
+    pub fn refresh(&self) -> Result<(), KvError> {
+        let _state = self.shared.lock();
+        let below = self.shared.below.view()?;
+        let view = self.shared.published.load_full();
+        self.shared.published.store(Arc::new(OverlayView { below, ..(*view).clone() }));
+        Ok(())
+    }
+
     /// Whether commits go on while the store below cannot take a flush, whatever they take in memory. For a replay, which
     /// has an end, and without which nothing can be read; otherwise they wait.
     pub fn accept_unflushed(&self, accept: bool) {
