@@ -39,9 +39,7 @@ impl CountKey {
         let numbers = (self.of, self.space, self.branch, self.record_type, self.state);
         numbers == (other.of, other.space, other.branch, other.record_type, other.state) && self.queue == other.queue
     }
-}
 
-impl CountKey {
     /// Visits the counts of the queues above: a queue counts what is in the queues below it too.
     fn for_each_above(&self, mut visit: impl FnMut(CountKey)) {
         let mut higher = match self.of {

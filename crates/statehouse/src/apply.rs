@@ -17,6 +17,7 @@ use kv::{Committed, Overlay, Store};
 use session::Halt;
 use session::user::panic_message;
 
+use crate::access::Access;
 use crate::adoption::Adoption;
 use crate::answers::Answers;
 use crate::arrivals::StopsAtEnd;
@@ -59,17 +60,12 @@ pub(crate) struct ApplyLoop {
 
 impl ApplyLoop {
     /// Runs until the journal's side hangs up or something fails.
-    pub(crate) fn run(
-        mut self,
-        entries: &Receiver<DurableEntry>,
-        cut: impl Fn(u64),
-        stop_journal: impl FnOnce(&Error),
-    ) {
+    pub(crate) fn run(mut self, entries: &Receiver<DurableEntry>, access: &Access) {
         let _stop = StopsAtEnd(self.shared.clone());
         loop {
             // Asked before the truncation: a flush that ends in between is handled at the next turn.
             let flushing = self.store.is_flushing();
-            self.cut_journal(&cut);
+            self.cut_journal(access);
             let entry = if flushing {
                 entries.recv_timeout(FLUSH_POLL)
             } else {
@@ -88,9 +84,7 @@ impl ApplyLoop {
                 }
                 Err(error) => {
                     tracing::error!(%error, index, "cannot apply an entry; the store has stopped");
-                    // First, so that a caller who finds the journal closed can ask why.
-                    self.shared.fail(error.clone());
-                    stop_journal(&error);
+                    access.stop(&error);
                     return;
                 }
             }
@@ -187,9 +181,9 @@ impl ApplyLoop {
     }
 
     /// Truncates the journal up to what the store has made durable.
-    fn cut_journal(&mut self, cut: &impl Fn(u64)) {
+    fn cut_journal(&mut self, access: &Access) {
         if let Some(first_kept) = self.journal_cut.next(&self.store) {
-            cut(first_kept);
+            access.journal.cut(first_kept);
         }
     }
 }

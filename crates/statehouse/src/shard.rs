@@ -221,23 +221,16 @@ impl Shard {
         let journal = LocalJournal::start(files.clone(), SHARD, &options.journal, proposer)
             .map_err(|error| from_journal(&error))?;
         let journal = Arc::new(journal);
-        let apply = std::thread::Builder::new()
-            .name("apply".into())
-            .spawn({
-                let journal = journal.clone();
-                move || {
-                    let stop_journal = |error: &Error| {
-                        for submission in journal.stop() {
-                            submission.responder.give(Err(error.clone()));
-                        }
-                    };
-                    apply_loop.run(&entries, |first_kept| journal.cut(first_kept), stop_journal);
-                }
-            })
-            .map_err(|error| cannot_open(format!("could not start the apply thread: {error}")))?;
         let disk = Arc::new(Disk::new(directory.path().to_owned(), needed_bytes(options), options.disk_reserve));
         let clock = options.clock.clone();
         let access = Access { shared: shared.clone(), store, tree, journal, clock, time, disk };
+        let apply = std::thread::Builder::new()
+            .name("apply".into())
+            .spawn({
+                let access = access.clone();
+                move || apply_loop.run(&entries, &access)
+            })
+            .map_err(|error| cannot_open(format!("could not start the apply thread: {error}")))?;
         let shard = Arc::new(Self {
             shared,
             access: access.clone(),
@@ -252,12 +245,7 @@ impl Shard {
             directory,
         });
         register_machines(&access, options)?;
-        let space = SpaceKeeper {
-            access: access.clone(),
-            tree: access.tree.clone(),
-            files: shard.files.clone(),
-            applied_at_open,
-        };
+        let space = SpaceKeeper { access: access.clone(), files: shard.files.clone(), applied_at_open };
         let background = Background::start(&access, options, agenda, outbox, keeper, space)?;
         *shard.background.lock().unwrap_or_else(PoisonError::into_inner) = Some(background);
         Ok(shard)

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use contract::Error;
 use journal::EntryFiles;
-use storage::{SpaceState, TreeStore};
+use storage::SpaceState;
 
 use crate::access::Access;
 use crate::error::from_kv;
@@ -41,7 +41,6 @@ const JOURNAL_BYTES_MIN: u64 = 64 << 10;
 /// What the thread works on.
 pub(crate) struct SpaceKeeper {
     pub(crate) access: Access,
-    pub(crate) tree: Arc<TreeStore>,
     pub(crate) files: Arc<dyn EntryFiles>,
     /// The applied index when the store was opened: its batches count from there.
     pub(crate) applied_at_open: u64,
@@ -59,7 +58,7 @@ impl SpaceKeeper {
         if self.access.shared.failure().is_some() {
             return;
         }
-        if let Some(error) = self.tree.failure() {
+        if let Some(error) = self.access.tree.failure() {
             // Otherwise nobody would notice before memory is full, and until then more and more would have to be replayed.
             let error = from_kv(&error);
             tracing::error!(%error, "the store has stopped");
@@ -91,7 +90,7 @@ impl SpaceKeeper {
 
     /// Ends old views if they hold more on a disk without space than is kept free, and for long: deleting cannot free it.
     fn end_views_that_hold_too_much(&self, state: &mut State) {
-        let held_bytes = if state.is_short { self.tree.held_bytes() } else { 0 };
+        let held_bytes = if state.is_short { self.access.tree.held_bytes() } else { 0 };
         let reserve_bytes = self.access.disk.space(self.access.clock()).map_or(u64::MAX, |space| space.reserve_bytes);
         state.looks_held = if held_bytes > reserve_bytes { state.looks_held + 1 } else { 0 };
         if state.looks_held >= LOOKS_HELD_MAX {
@@ -100,12 +99,12 @@ impl SpaceKeeper {
                 reserve_bytes,
                 "old views are ended: they hold too much of a disk without space"
             );
-            self.tree.end_old_views();
+            self.access.tree.end_old_views();
         }
     }
 
     fn tell(&self, is_short: bool) {
-        self.tree.set_space(if is_short { SpaceState::Short } else { SpaceState::Enough });
+        self.access.tree.set_space(if is_short { SpaceState::Short } else { SpaceState::Enough });
         if let Err(error) = self.files.keep_spares(!is_short) {
             tracing::warn!(%error, "the journal's spare files stay as they are");
         }
