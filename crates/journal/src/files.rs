@@ -11,7 +11,8 @@ use crate::frame::{Entry, ShardId};
 /// - J3: opening never shortens the journal below the watermark, or below an index that a later entry calls durable.
 /// - J4: after a failed write or sync nothing more is appended.
 /// - Without room for an append, [`JournalError::NoSpace`] is returned, no part of it is ever read, and the next one is
-///   tried.
+///   tried. What [`cut`](EntryFiles::cut), [`upkeep`](EntryFiles::upkeep) and
+///   [`sync_watermark`](EntryFiles::sync_watermark) have no room for is done by the next of them.
 pub trait EntryFiles: Send + Sync {
     /// Appends payloads after the last entry of `shard`, durably, and returns the index of the first.
     fn append(&self, shard: ShardId, term: u64, payloads: &[&[u8]]) -> Result<u64, JournalError>;

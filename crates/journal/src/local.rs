@@ -231,20 +231,20 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
             match self.queue.next(patience) {
                 Work::Append(commands) => {
                     self.append(commands)?;
-                    self.files.upkeep()?;
+                    put_off_without_room(self.files.upkeep())?;
                     watermark_stale = true;
                 }
                 Work::Cut(first_kept) => {
-                    self.files.cut(self.shard, first_kept)?;
+                    watermark_stale |= put_off_without_room(self.files.cut(self.shard, first_kept))?;
                     self.check_size();
                 }
                 Work::Nothing => {}
-                Work::Close => return self.files.sync_watermark(),
+                Work::Close => return put_off_without_room(self.files.sync_watermark()).map(|_| ()),
             }
             if watermark_stale && watermark_written.elapsed() >= self.options.watermark_age_max {
-                self.files.sync_watermark()?;
+                watermark_stale = put_off_without_room(self.files.sync_watermark())?;
                 watermark_written = now();
-                watermark_stale = false;
+                self.check_size();
             }
         }
     }
@@ -276,6 +276,18 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
     fn check_size(&self) {
         let bytes = self.files.kept_bytes();
         self.queue.files_full((bytes > self.options.files_bytes_max).then_some(bytes));
+    }
+}
+
+/// Whether there was no room for what can be done later. No entry is lost by that.
+fn put_off_without_room(done: Result<(), JournalError>) -> Result<bool, JournalError> {
+    match done {
+        Ok(()) => Ok(false),
+        Err(error @ JournalError::NoSpace { .. }) => {
+            tracing::debug!(%error, "the journal's watermark is written later");
+            Ok(true)
+        }
+        Err(error) => Err(error),
     }
 }
 

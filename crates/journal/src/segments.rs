@@ -160,11 +160,24 @@ impl<D: Disk> SegmentFiles<D> {
         Ok(())
     }
 
+    /// Makes durable what is known, and frees the segments that nothing needs any more. Without room for that, the
+    /// segments stay until the next attempt.
     fn write_watermark(&self, state: &mut State<D>) -> Result<(), JournalError> {
         state.refuse_if_failed()?;
         let known = state.known();
-        state.watermark.write(known).map_err(|error| state.fail(error))?;
+        let frees = state.segments.front().is_some_and(|segment| segment.number < known.first_segment);
+        let written = match frees {
+            // Segments are free once both files say so: until then, none may be missed.
+            true => state.watermark.write_to_both(&known),
+            false => state.watermark.write(known),
+        };
+        written.map_err(|error| state.fail_unless_no_space(error))?;
         state.rolled = false;
+        if frees {
+            self.free_segments(state)?;
+            state.find_kept_from();
+            self.sizes.publish(state);
+        }
         Ok(())
     }
 
@@ -349,18 +362,10 @@ impl<D: Disk> EntryFiles for SegmentFiles<D> {
         state.shard(shard).cut(first_kept);
         self.find_first_kept(state, shard);
         self.move_laggard(state)?;
-        let known = state.known();
-        if state.segments.front().is_none_or(|segment| segment.number >= known.first_segment) {
-            self.write_watermark(state)?;
-        } else {
-            // Segments are free once both files say so: until then, none may be missed.
-            state.watermark.write_to_both(&known).map_err(|error| state.fail(error))?;
-            state.rolled = false;
-            self.free_segments(state)?;
-        }
+        let written = self.write_watermark(state);
         state.find_kept_from();
         self.sizes.publish(state);
-        Ok(())
+        written
     }
 
     fn upkeep(&self) -> Result<(), JournalError> {

@@ -3,7 +3,8 @@
 //!
 //! Both files are reserved when the journal is created and stay open, so that writing one needs neither space nor a
 //! descriptor. Keeps: J3. One of the two files is always intact: only the older one is ever overwritten with something
-//! new. Never: is ahead of the entries. It is written after the sync of the entries it names.
+//! new. A file system may refuse a write to what it had reserved; then the older file is not intact until the next
+//! attempt, and the newer one holds. Never: is ahead of the entries. It is written after the sync of the entries it names.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -35,6 +36,9 @@ pub(crate) struct Known {
 const MAGIC: [u8; 8] = *b"SHmarks\x02";
 const FILE_NAMES: [&str; 2] = ["watermark.a", "watermark.b"];
 
+const WRITE: &str = "write the journal's watermark";
+const SYNC: &str = "sync the journal's watermark";
+
 /// Reserved for a file when it is created.
 const FILE_BYTES_MIN: u64 = 4096;
 
@@ -65,7 +69,7 @@ struct Slot<F> {
 impl<D: Disk> Watermark<D> {
     /// Creates both files, or takes those of an interrupted creation. Nothing is written to them yet.
     pub(crate) fn create(disk: Arc<D>, directory: &Path, id: u64) -> Result<Self, JournalError> {
-        let slot = |name| create(&*disk, &directory.join(name)).map_err(|error| cannot_write(&error));
+        let slot = |name| create(&*disk, &directory.join(name)).map_err(|error| JournalError::io(WRITE, error));
         let files = [slot(FILE_NAMES[0])?, slot(FILE_NAMES[1])?];
         let directory = directory.to_owned();
         Ok(Self { disk, directory, files, id, number: 0, known: Known::default(), buffer: Vec::new() })
@@ -107,7 +111,7 @@ impl<D: Disk> Watermark<D> {
         encode(self.number, &self.known, self.id, &mut self.buffer);
         let Some(newest) = &self.files[position(self.number)].file else { return Ok(()) };
         let settled = newest.write_at(&self.buffer, 0).and_then(|()| newest.sync_data());
-        settled.map_err(|error| JournalError::io("sync the journal's watermark", error))
+        settled.map_err(|error| JournalError::io(SYNC, error))
     }
 
     pub(crate) fn known(&self) -> &Known {
@@ -131,7 +135,8 @@ impl<D: Disk> Watermark<D> {
         Ok(())
     }
 
-    /// Makes `known` durable in place of the older file, unless it already is.
+    /// Makes `known` durable in place of the older file, unless it already is. Without room, nothing more is known than
+    /// before, and the next attempt may succeed.
     pub(crate) fn write(&mut self, known: Known) -> Result<(), JournalError> {
         while self.known != known || self.files.iter().any(|slot| !slot.intact) {
             self.write_next(&known)?;
@@ -148,20 +153,22 @@ impl<D: Disk> Watermark<D> {
     fn write_next(&mut self, known: &Known) -> Result<(), JournalError> {
         let number = self.number + 1;
         encode(number, known, self.id, &mut self.buffer);
-        self.write_to(position(number)).map_err(|error| cannot_write(&error))?;
+        self.write_to(position(number))?;
         self.number = number;
         self.known.clone_from(known);
         Ok(())
     }
 
-    fn write_to(&mut self, position: usize) -> io::Result<()> {
+    fn write_to(&mut self, position: usize) -> Result<(), JournalError> {
+        let refused = |error: io::Error| JournalError::no_room_or_io(WRITE, &error);
         let slot = &mut self.files[position];
         if slot.file.is_none() {
-            *slot = create(&*self.disk, &self.directory.join(FILE_NAMES[position]))?;
+            *slot = create(&*self.disk, &self.directory.join(FILE_NAMES[position])).map_err(refused)?;
         }
+        slot.intact = false;
         let file = slot.file.as_ref().expect("created above");
-        file.write_at(&self.buffer, 0)?;
-        file.sync_data()?;
+        file.write_at(&self.buffer, 0).map_err(refused)?;
+        file.sync_data().map_err(|error| JournalError::io(SYNC, error))?;
         slot.intact = true;
         Ok(())
     }
@@ -170,10 +177,6 @@ impl<D: Disk> Watermark<D> {
 /// Where the write of this number goes.
 fn position(number: u64) -> usize {
     usize::from(number.is_multiple_of(2))
-}
-
-fn cannot_write(error: &io::Error) -> JournalError {
-    JournalError::io("write the journal's watermark", error)
 }
 
 fn create<D: Disk>(disk: &D, path: &Path) -> io::Result<Slot<D::File>> {

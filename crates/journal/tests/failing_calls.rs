@@ -108,6 +108,8 @@ impl Run<'_> {
                 Err(error) => {
                     let is_named = matches!(error, JournalError::Io { .. } | JournalError::Poisoned { .. });
                     assert!(is_named, "{failed:?}: {error}");
+                    let lacked_room = failed.last() == Some(&Call::Write) && self.errno == ENOSPC;
+                    assert!(!lacked_room, "a lack of space has stopped it: {failed:?}: {error}");
                     if failed.last().unwrap().is_fatal(self.errno) {
                         let next = open.append(1, 1, &[b"never"]);
                         assert!(matches!(next, Err(JournalError::Poisoned { .. })), "{failed:?}: {next:?}");
@@ -280,6 +282,39 @@ fn a_write_without_space_is_refused_and_leaves_nothing_to_be_read() {
             assert_eq!(files.append(1, 1, &[b"after"]), Ok(last + 1), "{at}");
             files.verify().unwrap();
         }
+    }
+}
+
+/// The watermark's files are written in place. Where even that lacks space, it is written later, and segments that nothing
+/// needs are freed then, not before.
+#[test]
+fn a_watermark_without_space_is_written_later() {
+    for failures in [1, 2, 5] {
+        let directory = tempfile::tempdir().unwrap();
+        let (disk, plan) = FailingDisk::new();
+        let files = SegmentFiles::create_on(disk.clone(), directory.path(), ID, &options()).unwrap();
+        for index in 1..=40 {
+            assert_eq!(files.append(1, 1, &[&payload(1, index)]), Ok(index));
+            files.upkeep().unwrap();
+        }
+        let before = files.bytes();
+        plan.fail(Some(Call::Write), 0, failures, ENOSPC);
+        let mut attempts = 0;
+        let mut attempt = files.cut(1, 40);
+        while let Err(error) = attempt {
+            assert!(matches!(error, JournalError::NoSpace { .. }), "{error}");
+            assert_eq!(files.bytes(), before, "nothing is freed while a file may still name it");
+            attempts += 1;
+            attempt = files.sync_watermark();
+        }
+        assert_eq!(attempts, failures);
+        assert!(files.bytes() < before, "{failures} failures");
+        assert_eq!(files.append(1, 1, &[&payload(1, 41)]), Ok(41));
+        files.verify().unwrap();
+        drop(files);
+        let files = SegmentFiles::open_on(disk, directory.path(), ID, &options()).unwrap();
+        assert_eq!((files.first_index(1), files.last_index(1)), (Some(40), Some(41)));
+        files.verify().unwrap();
     }
 }
 
