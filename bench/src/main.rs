@@ -16,7 +16,8 @@
 //! - `http-earlier`: get and claim over HTTP, beside the server of an earlier commit.
 //! - `new-user`: README's commands from a clean folder, how soon `statehouse dev` is ready, and what it takes.
 //! - `growth`: claims, steps and appends among 100,000 to 10,000,000 records: what they cost, and what merging costs.
-//! - `stores`: the same by the kernel on a bare store: what the store costs, and how much it writes and keeps.
+//! - `claims`: claims from one thread, 256 under way, among 1,000,000 records.
+//! - `stores`: the same as `growth` by the kernel on a bare store: what the store costs, and how much it writes and keeps.
 //! - `tables`: the tree store beside `lsm-tree`: merges, gets, scans, deletions.
 //! - `journal`: durable appends of three sizes to the journal's files, beside bare ones; how long 1 GB takes to open.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         "runs-delivery" => runs_delivery::run(&arguments),
         "runs-speed" => runs_speed::run(&arguments),
         "growth" => bench::growth::run(&arguments),
+        "claims" => bench::growth::run_claims(&arguments),
         "stores" => return stores::run(&arguments),
         "flat" => flat::run(&arguments),
         "journal" => journal_append::run(&arguments),

@@ -39,6 +39,19 @@ impl House {
         Self { path: path.to_owned(), house, claimed: Vec::new(), records: 0, events: 0, random: Random::new(1) }
     }
 
+    /// Claims so many records, one by one, with so many claims under way from this thread, and keeps them.
+    pub(super) fn claim_many(&mut self, count: u64, in_flight: u64, latency_ns: &mut Histogram<u64>) {
+        let handle = self.house.records();
+        let options = ClaimOptions::worker("worker-1").lease(LEASE);
+        let claim = |_| handle.claim_next_later(QUEUE, 1, &options);
+        pipeline(count, in_flight, latency_ns, claim, |mut answer| {
+            let mut claimed = answer.pop().expect("a record is ready");
+            // Only the identity is needed from here on; hundreds of thousands may be kept.
+            claimed.record = Record::empty(0, 0, 0, 0);
+            self.claimed.push(claimed);
+        });
+    }
+
     fn append_to(&mut self, run: u64) -> Pending<statehouse::runs::AppendResult> {
         self.events += 1;
         self.house.runs().append_later(&run_name(run), &event(self.events), &AppendOptions::default())
@@ -71,15 +84,7 @@ impl Subject for House {
     }
 
     fn claim(&mut self, count: u64, latency_ns: &mut Histogram<u64>) {
-        let handle = self.house.records();
-        let options = ClaimOptions::worker("worker-1").lease(LEASE);
-        let claim = |_| handle.claim_next_later(QUEUE, 1, &options);
-        pipeline(count, IN_FLIGHT, latency_ns, claim, |mut answer| {
-            let mut claimed = answer.pop().expect("a record is ready");
-            // Only the identity is needed from here on; hundreds of thousands may be kept.
-            claimed.record = Record::empty(0, 0, 0, 0);
-            self.claimed.push(claimed);
-        });
+        self.claim_many(count, IN_FLIGHT, latency_ns);
     }
 
     fn release(&mut self, latency_ns: &mut Histogram<u64>) -> u64 {

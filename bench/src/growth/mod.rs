@@ -5,6 +5,8 @@
 //! have waited longest, so they go through all of them. Figures are CPU times above all: throughput and latency change
 //! with the other load of the machine.
 
+mod claims;
+mod goals;
 pub mod house;
 mod phase;
 pub mod population;
@@ -15,6 +17,7 @@ mod watched_store;
 use testkit::arguments::Arguments;
 use testkit::report::Report;
 
+pub use self::claims::run as run_claims;
 use self::phase::{CommandFigures, Phase, PhaseFigures};
 use self::subject::{Space, Subject};
 use crate::latency::{histogram, quantile_us};
@@ -85,12 +88,16 @@ impl SizeFigures {
     }
 }
 
-/// Measures the whole library at every size, then compares each size with the smallest.
+/// Measures the whole library at every size, then compares each size with the smallest; with `--pressure`, compares what
+/// the largest size costs with what a large store may cost.
 pub fn run(arguments: &Arguments) -> Report {
     let plan = Plan::new(arguments);
     let directory = tempfile::tempdir().expect("a directory");
     let mut house = house::House::create(&directory.path().join("house"));
     let figures = measure(&mut house, &plan, |_, _| {});
+    if arguments.flag("pressure") {
+        return goals::judge(&figures);
+    }
     let mut report = Report::new("records");
     compare(&mut report, &figures);
     report

@@ -144,6 +144,16 @@ impl CommandFigures {
         sum(&self.foreground_us) + sum(&self.background_us)
     }
 
+    /// Commands a second while they were sent; what is merged after the last is not in it.
+    pub(super) fn per_second(&self) -> f64 {
+        self.per_second
+    }
+
+    /// CPU µs of flushing and merging, its share of the phase.
+    pub(super) fn background_us(&self) -> f64 {
+        sum(&self.background_us)
+    }
+
     /// Whether single commands were timed.
     pub(super) fn has_latencies(&self) -> bool {
         !self.latency_ns.is_empty()

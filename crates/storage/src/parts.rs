@@ -40,10 +40,11 @@ impl Parts {
         list.iter().find(|part| part.effect == Effect::SetApart && part.keys.contains(key)).cloned()
     }
 
-    /// The set-apart part that all of a range lies in.
-    pub(crate) fn set_apart_covering(&self, range: &KeyRange) -> Option<Damage> {
+    /// The set-apart part that all of a range lies in. The range is asked for only if anything is set apart.
+    pub(crate) fn set_apart_covering(&self, range: impl FnOnce() -> KeyRange) -> Option<Damage> {
         let list = self.lock()?;
-        list.iter().find(|part| part.effect == Effect::SetApart && part.keys.covers(range)).cloned()
+        let range = range();
+        list.iter().find(|part| part.effect == Effect::SetApart && part.keys.covers(&range)).cloned()
     }
 
     pub(crate) fn is_set_apart_within(&self, range: &KeyRange) -> bool {

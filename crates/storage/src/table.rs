@@ -122,8 +122,9 @@ impl Table {
         read: impl FnOnce(Kind, Place) -> Result<Block, Failure>,
     ) -> Result<RowCursor, Failure> {
         self.refuse_if_ended()?;
-        let place = self.top()?[partition].index;
-        if let Some(part) = self.parts.set_apart_covering(&self.partition_keys(partition)?) {
+        let top = self.top()?;
+        let place = top[partition].index;
+        if let Some(part) = self.parts.set_apart_covering(|| self.partition_range(partition, top)) {
             return Err(part.into());
         }
         let index = read(Kind::Index, place).and_then(|block| self.rows_result(place.offset, RowCursor::new(block)));
@@ -190,13 +191,16 @@ impl Table {
 
     /// The keys that a partition may hold.
     pub(crate) fn partition_keys(&self, partition: usize) -> Result<KeyRange, Failure> {
-        let top = self.top()?;
-        Ok(KeyRange { start: self.partition_start(partition, top), end: Some(after(&top[partition].last_key)) })
+        Ok(self.partition_range(partition, self.top()?))
+    }
+
+    fn partition_range(&self, partition: usize, top: &[Partition]) -> KeyRange {
+        KeyRange { start: self.partition_start(partition, top), end: Some(after(&top[partition].last_key)) }
     }
 
     /// Notes that these keys cannot be read.
     fn noticed(&self, damage: Damage, keys: KeyRange) -> Failure {
-        if let Some(part) = self.parts.set_apart_covering(&keys) {
+        if let Some(part) = self.parts.set_apart_covering(|| keys.clone()) {
             return part.into();
         }
         let damage = Damage { keys, effect: Effect::Lost, ..damage };
@@ -262,7 +266,7 @@ impl Table {
 
     /// The top index.
     pub(crate) fn top(&self) -> Result<&[Partition], Failure> {
-        if let Some(part) = self.parts.set_apart_covering(&self.keys()) {
+        if let Some(part) = self.parts.set_apart_covering(|| self.keys()) {
             return Err(part.into());
         }
         if let Some(top) = self.top.get() {

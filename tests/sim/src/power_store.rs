@@ -47,6 +47,12 @@ const KEPT_MAX: usize = 5;
 /// So many images of the journal alone are tried for each of its syncs; they are quicker to check.
 const JOURNAL_IMAGES_MAX: u64 = 20_000;
 
+/// The kind of kill that comes just after a manifest got its name; see `draw_kill`.
+const KILL_AFTER_MANIFEST: u64 = 2;
+
+/// How often such a kill is tried, until it has come after a merge.
+const DROPPING_ATTEMPTS_MAX: u64 = 60;
+
 /// A process or a check that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(100);
 
@@ -224,6 +230,26 @@ impl Scene {
             }
         }
         println!("{}", recordings[0].coverage()?);
+        // What a first process leaves when it is killed after a merge is not left to chance: it is too rare.
+        let mut attempts = 0..DROPPING_ATTEMPTS_MAX;
+        let mut drops = false;
+        for recording in &recordings {
+            drops = drops || recording.drops_a_table_at_opening(path)?;
+        }
+        while !drops {
+            let number = attempts.next().ok_or("no merge was killed before its tables were removed")?;
+            let mut random = Random::new(seed ^ number << 40 ^ u64::MAX << 56);
+            let moment = recordings[0].draw_kill(KILL_AFTER_MANIFEST, &mut random);
+            let (name, first) = (format!("dropping-{number}"), &recordings[0]);
+            match Recording::of_two(path, &name, first, Ending::Killed, moment, short, &mut random) {
+                Ok(recording) if recording.drops_a_table_at_opening(path)? => {
+                    recordings.push(recording);
+                    drops = true;
+                }
+                Ok(_) => {}
+                Err(wrong) => unopened.push(wrong),
+            }
+        }
         Ok(Self { seed, images, recordings, unopened, scratch, checking: Mutex::default() })
     }
 

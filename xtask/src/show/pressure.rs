@@ -56,6 +56,22 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Correctness,
         },
         Item {
+            name: "growth",
+            shows: "10,000,000 records cost no more than 100,000: CPU, merging, stalls, memory, reads",
+            work: Work::Programs(&[Program {
+                cargo: BENCH,
+                full: "growth --pressure",
+                small: "growth --pressure --sizes 2000,4000 --small",
+            }]),
+            judge: Judge::Speed,
+        },
+        Item {
+            name: "claims",
+            shows: "claims from one thread among 1,000,000 records, 256 under way",
+            work: Work::Programs(&[Program { cargo: BENCH, full: "claims", small: "claims --small" }]),
+            judge: Judge::Speed,
+        },
+        Item {
             name: "rot",
             shows: "a flipped bit in the store costs no more than its block: found, named, never a wrong answer, the rest salvaged",
             work: Work::Programs(&[Program {

@@ -117,6 +117,11 @@ fn check_store(path: &Path, states: Option<&States>) -> Result<Applied, String> 
     Ok(applied)
 }
 
+/// Whether the store in a directory can be opened, which may change it.
+pub(super) fn opens_store(path: &Path) -> bool {
+    TreeStore::open(path, &options().storage).is_ok()
+}
+
 fn state_at(states: &States, index: u64) -> Result<&State, String> {
     states.get(&index).ok_or_else(|| format!("it is at entry {index}, which nobody wrote"))
 }

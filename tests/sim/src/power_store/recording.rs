@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::random::Random;
 
+use super::check;
 use super::image::{self, Image, Mode, Node};
 use super::observer::Observer;
 use super::operation::{Inode, Kind, Moment, Operation, ROOT};
@@ -273,13 +274,34 @@ impl Recording {
         let moment = match number % 8 {
             0 => after(&|kind| renamed("IDENTITY", kind)),
             1 => after(&|kind| made(PARENT, kind) || made(house, kind)),
-            2 | 3 => after(&|kind| renamed("manifest", kind)),
+            2 | 3 => after(&is_manifest),
             4 => after(&|kind| matches!(kind, Kind::Leave { .. })),
             5 => after(&|kind| kind.directory().is_some()),
             6 => after(&|kind| renamed("IDENTITY", kind)).map(|creation| 1 + random.below(creation)),
             _ => None,
         };
         moment.unwrap_or_else(|| self.draw_moment(random))
+    }
+
+    /// Whether the second process has removed a table that the last manifest of the first no longer named. If the name of
+    /// that manifest was not durable, the one before is back after a power failure, and names the table.
+    pub(super) fn drops_a_table_at_opening(&self, scratch: &Path) -> Result<bool, String> {
+        let Some(second) = self.second else { return Ok(false) };
+        let (before, after) = self.operations.split_at(second);
+        let Some(last) = before.iter().rposition(|operation| is_manifest(&operation.kind)) else { return Ok(false) };
+        let is_open = |kind: &Kind| is_manifest(kind) || matches!(kind, Kind::Record(_));
+        let opened = after.iter().position(|operation| is_open(&operation.kind)).unwrap_or(after.len());
+        let all_of =
+            |operations: &[Operation]| image::draw(operations, Moment::MAX, Mode::Killed, None, &mut Random::new(0));
+        let mut image = all_of(&self.operations[..second + opened]);
+        let manifest = format!("{HOUSE}/store/manifest");
+        let Some(earlier) = all_of(&before[..last]).remove(&manifest) else { return Ok(false) };
+        image.insert(manifest, earlier);
+        let root = scratch.join("earlier-manifest");
+        image::write(&image, &root).map_err(|error| format!("{}: {error}", root.display()))?;
+        let opens = check::opens_store(&root.join(HOUSE).join("store"));
+        std::fs::remove_dir_all(&root).map_err(|error| format!("{}: {error}", root.display()))?;
+        Ok(!opens)
     }
 
     /// How often things happen that a recording is made for, if they all do.
@@ -295,7 +317,7 @@ impl Recording {
             Kind::Leave { name, .. } | Kind::Rename { from: name, .. } => is_segment(name),
             _ => false,
         });
-        let manifests = count(&|kind| matches!(kind, Kind::Rename { to, .. } if to == "manifest"));
+        let manifests = count(&is_manifest);
         let tables = count(&|kind| matches!(kind, Kind::Leave { name, .. } if name.ends_with(".table")));
         let answers = count(&|kind| matches!(kind, Kind::Record(Record::Answered { .. })));
         let coverage = format!(
@@ -307,6 +329,11 @@ impl Recording {
         let enough = begun > 5 && ended > 2 && manifests > 20 && tables > 10;
         if enough { Ok(coverage) } else { Err(format!("too little has happened: {coverage}")) }
     }
+}
+
+/// Whether a manifest gets its name.
+fn is_manifest(kind: &Kind) -> bool {
+    matches!(kind, Kind::Rename { to, .. } if to == "manifest")
 }
 
 /// Operations that make what an image holds.
