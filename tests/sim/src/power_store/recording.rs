@@ -283,12 +283,19 @@ impl Recording {
         moment.unwrap_or_else(|| self.draw_moment(random))
     }
 
-    /// Whether the second process has removed a table that the last manifest of the first no longer named. If the name of
-    /// that manifest was not durable, the one before is back after a power failure, and names the table.
+    /// Whether the first process has not synced the name of its last manifest, and the second has removed a table that it
+    /// no longer named: after a power failure, the manifest before may be back, which names the table.
     pub(super) fn drops_a_table_at_opening(&self, scratch: &Path) -> Result<bool, String> {
         let Some(second) = self.second else { return Ok(false) };
         let (before, after) = self.operations.split_at(second);
         let Some(last) = before.iter().rposition(|operation| is_manifest(&operation.kind)) else { return Ok(false) };
+        let is_synced = |operation: &Operation| match operation.kind {
+            Kind::Sync { inode, .. } => before[last].kind.directory() == Some(inode),
+            _ => false,
+        };
+        if before[last..].iter().any(is_synced) {
+            return Ok(false);
+        }
         let is_open = |kind: &Kind| is_manifest(kind) || matches!(kind, Kind::Record(_));
         let opened = after.iter().position(|operation| is_open(&operation.kind)).unwrap_or(after.len());
         let all_of =
