@@ -152,8 +152,14 @@ impl Unfinished {
     pub(crate) fn set_buckets(&mut self, buckets: Buckets) -> Result<(), Error> {
         self.directory.identity.buckets = buckets;
         let path = self.directory.path.join(self.filled_by.unfinished_file());
-        write_synced(&path, self.directory.identity.encode().as_bytes())
-            .map_err(|error| cannot_use(&path, "write", &error))
+        // In place: without a file of this name, a power failure would leave what nobody takes for unfinished.
+        let rewrite = || {
+            let mut file = owner_only::open_or_create(&path)?;
+            file.set_len(0)?;
+            file.write_all(self.directory.identity.encode().as_bytes())?;
+            file.sync_all()
+        };
+        rewrite().map_err(|error| cannot_use(&path, "write", &error))
     }
 
     /// Completes the directory.
