@@ -52,6 +52,10 @@ use std::process::ExitCode;
 
 use testkit::arguments::Arguments;
 
+/// The one that the command has: the figures are those of what is shipped.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let (workload, arguments) = match Arguments::from_environment() {
         Ok(parsed) => parsed,

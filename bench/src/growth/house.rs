@@ -12,7 +12,7 @@ use statehouse::runs::AppendOptions;
 use statehouse::{Options, Pending, Statehouse};
 use testkit::random::Random;
 
-use super::population::{QUEUE, RECORDS_PER_RUN, event, parameters, record_name, run_name};
+use super::population::{Names, QUEUE, RECORDS_PER_RUN, event, parameters, run_name};
 use super::subject::{IN_FLIGHT, Space, Subject};
 use crate::resources::directory_bytes;
 
@@ -26,6 +26,7 @@ const LEASE: Duration = Duration::from_secs(24 * 3_600);
 pub struct House {
     path: PathBuf,
     house: Statehouse,
+    names: Names,
     claimed: Vec<Claimed>,
     records: u64,
     events: u64,
@@ -33,10 +34,11 @@ pub struct House {
 }
 
 impl House {
-    /// A new directory.
-    pub fn create(path: &Path) -> Self {
+    /// A new directory, whose records will have such names.
+    pub fn create(path: &Path, names: Names) -> Self {
         let house = Options::default().open(path).expect("a house");
-        Self { path: path.to_owned(), house, claimed: Vec::new(), records: 0, events: 0, random: Random::new(1) }
+        let random = Random::new(1);
+        Self { path: path.to_owned(), house, names, claimed: Vec::new(), records: 0, events: 0, random }
     }
 
     /// Claims so many records, one by one, with so many claims under way from this thread, and keeps them.
@@ -64,12 +66,13 @@ impl Subject for House {
         let task = RecordType::task().name;
         let mut latency_ns = crate::latency::histogram();
         self.records = records.end;
+        let names = self.names;
         let count = records.end - records.start;
         let put = |offset: u64| {
             let number = records.start + offset;
             let parameters = parameters(number);
             let fields = [("to", "someone@example.org"), ("params", parameters.as_str())];
-            handle.put_later(&record_name(number), fields, Put::typed(&task))
+            handle.put_later(&names.of_record(number), fields, Put::typed(&task))
         };
         pipeline(count, LOAD_IN_FLIGHT, &mut latency_ns, put, |_| {});
         let runs = records.start / RECORDS_PER_RUN..records.end / RECORDS_PER_RUN;
@@ -118,7 +121,7 @@ impl Subject for House {
     fn get(&mut self, count: u64, latency_ns: &mut Histogram<u64>) {
         let handle = self.house.records();
         for _ in 0..count {
-            let name = record_name(self.random.below(self.records));
+            let name = self.names.of_record(self.random.below(self.records));
             let started = Instant::now();
             assert!(handle.get(&name).expect("a get").is_some());
             crate::latency::record(latency_ns, started.elapsed());

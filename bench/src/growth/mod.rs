@@ -93,7 +93,7 @@ impl SizeFigures {
 pub fn run(arguments: &Arguments) -> Report {
     let plan = Plan::new(arguments);
     let directory = tempfile::tempdir().expect("a directory");
-    let mut house = house::House::create(&directory.path().join("house"));
+    let mut house = house::House::create(&directory.path().join("house"), population::Names::Scattered);
     let figures = measure(&mut house, &plan, |_, _| {});
     if arguments.flag("pressure") {
         return goals::judge(&figures);

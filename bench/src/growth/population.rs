@@ -1,7 +1,8 @@
 //! The records and runs that a store is filled with: their names and contents, made from their numbers.
 //!
-//! Keeps: names are spread over the whole key space, in an order that has nothing to do with the order of arrival. That
-//! is what identifiers of jobs look like, and the hardest case for a store that sorts: every flush touches all of it.
+//! Keeps: unless asked otherwise, names are spread over the whole key space, in an order that has nothing to do with the
+//! order of arrival. That is what many identifiers of jobs look like, and the hardest case for a store that sorts: every
+//! flush touches all of it.
 
 use statehouse::Json;
 use statehouse::runs::NewEvent;
@@ -21,7 +22,26 @@ pub const RECORDS_PER_RUN: u64 = 100;
 
 /// The name of a record.
 pub fn record_name(number: u64) -> String {
-    format!("{QUEUE}{:016x}", Random::new(number).next())
+    Names::Scattered.of_record(number)
+}
+
+/// How the names of records follow from their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// In no order, as random identifiers.
+    Scattered,
+    /// In the order of arrival, as identifiers that count or start with a time.
+    Ordered,
+}
+
+impl Names {
+    /// The name of a record.
+    pub fn of_record(self, number: u64) -> String {
+        match self {
+            Names::Scattered => format!("{QUEUE}{:016x}", Random::new(number).next()),
+            Names::Ordered => format!("{QUEUE}{number:016x}"),
+        }
+    }
 }
 
 /// The name of a run.

@@ -9,8 +9,10 @@ use std::ops::Deref;
 
 use smallvec::SmallVec;
 
-/// Bytes of a key stored without an allocation: enough for a name of thirty bytes with everything around it.
-const INLINE_BYTES: usize = 48;
+/// Bytes of a key stored without an allocation: enough for the ready row of a record with a name of thirty bytes, which
+/// names its queue too. With 48, where such rows were behind a pointer, a claim among a million records took a fifth
+/// longer to apply.
+const INLINE_BYTES: usize = 80;
 
 /// A key, ordered by its bytes.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

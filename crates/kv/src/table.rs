@@ -18,7 +18,7 @@ use crate::range::KeyRange;
 use crate::store::{Bytes, Order, Sequence};
 
 /// The memory of a row besides its key and value: its share of a node, counts, a shared header.
-const ROW_BYTES: usize = 160;
+const ROW_BYTES: usize = 200;
 
 /// The average size of a row, to size the filter; a table with smaller rows has a weaker filter.
 const EXPECTED_ROW_BYTES: usize = 400;

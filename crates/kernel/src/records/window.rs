@@ -115,10 +115,15 @@ impl Window {
         if !self.has_begun() {
             return;
         }
-        let is_new = self.change(entry.bucket, |known| {
-            let is_known = known.through.as_ref().is_none_or(|through| entry.suffix <= *through);
-            is_known && known.entries.insert(entry.suffix)
-        });
+        let known = self.buckets.entry(entry.bucket).or_default();
+        if known.through.as_ref().is_some_and(|through| entry.suffix > *through) {
+            return;
+        }
+        // Most entries come after the first one, which then stays the head.
+        let is_new = match known.entries.first() {
+            Some(first) if *first < entry.suffix => known.entries.insert(entry.suffix),
+            _ => self.change(entry.bucket, |known| known.entries.insert(entry.suffix)),
+        };
         self.count += usize::from(is_new);
         if self.count > ENTRIES_MAX {
             self.cut();
