@@ -23,14 +23,6 @@ pub const CORRECTIONS_MAX: usize = 64;
 /// Lanes that a claim may also correct for each record that it has taken: those above that record.
 const CORRECTIONS_PER_RECORD: usize = QUEUE_DEPTH_MAX;
 
-/// Whether the claim of this commit says where the rest of the queue begins: about one in sixteen does. That is enough for
-/// those who read the lanes to step over few removed rows, and writing the lanes of all buckets is not cheap. The numbers
-/// that do are spread out, so that no rhythm of a client's commands can miss them.
-fn notes_beginning(commit: u64) -> bool {
-    const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
-    commit.wrapping_mul(GOLDEN_RATIO) >> 60 == 0
-}
-
 /// What the search for the next record came to.
 enum Next {
     /// A record, and whether it is in the queue itself, not in one below.
@@ -89,10 +81,8 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
         if is_own {
             // Whoever claims from this queue next finds it without looking into every bucket.
             let first = applying.windows.first_ready_in(applying.state, &applying.keys, queue, bucket)?;
-            if first.is_none() || notes_beginning(applying.call.commit) {
-                let begins = first.map(|suffix| read_row(&suffix, queue)).transpose()?.map(|(place, _)| place);
-                applying.note_beginning(bucket, queue, begins)?;
-            }
+            let begins = first.map(|suffix| read_row(&suffix, queue)).transpose()?.map(|(place, _)| place);
+            applying.note_beginning(bucket, queue, begins)?;
         }
     }
     Ok(Answer::Done { commit: applying.call.commit, outcomes })
