@@ -88,9 +88,12 @@ impl Kernel {
     }
 
     /// Says whether some range of keys is set apart. If so, each command checks that what the entry writes for it at its
-    /// end can be read; it would be too late then to refuse the command.
+    /// end can be read; it would be too late then to refuse the command. And each claim meets damage by what is stored, not by
+    /// what happens to be in memory.
     pub fn expect_damage(&mut self, expected: bool) {
-        self.machine.machine_mut().checks_totals = expected;
+        let machine = self.machine.machine_mut();
+        machine.checks_totals = expected;
+        machine.windows.by_lanes = expected;
     }
 
     /// Whose keys.

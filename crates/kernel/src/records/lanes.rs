@@ -12,7 +12,7 @@
 //! of a queue have an entry for every bucket in which it has a row, at or before its first row there; each entry stands
 //! for one row in the queue above, at or before that, but for the queue that holds all).
 
-use kv::{Bytes, DecodeError, Order, Staging, View, copied};
+use kv::{Bytes, DecodeError, Key, Order, Staging, View, copied};
 use session::Halt;
 
 use super::queue::{above, queue_of};
@@ -175,9 +175,53 @@ pub(crate) fn first_row(
     queue: QueueId<'_>,
     from: ReadyPlace,
 ) -> Result<Option<(ReadyPlace, Ready)>, Halt> {
+    first_suffix(state, keys, bucket, queue, from)?.map(|suffix| read_row(&suffix, queue)).transpose()
+}
+
+/// The same as its key after the queue's prefix.
+fn first_suffix(
+    state: &Staging,
+    keys: &Keys,
+    bucket: u16,
+    queue: QueueId<'_>,
+    from: ReadyPlace,
+) -> Result<Option<Key>, Halt> {
     let (range, prefix_bytes) = keys.ready_from(bucket, queue, from);
     let row = state.scan(&range, Order::Ascending).next().transpose()?;
-    row.map(|(key, _)| read_row(&key[prefix_bytes..], queue)).transpose()
+    Ok(row.map(|(key, _)| Key::from(&key[prefix_bytes..])))
+}
+
+/// The first row of a queue in all buckets, by its lanes: without a window, for a queue that is seldom claimed from.
+pub(crate) fn first_entry(state: &Staging, keys: &Keys, queue: QueueId<'_>) -> Result<Option<Entry>, Halt> {
+    let lanes = Lanes::decode(state.get(&keys.lanes(queue))?)?;
+    let mut begins: Vec<_> = lanes.iter().filter_map(|(bucket, lane)| Some((lane.begins?, bucket))).collect();
+    begins.sort_unstable();
+    let mut first: Option<Entry> = None;
+    for (place, bucket) in begins {
+        if first.as_ref().is_some_and(|first| *first.suffix < *Keys::ready_place_suffix(place)) {
+            break;
+        }
+        let found = first_suffix(state, keys, bucket, queue, place)?.map(|suffix| Entry { suffix, bucket });
+        first = match (first, found) {
+            (Some(first), Some(found)) => Some(first.min(found)),
+            (first, found) => first.or(found),
+        };
+    }
+    Ok(first)
+}
+
+/// The first row of a queue in a bucket, by its lane.
+pub(crate) fn first_suffix_in(
+    state: &Staging,
+    keys: &Keys,
+    queue: QueueId<'_>,
+    bucket: u16,
+) -> Result<Option<Key>, Halt> {
+    let lanes = Lanes::decode(state.get(&keys.lanes(queue))?)?;
+    match lanes.get(bucket).and_then(|lane| lane.begins) {
+        Some(begins) => first_suffix(state, keys, bucket, queue, begins),
+        None => Ok(None),
+    }
 }
 
 /// Reads a row of a queue from its key after the queue's prefix.
@@ -298,7 +342,7 @@ impl Applying<'_> {
         self.change_ready(bucket, above, Keys::ready_queue_suffix(place, added), is_added);
     }
 
-    fn change_ready(&mut self, bucket: u16, queue: QueueId<'_>, suffix: kv::Key, is_added: bool) {
+    fn change_ready(&mut self, bucket: u16, queue: QueueId<'_>, suffix: Key, is_added: bool) {
         let mut key = self.keys.ready_prefix(bucket, queue);
         key.extend_from_slice(&suffix);
         self.change_row(key, b"", is_added);

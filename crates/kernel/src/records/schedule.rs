@@ -3,12 +3,12 @@
 //! Touches: the `DueWall` and `DueCluster` rows, which nothing else writes; `lanes` writes what is ready. Keeps: R5 (a row
 //! of these indexes is exactly where the record says).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kv::{Key, KeyRange, Staging, copied};
 use session::Halt;
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, first_entry, first_suffix_in};
 use super::window::{Entry, Window};
 use crate::keys::queues::QueueId;
 use crate::keys::records::{DueClock, DueOf};
@@ -47,6 +47,9 @@ enum Index {
 /// The low ends of the indexes, and the changes of the current command to them.
 pub(crate) struct Windows {
     ready: QueueWindows,
+    /// Whether claims find their records by the lanes alone. A window meets damage earlier or later than they do, depending
+    /// on what it has read before, and a replay must meet it where it was met first.
+    pub(crate) by_lanes: bool,
     wall: Window,
     cluster: Window,
     /// The queues of records that have become ready in the entry at hand, one for each record.
@@ -61,6 +64,7 @@ impl Default for Windows {
     fn default() -> Self {
         Self {
             ready: QueueWindows::default(),
+            by_lanes: false,
             // What is due goes on without what is damaged. A claim takes the first record of its queue, so it does not.
             wall: Window::skipping_damage(),
             cluster: Window::skipping_damage(),
@@ -77,11 +81,26 @@ impl Default for Windows {
 struct QueueWindows {
     recent: BTreeMap<ReadyQueue, Window>,
     earlier: BTreeMap<ReadyQueue, Window>,
+    /// Queues that were claimed from once. A window is worth its while from the second time on.
+    seen: BTreeSet<ReadyQueue>,
+    seen_earlier: BTreeSet<ReadyQueue>,
 }
 
 impl QueueWindows {
     fn get_mut(&mut self, queue: &ReadyQueue) -> Option<&mut Window> {
         self.recent.get_mut(queue).or_else(|| self.earlier.get_mut(queue))
+    }
+
+    /// Whether a queue has a window, or should have one. Notes that it was asked for.
+    fn is_busy(&mut self, queue: &ReadyQueue) -> bool {
+        if self.get_mut(queue).is_some() || self.seen.remove(queue) || self.seen_earlier.remove(queue) {
+            return true;
+        }
+        if self.seen.len() >= QUEUES_MAX / 2 {
+            self.seen_earlier = std::mem::take(&mut self.seen);
+        }
+        self.seen.insert(queue.clone());
+        false
     }
 
     /// The window of a queue, perhaps a new one.
@@ -111,7 +130,7 @@ impl Windows {
 
     /// Forgets everything, because the store was changed in another way.
     pub(crate) fn forget(&mut self) {
-        *self = Self::default();
+        *self = Self { by_lanes: self.by_lanes, ..Self::default() };
     }
 
     /// Notes that a row of a queue was added or removed.
@@ -149,7 +168,11 @@ impl Windows {
         keys: &Keys,
         queue: QueueId<'_>,
     ) -> Result<Option<Entry>, Halt> {
-        let window = self.opened(state, keys, queue)?;
+        let id = queue.into();
+        if self.by_lanes || !self.ready.is_busy(&id) {
+            return first_entry(state, keys, queue);
+        }
+        let window = self.opened(state, keys, queue, &id)?;
         Ok(window.first(state, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
     }
 
@@ -161,18 +184,27 @@ impl Windows {
         queue: QueueId<'_>,
         bucket: u16,
     ) -> Result<Option<Key>, Halt> {
-        let window = self.opened(state, keys, queue)?;
+        let id = queue.into();
+        if self.ready.get_mut(&id).is_none() {
+            return first_suffix_in(state, keys, queue, bucket);
+        }
+        let window = self.opened(state, keys, queue, &id)?;
         Ok(window.first_in(state, bucket, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
     }
 
-    fn opened(&mut self, state: &Staging, keys: &Keys, queue: QueueId<'_>) -> Result<&mut Window, Halt> {
-        let id = queue.into();
+    fn opened(
+        &mut self,
+        state: &Staging,
+        keys: &Keys,
+        queue: QueueId<'_>,
+        id: &ReadyQueue,
+    ) -> Result<&mut Window, Halt> {
         // Read before the window is there: a window that has not begun would say that nothing is ready.
-        let lanes = match self.ready.get_mut(&id) {
+        let lanes = match self.ready.get_mut(id) {
             Some(_) => None,
             None => Some(Lanes::decode(state.get(&keys.lanes(queue))?)?),
         };
-        let window = self.ready.open(&id);
+        let window = self.ready.open(id);
         if let Some(lanes) = lanes {
             // Where there is no lane, or one to nothing, there is nothing of the queue.
             let begins = lanes.iter().filter_map(|(bucket, lane)| Some((bucket, lane.begins?)));
