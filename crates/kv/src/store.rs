@@ -209,9 +209,9 @@ pub enum KvError {
         /// The failure that came first.
         first: String,
     },
-    /// The view was ended: it kept deleted rows on a disk without space. A newer view can be read.
+    /// The view was ended: it kept deleted rows on a disk with little space. A newer view can be read.
     #[error(
-        "a view that was read for long was ended, because it kept {bytes} bytes of deleted rows on a disk without space"
+        "a view that was read for long was ended, because it kept {bytes} bytes of deleted rows on a disk with little space"
     )]
     ViewEnded {
         /// The bytes of the table that it was about to read.

@@ -51,6 +51,16 @@ impl DiskSpace {
     fn is_short(&self) -> bool {
         self.free_bytes < self.reserve_bytes + self.reserve_bytes / 4
     }
+
+    /// Whether deleted data that a slow reader keeps must be freed. With space short, each merge adds to it and none frees
+    /// anything, until nothing is left to merge with; so the margin above the reserve is all that it may keep. Otherwise
+    /// it may keep as much as is free.
+    pub(super) fn cannot_spare(&self, held_bytes: u64) -> bool {
+        match self.is_short() {
+            true => held_bytes > self.reserve_bytes / 4,
+            false => held_bytes > self.free_bytes,
+        }
+    }
 }
 
 /// The disk of a directory.
@@ -143,5 +153,26 @@ impl Disk {
         self.low.store(known.space.is_some_and(|space| space.is_low()), Ordering::Release);
         self.let_in_bytes.store(0, Ordering::Release);
         self.looked_us.store(now, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_may_keep_what_the_disk_can_spare() {
+        // Free, kept by the reader, and whether that is too much; the reserve is 50 and the disk has 320.
+        let cases = [
+            (10, 5, false, "next to nothing, although space is short"),
+            (10, 20, true, "space is short, and a merge needs more than is free"),
+            (10, 200, true, "space is short, and the reader keeps most of the disk"),
+            (100, 180, true, "merges have freed some, and the reader keeps most of the disk"),
+            (200, 80, false, "there is more than it keeps"),
+        ];
+        for (free_bytes, held_bytes, is_too_much, why) in cases {
+            let space = DiskSpace { free_bytes, total_bytes: 320, reserve_bytes: 50 };
+            assert_eq!(space.cannot_spare(held_bytes), is_too_much, "{why}");
+        }
     }
 }

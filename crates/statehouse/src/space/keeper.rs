@@ -19,6 +19,8 @@ use crate::error::from_kv;
 use crate::journal_cut::JournalCut;
 use crate::repeating::Repeating;
 
+use super::disk::DiskSpace;
+
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Looks between two retention walks while space is short: what was deleted meanwhile is forgotten then. A walk reads every
@@ -88,16 +90,18 @@ impl SpaceKeeper {
         state.looks_since_flush = state.looks_since_flush.saturating_add(1);
     }
 
-    /// Ends old views if they hold more on a disk without space than is kept free, and for long: deleting cannot free it.
+    /// Ends old views if they hold more than the disk can do without, and for long: deleting cannot free it.
     fn end_views_that_hold_too_much(&self, state: &mut State) {
-        let held_bytes = if state.is_short { self.access.tree.held_bytes() } else { 0 };
-        let reserve_bytes = self.access.disk.space(self.access.clock()).map_or(u64::MAX, |space| space.reserve_bytes);
-        state.looks_held = if held_bytes > reserve_bytes { state.looks_held + 1 } else { 0 };
+        let Some(space) = self.access.disk.space(self.access.clock()) else { return };
+        let held_bytes = self.access.tree.held_bytes();
+        state.looks_held = if space.cannot_spare(held_bytes) { state.looks_held + 1 } else { 0 };
         if state.looks_held >= LOOKS_HELD_MAX {
+            let DiskSpace { free_bytes, reserve_bytes, .. } = space;
             tracing::warn!(
                 held_bytes,
+                free_bytes,
                 reserve_bytes,
-                "old views are ended: they hold too much of a disk without space"
+                "old views are ended: they hold more than the disk can spare"
             );
             self.access.tree.end_old_views();
         }

@@ -77,6 +77,8 @@ fn one_disk(kind: &str, mib: u64, cycles: u64, seed: u64) -> Result<Duration, St
     if done.is_err() {
         let folder = std::process::Command::new("df").arg("-m").arg(disk.path()).output();
         println!("{}", folder.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default());
+        let status = trial.client().send(Request::get("/status"));
+        println!("{}", status.map_or_else(|error| error.to_string(), |answer| answer.text()));
         println!("the server said:\n{}", trial.server.stderr());
     }
     done
