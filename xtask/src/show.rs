@@ -174,6 +174,7 @@ pub(crate) fn run_small(root: &Path) -> Result<Vec<String>, String> {
                 failed.push(format!("{} {}", topic.name, item.name));
                 let short = report.figures().iter().filter(|figure| figure.short);
                 failed.extend(short.map(|figure| format!("  {}", figure.text)));
+                failed.extend(report.last_lines().map(|line| format!("  | {line}")));
             }
             reports.push(report);
         }

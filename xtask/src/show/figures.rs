@@ -1,12 +1,17 @@
 //! Figures: the lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short` in a program's output.
 //!
-//! Touches: a child process and the writer its output is passed on to. Keeps: output appears as it arrives; a failure,
-//! a silence and an unreadable line each become a short figure. Never: judges a number; the program compares its figure
+//! Touches: a child process and the writer its output is passed on to. Keeps: output appears as it arrives, and its end is
+//! kept; a failure, a silence and an unreadable line each become a short figure. Never: judges a number; the program compares its figure
 //! with its goal.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
+
+/// As many lines of a program's end are kept, and as much of each.
+const LAST_LINES: usize = 24;
+const LAST_LINE_CHARS: usize = 400;
 
 /// One line to show.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,6 +63,8 @@ impl Figure {
 pub(super) struct Report {
     figures: Vec<Figure>,
     a_program_failed: bool,
+    /// What the last program said last, apart from figures.
+    last_lines: VecDeque<String>,
 }
 
 impl Report {
@@ -69,6 +76,11 @@ impl Report {
     /// The figures, in order of arrival.
     pub(super) fn figures(&self) -> &[Figure] {
         &self.figures
+    }
+
+    /// What the last program said last, apart from figures: whoever sees only the end of a long log learns why it failed.
+    pub(super) fn last_lines(&self) -> impl Iterator<Item = &str> {
+        self.last_lines.iter().map(String::as_str)
     }
 
     /// Whether every program succeeded and no figure satisfies the predicate.
@@ -85,6 +97,7 @@ impl Report {
         output: &mut dyn Write,
     ) -> Result<(), String> {
         let mut found = Vec::new();
+        self.last_lines.clear();
         let mut child =
             command.stdout(Stdio::piped()).spawn().map_err(|error| format!("start {command:?}: {error}"))?;
         if let Some(stdout) = child.stdout.take() {
@@ -94,7 +107,11 @@ impl Report {
             while lines.read_until(b'\n', &mut line).map_err(|error| format!("{item}: {error}"))? > 0 {
                 let passed_on = output.write_all(&line).and_then(|()| output.flush());
                 passed_on.map_err(|error| format!("standard output: {error}"))?;
-                found.extend(Figure::parse(topic, item, &String::from_utf8_lossy(&line)));
+                let said = String::from_utf8_lossy(&line);
+                match Figure::parse(topic, item, &said) {
+                    Some(figure) => found.push(figure),
+                    None => self.remember(&said),
+                }
                 line.clear();
             }
         }
@@ -107,6 +124,16 @@ impl Report {
         }
         self.figures.append(&mut found);
         Ok(())
+    }
+
+    fn remember(&mut self, line: &str) {
+        let line: String = line.trim_end().chars().take(LAST_LINE_CHARS).collect();
+        if !line.is_empty() {
+            self.last_lines.push_back(line);
+        }
+        if self.last_lines.len() > LAST_LINES {
+            self.last_lines.pop_front();
+        }
     }
 }
 
@@ -160,6 +187,17 @@ mod tests {
         command.args(["-c", "echo 'show cells speed 1 (goal 2) short'; exit 1"]);
         report.collect("cells", "speed", &mut command, &mut Vec::new()).unwrap();
         assert!(!report.is_free_of(|_| false));
+    }
+
+    #[test]
+    fn the_end_of_what_a_program_said_is_kept() {
+        let mut report = Report::default();
+        let mut command = Command::new("sh");
+        command.args(["-c", "seq 100; echo 'show cells speed 1 (goal 2) short'; echo it was slow"]);
+        report.collect("cells", "speed", &mut command, &mut Vec::new()).unwrap();
+        let last: Vec<_> = report.last_lines().collect();
+        assert_eq!(last.len(), LAST_LINES);
+        assert_eq!(last[LAST_LINES - 2..], ["100", "it was slow"]);
     }
 
     #[test]
