@@ -175,7 +175,6 @@ impl<D: Disk> SegmentFiles<D> {
         state.rolled = false;
         if frees {
             self.free_segments(state)?;
-            state.find_kept_from();
             self.sizes.publish(state);
         }
         Ok(())
