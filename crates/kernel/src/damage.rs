@@ -17,7 +17,7 @@ impl Applying<'_> {
     /// written for it at the end of the entry would, the part is undone, and the range is returned.
     pub(crate) fn undo_if_damaged<T>(&mut self, result: Result<T, Halt>) -> Result<Result<T, Box<DamagedRange>>, Halt> {
         let result = result.and_then(|done| {
-            if self.checks_totals {
+            if self.expects_damage {
                 self.folded.check(self.state, &self.keys)?;
             }
             Ok(done)

@@ -91,9 +91,7 @@ impl Kernel {
     /// end can be read; it would be too late then to refuse the command. And each claim meets damage by what is stored, not by
     /// what happens to be in memory.
     pub fn expect_damage(&mut self, expected: bool) {
-        let machine = self.machine.machine_mut();
-        machine.checks_totals = expected;
-        machine.windows.by_lanes = expected;
+        self.machine.machine_mut().expects_damage = expected;
     }
 
     /// Whose keys.

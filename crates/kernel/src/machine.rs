@@ -41,8 +41,8 @@ pub(crate) struct Applying<'entry> {
     pub(crate) hosted: &'entry Hosted,
     /// Whether the command has left something that ends with its session; perhaps it was rejected then.
     pub(crate) owned: bool,
-    /// Whether rows that are written once per entry may be damaged.
-    pub(crate) checks_totals: bool,
+    /// Whether some range of keys is set apart.
+    pub(crate) expects_damage: bool,
 }
 
 impl Applying<'_> {
@@ -102,14 +102,14 @@ pub struct Contracts {
     pub(crate) folded: Folded,
     pub(crate) windows: Windows,
     hosted: Hosted,
-    /// Whether rows that are written once per entry may be damaged.
-    pub(crate) checks_totals: bool,
+    /// Whether some range of keys is set apart.
+    pub(crate) expects_damage: bool,
 }
 
 impl Contracts {
     /// The machine with this catalogue, at the start of an entry.
     pub(crate) fn new(catalogue: Catalogue, keys: Keys, hosted: Hosted) -> Self {
-        Self { catalogue, keys, folded: Folded::default(), windows: Windows::default(), hosted, checks_totals: false }
+        Self { catalogue, keys, folded: Folded::default(), windows: Windows::default(), hosted, expects_damage: false }
     }
 
     pub(crate) fn applying<'entry>(
@@ -118,7 +118,7 @@ impl Contracts {
         call: &'entry Call<'entry>,
         pushes: &'entry mut Pushes,
     ) -> Applying<'entry> {
-        let Self { catalogue, keys, folded, windows, hosted, checks_totals } = self;
+        let Self { catalogue, keys, folded, windows, hosted, expects_damage } = self;
         let pushes_at_savepoint = pushes.count();
         Applying {
             state,
@@ -133,7 +133,7 @@ impl Contracts {
             pushes_at_savepoint,
             hosted,
             owned: false,
-            checks_totals: *checks_totals,
+            expects_damage: *expects_damage,
         }
     }
 

@@ -80,9 +80,7 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
         applying.windows.settle();
         if is_own {
             // Whoever claims from this queue next finds it without looking into every bucket.
-            let first = applying.windows.first_ready_in(applying.state, &applying.keys, queue, bucket)?;
-            let begins = first.map(|suffix| read_row(&suffix, queue)).transpose()?.map(|(place, _)| place);
-            applying.note_beginning(bucket, queue, begins)?;
+            applying.note_beginning(bucket, queue)?;
         }
     }
     Ok(Answer::Done { commit: applying.call.commit, outcomes })
@@ -90,7 +88,7 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
 
 /// The first record of a queue and of the queues below it. Corrects the lanes on the way.
 fn next_ready(applying: &mut Applying<'_>, queue: QueueId<'_>, corrections: &mut usize) -> Result<Next, Halt> {
-    while let Some(entry) = applying.windows.first_ready(applying.state, &applying.keys, queue)? {
+    while let Some(entry) = applying.first_ready(queue)? {
         let bucket = entry.bucket;
         let (place, mut ready) = read_row(&entry.suffix, queue)?;
         let mut name = queue.name.to_owned();

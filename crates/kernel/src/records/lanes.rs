@@ -157,6 +157,11 @@ pub fn lanes_of(view: &dyn View, keys: &Keys, queue: QueueId<'_>) -> Result<Lane
     Lanes::decode(view.get(&keys.lanes(queue))?)
 }
 
+/// The lanes of a queue, with the writes of the entry at hand.
+pub(crate) fn staged_lanes(state: &Staging, keys: &Keys, queue: QueueId<'_>) -> Result<Lanes, Halt> {
+    Lanes::decode(state.get(&keys.lanes(queue))?)
+}
+
 /// Whether anything of a queue or the queues below it may be ready to be claimed. Only a claim knows for certain.
 pub fn may_be_ready(view: &dyn View, keys: &Keys, queue: QueueId<'_>) -> Result<bool, Halt> {
     Ok(lanes_of(view, keys, queue)?.iter().any(|(_, lane)| lane.begins.is_some()))
@@ -179,7 +184,7 @@ pub(crate) fn first_row(
 }
 
 /// The same as its key after the queue's prefix.
-fn first_suffix(
+pub(crate) fn first_suffix(
     state: &Staging,
     keys: &Keys,
     bucket: u16,
@@ -193,7 +198,7 @@ fn first_suffix(
 
 /// The first row of a queue in all buckets, by its lanes: without a window, for a queue that is seldom claimed from.
 pub(crate) fn first_entry(state: &Staging, keys: &Keys, queue: QueueId<'_>) -> Result<Option<Entry>, Halt> {
-    let lanes = Lanes::decode(state.get(&keys.lanes(queue))?)?;
+    let lanes = staged_lanes(state, keys, queue)?;
     let mut begins: Vec<_> = lanes.iter().filter_map(|(bucket, lane)| Some((lane.begins?, bucket))).collect();
     begins.sort_unstable();
     let mut first: Option<Entry> = None;
@@ -208,20 +213,6 @@ pub(crate) fn first_entry(state: &Staging, keys: &Keys, queue: QueueId<'_>) -> R
         };
     }
     Ok(first)
-}
-
-/// The first row of a queue in a bucket, by its lane.
-pub(crate) fn first_suffix_in(
-    state: &Staging,
-    keys: &Keys,
-    queue: QueueId<'_>,
-    bucket: u16,
-) -> Result<Option<Key>, Halt> {
-    let lanes = Lanes::decode(state.get(&keys.lanes(queue))?)?;
-    match lanes.get(bucket).and_then(|lane| lane.begins) {
-        Some(begins) => first_suffix(state, keys, bucket, queue, begins),
-        None => Ok(None),
-    }
 }
 
 /// Reads a row of a queue from its key after the queue's prefix.
@@ -295,13 +286,10 @@ impl Applying<'_> {
     }
 
     /// Says where the rows of a queue begin in a bucket, and leaves it where it stands in the queue above.
-    pub(crate) fn note_beginning(
-        &mut self,
-        bucket: u16,
-        queue: QueueId<'_>,
-        begins: Option<ReadyPlace>,
-    ) -> Result<(), Halt> {
+    pub(crate) fn note_beginning(&mut self, bucket: u16, queue: QueueId<'_>) -> Result<(), Halt> {
         let (lanes, lane) = self.lanes_in(bucket, queue)?;
+        let first = self.windows.first_ready_in(self.state, &self.keys, queue, bucket, lane.begins)?;
+        let begins = first.map(|suffix| read_row(&suffix, queue)).transpose()?.map(|(place, _)| place);
         if lane.begins != begins {
             self.put_lanes(queue, lanes.with(bucket, Some(Lane { begins, ..lane })));
         }
@@ -309,7 +297,7 @@ impl Applying<'_> {
     }
 
     pub(crate) fn lanes(&self, queue: QueueId<'_>) -> Result<Lanes, Halt> {
-        Lanes::decode(self.state.get(&self.keys.lanes(queue))?)
+        staged_lanes(self.state, &self.keys, queue)
     }
 
     /// The lanes of a queue with the one in a bucket where it has a row.

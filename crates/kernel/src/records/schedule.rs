@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use kv::{Key, KeyRange, Staging, copied};
 use session::Halt;
 
-use super::lanes::{Lanes, first_entry, first_suffix_in};
+use super::lanes::{first_entry, first_suffix, staged_lanes};
 use super::window::{Entry, Window};
-use crate::keys::queues::QueueId;
+use crate::keys::queues::{QueueId, ReadyPlace};
 use crate::keys::records::{DueClock, DueOf};
 use crate::keys::{Keys, ThingId};
 use crate::machine::Applying;
@@ -47,9 +47,6 @@ enum Index {
 /// The low ends of the indexes, and the changes of the current command to them.
 pub(crate) struct Windows {
     ready: QueueWindows,
-    /// Whether claims find their records by the lanes alone. A window meets damage earlier or later than they do, depending
-    /// on what it has read before, and a replay must meet it where it was met first.
-    pub(crate) by_lanes: bool,
     wall: Window,
     cluster: Window,
     /// The queues of records that have become ready in the entry at hand, one for each record.
@@ -64,7 +61,6 @@ impl Default for Windows {
     fn default() -> Self {
         Self {
             ready: QueueWindows::default(),
-            by_lanes: false,
             // What is due goes on without what is damaged. A claim takes the first record of its queue, so it does not.
             wall: Window::skipping_damage(),
             cluster: Window::skipping_damage(),
@@ -130,7 +126,7 @@ impl Windows {
 
     /// Forgets everything, because the store was changed in another way.
     pub(crate) fn forget(&mut self) {
-        *self = Self { by_lanes: self.by_lanes, ..Self::default() };
+        *self = Self::default();
     }
 
     /// Notes that a row of a queue was added or removed.
@@ -169,27 +165,29 @@ impl Windows {
         queue: QueueId<'_>,
     ) -> Result<Option<Entry>, Halt> {
         let id = queue.into();
-        if self.by_lanes || !self.ready.is_busy(&id) {
+        if !self.ready.is_busy(&id) {
             return first_entry(state, keys, queue);
         }
         let window = self.opened(state, keys, queue, &id)?;
         Ok(window.first(state, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
     }
 
-    /// The first row of a queue in a bucket.
+    /// The first row of a queue in a bucket, whose rows begin at or after a place, if there are any.
     pub(crate) fn first_ready_in(
         &mut self,
         state: &Staging,
         keys: &Keys,
         queue: QueueId<'_>,
         bucket: u16,
+        begins: Option<ReadyPlace>,
     ) -> Result<Option<Key>, Halt> {
-        let id = queue.into();
-        if self.ready.get_mut(&id).is_none() {
-            return first_suffix_in(state, keys, queue, bucket);
+        match (self.ready.get_mut(&queue.into()), begins) {
+            (_, None) => Ok(None),
+            (Some(window), _) => {
+                Ok(window.first_in(state, bucket, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
+            }
+            (None, Some(begins)) => first_suffix(state, keys, bucket, queue, begins),
         }
-        let window = self.opened(state, keys, queue, &id)?;
-        Ok(window.first_in(state, bucket, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
     }
 
     fn opened(
@@ -202,7 +200,7 @@ impl Windows {
         // Read before the window is there: a window that has not begun would say that nothing is ready.
         let lanes = match self.ready.get_mut(id) {
             Some(_) => None,
-            None => Some(Lanes::decode(state.get(&keys.lanes(queue))?)?),
+            None => Some(staged_lanes(state, keys, queue)?),
         };
         let window = self.ready.open(id);
         if let Some(lanes) = lanes {
@@ -237,6 +235,15 @@ fn whole(prefix: Key) -> (KeyRange, usize) {
 }
 
 impl Applying<'_> {
+    /// The first row of a queue. With damage, by the lanes alone: a window meets it earlier or later, depending on what it
+    /// has read before, and a replay must meet it where it was met first.
+    pub(crate) fn first_ready(&mut self, queue: QueueId<'_>) -> Result<Option<Entry>, Halt> {
+        match self.expects_damage {
+            true => first_entry(self.state, &self.keys, queue),
+            false => self.windows.first_ready(self.state, &self.keys, queue),
+        }
+    }
+
     pub(crate) fn put_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &ThingId<'_>) {
         self.change_due(clock, record.bucket, Keys::due_suffix(at_us, of, record), b"", true);
     }
