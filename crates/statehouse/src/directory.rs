@@ -8,6 +8,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use contract::{Error, Failure, FailureKind};
@@ -152,14 +153,8 @@ impl Unfinished {
     pub(crate) fn set_buckets(&mut self, buckets: Buckets) -> Result<(), Error> {
         self.directory.identity.buckets = buckets;
         let path = self.directory.path.join(self.filled_by.unfinished_file());
-        // In place: without a file of this name, a power failure would leave what nobody takes for unfinished.
-        let rewrite = || {
-            let mut file = owner_only::open_or_create(&path)?;
-            file.set_len(0)?;
-            file.write_all(self.directory.identity.encode().as_bytes())?;
-            file.sync_all()
-        };
-        rewrite().map_err(|error| cannot_use(&path, "write", &error))
+        write_synced(&path, self.directory.identity.encode().as_bytes())
+            .map_err(|error| cannot_use(&path, "write", &error))
     }
 
     /// Completes the directory.
@@ -308,11 +303,19 @@ fn create_directory(path: &Path) -> io::Result<()> {
     sync_directory(parent)
 }
 
+/// Writes the file that says that a directory is unfinished. If it is there, it keeps its name: without it, a power failure
+/// would leave what nobody takes for unfinished. A link, or a file that has another name too, is replaced.
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if is_there(path) {
-        std::fs::remove_file(path)?;
-    }
-    let mut file = owner_only::create_new(path)?;
+    let mut file = match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() && found.nlink() == 1 => owner_only::open_or_create(path)?,
+        found => {
+            if found.is_ok() {
+                std::fs::remove_file(path)?;
+            }
+            owner_only::create_new(path)?
+        }
+    };
+    file.set_len(0)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -419,6 +422,11 @@ mod tests {
                 assert!(!found.unwrap_or(false), "{part} was replaced");
             }
         }
+        // A second name of a foreign file is no link, but to write to it would be to write to that file.
+        std::fs::create_dir(path("house-twice")).expect("made");
+        std::fs::hard_link(path("full/a.txt"), path("house-twice/IDENTITY.new")).expect("planted");
+        let Ok(Found::New(unfinished)) = open(&path("house-twice")) else { panic!("begun again") };
+        unfinished.finish().expect("finished");
         assert_eq!(std::fs::read_to_string(path("full/a.txt")).expect("there"), "kept");
     }
 }
