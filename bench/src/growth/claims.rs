@@ -17,11 +17,13 @@ const PER_SECOND_GOAL: f64 = 90_000.0;
 /// Measures claims of records that are named in the order of arrival, then of records with random names.
 pub fn run(arguments: &Arguments) -> Report {
     let mut report = Report::new("pressure");
-    for names in [Names::Ordered, Names::Scattered] {
-        if arguments.text("names").is_none_or(|wanted| wanted == word(names)) {
-            measure(arguments, names, &mut report);
-        }
-    }
+    let all = [Names::Ordered, Names::Scattered];
+    let wanted = match arguments.text("names") {
+        None => all.to_vec(),
+        Some(wanted) => all.into_iter().filter(|names| word(*names) == wanted).collect(),
+    };
+    assert!(!wanted.is_empty(), "--names takes ordered or scattered");
+    wanted.into_iter().for_each(|names| measure(arguments, names, &mut report));
     report
 }
 
