@@ -116,6 +116,7 @@ impl Kernel {
         // Replies are assembled here, so that each is allocated once, at its final size.
         let mut reply = Writer::new();
         let mut commit = before.commit;
+        self.machine.machine_mut().begin_entry();
         for command in commands {
             commit += 1;
             state.savepoint();

@@ -43,6 +43,8 @@ pub(crate) struct Applying<'entry> {
     pub(crate) owned: bool,
     /// Whether some range of keys is set apart.
     pub(crate) expects_damage: bool,
+    /// Lanes that the claims of the entry may still correct.
+    pub(crate) corrections_left: &'entry mut usize,
 }
 
 impl Applying<'_> {
@@ -104,12 +106,20 @@ pub struct Contracts {
     hosted: Hosted,
     /// Whether some range of keys is set apart.
     pub(crate) expects_damage: bool,
+    /// Lanes that the claims of the entry may still correct.
+    corrections_left: usize,
 }
 
 impl Contracts {
-    /// The machine with this catalogue, at the start of an entry.
+    /// The machine with this catalogue, before an entry.
     pub(crate) fn new(catalogue: Catalogue, keys: Keys, hosted: Hosted) -> Self {
-        Self { catalogue, keys, folded: Folded::default(), windows: Windows::default(), hosted, expects_damage: false }
+        let (folded, windows) = (Folded::default(), Windows::default());
+        Self { catalogue, keys, folded, windows, hosted, expects_damage: false, corrections_left: 0 }
+    }
+
+    /// Begins with an entry, perhaps not for the first time.
+    pub(crate) fn begin_entry(&mut self) {
+        self.corrections_left = claims::CORRECTIONS_MAX;
     }
 
     pub(crate) fn applying<'entry>(
@@ -118,7 +128,7 @@ impl Contracts {
         call: &'entry Call<'entry>,
         pushes: &'entry mut Pushes,
     ) -> Applying<'entry> {
-        let Self { catalogue, keys, folded, windows, hosted, expects_damage } = self;
+        let Self { catalogue, keys, folded, windows, hosted, expects_damage, corrections_left } = self;
         let pushes_at_savepoint = pushes.count();
         Applying {
             state,
@@ -134,6 +144,7 @@ impl Contracts {
             hosted,
             owned: false,
             expects_damage: *expects_damage,
+            corrections_left,
         }
     }
 

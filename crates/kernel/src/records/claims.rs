@@ -3,7 +3,7 @@
 //! Keeps: R4, and the order of claims: what is first of everything below the queue, whichever queue it is in.
 //!
 //! A claim corrects the lanes that it meets ([`lanes`](super::lanes)). One correction costs a few rows, every record that
-//! was claimed or deleted makes at most one necessary per level, and a command does a bounded number; so a
+//! was claimed or deleted makes at most one necessary per level, and the claims of an entry do a bounded number; so a
 //! claim costs the same on average however many queues there are, and never holds up others for long.
 
 use contract::limits::QUEUE_DEPTH_MAX;
@@ -17,10 +17,14 @@ use crate::keys::queues::{QueueId, Ready};
 use crate::keys::records::OwnedId;
 use crate::machine::Applying;
 
-/// Lanes that a claim corrects at most, in addition to eight for each record that it has taken.
+/// Lanes that the claims of an entry correct at most, in addition to eight for each record that they have taken. Not each
+/// of them: whatever else is in the entry waits for all of them.
 pub const CORRECTIONS_MAX: usize = 64;
 
-/// Lanes that a claim may also correct for each record that it has taken: those above that record.
+/// Lanes that a claim may correct even if the others have used that up, so that each gets on.
+pub const CORRECTIONS_MIN: usize = 1;
+
+/// Lanes that may also be corrected for each record that was taken: those above that record.
 const CORRECTIONS_PER_RECORD: usize = QUEUE_DEPTH_MAX;
 
 /// What the search for the next record came to.
@@ -28,7 +32,7 @@ enum Next {
     /// A record, and whether it is in the queue itself, not in one below.
     Record(u16, OwnedId, bool),
     Nothing,
-    /// It has corrected as many lanes as a command may. There may be more.
+    /// It has corrected as many lanes as it may. There may be more.
     Unfinished,
 }
 
@@ -45,7 +49,7 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
     let queue = QueueId { space: claim.space, branch: claim.branch, name: claim.prefix };
     let mut outcomes = Vec::new();
     let mut bytes = 0;
-    let mut corrections = CORRECTIONS_MAX;
+    let mut corrections = (*applying.corrections_left).max(CORRECTIONS_MIN);
     let mut before = None;
     while outcomes.len() < max && bytes < bytes_max {
         let (bucket, id, is_own) = match next_ready(applying, queue, &mut corrections)? {
@@ -83,6 +87,7 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
             applying.note_beginning(bucket, queue)?;
         }
     }
+    *applying.corrections_left = corrections;
     Ok(Answer::Done { commit: applying.call.commit, outcomes })
 }
 

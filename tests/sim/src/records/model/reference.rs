@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use contract::records::Record;
 use contract::records::types::{RecordType, StateKind};
 use contract::{Limits, RefusalReason, Rejection, Value, WantedKind};
+use kernel::records::claims::CORRECTIONS_MAX;
 use kernel::{Buckets, OpOutcome};
 
 use super::names::SPACES;
@@ -190,6 +191,8 @@ pub(crate) struct Reference {
     pub(crate) lanes: BTreeMap<LaneKey, Lane>,
     pub(crate) wall_us: u64,
     pub(crate) cluster_us: u64,
+    /// Lanes that the claims of the entry may still correct.
+    corrections_left: usize,
     pub(crate) commit: u64,
     pub(crate) revision: u64,
     /// Messages that the command has sent.
@@ -226,6 +229,7 @@ impl Reference {
             lanes: BTreeMap::new(),
             wall_us: 0,
             cluster_us: 0,
+            corrections_left: CORRECTIONS_MAX,
             commit: 0,
             revision: 1,
             ordinal: 0,
@@ -237,6 +241,7 @@ impl Reference {
     pub(crate) fn begin_entry(&mut self, wall_us: u64, cluster_us: u64) {
         self.wall_us = wall_us.max(self.wall_us + 1);
         self.cluster_us = cluster_us.max(self.cluster_us);
+        self.corrections_left = CORRECTIONS_MAX;
     }
 
     pub(crate) fn bucket(&self, id: &Id) -> u16 {

@@ -8,8 +8,10 @@ mod end;
 
 use contract::{Limits, Rejection, Retention};
 use kernel::records::get::whole_record;
+use kernel::records::queue::queue_of;
 use kernel::{
-    Answer, Body, Buckets, CatalogueChange, EntryHeader, Keys, NextDue, Op, OpOutcome, RecordAct, Transact, TtlArgument,
+    Answer, Body, Buckets, CatalogueChange, ClaimNext, EntryHeader, Keys, NextDue, Op, OpOutcome, RecordAct, Transact,
+    TtlArgument,
 };
 use kv::{View, Writer};
 use session::{Envelope, Reply, Stamp};
@@ -31,6 +33,11 @@ const COMMANDS_MAX: u64 = 12;
 
 /// Records that an entry puts into the queues of the crowd.
 const FILLED_PER_ENTRY: usize = 500;
+
+/// One entry in so many is a rush,
+const RUSH_ONE_IN: u64 = 200;
+/// in which so many workers claim from their own queues, before others claim from above.
+const RUSH_CLAIMS: usize = 200;
 
 /// Who judges what the kernel does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,9 +182,29 @@ impl Stretch<'_> {
 
     fn entry(&mut self) -> Result<u64, String> {
         self.pass_time();
+        if !self.focus.crowd.is_empty() && self.random.one_in(RUSH_ONE_IN) {
+            return self.rush();
+        }
         let commands = 1 + self.random.below(COMMANDS_MAX);
         self.draw_and_apply(commands)?;
         Ok(commands)
+    }
+
+    /// Many claims from single queues leave lanes that stand too early. Claims from above, all in one entry, have to share
+    /// what an entry may correct.
+    fn rush(&mut self) -> Result<u64, String> {
+        let (space, branch, _) = self.focus.place(&mut self.random);
+        let claim = |prefix| {
+            let (records_max, worker, lease_us, waits) = (1, "rush", Some(1_000_000), false);
+            let claim = ClaimNext { space, branch, prefix, records_max, worker, lease_us, waits };
+            Drawn { body: encode(&Body::ClaimNext(claim)), marked: Vec::new() }
+        };
+        let crowd = self.focus.crowd;
+        let own: Vec<_> = (0..RUSH_CLAIMS).map(|_| claim(queue_of(self.random.choose(crowd).as_str()))).collect();
+        self.apply(own)?;
+        self.pass_time();
+        self.apply((0..COMMANDS_MAX).map(|_| claim("")).collect())?;
+        Ok(RUSH_CLAIMS as u64 + COMMANDS_MAX)
     }
 
     fn draw_and_apply(&mut self, commands: u64) -> Result<(), String> {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::records::claims::CORRECTIONS_MAX;
+use kernel::records::claims::CORRECTIONS_MIN;
 use kernel::{ClaimNext, OpOutcome};
 
 use super::{Id, Lane, LaneKey, Outcome, Place, Reference, Undo};
@@ -90,7 +90,7 @@ impl Reference {
         let (space, branch) = (claim.space, claim.branch);
         let mut rows = self.rows(space, branch);
         let mut outcomes = Vec::new();
-        let mut corrections = CORRECTIONS_MAX;
+        let mut corrections = self.corrections_left.max(CORRECTIONS_MIN);
         let max = claim.records_max.min(self.limits.claim_records_max) as usize;
         while outcomes.len() < max {
             let firsts = (0..self.buckets.count()).filter_map(|bucket| {
@@ -113,6 +113,7 @@ impl Reference {
                         if outcomes.is_empty() {
                             outcomes.push(Outcome::Is(OpOutcome::Unfinished));
                         }
+                        self.corrections_left = corrections;
                         return outcomes;
                     }
                     first => {
@@ -147,6 +148,7 @@ impl Reference {
                 self.set_lane(&key, Some(lane));
             }
         }
+        self.corrections_left = corrections;
         outcomes
     }
 
