@@ -92,7 +92,7 @@ fn run(shared: &Shared) {
         next = match done {
             Ok(true) => {
                 back_off = BACK_OFF_MIN;
-                shared.signal.progressed()
+                shared.signal.progressed(task)
             }
             Ok(false) => {
                 back_off = BACK_OFF_MIN;
@@ -102,7 +102,7 @@ fn run(shared: &Shared) {
             // It was noticed, so the next piece leaves it out. Known damage should not be met again; whatever it is, it
             // must not keep a core busy.
             Err(Failure::Damaged(damage)) => match met.insert((damage.table, damage.offset)) {
-                true => shared.signal.progressed(),
+                true => shared.signal.progressed(task),
                 false => shared.signal.back_off(task, (*damage).into(), BACK_OFF_MAX),
             },
             Err(Failure::InDoubt(error)) => {

@@ -17,6 +17,8 @@ pub(crate) struct Signal {
 struct State {
     /// Rises with everything that may give the merging thread something to do.
     changes: u64,
+    /// Rises with what makes an idle store busy again: files that nobody needs any more do not.
+    additions: u64,
     /// Up to which change nothing is due, and up to which not even in an idle store.
     rested_at: Option<u64>,
     settled_at: Option<u64>,
@@ -34,8 +36,19 @@ struct State {
 #[derive(Clone, Copy)]
 pub(crate) struct Task {
     changes: u64,
+    additions: u64,
     pub(crate) idle: bool,
     pub(crate) space: SpaceState,
+}
+
+impl State {
+    /// The next task, unless the store closes. A store that was idle stays so until something is added: otherwise each
+    /// step of what an idle store does would wait for its time.
+    fn task_after(&self, before: Option<Task>) -> Option<Task> {
+        let State { changes, additions, space, .. } = *self;
+        let idle = before.is_some_and(|task| task.idle && task.additions == additions);
+        (!self.closing).then_some(Task { changes, additions, idle, space })
+    }
 }
 
 impl Signal {
@@ -49,13 +62,14 @@ impl Signal {
 
     /// Says that a table was added.
     pub(crate) fn table_added(&self) {
-        self.lock().changes += 1;
-        self.changed.notify_all();
+        self.lock().additions += 1;
+        self.files_unneeded();
     }
 
     /// Says that files can be removed.
     pub(crate) fn files_unneeded(&self) {
-        self.table_added();
+        self.lock().changes += 1;
+        self.changed.notify_all();
     }
 
     pub(crate) fn set_space(&self, space: SpaceState) {
@@ -108,15 +122,15 @@ impl Signal {
 
     /// The first task.
     pub(crate) fn task(&self) -> Option<Task> {
-        let state = self.lock();
-        (!state.closing).then_some(Task { changes: state.changes, idle: false, space: state.space })
+        self.lock().task_after(None)
     }
 
     /// The task after one that was done.
-    pub(crate) fn progressed(&self) -> Option<Task> {
-        self.lock().waiting = None;
+    pub(crate) fn progressed(&self, task: Task) -> Option<Task> {
+        let mut state = self.lock();
+        state.waiting = None;
         self.changed.notify_all();
-        self.task()
+        state.task_after(Some(task))
     }
 
     /// Nothing was due: waits for the next task, or none when the store closes.
@@ -129,11 +143,8 @@ impl Signal {
         }
         self.changed.notify_all();
         loop {
-            if state.closing {
-                return None;
-            }
-            if state.changes != task.changes {
-                return Some(Task { changes: state.changes, idle: false, space: state.space });
+            if state.closing || state.changes != task.changes {
+                return state.task_after(Some(task));
             }
             if task.idle {
                 state = self.wait(state);
@@ -160,12 +171,34 @@ impl Signal {
         let unchanged = |state: &mut State| state.changes == task.changes && !state.closing;
         let waited = self.changed.wait_timeout_while(state, time, unchanged);
         state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        (!state.closing).then_some(Task { changes: state.changes, idle: false, space: state.space })
+        state.task_after(Some(task))
     }
 
     /// The merging thread ends.
     pub(crate) fn stopped(&self) {
         self.lock().stopped = true;
         self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_store_stays_idle_until_something_is_added() {
+        let signal = Signal::default();
+        let task = signal.task().expect("open");
+        assert!(!task.idle);
+        let task = signal.rest(task, Duration::ZERO).expect("open");
+        assert!(task.idle, "nothing was added meanwhile");
+        let task = signal.progressed(task).expect("open");
+        assert!(task.idle, "a merge was done, and the next follows at once");
+        signal.files_unneeded();
+        let task = signal.progressed(task).expect("open");
+        assert!(task.idle, "its files can be removed");
+        signal.table_added();
+        assert!(!signal.progressed(task).expect("open").idle);
+        assert!(!signal.rest(task, Duration::from_secs(600)).expect("open").idle, "it does not wait");
     }
 }
