@@ -8,7 +8,7 @@ use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kv::KvError;
 use rustix::fs::OFlags;
@@ -35,6 +35,8 @@ pub(crate) enum Call {
 /// The directory of a store.
 pub(crate) struct Files {
     directory: PathBuf,
+    /// The directory itself, open to be synced.
+    opened: OnceLock<File>,
     #[cfg(test)]
     pub(crate) faults: tests::Faults,
 }
@@ -43,6 +45,7 @@ impl Files {
     pub(crate) fn new(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
+            opened: OnceLock::new(),
             #[cfg(test)]
             faults: tests::Faults::default(),
         }
@@ -121,10 +124,20 @@ impl Files {
         removed.map_err(|error| self.retry("remove a file", name, &error))
     }
 
-    /// Makes the names in the directory durable.
-    pub(crate) fn sync_directory(&self) -> Result<(), Failure> {
+    /// Opens the directory, unless that was done before. Whoever is about to do what only a sync of the directory ends calls
+    /// this first: afterwards, a failure to open it would leave everybody in doubt.
+    pub(crate) fn open_directory(&self) -> Result<&File, Failure> {
+        if let Some(directory) = self.opened.get() {
+            return Ok(directory);
+        }
         let opened = self.called(Call::Open).and_then(|()| File::open(&self.directory));
         let directory = opened.map_err(|error| self.retry("open the store's directory", "", &error))?;
+        Ok(self.opened.get_or_init(|| directory))
+    }
+
+    /// Makes the names in the directory durable.
+    pub(crate) fn sync_directory(&self) -> Result<(), Failure> {
+        let directory = self.open_directory()?;
         let synced = self.called(Call::SyncDirectory).and_then(|()| directory.sync_all());
         synced.map_err(|error| self.in_doubt("sync the store's directory", "", &error))
     }

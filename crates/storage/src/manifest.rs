@@ -122,6 +122,7 @@ impl Manifest {
             // Left by a failure that also kept it from being removed.
             files.remove(NEW_FILE)?;
         }
+        files.open_directory()?;
         let mut file = files.create(NEW_FILE)?;
         let encoded = self.encode();
         file.append(&encoded)?;
@@ -132,11 +133,8 @@ impl Manifest {
         }
         files.rename(NEW_FILE, MANIFEST_FILE)?;
         file.keep();
-        files.sync_directory().map_err(|failure| match failure {
-            // Nobody knows which of the two manifests the disk has.
-            Failure::Retry(error) => Failure::InDoubt(error),
-            other => other,
-        })
+        // If this fails, nobody knows which of the two manifests the disk has.
+        files.sync_directory()
     }
 
     /// Reads the manifest. A missing or damaged one is refused by name.
