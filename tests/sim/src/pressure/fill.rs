@@ -1,5 +1,5 @@
-//! `sim pressure-fill [--disks KIND:MIB,…] [--cycles N] [--seed N]`: a server on a small disk is filled until it refuses,
-//! and then everything is deleted, again and again, with `kill -9` in the middle of both. Within a minute, without a
+//! `sim pressure-fill [--disks KIND:MIBxCYCLES,…] [--seed N]`: a server on a small disk is filled until it refuses, and
+//! then everything is deleted, again and again, with `kill -9` in the middle of both. Within a minute, without a
 //! restart, the space must be back and writes must be taken again. Once somebody reads a backup very slowly meanwhile: it
 //! must not keep what was deleted. At the end another process takes all space, and lets go.
 //!
@@ -33,14 +33,12 @@ const EMPTY_BYTES_MAX: u64 = 64 << 20;
 const RUN_TOMBSTONE_BYTES: u64 = 512;
 
 pub(crate) fn run(arguments: &Arguments) -> Report {
-    let disks = arguments.text("disks").unwrap_or("tmpfs:320,ext4:320,ext4:1000,ext4:2000,ext4:6000").to_owned();
-    let cycles = arguments.number("cycles", 10);
+    let disks = arguments.text("disks").unwrap_or("ext4:320x10,xfs:320x10").to_owned();
     let seed = arguments.seed();
     println!("pressure-fill: seed {seed}");
     let mut report = Report::new("pressure");
     for disk in disks.split(',') {
-        let (kind, mib) = disk.split_once(':').expect("KIND:MIB");
-        let mib: u64 = mib.parse().expect("a size in MiB");
+        let (kind, mib, cycles) = parse(disk).unwrap_or_else(|| panic!("{disk} is not KIND:MIBxCYCLES"));
         let (figure, ok) = match one_disk(kind, mib, cycles, seed) {
             Ok(slowest) => (format!("{cycles}-cycles-0-lost-space-back-in-{:.1}-s", slowest.as_secs_f64()), true),
             Err(what) => {
@@ -52,6 +50,13 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         report.add(&format!("fill.{kind}-{mib}"), figure, &goal, ok);
     }
     report
+}
+
+/// A kind of file system, its size in MiB, and how often it is filled.
+fn parse(disk: &str) -> Option<(&str, u64, u64)> {
+    let (kind, rest) = disk.split_once(':')?;
+    let (mib, cycles) = rest.split_once('x')?;
+    Some((kind, mib.parse().ok()?, cycles.parse().ok()?))
 }
 
 fn one_disk(kind: &str, mib: u64, cycles: u64, seed: u64) -> Result<Duration, String> {
