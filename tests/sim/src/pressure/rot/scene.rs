@@ -71,6 +71,9 @@ impl Scene {
             let mut pending = Vec::new();
             for number in (0..cells).step_by(5) {
                 pending.push(house.cells().set_later(&cell(number), value(number)));
+                if pending.len() >= AT_ONCE {
+                    answered(&mut pending);
+                }
             }
             answered(&mut pending);
             house.flush().expect("flushed");
