@@ -1,8 +1,8 @@
 //! Figures: the lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short` in a program's output.
 //!
-//! Touches: a child process and the writer its output is passed on to. Keeps: output appears as it arrives, and its end is
-//! kept; a failure, a silence and an unreadable line each become a short figure. Never: judges a number; the program compares its figure
-//! with its goal.
+//! Touches: a child process and the writer its output is passed on to. Keeps: output appears as it arrives, and the end of
+//! it is kept if something is short; a failure, a silence and an unreadable line each become a short figure. Never: judges
+//! a number; the program compares its figure with its goal.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -63,7 +63,7 @@ impl Figure {
 pub(super) struct Report {
     figures: Vec<Figure>,
     a_program_failed: bool,
-    /// What the last program said last, apart from figures.
+    /// What each program with a short figure said last, apart from figures.
     last_lines: VecDeque<String>,
 }
 
@@ -78,7 +78,8 @@ impl Report {
         &self.figures
     }
 
-    /// What the last program said last, apart from figures: whoever sees only the end of a long log learns why it failed.
+    /// What each program with a short figure said last, apart from figures: whoever sees only the end of a long log learns
+    /// why it failed.
     pub(super) fn last_lines(&self) -> impl Iterator<Item = &str> {
         self.last_lines.iter().map(String::as_str)
     }
@@ -97,7 +98,7 @@ impl Report {
         output: &mut dyn Write,
     ) -> Result<(), String> {
         let mut found = Vec::new();
-        self.last_lines.clear();
+        let mut last_lines = VecDeque::new();
         let mut child =
             command.stdout(Stdio::piped()).spawn().map_err(|error| format!("start {command:?}: {error}"))?;
         if let Some(stdout) = child.stdout.take() {
@@ -110,7 +111,7 @@ impl Report {
                 let said = String::from_utf8_lossy(&line);
                 match Figure::parse(topic, item, &said) {
                     Some(figure) => found.push(figure),
-                    None => self.remember(&said),
+                    None => remember(&mut last_lines, &said),
                 }
                 line.clear();
             }
@@ -122,18 +123,21 @@ impl Report {
         } else if !status.success() && !found.iter().any(|figure| figure.short) {
             found.push(Figure::broken(topic, item, "program-failed"));
         }
+        if found.iter().any(|figure| figure.short) {
+            self.last_lines.append(&mut last_lines);
+        }
         self.figures.append(&mut found);
         Ok(())
     }
+}
 
-    fn remember(&mut self, line: &str) {
-        let line: String = line.trim_end().chars().take(LAST_LINE_CHARS).collect();
-        if !line.is_empty() {
-            self.last_lines.push_back(line);
-        }
-        if self.last_lines.len() > LAST_LINES {
-            self.last_lines.pop_front();
-        }
+fn remember(last_lines: &mut VecDeque<String>, line: &str) {
+    let line: String = line.trim_end().chars().take(LAST_LINE_CHARS).collect();
+    if !line.is_empty() {
+        last_lines.push_back(line);
+    }
+    if last_lines.len() > LAST_LINES {
+        last_lines.pop_front();
     }
 }
 
@@ -147,12 +151,19 @@ impl fmt::Display for Report {
 mod tests {
     use super::*;
 
-    /// The passed-on output of a shell script, and the report about it.
-    fn collect(script: &str) -> (String, String, bool) {
-        let (mut report, mut output) = (Report::default(), Vec::new());
+    /// Adds a shell script to a report. Returns its output as it was passed on.
+    fn add(report: &mut Report, script: &str) -> Vec<u8> {
+        let mut output = Vec::new();
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         report.collect("cells", "speed", &mut command, &mut output).unwrap();
+        output
+    }
+
+    /// The passed-on output of a shell script, and the report about it.
+    fn collect(script: &str) -> (String, String, bool) {
+        let mut report = Report::default();
+        let output = add(&mut report, script);
         let short = !report.is_free_of(|figure| figure.short);
         (String::from_utf8(output).unwrap(), report.to_string(), short)
     }
@@ -183,18 +194,15 @@ mod tests {
     #[test]
     fn a_program_that_fails_is_seen_whatever_its_figures_are_worth() {
         let mut report = Report::default();
-        let mut command = Command::new("sh");
-        command.args(["-c", "echo 'show cells speed 1 (goal 2) short'; exit 1"]);
-        report.collect("cells", "speed", &mut command, &mut Vec::new()).unwrap();
+        add(&mut report, "echo 'show cells speed 1 (goal 2) short'; exit 1");
         assert!(!report.is_free_of(|_| false));
     }
 
     #[test]
-    fn the_end_of_what_a_program_said_is_kept() {
+    fn the_end_of_what_a_failed_program_said_is_kept() {
         let mut report = Report::default();
-        let mut command = Command::new("sh");
-        command.args(["-c", "seq 100; echo 'show cells speed 1 (goal 2) short'; echo it was slow"]);
-        report.collect("cells", "speed", &mut command, &mut Vec::new()).unwrap();
+        add(&mut report, "seq 100; echo 'show cells speed 1 (goal 2) short'; echo it was slow");
+        add(&mut report, "echo all went well; echo 'show cells speed 3 (goal 2) ok'");
         let last: Vec<_> = report.last_lines().collect();
         assert_eq!(last.len(), LAST_LINES);
         assert_eq!(last[LAST_LINES - 2..], ["100", "it was slow"]);
