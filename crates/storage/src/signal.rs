@@ -63,11 +63,15 @@ impl Signal {
     /// Says that a table was added.
     pub(crate) fn table_added(&self) {
         self.lock().additions += 1;
-        self.files_unneeded();
+        self.wake();
     }
 
     /// Says that files can be removed.
     pub(crate) fn files_unneeded(&self) {
+        self.wake();
+    }
+
+    fn wake(&self) {
         self.lock().changes += 1;
         self.changed.notify_all();
     }

@@ -49,7 +49,12 @@ impl DiskSpace {
 
     /// Whether space is freed before its time, so that operations may never have to be refused.
     fn is_short(&self) -> bool {
-        self.free_bytes < self.reserve_bytes + self.reserve_bytes / 4
+        self.free_bytes < self.reserve_bytes + self.margin_bytes()
+    }
+
+    /// What is to be free above the reserve.
+    fn margin_bytes(&self) -> u64 {
+        self.reserve_bytes / 4
     }
 
     /// Whether deleted data that a slow reader keeps must be freed. With space short, each merge adds to it and none frees
@@ -57,7 +62,7 @@ impl DiskSpace {
     /// it may keep as much as is free.
     pub(super) fn cannot_spare(&self, held_bytes: u64) -> bool {
         match self.is_short() {
-            true => held_bytes > self.reserve_bytes / 4,
+            true => held_bytes > self.margin_bytes(),
             false => held_bytes > self.free_bytes,
         }
     }

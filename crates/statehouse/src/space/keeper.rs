@@ -90,7 +90,7 @@ impl SpaceKeeper {
         state.looks_since_flush = state.looks_since_flush.saturating_add(1);
     }
 
-    /// Ends old views if they hold more than the disk can do without, and for long: deleting cannot free it.
+    /// Ends old views if they hold more than the disk can spare, and for long: deleting cannot free it.
     fn end_views_that_hold_too_much(&self, state: &mut State) {
         let Some(space) = self.access.disk.space(self.access.clock()) else { return };
         let held_bytes = self.access.tree.held_bytes();
