@@ -70,10 +70,7 @@ impl Scene {
         for _ in 0..2 {
             let mut pending = Vec::new();
             for number in (0..cells).step_by(5) {
-                pending.push(house.cells().set_later(&cell(number), value(number)));
-                if pending.len() >= AT_ONCE {
-                    answered(&mut pending);
-                }
+                ask(&mut pending, house.cells().set_later(&cell(number), value(number)));
             }
             answered(&mut pending);
             house.flush().expect("flushed");
@@ -182,6 +179,14 @@ pub(super) fn hash(line: &str) -> u64 {
     hasher.finish()
 }
 
+/// Adds a request to those under way, and waits for their answers when there are as many as may be.
+fn ask<T>(pending: &mut Vec<Pending<T>>, next: Pending<T>) {
+    pending.push(next);
+    if pending.len() >= AT_ONCE {
+        answered(pending);
+    }
+}
+
 fn answered<T>(pending: &mut Vec<Pending<T>>) {
     for pending in pending.drain(..) {
         pending.wait().expect("answered");
@@ -192,14 +197,11 @@ fn fill(house: &Statehouse, seed: u64, cells: u64, records: u64, runs: u64) {
     let mut random = Random::new(seed);
     let mut pending = Vec::new();
     for number in 0..cells {
-        pending.push(house.cells().set_later(&cell(number), value(number)));
+        ask(&mut pending, house.cells().set_later(&cell(number), value(number)));
         if random.one_in(4) {
             // Newer rows above older ones.
             let again = random.below(number + 1);
-            pending.push(house.cells().set_later(&cell(again), value(again)));
-        }
-        if pending.len() >= AT_ONCE {
-            answered(&mut pending);
+            ask(&mut pending, house.cells().set_later(&cell(again), value(again)));
         }
     }
     answered(&mut pending);
@@ -207,10 +209,7 @@ fn fill(house: &Statehouse, seed: u64, cells: u64, records: u64, runs: u64) {
     for number in 0..records {
         let name = format!("queue.{}.{number:07}", number % 10);
         let fields = [("text", value(number)), ("other", format!("field of {number}"))];
-        pending.push(house.records().put_later(&name, fields, Put::typed("task")));
-        if pending.len() >= AT_ONCE {
-            answered(&mut pending);
-        }
+        ask(&mut pending, house.records().put_later(&name, fields, Put::typed("task")));
     }
     answered(&mut pending);
     let mut pending = Vec::new();
@@ -220,14 +219,8 @@ fn fill(house: &Statehouse, seed: u64, cells: u64, records: u64, runs: u64) {
             NewEvent::new("A", format!("k{key}"), "2026-02-11T10:00:00Z", data)
         };
         let events = [event(1), event(2), event(3)];
-        pending.push(house.runs().append_all_later(
-            &format!("run/{number:06}"),
-            &events,
-            &statehouse::runs::AppendOptions::default(),
-        ));
-        if pending.len() >= AT_ONCE {
-            answered(&mut pending);
-        }
+        let options = statehouse::runs::AppendOptions::default();
+        ask(&mut pending, house.runs().append_all_later(&format!("run/{number:06}"), &events, &options));
     }
     answered(&mut pending);
     let _ = house.records().claim_next("queue.3.", 5, &ClaimOptions::worker("w")).expect("claimed");
