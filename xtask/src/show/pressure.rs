@@ -28,10 +28,10 @@ pub(super) const TOPIC: Topic = Topic {
         Item {
             name: "fill",
             shows: "a full disk is freed by deleting, again and again, amid kills; a disk that others fill stops no read",
-            // A cycle on a large disk takes minutes; so there are fewer of them.
             work: Work::Programs(&[Program {
                 cargo: SIM,
-                full: "pressure-fill --disks ext4:320x10,xfs:320x10,ext4:1000x10,xfs:1000x10,ext4:2000x2,xfs:2000x2,ext4:6000x1",
+                full: "pressure-fill --disks ext4:320x10,xfs:320x10,ext4:1000x10,xfs:1000x10,ext4:2000x10,xfs:2000x10,\
+                       ext4:6000x10,xfs:6000x10",
                 small: "pressure-fill --disks tmpfs:320x1",
             }]),
             judge: Judge::Correctness,
