@@ -19,6 +19,11 @@ impl KeyHash {
         Self(xxh3_64(key))
     }
 
+    /// True for about one key of `count`, and for the same keys in every table.
+    pub(crate) fn is_one_of(self, count: u64) -> bool {
+        self.0.is_multiple_of(count)
+    }
+
     /// The line of the key among `lines`, by the upper half of the hash.
     fn line(self, lines: usize) -> usize {
         let line = ((self.0 >> 32) * lines as u64) >> 32;

@@ -6,8 +6,8 @@
 //! Read in this order:
 //! - [`tree`]: [`TreeStore`]: commits, opening, the manifest's place in both.
 //! - `version`: ranges of keys with their stacks of tables; reads. `version_edit`: flushes, cuts and merges change it.
-//! - `policy`: what to merge next. `piece`: one merge. `merger`: the thread that does them.
-//! - `table`, `table_writer`, `table_cursor`: a table file. `block`, `rows`, `bloom`: its parts.
+//! - `policy`: what to merge next. `weigh`: what that would free. `piece`: one merge. `merger`: the thread that does them.
+//! - `table`, `table_top`, `table_writer`, `table_cursor`: a table file. `block`, `rows`, `bloom`: its parts.
 //! - `manifest`: the file that names the tables. `files`: every file call.
 //! - `scrub`: reading everything to find damage.
 //! - [`Options`]: every limit by name.
@@ -33,10 +33,12 @@ mod table;
 mod table_cursor;
 mod table_facts;
 mod table_files;
+mod table_top;
 mod table_writer;
 pub mod tree;
 mod version;
 mod version_edit;
+mod weigh;
 
 pub use failure::{Damage, Effect};
 pub use scrub::Scrubbed;

@@ -23,6 +23,7 @@ use crate::status::SpaceState;
 use crate::tree::Shared;
 use crate::version::Version;
 use crate::version_edit::Made;
+use crate::weigh::Weights;
 
 /// A store that was not written to for this long is idle.
 const IDLE_AFTER: Duration = Duration::from_secs(5);
@@ -83,10 +84,11 @@ fn stand_back() {
 fn run(shared: &Shared) {
     let mut back_off = BACK_OFF_MIN;
     let mut met = BTreeSet::new();
+    let mut weights = Weights::default();
     let mut next = shared.signal.task();
     while let Some(task) = next {
         shared.tables.remove_unneeded();
-        let done = catch_unwind(AssertUnwindSafe(|| step(shared, task))).unwrap_or_else(|_| {
+        let done = catch_unwind(AssertUnwindSafe(|| step(shared, &mut weights, task))).unwrap_or_else(|_| {
             Err(Failure::InDoubt(KvError::Io { action: "merge tables", reason: "the merge panicked".into() }))
         });
         next = match done {
@@ -124,13 +126,13 @@ fn run(shared: &Shared) {
 }
 
 /// Does the next piece of work; false if there is none.
-fn step(shared: &Shared, task: Task) -> Result<bool, Failure> {
+fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Failure> {
     let version = shared.newest().version();
     if let Some((stack, key)) = border_of_a_part(&version) {
         cut(shared, stack, &key);
         return Ok(true);
     }
-    let sizes = sizes_of(&version);
+    let mut sizes = sizes_of(&version);
     let settings = settings(&shared.options);
     let available = shared.tables.files.bytes_available()?;
     let reserve = shared.options.space_reserve_bytes;
@@ -142,7 +144,13 @@ fn step(shared: &Shared, task: Task) -> Result<bool, Failure> {
         SpaceState::Enough if task.idle => Situation::Idle,
         SpaceState::Enough => Situation::Busy,
     };
-    let Some(mut piece) = policy::next_piece(&sizes, &settings, situation) else { return Ok(false) };
+    let mut next = policy::next_piece(&sizes, &settings, situation);
+    if next.is_none() && situation != Situation::Busy {
+        // By their counts nothing is due. There is time for a closer look now, or it has to be.
+        weights.weigh(&version, &mut sizes, &|| shared.signal.is_closing())?;
+        next = policy::next_piece(&sizes, &settings, situation);
+    }
+    let Some(mut piece) = next else { return Ok(false) };
     if let Some(key) = piece::cut_of(&version, &piece, settings.piece_bytes)? {
         cut(shared, piece.stacks.start, &key);
         return Ok(true);
@@ -243,6 +251,7 @@ pub(crate) fn sizes_of(version: &Version) -> Vec<StackSizes> {
             let (stacks, bytes) = used[&slice.table.number()];
             SliceSize {
                 rows: slice.rows,
+                replaced_bytes: 0,
                 shared: stacks > 1,
                 wasteful: bytes < slice.table.facts.rows.bytes() / 2,
                 damaged: slice.table.parts.overlap(&keys),

@@ -21,6 +21,9 @@ const OVERWRITTEN_PART: u64 = 2;
 const OVERWRITTEN_PART_IDLE: u64 = 8;
 /// and have at most this part of its bytes.
 const SMALLER_PART: u64 = 4;
+/// Where it is known what was replaced, a merge is worth it for this part of what it reads: so an idle store takes at most
+/// 1.2 times what its rows need.
+const REPLACED_PART: u64 = 6;
 /// An idle stack below this part of a piece is merged for any tombstone.
 const TINY_PART: u64 = 32;
 /// How much deletions count against the number of tables in a stack, when the next stack is chosen.
@@ -34,6 +37,8 @@ const SPACE_EXTRA_BYTES: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SliceSize {
     pub(crate) rows: RowCounts,
+    /// About how many of its bytes are replaced by rows above; zero while nobody has looked.
+    pub(crate) replaced_bytes: u64,
     /// Whether the table lies in other stacks too, so that its file stays.
     pub(crate) shared: bool,
     /// Whether most of the table was merged in other stacks, so that its file is kept for little.
@@ -140,17 +145,22 @@ fn widen(stacks: &[StackSizes], settings: &Settings, wants: &[Option<Want>], pla
         _ => 0..stacks[place].len(),
     });
     let windows: Vec<_> = windows.collect();
-    let bytes_needed = if to_bottom {
-        span.clone().map(|place| stacks[place].iter().map(|slice| slice.rows.live_bytes).sum::<u64>()).sum()
-    } else {
-        bytes
+    let written = |(place, window): (usize, &Range<usize>)| {
+        let window = &stacks[place][window.clone()];
+        let rows = total_of(window);
+        (if to_bottom { rows.live_bytes } else { rows.bytes() }).saturating_sub(replaced_bytes(window))
     };
+    let bytes_needed = span.clone().zip(&windows).map(written).sum();
     let bytes_needed = with_extra(of_a_cut(bytes_needed, bytes, settings));
     Piece { stacks: span, windows, to_bottom, bytes, bytes_needed }
 }
 
 fn is_small(stack: &[SliceSize], settings: &Settings) -> bool {
-    bytes_of(stack) < settings.piece_bytes / 4 && !stack.iter().any(|slice| slice.damaged)
+    bytes_of(stack) < settings.piece_bytes / 4 && is_readable(stack)
+}
+
+pub(crate) fn is_readable(slices: &[SliceSize]) -> bool {
+    !slices.iter().any(|slice| slice.damaged)
 }
 
 /// What a single stack needs.
@@ -161,7 +171,11 @@ fn want(stack: &[SliceSize], settings: &Settings, situation: Situation) -> Optio
         frees,
         weight: stack.len() + extra,
     };
-    let readable = !stack.iter().any(|slice| slice.damaged);
+    let down_to = |last: usize, extra: usize| {
+        let to_bottom = last + 1 == stack.len();
+        Want { window: 0..last + 1, to_bottom, frees: true, weight: stack.len() + extra }
+    };
+    let readable = is_readable(stack);
     let total = total_of(stack);
     let idle = situation == Situation::Idle;
     let part = if idle { TOMBSTONES_PART_IDLE } else { TOMBSTONES_PART };
@@ -173,12 +187,14 @@ fn want(stack: &[SliceSize], settings: &Settings, situation: Situation) -> Optio
     if readable && is_overwritten(stack, idle) {
         return Some(whole(true, TOMBSTONES_WEIGHT));
     }
+    if let Some(last) = replaced(stack) {
+        return Some(down_to(last, TOMBSTONES_WEIGHT));
+    }
     if situation != Situation::Busy
         && let Some(last) = stack.iter().rposition(|slice| slice.wasteful)
-        && !stack[..=last].iter().any(|slice| slice.damaged)
+        && is_readable(&stack[..=last])
     {
-        let to_bottom = last + 1 == stack.len();
-        return Some(Want { window: 0..last + 1, to_bottom, frees: true, weight: stack.len() });
+        return Some(down_to(last, 0));
     }
     let (bottom, above) = stack.split_last()?;
     // Between two and three fifths, so that the stacks of an evenly written store do not all come due at once.
@@ -216,6 +232,16 @@ fn is_overwritten(stack: &[SliceSize], idle: bool) -> bool {
     rows > 0 && rows * part >= bottom.rows.rows && bytes_of(above) * SMALLER_PART <= bottom.rows.bytes()
 }
 
+/// The lowest slice down to which a merge would free enough.
+fn replaced(stack: &[SliceSize]) -> Option<usize> {
+    let frees_enough = |last: &usize| {
+        let window = &stack[..=*last];
+        let freed = replaced_bytes(window);
+        freed > 0 && freed * REPLACED_PART >= bytes_of(window) && is_readable(window)
+    };
+    (1..stack.len()).rev().find(frees_enough)
+}
+
 /// The end of the window that starts at `start`, if enough tables of similar size lie there.
 fn similar_end(stack: &[SliceSize], start: usize, end_max: usize, settings: &Settings) -> Option<usize> {
     let bytes = |place: usize| stack[place].rows.bytes();
@@ -246,7 +272,7 @@ fn most_freeing(stacks: &[StackSizes], settings: &Settings, room: u64) -> Option
         let (bytes, output) = (of_a_cut(bytes_of(stack), bytes_of(stack), settings), output_of(stack));
         let garbage = bytes.saturating_sub(output);
         let frees_something = garbage > 0 && garbage >= bytes / 16;
-        if stack.iter().any(|slice| slice.damaged) || !frees_something || with_extra(output) > room {
+        if !is_readable(stack) || !frees_something || with_extra(output) > room {
             return None;
         }
         // A shared file stays until the last stack has merged it.
@@ -277,13 +303,14 @@ fn most_freeing(stacks: &[StackSizes], settings: &Settings, room: u64) -> Option
     Some(piece)
 }
 
-/// About how many bytes are left of a stack that is merged to the bottom, if every tombstone meets a row.
+/// About how many bytes are left of a stack that is merged to the bottom: if every tombstone meets a row of mean size, or
+/// less if somebody has looked.
 pub(crate) fn bottom_output(stack: &[SliceSize]) -> u64 {
     let total = total_of(stack);
     let values = total.rows - total.tombstones;
     let left = values.saturating_sub(total.tombstones);
     let output = u128::from(total.live_bytes) * u128::from(left) / u128::from(values.max(1));
-    u64::try_from(output).unwrap_or(u64::MAX)
+    u64::try_from(output).unwrap_or(u64::MAX).min(total.live_bytes.saturating_sub(replaced_bytes(stack)))
 }
 
 /// The part of `bytes` that is left after a stack of this size was cut, as one that is too large for a piece is.
@@ -303,6 +330,10 @@ fn total_of(stack: &[SliceSize]) -> RowCounts {
     let mut total = RowCounts::default();
     stack.iter().for_each(|slice| total.add(&slice.rows));
     total
+}
+
+fn replaced_bytes(slices: &[SliceSize]) -> u64 {
+    slices.iter().map(|slice| slice.replaced_bytes).sum()
 }
 
 fn bytes_of(slices: &[SliceSize]) -> u64 {

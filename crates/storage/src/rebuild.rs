@@ -8,7 +8,8 @@ use kv::Key;
 
 use crate::block::{self, Block, FRAME_BYTES, HEADER_BYTES, Kind, Place};
 use crate::rows::{RowCursor, RowsBuilder};
-use crate::table::{Partition, Table};
+use crate::table::Table;
+use crate::table_top::Partition;
 use crate::table_writer::encode_place;
 
 impl Table {

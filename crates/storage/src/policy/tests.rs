@@ -9,13 +9,17 @@ const ROW_BYTES: u64 = 200;
 const TOMBSTONE_BYTES: u64 = 50;
 
 fn values(bytes: u64) -> SliceSize {
-    let rows = RowCounts { rows: bytes.div_ceil(ROW_BYTES), tombstones: 0, live_bytes: bytes, tombstone_bytes: 0 };
-    SliceSize { rows, shared: false, wasteful: false, damaged: false }
+    values_of(bytes.div_ceil(ROW_BYTES), bytes)
+}
+
+fn values_of(rows: u64, bytes: u64) -> SliceSize {
+    let rows = RowCounts { rows, tombstones: 0, live_bytes: bytes, tombstone_bytes: 0 };
+    SliceSize { rows, replaced_bytes: 0, shared: false, wasteful: false, damaged: false }
 }
 
 fn tombstones(count: u64) -> SliceSize {
     let rows = RowCounts { rows: count, tombstones: count, live_bytes: 0, tombstone_bytes: count * TOMBSTONE_BYTES };
-    SliceSize { rows, shared: true, wasteful: false, damaged: false }
+    SliceSize { rows, replaced_bytes: 0, shared: true, wasteful: false, damaged: false }
 }
 
 /// Stacks of values, sizes in MiB, newest first.
@@ -104,18 +108,35 @@ fn a_damaged_table_is_left_out_and_those_above_are_merged() {
 
 #[test]
 fn large_rows_under_as_many_small_ones_are_merged() {
-    let replaced = |rows: u64| {
-        let mut small = values(MIB);
-        small.rows.rows = rows;
-        let mut large = values(40 * MIB);
-        large.rows.rows = 1_000;
-        vec![vec![small, large]]
-    };
+    let replaced = |rows: u64| vec![vec![values_of(rows, MIB), values_of(1_000, 40 * MIB)]];
     assert_eq!(next(&replaced(600), Situation::Busy).map(|(stacks, ..)| stacks), Some(0..1));
     assert_eq!(next(&replaced(300), Situation::Busy), None, "most of it may still be there");
     assert_eq!(next(&replaced(300), Situation::Idle).map(|(stacks, ..)| stacks), Some(0..1));
     let as_large = vec![vec![values(20 * MIB), values(20 * MIB)]];
     assert_eq!(next(&as_large, Situation::Busy), None, "rows of equal size wait for more of them");
+}
+
+#[test]
+fn a_look_at_what_is_replaced_decides_where_counts_do_not() {
+    let replaced = |bytes: [u64; 4]| {
+        let mut stack = vec![values_of(100, 10_000), values(20 * MIB), values(3 * MIB), values(90 * MIB)];
+        stack.iter_mut().zip(bytes).for_each(|(slice, bytes)| slice.replaced_bytes = bytes * MIB);
+        vec![stack]
+    };
+    let idle = |bytes| next(&replaced(bytes), Situation::Idle).map(|(_, windows, to_bottom)| (windows, to_bottom));
+    assert_eq!(idle([0, 0, 0, 0]), None);
+    assert_eq!(idle([0, 3, 0, 0]), None, "too little");
+    assert_eq!(idle([0, 4, 0, 0]), Some((vec![0..3; 1], false)), "what lies below stays as it is");
+    assert_eq!(idle([0, 0, 0, 19]), Some((vec![0..4; 1], true)));
+    assert_eq!(idle([0, 4, 1, 15]), Some((vec![0..4; 1], true)), "as much as is worth it");
+    let mut damaged = replaced([0, 4, 0, 19]);
+    damaged[0][2].damaged = true;
+    assert_eq!(next(&damaged, Situation::Idle), Some((0..1, vec![0..2; 1], false)), "never past a damaged table");
+    let all = replaced([0, 20, 3, 90]);
+    let within = |room| Situation::Short { room_to_free: room, room };
+    let short = next_piece(&all, &SETTINGS, within(2 * MIB)).expect("it needs nearly nothing");
+    assert!(short.to_bottom && short.bytes_needed < 2 * MIB, "{short:?}");
+    assert_eq!(next(&all, within(MIB / 2)), None);
 }
 
 #[test]
@@ -215,7 +236,7 @@ fn merged(window: &[SliceSize], keys: u64, to_bottom: bool) -> Option<SliceSize>
         live_bytes: values_left * ROW_BYTES,
         tombstone_bytes: deleted * TOMBSTONE_BYTES,
     };
-    (rows.rows > 0).then_some(SliceSize { rows, shared: false, wasteful: false, damaged: false })
+    (rows.rows > 0).then_some(SliceSize { rows, replaced_bytes: 0, shared: false, wasteful: false, damaged: false })
 }
 
 /// Updates of twice the store's size, with as many merges between two flushes as keep up with them on average.

@@ -177,6 +177,47 @@ fn merges_keep_up_and_cut_large_stacks_into_small_ones() {
     assert!(status.bytes_on_disk < live * 2 && status.bytes_live > live / 2, "{status:?}");
 }
 
+/// Counts of rows do not tell that: the large rows are few among many small ones.
+#[test]
+fn an_idle_store_takes_at_most_a_fifth_more_than_its_rows() {
+    for seed in 0..12 {
+        let mut random = Random::new(seed);
+        let directory = directory();
+        let options = Options { table_bytes_target: random.pick(&[30, 100, 400]) << 10, ..tiny(&mut random) };
+        let store = TreeStore::create(&directory.path().join("store"), &options).expect("created");
+        let mut model = Model::new();
+        let large_one_in = random.pick(&[20, 80]);
+        let large_bytes = random.pick(&[700, 4_000, 12_000]);
+        let large = |number: u64| number.is_multiple_of(large_one_in);
+        let mut write = |numbers: Vec<u64>, value: &dyn Fn(u64) -> Option<Bytes>| {
+            for chunk in numbers.chunks(random.pick(&[30, 500, 4_000])) {
+                let writes: BTreeMap<_, _> = chunk.iter().map(|number| (key(*number), value(*number))).collect();
+                for (key, value) in &writes {
+                    match value {
+                        Some(value) => drop(model.insert(key.clone(), value.clone())),
+                        None => drop(model.remove(key)),
+                    }
+                }
+                store.commit(Batch::from_sorted(writes.into_iter().collect())).expect("committed");
+            }
+        };
+        write((0..4_000).collect(), &|number| Some(vec![7; if large(number) { large_bytes } else { 20 }].into()));
+        rest(&store);
+        let before = store.bytes_on_disk();
+        let deletes = |number: u64| seed % 3 == 0 || (seed % 3 == 1 && number.is_multiple_of(2));
+        write((0..4_000).filter(|number| large(*number)).collect(), &|number| {
+            (!deletes(number)).then(|| Bytes::from(vec![8; 10]))
+        });
+        rest(&store);
+        let live: u64 = model.iter().map(|(key, value)| (key.len() + value.len() + 4) as u64).sum();
+        let bytes = store.bytes_on_disk();
+        assert!(bytes <= live + live / 5 + (24 << 10), "seed {seed}: {before} bytes, then {bytes} for {live}");
+        let content = store.view().expect("a view");
+        let found: Vec<_> = content.scan(&KeyRange::all(), Order::Ascending).map(|row| row.expect("a row")).collect();
+        assert!(found.iter().map(|(key, value)| (key, value)).eq(&model), "seed {seed}");
+    }
+}
+
 #[test]
 fn a_file_stays_while_a_view_needs_it_and_no_longer() {
     let directory = directory();
@@ -198,7 +239,6 @@ fn a_file_stays_while_a_view_needs_it_and_no_longer() {
     assert_no_orphans(&store, &path, "after the view");
 }
 
-/// A table may hold rows beyond its stack that were merged away there. Moving the border would bring them back.
 #[test]
 fn old_views_can_be_ended_and_new_ones_read_on() {
     let directory = directory();
@@ -233,6 +273,7 @@ fn many_rows(value: Option<&[u8]>) -> Batch {
     Batch::from_sorted((0..500).map(|number| (key(number), value.map(Bytes::from))).collect())
 }
 
+/// A table may hold rows beyond its stack that were merged away there. Moving the border would bring them back.
 #[test]
 fn an_emptied_range_is_not_given_to_a_stack_whose_tables_reach_into_it() {
     let directory = directory();
