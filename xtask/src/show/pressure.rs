@@ -32,7 +32,7 @@ pub(super) const TOPIC: Topic = Topic {
                 cargo: SIM,
                 full: "pressure-fill --disks ext4:320x10,xfs:320x10,ext4:1000x10,xfs:1000x10,ext4:2000x10,xfs:2000x10,\
                        ext4:6000x10,xfs:6000x10",
-                small: "pressure-fill --disks tmpfs:320x1",
+                small: "pressure-fill --disks tmpfs:320x2",
             }]),
             judge: Judge::Correctness,
         },

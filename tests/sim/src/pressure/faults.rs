@@ -18,7 +18,7 @@ use testkit::server_process::{Launch, ServerProcess, binary};
 
 use super::mounted::Mounted;
 use super::strace::{Failing, threads_named};
-use super::things::{Thing, content, delete, get, path, put, thing_of};
+use super::things::{Load, Thing, content, delete, get, path, put};
 
 /// The calls that each thread makes to the disk.
 const CALLS: &[(&str, &[&str])] = &[
@@ -185,7 +185,7 @@ impl Trial {
         let send = |request: Request| client.send(request).map_err(|error| error.to_string());
         while !done.load(Ordering::Relaxed) {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            let thing = thing_of(number);
+            let thing = Load::Mixed.thing(number);
             self.lock().insert(number, thing);
             let answer = send(put(number, thing))?;
             match answer.status {

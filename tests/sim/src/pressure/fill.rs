@@ -1,5 +1,5 @@
 //! `sim pressure-fill [--disks KIND:MIBxCYCLES,…] [--seed N]`: a server on a small disk is filled until it refuses, and
-//! then everything is deleted, again and again, with `kill -9` in the middle of both. Within a minute, without a
+//! then everything is deleted, again and again, with other things and with `kill -9` in the middle of both. Within a minute, without a
 //! restart, the space must be back and writes must be taken again. Once somebody reads a backup very slowly meanwhile: it
 //! must not keep what was deleted. At the end another process takes all space, and lets go.
 //!
@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use testkit::arguments::Arguments;
-use testkit::http::{Client, Request};
+use testkit::http::{Client, Request, Response};
 use testkit::random::Random;
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
 use super::mounted::{Mounted, bytes_taken};
-use super::things::{Thing, What, content, delete, get, path, put, thing_of};
+use super::things::{Load, Thing, What, content, delete, get, path, put};
 
 /// Callers at a time.
 const CALLERS: usize = 6;
@@ -65,6 +65,7 @@ fn one_disk(kind: &str, mib: u64, cycles: u64, seed: u64) -> Result<Duration, St
     let launch = Launch::serve(binary(), &house);
     let mut trial = Trial {
         random: Random::new(seed ^ mib),
+        load: Load::Mixed,
         server: launch.start()?,
         launch,
         house,
@@ -91,8 +92,9 @@ fn one_disk(kind: &str, mib: u64, cycles: u64, seed: u64) -> Result<Duration, St
 
 fn all_cycles(disk: &Mounted, trial: &mut Trial, mib: u64, cycles: u64) -> Result<Duration, String> {
     let mut slowest = Duration::ZERO;
-    for cycle in 0..cycles {
-        let at = |what: String| format!("cycle {cycle}: {what}");
+    for (cycle, load) in (0..cycles).zip(Load::ALL.into_iter().cycle()) {
+        trial.load = load;
+        let at = |what: String| format!("cycle {cycle}, {load:?}: {what}");
         trial.fill().map_err(at)?;
         let filled = bytes_taken(&trial.house) >> 20;
         trial.verify().map_err(at)?;
@@ -100,12 +102,13 @@ fn all_cycles(disk: &Mounted, trial: &mut Trial, mib: u64, cycles: u64) -> Resul
         let back = trial.await_space().map_err(at)?;
         let taken = bytes_taken(&trial.house) >> 20;
         println!(
-            "{} {mib} MiB, cycle {cycle}: {filled} MiB, then {taken} MiB after {:.1} s",
+            "{} {mib} MiB, cycle {cycle}, {load:?}: {filled} MiB, then {taken} MiB after {:.1} s",
             disk.kind,
             back.as_secs_f64()
         );
         slowest = slowest.max(back);
     }
+    trial.load = Load::Mixed;
     trial.held().map_err(|what| format!("while a backup is read slowly: {what}"))?;
     trial.eaten(disk.path())?;
     Ok(slowest)
@@ -113,6 +116,7 @@ fn all_cycles(disk: &Mounted, trial: &mut Trial, mib: u64, cycles: u64) -> Resul
 
 struct Trial {
     random: Random,
+    load: Load,
     launch: Launch,
     server: ServerProcess,
     house: std::path::PathBuf,
@@ -169,7 +173,7 @@ impl Trial {
         let client = self.client();
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            let thing = thing_of(number);
+            let thing = self.load.thing(number);
             self.note(number, Some(thing));
             match client.send(put(number, thing)).map_err(|error| error.to_string())? {
                 answer if (200..300).contains(&answer.status) => {
@@ -224,7 +228,11 @@ impl Trial {
     fn take_things(&mut self) -> Mutex<Vec<(u64, Thing)>> {
         let things = std::mem::take(&mut *self.things.lock().expect("no panic"));
         self.runs_deleted += things.values().filter(|thing| thing.what == What::Run).count() as u64;
-        Mutex::new(things.into_iter().collect())
+        let mut things: Vec<_> = things.into_iter().collect();
+        if self.random.one_in(2) {
+            things.reverse();
+        }
+        Mutex::new(things)
     }
 
     fn delete_each(&self, waiting: &Mutex<Vec<(u64, Thing)>>) -> Result<(), String> {
@@ -287,11 +295,16 @@ impl Trial {
         }
     }
 
+    fn put_one_more(&self) -> Result<Response, String> {
+        let number = 1_000_000;
+        self.client().send(put(number, self.load.thing(number))).map_err(|error| error.to_string())
+    }
+
     /// Another process takes all space: reads go on, also after a restart, and writes when it lets go.
     fn eaten(&mut self, disk: &Path) -> Result<(), String> {
         let client = self.client();
         for number in 0..200 {
-            let thing = thing_of(number);
+            let thing = self.load.thing(number);
             let answer = client.send(put(number, thing)).map_err(|error| error.to_string())?;
             if (200..300).contains(&answer.status) {
                 self.note(number, Some(Thing { answered: true, ..thing }));
@@ -302,7 +315,7 @@ impl Trial {
         // The store looks at the disk four times a second, and what the journal has reserved may still be used.
         let began = Instant::now();
         loop {
-            let answer = self.client().send(put(1_000_000, thing_of(1_000_000))).map_err(|error| error.to_string())?;
+            let answer = self.put_one_more()?;
             if answer.status == 507 {
                 break;
             }
@@ -317,7 +330,7 @@ impl Trial {
         std::fs::remove_file(&eaten).map_err(|error| error.to_string())?;
         let began = Instant::now();
         loop {
-            let written = self.client().send(put(1_000_000, thing_of(1_000_000))).map_err(|error| error.to_string())?;
+            let written = self.put_one_more()?;
             if (200..300).contains(&written.status) {
                 return Ok(());
             }

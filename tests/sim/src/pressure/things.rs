@@ -19,7 +19,28 @@ pub(super) struct Thing {
     pub(super) answered: bool,
 }
 
-pub(super) fn thing_of(number: u64) -> Thing {
+/// What is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Load {
+    /// Things of all kinds and sizes.
+    Mixed,
+    /// Large things of one kind alone: what deletes them is much smaller, and lies in few tables.
+    Large(What),
+}
+
+impl Load {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Mixed, Self::Large(What::Cell), Self::Large(What::Record), Self::Large(What::Run)];
+
+    pub(super) fn thing(self, number: u64) -> Thing {
+        match self {
+            Self::Mixed => mixed(number),
+            Self::Large(what) => Thing { what, bytes: 300_000, answered: false },
+        }
+    }
+}
+
+fn mixed(number: u64) -> Thing {
     let what = match number % 3 {
         0 => What::Cell,
         1 => What::Record,
@@ -34,10 +55,12 @@ pub(super) fn thing_of(number: u64) -> Thing {
     Thing { what, bytes, answered: false }
 }
 
-/// What is stored in a thing: made from its number, so that any other thing's content is recognised as wrong.
+/// What is stored in a thing: made from its number, so that any other thing's content is recognised as wrong, and such
+/// that nothing makes it smaller.
 pub(super) fn content(number: u64, thing: Thing) -> String {
-    let part = format!("{:016x}.", number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    part.repeat(thing.bytes / part.len() + 1)
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let bytes = Random::new(!number).bytes(thing.bytes);
+    bytes.into_iter().map(|byte| char::from(LETTERS[usize::from(byte % 64)])).collect()
 }
 
 pub(super) fn path(number: u64, thing: Thing) -> String {
