@@ -1,6 +1,6 @@
 //! Show: run a topic's checks at full size and end with one line per figure.
 //!
-//! Touches: the programs named in the tables below, as child processes; `docs/measured.md`, with `--write`. Keeps: a
+//! Touches: the programs named in the tables below, as child processes; `docs/measured.md`, with `--write`; `docs/ledger.tsv`. Keeps: a
 //! program that fails or prints nothing counts as short; the figures are printed last. Never: measures anything itself,
 //! except how long a clean clone takes to pass, and how often the test suite does.
 //!
@@ -10,6 +10,7 @@ mod cells;
 mod clean_clone;
 mod edge;
 mod figures;
+mod ledger;
 mod measured;
 mod pressure;
 mod records;
@@ -17,6 +18,7 @@ mod runs;
 mod server;
 mod sessions;
 mod suite;
+mod summed;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -24,6 +26,7 @@ use std::path::Path;
 use crate::process::cargo;
 use figures::{Figure, Report};
 pub(crate) use measured::PAGE as MEASURED_PAGE;
+use summed::{Does, Part};
 
 /// Every topic, in the order in which they were built.
 const TOPICS: &[Topic] =
@@ -51,8 +54,8 @@ struct Item {
 enum Work {
     /// Clone the repository and run its CI script there.
     CleanClone,
-    /// Run the whole test suite beside busy loops.
-    Suite,
+    /// Do some of these, which take too long for one run; or `sim` with these arguments, if any, where time is short.
+    Summed { parts: &'static [Part], small: Option<&'static str> },
     /// Run these programs one after another.
     Programs(&'static [Program]),
 }
@@ -110,7 +113,7 @@ pub(crate) fn list() {
 fn command_lines(work: &Work) -> Vec<String> {
     match work {
         Work::CleanClone => vec!["bash .ci/run, in a fresh clone of HEAD".to_string()],
-        Work::Suite => vec!["cargo nextest run, six times beside three busy loops; runs add up".to_string()],
+        Work::Summed { parts, .. } => parts.iter().map(Part::command_line).collect(),
         Work::Programs(programs) => {
             programs.iter().map(|program| format!("cargo {}", program.line(Size::Full))).collect()
         }
@@ -203,23 +206,20 @@ fn select(topic: &str, item: Option<&str>) -> Result<(&'static Topic, Vec<&'stat
 }
 
 fn run_item(root: &Path, topic: &Topic, item: &Item, size: Size, report: &mut Report) -> Result<(), String> {
-    let programs = match (&item.work, size) {
+    let lines: Vec<String> = match (&item.work, size) {
         (Work::CleanClone, Size::Full) => {
             report.push(clean_clone::run(root, topic.name, item.name)?);
             return Ok(());
         }
         // The small run is part of the CI script, which the clean clone runs.
         (Work::CleanClone, Size::Small) => return Ok(()),
-        (Work::Suite, Size::Full) => {
-            report.push(suite::run(root, topic.name, item.name)?);
-            return Ok(());
+        (Work::Summed { parts, .. }, Size::Full) => return summed::run(root, topic.name, parts, report),
+        (Work::Summed { small, .. }, Size::Small) => {
+            small.iter().map(|arguments| format!("{SIM} {arguments}")).collect()
         }
-        // The CI script runs all tests itself.
-        (Work::Suite, Size::Small) => return Ok(()),
-        (Work::Programs(programs), _) => *programs,
+        (Work::Programs(programs), _) => programs.iter().map(|program| program.line(size)).collect(),
     };
-    for program in programs {
-        let line = program.line(size);
+    for line in lines {
         println!("\nshow: cargo {line}");
         io::stdout().flush().map_err(|error| format!("standard output: {error}"))?;
         report.collect(topic.name, item.name, &mut cargo(root, &line), &mut io::stdout())?;

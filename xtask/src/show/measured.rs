@@ -69,7 +69,7 @@ fn text(topic: &str, part: &Part<'_>, occasion: &Occasion) -> String {
 }
 
 /// The day, in UTC.
-fn today() -> Result<String, String> {
+pub(super) fn today() -> Result<String, String> {
     let date = Command::new("date").args(["-u", "+%F"]).output().map_err(|error| format!("start date: {error}"))?;
     Ok(String::from_utf8_lossy(&date.stdout).trim().to_owned())
 }

@@ -3,7 +3,12 @@
 //! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: documents a program's
 //! arguments; the program does.
 
-use super::{BENCH, Item, Judge, Program, SIM, Topic, Work};
+use super::{BENCH, Does, Item, Judge, Part, Program, SIM, Topic, Work};
+
+/// Ten times full and empty on one kind of disk.
+const fn fill(figure: &'static str, each: u64, arguments: &'static str) -> Part {
+    Part { figure, goal: 10, unit: "cycles", each, does: Does::Program { cargo: SIM, arguments } }
+}
 
 /// The table.
 pub(super) const TOPIC: Topic = Topic {
@@ -28,12 +33,19 @@ pub(super) const TOPIC: Topic = Topic {
         Item {
             name: "fill",
             shows: "a full disk is freed by deleting, again and again, amid kills; a disk that others fill stops no read",
-            work: Work::Programs(&[Program {
-                cargo: SIM,
-                full: "pressure-fill --disks ext4:320x10,xfs:320x10,ext4:1000x10,xfs:1000x10,ext4:2000x10,xfs:2000x10,\
-                       ext4:6000x10,xfs:6000x10",
-                small: "pressure-fill --disks tmpfs:320x2",
-            }]),
+            work: Work::Summed {
+                parts: &[
+                    fill("fill.ext4-320", 10, "pressure-fill --disks ext4:320x10"),
+                    fill("fill.xfs-320", 10, "pressure-fill --disks xfs:320x10"),
+                    fill("fill.ext4-1000", 5, "pressure-fill --disks ext4:1000x5"),
+                    fill("fill.xfs-1000", 5, "pressure-fill --disks xfs:1000x5"),
+                    fill("fill.ext4-2000", 5, "pressure-fill --disks ext4:2000x5"),
+                    fill("fill.xfs-2000", 5, "pressure-fill --disks xfs:2000x5"),
+                    fill("fill.ext4-6000", 2, "pressure-fill --disks ext4:6000x2"),
+                    fill("fill.xfs-6000", 2, "pressure-fill --disks xfs:6000x2"),
+                ],
+                small: Some("pressure-fill --disks tmpfs:320x2"),
+            },
             judge: Judge::Correctness,
         },
         Item {
@@ -75,11 +87,16 @@ pub(super) const TOPIC: Topic = Topic {
         Item {
             name: "rot",
             shows: "a flipped bit in the store costs no more than its block: found, named, never a wrong answer, the rest salvaged",
-            work: Work::Programs(&[Program {
-                cargo: SIM,
-                full: "pressure-rot --flips 1000 --things 300000",
-                small: "pressure-rot --flips 24 --things 2000",
-            }]),
+            work: Work::Summed {
+                parts: &[Part {
+                    figure: "rot",
+                    goal: 1_000,
+                    unit: "flips",
+                    each: 100,
+                    does: Does::Program { cargo: SIM, arguments: "pressure-rot --flips 100 --things 300000" },
+                }],
+                small: Some("pressure-rot --flips 24 --things 2000"),
+            },
             judge: Judge::Correctness,
         },
         Item {
@@ -95,7 +112,11 @@ pub(super) const TOPIC: Topic = Topic {
         Item {
             name: "suite",
             shows: "no test depends on the machine's speed: the whole suite, again and again, beside three busy loops",
-            work: Work::Suite,
+            // CI runs all tests itself.
+            work: Work::Summed {
+                parts: &[Part { figure: "suite", goal: 20, unit: "rounds", each: 1, does: Does::Suite }],
+                small: None,
+            },
             judge: Judge::Correctness,
         },
     ],
