@@ -36,7 +36,12 @@ pub struct House {
 impl House {
     /// A new directory, whose records will have such names.
     pub fn create(path: &Path, names: Names) -> Self {
-        let house = Options::default().open(path).expect("a house");
+        Self::with(path, names, Options::default())
+    }
+
+    /// The same with other limits.
+    pub fn with(path: &Path, names: Names, options: Options) -> Self {
+        let house = options.open(path).expect("a house");
         let random = Random::new(1);
         Self { path: path.to_owned(), house, names, claimed: Vec::new(), records: 0, events: 0, random }
     }

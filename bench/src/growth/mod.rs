@@ -29,7 +29,7 @@ const SIZES: [u64; 4] = [100_000, 1_000_000, 3_000_000, 10_000_000];
 /// Commands of each kind at each size, unless the smallest size is small.
 const COMMANDS: u64 = 300_000;
 
-/// Reads at each size.
+/// Reads at each size, but no more than there are records.
 const GETS: u64 = 50_000;
 
 /// Costs may rise by this factor from the smallest size to any other.
@@ -39,10 +39,11 @@ const FACTOR_MAX: f64 = 1.3;
 pub struct Plan {
     sizes: Vec<u64>,
     commands: u64,
+    gets: u64,
 }
 
 impl Plan {
-    /// `--sizes 20000,60000`, rising, and `--commands 60000`, the number of each kind at each size.
+    /// `--sizes 20000,60000`, rising; `--commands 60000`, the number of each kind at each size; `--gets 50000`, of reads.
     pub fn new(arguments: &Arguments) -> Self {
         let sizes: Vec<u64> = match arguments.text("sizes") {
             None => SIZES.to_vec(),
@@ -52,7 +53,7 @@ impl Plan {
         assert!(sizes.first().is_some_and(|first| *first >= 1_000), "the smallest size is at least 1,000 records");
         let commands = arguments.number("commands", COMMANDS.min(sizes[0] * 3));
         assert!(commands > 0, "--commands is above zero");
-        Self { sizes, commands }
+        Self { sizes, commands, gets: arguments.number("gets", GETS) }
     }
 
     /// Claims before the claimed records are given back.
@@ -89,11 +90,15 @@ impl SizeFigures {
 }
 
 /// Measures the whole library at every size, then compares each size with the smallest; with `--pressure`, compares what
-/// the largest size costs with what a large store may cost.
+/// the largest size costs with what a large store may cost. `--memory MIB` gives the store another cache, and as much for what waits.
 pub fn run(arguments: &Arguments) -> Report {
     let plan = Plan::new(arguments);
     let directory = tempfile::tempdir().expect("a directory");
-    let mut house = house::House::create(&directory.path().join("house"), population::Names::Scattered);
+    let mut options = statehouse::Options::default();
+    if let Some(mib) = arguments.text("memory") {
+        options = options.memory_bytes(mib.parse::<usize>().expect("--memory takes MiB") << 20);
+    }
+    let mut house = house::House::with(&directory.path().join("house"), population::Names::Scattered, options);
     let figures = measure(&mut house, &plan, |_, _| {});
     if arguments.flag("pressure") {
         return goals::judge(&figures);
@@ -163,7 +168,8 @@ fn measure_size(subject: &mut dyn Subject, plan: &Plan, loaded: u64, size: u64) 
 
     let mut get_ns = histogram();
     let before = Usage::now();
-    subject.get(GETS.min(size), &mut get_ns);
+    println!("ready to be profiled: reads among {size} records");
+    subject.get(plan.gets.min(size), &mut get_ns);
     let get_us = Usage::now().since(&before).of_threads(|thread| thread == crate::usage::CALLER) / get_ns.len() as f64;
     let space = subject.space();
     let total = |seconds: fn(&PhaseFigures) -> f64| phases.iter().map(seconds).sum::<f64>();
