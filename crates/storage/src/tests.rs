@@ -5,6 +5,7 @@ mod failures;
 mod golden;
 mod merges;
 mod tables;
+mod weighing;
 
 /// A directory in memory where there is one: these tests sync often, and do not depend on what a disk does.
 fn directory() -> tempfile::TempDir {

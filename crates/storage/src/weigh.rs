@@ -24,16 +24,22 @@ const LOOKS_MAX: u64 = 2_000;
 /// A block of this size holds one large row, and before it at most as much as a usual block.
 const LARGE_BLOCK_BYTES: usize = 2 * BLOCK_BYTES_TARGET;
 
-/// What was found about stacks that have not changed since, by their first keys.
+/// What was found about stacks, by their first keys.
 #[derive(Default)]
 pub(crate) struct Weights {
     stacks: BTreeMap<Key, Weight>,
 }
 
+/// What was found about a stack. Places are counted from the bottom: what a slice replaces does not depend on those above.
 struct Weight {
     end: Option<Key>,
-    tables: Vec<u64>,
-    /// Bytes of each slice that are replaced.
+    looks: Vec<Look>,
+}
+
+/// What the rows of one slice replace.
+struct Look {
+    table: u64,
+    /// Bytes of each slice below.
     replaced: Vec<u64>,
 }
 
@@ -45,59 +51,70 @@ impl Weights {
         sizes: &mut [StackSizes],
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), Failure> {
-        let mut known = std::mem::take(&mut self.stacks);
+        self.stacks.retain(|start, _| version.stacks.binary_search_by_key(&start, |stack| &stack.start).is_ok());
         for (place, sizes) in sizes.iter_mut().enumerate() {
             if !policy::is_readable(sizes) {
                 continue;
             }
-            let stack = &version.stacks[place];
-            let end = version.end_of(place);
-            let tables: Vec<u64> = stack.slices.iter().map(|slice| slice.table.number()).collect();
-            let weight = match known.remove(&stack.start) {
-                Some(weight) if weight.end.as_deref() == end && weight.tables == tables => weight,
-                _ => Weight { end: end.map(Key::from), tables, replaced: replaced(version, place, stopped)? },
-            };
-            for (size, replaced) in sizes.iter_mut().zip(&weight.replaced) {
-                size.replaced_bytes = *replaced;
+            let start = &version.stacks[place].start;
+            let weight = self.stacks.entry(start.clone()).or_insert_with(|| Weight { end: None, looks: Vec::new() });
+            weight.renew(version, place, stopped)?;
+            for look in &weight.looks {
+                for (size, bytes) in sizes.iter_mut().rev().zip(&look.replaced) {
+                    size.replaced_bytes = size.rows.bytes().min(size.replaced_bytes + bytes);
+                }
             }
-            self.stacks.insert(stack.start.clone(), weight);
         }
         Ok(())
     }
 }
 
-/// About how many bytes of each slice of a stack are replaced by rows of those above it.
-fn replaced(version: &Version, place: usize, stopped: &dyn Fn() -> bool) -> Result<Vec<u64>, Failure> {
-    let slices = &version.stacks[place].slices;
-    let (start, end) = (&version.stacks[place].start, version.end_of(place));
-    let mut replaced = vec![0; slices.len()];
-    for (upper, slice) in slices.iter().enumerate() {
-        let below: u64 = slices[upper + 1..].iter().map(|slice| slice.rows.bytes()).sum();
-        if slice.rows.bytes() * SMALLER_PART > below {
-            continue;
+impl Weight {
+    /// Looks at the slices above those that are known already.
+    fn renew(&mut self, version: &Version, place: usize, stopped: &dyn Fn() -> bool) -> Result<(), Failure> {
+        let (slices, end) = (&version.stacks[place].slices, version.end_of(place));
+        let tables = slices.iter().rev().map(|slice| slice.table.number());
+        let known = self.looks.iter().zip(tables).take_while(|(look, table)| look.table == *table).count();
+        self.looks.truncate(if self.end.as_deref() == end { known } else { 0 });
+        self.end = end.map(Key::from);
+        while let Some(upper) = slices.len().checked_sub(self.looks.len() + 1) {
+            let replaced = replaced_by(version, place, upper, stopped)?;
+            self.looks.push(Look { table: slices[upper].table.number(), replaced });
         }
-        let one_of = (slice.rows.rows / LOOKS_MAX).max(1);
-        let mut cursor = TableCursor::reading_ahead(slice.table.clone());
-        cursor.seek(start)?;
-        while !cursor.is_at_end() && end.is_none_or(|end| cursor.key() < end) {
-            let hash = KeyHash::of(cursor.key());
-            if hash.is_one_of(one_of) {
-                if stopped() {
-                    return Err(Failure::Stopped);
-                }
-                // A row further down is replaced by the one that is found here.
-                for (lower, slice) in slices.iter().enumerate().skip(upper + 1) {
-                    if let Some(bytes) = row_bytes(&slice.table, cursor.key(), hash)? {
-                        replaced[lower] += bytes * one_of;
-                        break;
-                    }
+        Ok(())
+    }
+}
+
+/// About how many bytes of each slice below the rows of one slice replace, the bottom first.
+fn replaced_by(version: &Version, place: usize, upper: usize, stopped: &dyn Fn() -> bool) -> Result<Vec<u64>, Failure> {
+    let (start, end) = (&version.stacks[place].start, version.end_of(place));
+    let (slice, below) = (&version.stacks[place].slices[upper], &version.stacks[place].slices[upper + 1..]);
+    let mut replaced = vec![0; below.len()];
+    let bytes_below: u64 = below.iter().map(|slice| slice.rows.bytes()).sum();
+    if slice.rows.bytes() * SMALLER_PART > bytes_below {
+        return Ok(replaced);
+    }
+    let one_of = (slice.rows.rows / LOOKS_MAX).max(1);
+    let mut cursor = TableCursor::reading_ahead(slice.table.clone());
+    cursor.seek(start)?;
+    while !cursor.is_at_end() && end.is_none_or(|end| cursor.key() < end) {
+        if let Some(part) = cursor.barrier() {
+            return Err(Failure::Damaged(part.damage.clone()));
+        }
+        let hash = KeyHash::of(cursor.key());
+        if hash.is_one_of(one_of) {
+            if stopped() {
+                return Err(Failure::Stopped);
+            }
+            // What lies below the first row that is found was replaced by that one.
+            for (slice, replaced) in below.iter().zip(replaced.iter_mut().rev()) {
+                if let Some(bytes) = row_bytes(&slice.table, cursor.key(), hash)? {
+                    *replaced += bytes * one_of;
+                    break;
                 }
             }
-            cursor.next()?;
         }
-    }
-    for (replaced, slice) in replaced.iter_mut().zip(slices) {
-        *replaced = slice.rows.bytes().min(*replaced);
+        cursor.next()?;
     }
     Ok(replaced)
 }
