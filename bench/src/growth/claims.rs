@@ -41,7 +41,7 @@ fn measure(arguments: &Arguments, names: Names, report: &mut Report) {
     let rounds = arguments.number("rounds", if small { 3 } else { 9 });
     let count = arguments.number("claims", records / 10);
     let directory = tempfile::tempdir().expect("a directory");
-    let mut house = House::create(&directory.path().join("house"), names);
+    let mut house = House::create(&directory.path().join("house"), names, arguments);
     house.load(0..records);
     house.settle();
     println!("ready to be profiled: {records} records with {} names are loaded", word(names));

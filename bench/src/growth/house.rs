@@ -10,6 +10,7 @@ use hdrhistogram::Histogram;
 use statehouse::records::{ClaimOptions, Claimed, Put, Record, RecordType};
 use statehouse::runs::AppendOptions;
 use statehouse::{Options, Pending, Statehouse};
+use testkit::arguments::Arguments;
 use testkit::random::Random;
 
 use super::population::{Names, QUEUE, RECORDS_PER_RUN, event, parameters, run_name};
@@ -34,13 +35,13 @@ pub struct House {
 }
 
 impl House {
-    /// A new directory, whose records will have such names.
-    pub fn create(path: &Path, names: Names) -> Self {
-        Self::with(path, names, Options::default())
-    }
-
-    /// The same with other limits.
-    pub fn with(path: &Path, names: Names, options: Options) -> Self {
+    /// A new directory, whose records will have such names. `--memory MIB` gives the store another cache, and as much for
+    /// what waits.
+    pub fn create(path: &Path, names: Names, arguments: &Arguments) -> Self {
+        let mut options = Options::default();
+        if let Some(mib) = arguments.text("memory") {
+            options = options.memory_bytes(mib.parse::<usize>().expect("--memory takes MiB") << 20);
+        }
         let house = options.open(path).expect("a house");
         let random = Random::new(1);
         Self { path: path.to_owned(), house, names, claimed: Vec::new(), records: 0, events: 0, random }

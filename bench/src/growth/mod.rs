@@ -90,15 +90,12 @@ impl SizeFigures {
 }
 
 /// Measures the whole library at every size, then compares each size with the smallest; with `--pressure`, compares what
-/// the largest size costs with what a large store may cost. `--memory MIB` gives the store another cache, and as much for what waits.
+/// the largest size costs with what a large store may cost.
 pub fn run(arguments: &Arguments) -> Report {
     let plan = Plan::new(arguments);
     let directory = tempfile::tempdir().expect("a directory");
-    let mut options = statehouse::Options::default();
-    if let Some(mib) = arguments.text("memory") {
-        options = options.memory_bytes(mib.parse::<usize>().expect("--memory takes MiB") << 20);
-    }
-    let mut house = house::House::with(&directory.path().join("house"), population::Names::Scattered, options);
+    let path = directory.path().join("house");
+    let mut house = house::House::create(&path, population::Names::Scattered, arguments);
     let figures = measure(&mut house, &plan, |_, _| {});
     if arguments.flag("pressure") {
         return goals::judge(&figures);

@@ -99,7 +99,7 @@ fn all_cycles(disk: &Mounted, trial: &mut Trial, mib: u64, cycles: u64) -> Resul
         let filled = bytes_taken(&trial.house) >> 20;
         trial.verify().map_err(at)?;
         trial.delete_all().map_err(at)?;
-        let back = trial.await_space().map_err(at)?;
+        let back = trial.await_space(Held::Nothing).map_err(at)?;
         let taken = bytes_taken(&trial.house) >> 20;
         println!(
             "{} {mib} MiB, cycle {cycle}, {load:?}: {filled} MiB, then {taken} MiB after {:.1} s",
@@ -112,6 +112,14 @@ fn all_cycles(disk: &Mounted, trial: &mut Trial, mib: u64, cycles: u64) -> Resul
     trial.held().map_err(|what| format!("while a backup is read slowly: {what}"))?;
     trial.eaten(disk.path())?;
     Ok(slowest)
+}
+
+/// What may be kept of what was deleted.
+#[derive(Clone, Copy)]
+enum Held {
+    Nothing,
+    /// A slow reader may keep as much as is free.
+    WhatTheDiskCanSpare,
 }
 
 struct Trial {
@@ -263,7 +271,9 @@ impl Trial {
         std::thread::scope(|scope| {
             let reader = SlowReader::begin(self.server.address())?;
             scope.spawn(|| reader.read_until(&done));
-            let freed = self.with_callers(|trial| trial.delete_each(&waiting)).and_then(|()| self.await_space());
+            let freed = self
+                .with_callers(|trial| trial.delete_each(&waiting))
+                .and_then(|()| self.await_space(Held::WhatTheDiskCanSpare));
             done.store(true, Ordering::Relaxed);
             println!("a backup that is read slowly: space back after {:.1} s", freed.clone()?.as_secs_f64());
             Ok(())
@@ -271,11 +281,15 @@ impl Trial {
     }
 
     /// Waits until the directory is small and a write is taken.
-    fn await_space(&self) -> Result<Duration, String> {
+    fn await_space(&self, held: Held) -> Result<Duration, String> {
         let began = Instant::now();
         let client = self.client();
-        let bytes_max = EMPTY_BYTES_MAX + self.runs_deleted * RUN_TOMBSTONE_BYTES * 6 / 5;
         loop {
+            let spared = match held {
+                Held::Nothing => 0,
+                Held::WhatTheDiskCanSpare => self.free_bytes()?,
+            };
+            let bytes_max = EMPTY_BYTES_MAX + self.runs_deleted * RUN_TOMBSTONE_BYTES * 6 / 5 + spared;
             let taken = bytes_taken(&self.house);
             let written = client.send(Request::put("/v1/cells/after").body(r#"{"value":"x"}"#));
             let written = written.map_err(|error| error.to_string())?;
@@ -293,6 +307,12 @@ impl Trial {
             }
             std::thread::sleep(Duration::from_millis(250));
         }
+    }
+
+    fn free_bytes(&self) -> Result<u64, String> {
+        let status = self.client().send(Request::get("/status")).map_err(|error| error.to_string())?;
+        let status: serde_json::Value = serde_json::from_str(&status.text()).map_err(|error| error.to_string())?;
+        status["disk_free_bytes"].as_u64().ok_or_else(|| format!("no free bytes in {status}"))
     }
 
     fn put_one_more(&self) -> Result<Response, String> {
