@@ -103,12 +103,13 @@ pub fn run(arguments: &Arguments) -> Report {
             }
             let name = format!("queues.{}-{}", word(ready), if from == From::OwnQueue { "exact" } else { "prefix" });
             add_ratio(&mut report, &name, "claim p99", &claims);
+            add_ratio(&mut report, &format!("{name}-put"), "put p99 beside it", &beside);
             all.extend(claims);
             puts.extend(beside);
         }
     }
     add_ratio(&mut report, "queues.claims", "claim p99 over all of these", &all);
-    add_ratio(&mut report, "queues.puts", "put p99 beside them", &puts);
+    add_ratio(&mut report, "queues.puts", "put p99 beside all of these", &puts);
     drop(shops);
     replay(&mut report, if small { 2_000 } else { 1_000_000 }, if small { 1_000 } else { 200_000 });
     report
