@@ -47,17 +47,17 @@ impl Adoption {
         let adoption = Self { tree, quarantine, buckets, hosted, seen: AtomicU64::new(0) };
         if !parts.is_empty() {
             // A crash may have come before they were written when the part was found.
-            adoption.write_again(parts.into_iter().map(|part| part.keys).collect())?;
+            adoption.write_again(parts.into_iter().map(|part| part.keys).collect(), || true)?;
         }
         Ok(adoption)
     }
 
     /// Writes the rows that damaged ranges had one copy of. It changes no content, only where it is.
-    fn write_again(&self, damaged: Vec<KeyRange>) -> Result<(), Error> {
+    fn write_again(&self, damaged: Vec<KeyRange>, may_wait: impl Fn() -> bool) -> Result<(), Error> {
         let view = self.tree.view().map_err(|error| from_kv(&error))?;
         let rows = rows_again(&*view, self.buckets, &damaged).map_err(|error| from_kv(&error))?;
         if !rows.is_empty() {
-            once_there_is_space(|| self.tree.commit(rows.clone()))?;
+            once_there_is_space(may_wait, || self.tree.commit(rows.clone()))?;
         }
         Ok(())
     }
@@ -80,7 +80,9 @@ impl Adoption {
         if lost.is_empty() {
             return Ok(None);
         }
-        once_there_is_space(|| store.persist())?;
+        // A store that closes does not wait: whatever is not set apart yet is found again.
+        let may_wait = || store.retries();
+        once_there_is_space(may_wait, || store.persist())?;
         let mut list = self.quarantine.list();
         for damage in &lost {
             tracing::error!(file = damage.file, offset = damage.offset, applied, "a damaged part is set apart");
@@ -92,26 +94,59 @@ impl Adoption {
                 in_replay,
             });
         }
-        self.quarantine.replace(list)?;
+        once_there_is_space(may_wait, || self.quarantine.replace(&list))?;
         for damage in &lost {
             self.tree.set_apart(damage.table, damage.offset, &damage.keys);
         }
         self.seen.store(self.tree.noticed_count(), Ordering::Release);
         // Nothing is in memory above the tree now.
-        self.write_again(lost.into_iter().map(|damage| damage.keys).collect())?;
+        self.write_again(lost.into_iter().map(|damage| damage.keys).collect(), may_wait)?;
         store.refresh().map_err(|error| from_kv(&error))?;
         let view = self.tree.view().map_err(|error| from_kv(&error))?;
         load_kernel(&*view, self.hosted.clone()).map_err(|halt| from_halt(&halt))
     }
 }
 
-/// Does something, again and again while the disk is full.
-fn once_there_is_space<T>(mut attempt: impl FnMut() -> Result<T, KvError>) -> Result<T, Error> {
+/// Does something, again and again while the disk is full and it may wait.
+fn once_there_is_space<T>(
+    may_wait: impl Fn() -> bool,
+    mut attempt: impl FnMut() -> Result<T, KvError>,
+) -> Result<T, Error> {
+    let mut waits = false;
     loop {
         match attempt() {
-            Ok(done) => return Ok(done),
-            Err(error) if error.may_retry() => std::thread::sleep(AGAIN_AFTER),
-            Err(error) => return Err(from_kv(&error)),
+            Err(error) if error.may_retry() && may_wait() => {
+                if !waits {
+                    tracing::warn!(%error, "no entry is applied until a damaged part is set apart; make room on the disk");
+                    waits = true;
+                }
+                std::thread::sleep(AGAIN_AFTER);
+            }
+            done => return done.map_err(|error| from_kv(&error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn no_space() -> KvError {
+        KvError::NoSpace { action: "test", bytes_needed: 1, reason: "full".into() }
+    }
+
+    #[test]
+    fn it_waits_for_space_and_for_nothing_else() {
+        let mut answers = vec![Ok(7), Err(no_space()), Err(no_space())];
+        assert_eq!(once_there_is_space(|| true, || answers.pop().expect("no more attempts")).ok(), Some(7));
+        let mut attempts = 0;
+        let failing = |error: KvError, attempts: &mut u32| {
+            *attempts += 1;
+            Err::<(), _>(error)
+        };
+        assert!(once_there_is_space(|| false, || failing(no_space(), &mut attempts)).is_err(), "the store closes");
+        let final_error = || KvError::Poisoned { first: "a sync failed".into() };
+        assert!(once_there_is_space(|| true, || failing(final_error(), &mut attempts)).is_err());
+        assert_eq!(attempts, 2);
     }
 }

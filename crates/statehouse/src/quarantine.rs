@@ -3,11 +3,12 @@
 //! Touches: the file `QUARANTINE`. Keeps: a command is answered `Damaged` only after the part that it met is durable
 //! here, so that a replay gives the same answer (0010 of `docs/adr`). Never: forgets a part while its table is there.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use contract::Error;
-use kv::{DecodeError, KeyRange, Reader, Writer};
+use kv::{DecodeError, KeyRange, KvError, Reader, Writer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::directory::cannot_use;
@@ -49,7 +50,7 @@ impl Quarantine {
     pub(crate) fn open(directory: &Path, id: u64) -> Result<Self, Error> {
         let path = directory.join(FILE);
         let list = match std::fs::metadata(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(cannot_use(&path, "read", &error)),
             Ok(found) => {
                 let refused = |reason: &str| cannot_open(format!("{} is damaged: {reason}", path.display()));
@@ -71,12 +72,20 @@ impl Quarantine {
         self.lock().clone()
     }
 
-    /// Replaces the list; it is durable when this returns.
-    pub(crate) fn replace(&self, list: Vec<Apart>) -> Result<(), Error> {
-        let encoded = encode(&list, self.id);
+    /// Replaces the list; it is durable when this returns. Without space it can be tried again: each attempt has a file
+    /// of its own. Any other failure is final.
+    pub(crate) fn replace(&self, list: &[Apart]) -> Result<(), KvError> {
+        let encoded = encode(list, self.id);
         let twice = [encoded.as_slice(), &encoded].concat();
-        owner_only::replace(&self.path, &twice).map_err(|error| cannot_use(&self.path, "write", &error))?;
-        *self.lock() = list;
+        owner_only::replace(&self.path, &twice).map_err(|error| match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => KvError::NoSpace {
+                action: "write the quarantine list",
+                bytes_needed: twice.len() as u64,
+                reason: error.to_string(),
+            },
+            _ => KvError::Poisoned { first: format!("could not write {}: {error}", self.path.display()) },
+        })?;
+        *self.lock() = list.to_vec();
         Ok(())
     }
 }
@@ -150,7 +159,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let quarantine = Quarantine::open(folder.path(), 5).expect("opened");
         assert_eq!(quarantine.list(), []);
-        quarantine.replace(list()).expect("written");
+        quarantine.replace(&list()).expect("written");
         assert_eq!(Quarantine::open(folder.path(), 5).expect("opened").list(), list());
         assert!(Quarantine::open(folder.path(), 6).is_err(), "the list of another directory");
         let bytes = std::fs::read(folder.path().join(FILE)).expect("read");

@@ -176,6 +176,11 @@ impl Overlay {
         self.shared.changed.notify_all();
     }
 
+    /// Whether a flush that the store below cannot take now is tried again.
+    pub fn retries(&self) -> bool {
+        !self.shared.lock().last_attempt
+    }
+
     /// Lets new views read the store below as it is now, if something was committed to it directly: rows that the overlay does
     /// not have.
     pub fn refresh(&self) -> Result<(), KvError> {
