@@ -82,6 +82,21 @@ pub fn fresh_name(path: &Path, end: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Removes what a process that was killed while it replaced `path` left beside it. Nothing else has such a name.
+pub(crate) fn clear_unfinished(path: &Path) {
+    let Some((folder, name)) = path.parent().zip(path.file_name().and_then(|name| name.to_str())) else { return };
+    let is_ours = |found: &str| {
+        let number = found.strip_prefix(name).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".new"));
+        number.is_some_and(|number| number.len() == 16 && number.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    };
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(is_ours) {
+            // It is in nobody's way; where it cannot be removed, nothing can be written either.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Renames a file, unless the name is taken.
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
@@ -168,6 +183,21 @@ mod tests {
         }
         assert_eq!((mode(&path("a")), mode(&path("a/b"))), (0o700, 0o700));
         assert!(create_new(&path("new")).is_err() && create_folder(&path("a")).is_err());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let list = folder.path().join("LIST");
+        let left = fresh_name(&list, "new");
+        std::fs::write(&left, "half").expect("written");
+        let kept = ["LIST", "LIST.new", "LIST.0123.new", "LISTS.0123456789abcdef.new", "LIST.0123456789abcdef.partial"];
+        for name in kept {
+            std::fs::write(folder.path().join(name), "x").expect("written");
+        }
+        clear_unfinished(&list);
+        assert!(!left.exists());
+        assert!(kept.iter().all(|name| folder.path().join(name).exists()));
     }
 
     #[test]

@@ -49,6 +49,7 @@ impl Quarantine {
     /// Reads the list of a directory; without a file it is empty.
     pub(crate) fn open(directory: &Path, id: u64) -> Result<Self, Error> {
         let path = directory.join(FILE);
+        owner_only::clear_unfinished(&path);
         let list = match std::fs::metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(cannot_use(&path, "read", &error)),

@@ -49,6 +49,7 @@ pub(crate) struct BackupLog {
 impl BackupLog {
     pub(crate) fn open(directory: &Path) -> Self {
         let path = directory.join(FILE);
+        owner_only::clear_unfinished(&path);
         let times = match std::fs::read_to_string(&path) {
             Ok(text) => BackupTimes::decode(&text).unwrap_or_else(|| {
                 tracing::warn!(path = %path.display(), "it is damaged: the time of the last backup is unknown");

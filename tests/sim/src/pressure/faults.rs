@@ -1,9 +1,11 @@
 //! `sim pressure-faults [--points N] [--seed N]`: system calls of a server's own threads fail with ENOSPC or EIO, once or for
 //! a while, as those of a full or broken disk do: calls that write the journal, flush, merge, and publish a manifest.
-//! Callers write and read all the time.
+//! Callers write and read all the time. Then the same for calls that set a damaged part apart.
 //!
 //! Would see broken: anything lost, a refusal without a name, a server that ends, one that does not go on by itself when the disk
 //! does, one that goes on after a failed sync, a file that nobody needs and nobody removes.
+
+mod damaged;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -17,7 +19,7 @@ use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
 use super::mounted::Mounted;
-use super::strace::{Failing, threads_named};
+use super::strace::{Failing, thread_named};
 use super::things::{Load, Thing, content, delete, get, path, put};
 
 /// The calls that each thread makes to the disk.
@@ -62,35 +64,66 @@ enum Ended {
     Stopped,
 }
 
+/// How many points ended how.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    not_called: u64,
+    went_on: u64,
+    stopped: u64,
+}
+
+impl Tally {
+    fn add(&mut self, ended: Ended) {
+        match ended {
+            Ended::NotCalled => self.not_called += 1,
+            Ended::WentOn => self.went_on += 1,
+            Ended::Stopped => self.stopped += 1,
+        }
+    }
+
+    /// The points whose call was made.
+    fn points(&self) -> u64 {
+        self.went_on + self.stopped
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let (points, seed) = (arguments.number("points", 500), arguments.seed());
     println!("pressure-faults: seed {seed}");
     let mut report = Report::new("pressure");
-    let (figure, ok) = match all_points(points, seed) {
-        Ok(tally) => (
-            format!("{}-points-{}-went-on-{}-stopped-0-lost", tally.0 + tally.1, tally.0, tally.1),
-            tally.0 + tally.1 >= points,
-        ),
-        Err(what) => {
-            println!("{what}");
-            ("failed".to_owned(), false)
-        }
+    let mut add = |item: &str, goal: &str, tally: Result<Tally, String>| {
+        let (figure, ok) = match tally {
+            Ok(tally @ Tally { went_on, stopped, .. }) => {
+                let count = tally.points();
+                (
+                    format!("{count}-points-{went_on}-went-on-{stopped}-stopped-0-lost"),
+                    count >= points || item != "faults",
+                )
+            }
+            Err(what) => {
+                println!("{what}");
+                ("failed".to_owned(), false)
+            }
+        };
+        report.add(item, figure, goal, ok);
     };
     let goal = format!(
         "{points} calls fail: nothing lost or left over, goes on where the disk does, stopped by name after a failed sync"
     );
-    report.add("faults", figure, &goal, ok);
+    add("faults", &goal, all_points(points, seed));
+    let goal =
+        "each call that sets a damaged part apart fails: waits for space, stopped by name otherwise, the rest served";
+    add("faults.damaged", goal, damaged::all_points());
     report
 }
 
-/// How many points went on and how many stopped the server.
-fn all_points(points: u64, seed: u64) -> Result<(u64, u64), String> {
+fn all_points(points: u64, seed: u64) -> Result<Tally, String> {
     let disk = Mounted::new("tmpfs", 320)?;
     let house = disk.path().join("house");
     let launch = Launch::serve(binary(), &house);
     let mut random = Random::new(seed);
     let mut trial = Trial { server: launch.start()?, launch, house, things: Mutex::default(), next: AtomicU64::new(0) };
-    let mut tally = BTreeMap::<(&str, &str, &str), [u64; 3]>::new();
+    let (mut all, mut tallies) = (Tally::default(), BTreeMap::<(&str, &str, &str), Tally>::new());
     let kinds: Vec<_> = CALLS
         .iter()
         .flat_map(|(thread, calls)| calls.iter().map(move |call| (*thread, *call)))
@@ -99,11 +132,10 @@ fn all_points(points: u64, seed: u64) -> Result<(u64, u64), String> {
             full.into_iter().chain(["EIO"]).map(move |errno| (thread, call, errno))
         })
         .collect();
-    let (mut went_on, mut stopped) = (0, 0);
     // A call that some thread never makes must not keep the test from ending.
     for (thread, call, errno) in kinds.iter().cycle().take(kinds.len() + 2 * usize::try_from(points).expect("it fits"))
     {
-        if went_on + stopped >= points {
+        if all.points() >= points {
             break;
         }
         let many = matches!(*call, "pwrite64" | "write" | "pread64" | "fdatasync");
@@ -111,14 +143,13 @@ fn all_points(points: u64, seed: u64) -> Result<(u64, u64), String> {
         let point = Point { thread, call, errno, first, every: random.one_in(2) };
         let ended = trial.one_point(point);
         let ended = ended.map_err(|what| format!("{point:?}: {what}\nthe server said:\n{}", trial.server.stderr()))?;
-        tally.entry((thread, call, errno)).or_default()[ended as usize] += 1;
-        (went_on, stopped) =
-            (went_on + u64::from(ended == Ended::WentOn), stopped + u64::from(ended == Ended::Stopped));
+        tallies.entry((thread, call, errno)).or_default().add(ended);
+        all.add(ended);
     }
-    for ((thread, call, errno), [not_called, went_on, stopped]) in tally {
+    for ((thread, call, errno), Tally { not_called, went_on, stopped }) in tallies {
         println!("{thread} {call} {errno}: {went_on} went on, {stopped} stopped, {not_called} not called");
     }
-    Ok((went_on, stopped))
+    Ok(all)
 }
 
 struct Trial {
@@ -131,8 +162,7 @@ struct Trial {
 
 impl Trial {
     fn one_point(&mut self, point: Point) -> Result<Ended, String> {
-        let thread = threads_named(self.server.id(), point.thread);
-        let [thread] = thread[..] else { return Err(format!("{} threads of this name", thread.len())) };
+        let thread = thread_named(self.server.id(), point.thread)?;
         let done = AtomicBool::new(false);
         let trial = &*self;
         let called = std::thread::scope(|scope| {
@@ -156,7 +186,7 @@ impl Trial {
         let must_stop = SYNCS.contains(&point.call);
         // What the journal's file holds is not known when a write fails for another reason than space.
         let may_stop = must_stop || (point.thread == "journal-write" && point.errno == "EIO");
-        let ended = self.await_writes(must_stop)?;
+        let ended = await_writes(&self.client(), must_stop)?;
         match ended {
             Ended::Stopped if !may_stop => return Err("the server has stopped for good".into()),
             Ended::WentOn if must_stop => return Err("a failed sync did not stop the server".into()),
@@ -236,27 +266,6 @@ impl Trial {
             .try_for_each(|(number, thing)| self.check(&client, number, thing))
     }
 
-    /// The disk works again: writes are taken, or the server says that it has stopped.
-    fn await_writes(&self, must_stop: bool) -> Result<Ended, String> {
-        let client = self.client();
-        let began = Instant::now();
-        loop {
-            let answer = client.send(Request::put("/v1/cells/after").body("1")).map_err(|error| error.to_string())?;
-            let is_patient = began.elapsed() < GOES_ON_WITHIN;
-            match (answer.status, answer.text()) {
-                // A store that has stopped says so when the next write needs it.
-                (200..=299, _) if must_stop && is_patient => {}
-                (200..=299, _) => return Ok(Ended::WentOn),
-                (503 | 507, text) if text.contains("the store has stopped") => return Ok(Ended::Stopped),
-                (429 | 503 | 504 | 507, text) if text.contains("SH-") && is_patient => {}
-                (status, text) => {
-                    return Err(format!("{GOES_ON_WITHIN:?} after it, a write is answered {status}: {text}"));
-                }
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
     /// The tables on the disk are those of the store, and no file has a name of another kind.
     fn await_no_orphans(&self) -> Result<(), String> {
         let client = self.client();
@@ -273,6 +282,26 @@ impl Trial {
             others.is_empty() && known == tables as f64
         });
         if none_left { Ok(()) } else { Err(format!("files are left over: {said}")) }
+    }
+}
+
+/// The disk works again: writes are taken, or the server says that it has stopped.
+fn await_writes(client: &Client, must_stop: bool) -> Result<Ended, String> {
+    let began = Instant::now();
+    loop {
+        let answer = client.send(Request::put("/v1/cells/after").body("1")).map_err(|error| error.to_string())?;
+        let is_patient = began.elapsed() < GOES_ON_WITHIN;
+        match (answer.status, answer.text()) {
+            // A store that has stopped says so when the next write needs it.
+            (200..=299, _) if must_stop && is_patient => {}
+            (200..=299, _) => return Ok(Ended::WentOn),
+            (503 | 507, text) if text.contains("the store has stopped") => return Ok(Ended::Stopped),
+            (429 | 503 | 504 | 507, text) if text.contains("SH-") && is_patient => {}
+            (status, text) => {
+                return Err(format!("{GOES_ON_WITHIN:?} after it, a write is answered {status}: {text}"));
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -18,6 +18,7 @@ use testkit::report::Report;
 
 use crate::running::fast_directory;
 use scene::Scene;
+pub(super) use scene::{blocks_of, copy};
 use trial::Outcome;
 
 /// How many failures are described.

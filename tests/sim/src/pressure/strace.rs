@@ -5,8 +5,12 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+
+/// How long a thread may take to say its name.
+const NAMED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A thread whose calls fail as long as this exists.
 pub(super) struct Failing {
@@ -68,8 +72,19 @@ pub(super) fn run_failing(command: &[PathBuf], call: &str, errno: &str, number: 
     Ok((ended, failed))
 }
 
-/// The threads of a process with this name.
-pub(super) fn threads_named(process: u32, name: &str) -> Vec<u32> {
+/// The one thread of a process with this name; a thread that has just started may not have it yet.
+pub(super) fn thread_named(process: u32, name: &str) -> Result<u32, String> {
+    let began = Instant::now();
+    loop {
+        match threads_named(process, name)[..] {
+            [thread] => return Ok(thread),
+            [] if began.elapsed() < NAMED_WITHIN => std::thread::sleep(Duration::from_millis(5)),
+            ref threads => return Err(format!("{} threads are named {name}", threads.len())),
+        }
+    }
+}
+
+fn threads_named(process: u32, name: &str) -> Vec<u32> {
     let tasks = std::fs::read_dir(Path::new("/proc").join(process.to_string()).join("task"));
     let named = tasks
         .into_iter()

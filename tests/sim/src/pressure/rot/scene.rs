@@ -18,6 +18,9 @@ const AT_ONCE: usize = 256;
 /// Few, so that a small store has blocks with many things of one kind.
 pub(super) const BUCKETS: u16 = 8;
 
+/// What follows the blocks of a table.
+const TRAILER_BYTES: usize = 48;
+
 /// Small tables and caches, so that a small store has many of both.
 pub(super) fn options() -> Options {
     let mut options = Options::default().memory_bytes(4 << 20).buckets(BUCKETS).scrub_bytes_per_second(0);
@@ -109,19 +112,10 @@ impl Scene {
                 continue;
             }
             self.tables += 1;
-            let (mut start, end) = (0, bytes.len() - 48);
-            while start < end {
-                let content = u32::from_le_bytes(bytes[start + 4..start + 8].try_into().expect("four bytes")) as usize;
-                let part = match bytes[start] {
-                    1 => "data",
-                    2 => "an index",
-                    3 => "a filter",
-                    _ => "the end of a table",
-                };
-                add(part, &file, start as u64..(start + content + 16) as u64);
-                start += content + 16;
+            for (part, range) in blocks_of(&bytes) {
+                add(part, &file, range.start as u64..range.end as u64);
             }
-            add("the end of a table", &file, end as u64..length);
+            add("the end of a table", &file, length - TRAILER_BYTES as u64..length);
         }
     }
 
@@ -155,8 +149,26 @@ impl Flip {
     }
 }
 
+/// The blocks of a table, by their headers, and what each is.
+pub(in super::super) fn blocks_of(table: &[u8]) -> impl Iterator<Item = (&'static str, Range<usize>)> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let header = table[..table.len() - TRAILER_BYTES].get(start..start + 16)?;
+        let content = u32::from_le_bytes(header[4..8].try_into().expect("four bytes")) as usize;
+        let part = match header[0] {
+            1 => "data",
+            2 => "an index",
+            3 => "a filter",
+            _ => "the end of a table",
+        };
+        let range = start..start + 16 + content;
+        start = range.end;
+        Some((part, range))
+    })
+}
+
 /// Copies a directory but for its lock; files that are shared get a second name.
-pub(super) fn copy(from: &Path, to: &Path, is_shared: &dyn Fn(&Path) -> bool) {
+pub(in super::super) fn copy(from: &Path, to: &Path, is_shared: &dyn Fn(&Path) -> bool) {
     std::fs::create_dir_all(to).expect("created");
     for entry in std::fs::read_dir(from).expect("a folder") {
         let entry = entry.expect("an entry");
