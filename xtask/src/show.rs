@@ -105,7 +105,7 @@ pub(crate) fn list() {
         }
     }
     println!(
-        "\nrun all of a topic: cargo xtask show TOPIC; one: cargo xtask show TOPIC ITEM; with --write the figures go to {}",
+        "\nrun all of a topic: cargo xtask show TOPIC; one: cargo xtask show TOPIC ITEM, ITEM.PART; with --write the figures go to {}",
         measured::PAGE
     );
 }
@@ -129,14 +129,18 @@ pub(crate) enum Figures {
     Write,
 }
 
-/// Runs a topic, or one item of it by name or number, at full size.
+/// Runs a topic, or one item of it by name or number, at full size; of an item that is summed over runs, one figure if it is
+/// named.
 pub(crate) fn run(root: &Path, topic: &str, item: Option<&str>, figures: Figures) -> Result<bool, String> {
     let (topic, items) = select(topic, item)?;
     let mut reports = Vec::new();
-    for item in items {
+    for chosen in items {
         let mut report = Report::default();
-        run_item(root, topic, item, Size::Full, &mut report)?;
-        reports.push((item.name, report));
+        match chosen.part {
+            Some((parts, part)) => summed::run(root, topic.name, parts, Some(part), &mut report)?,
+            None => run_item(root, topic, chosen.item, Size::Full, &mut report)?,
+        }
+        reports.push((chosen.item.name, report));
     }
     println!();
     reports.iter().for_each(|(_, report)| print!("{report}"));
@@ -192,16 +196,37 @@ fn counts_when_small(item: &Item, figure: &Figure) -> bool {
     figure.short && (item.judge == Judge::Correctness || !figure.measured)
 }
 
-fn select(topic: &str, item: Option<&str>) -> Result<(&'static Topic, Vec<&'static Item>), String> {
+/// What to run of a topic.
+struct Chosen {
+    item: &'static Item,
+    /// One of the parts that the item is summed over.
+    part: Option<(&'static [Part], &'static Part)>,
+}
+
+impl Chosen {
+    fn whole(item: &'static Item) -> Self {
+        Self { item, part: None }
+    }
+}
+
+fn select(topic: &str, item: Option<&str>) -> Result<(&'static Topic, Vec<Chosen>), String> {
     let found = TOPICS.iter().find(|candidate| candidate.name == topic);
     let found = found.ok_or_else(|| format!("no topic `{topic}`; `cargo xtask show` lists them"))?;
-    let Some(item) = item else {
-        return Ok((found, found.items.iter().collect()));
+    let Some(wanted) = item else {
+        return Ok((found, found.items.iter().map(Chosen::whole).collect()));
     };
-    let number = item.parse::<usize>().ok();
+    let number = wanted.parse::<usize>().ok();
     let mut items = found.items.iter().enumerate();
-    let chosen = items.find(|(index, each)| each.name == item || number == Some(index + 1));
-    let (_, chosen) = chosen.ok_or_else(|| format!("topic `{topic}` has no item `{item}`"))?;
+    let whole = items.find(|(index, each)| each.name == wanted || number == Some(index + 1));
+    let mut parts = found.items.iter().filter_map(|item| match item.work {
+        Work::Summed { parts, .. } => {
+            let part = parts.iter().find(|part| part.figure == wanted)?;
+            Some(Chosen { item, part: Some((parts, part)) })
+        }
+        _ => None,
+    });
+    let chosen = whole.map(|(_, item)| Chosen::whole(item)).or_else(|| parts.next());
+    let chosen = chosen.ok_or_else(|| format!("topic `{topic}` has no item `{wanted}`"))?;
     Ok((found, vec![chosen]))
 }
 
@@ -213,7 +238,7 @@ fn run_item(root: &Path, topic: &Topic, item: &Item, size: Size, report: &mut Re
         }
         // The small run is part of the CI script, which the clean clone runs.
         (Work::CleanClone, Size::Small) => return Ok(()),
-        (Work::Summed { parts, .. }, Size::Full) => return summed::run(root, topic.name, parts, report),
+        (Work::Summed { parts, .. }, Size::Full) => return summed::run(root, topic.name, parts, None, report),
         (Work::Summed { small, .. }, Size::Small) => {
             small.iter().map(|arguments| format!("{SIM} {arguments}")).collect()
         }
@@ -235,10 +260,16 @@ mod tests {
     fn an_item_is_found_by_name_and_by_number() {
         for (wanted, name) in [("model", "model"), ("2", "model"), ("7", "flat")] {
             let (_, items) = select("cells", Some(wanted)).unwrap();
-            assert_eq!(items.iter().map(|item| item.name).collect::<Vec<_>>(), [name]);
+            assert_eq!(items.iter().map(|chosen| chosen.item.name).collect::<Vec<_>>(), [name]);
+        }
+        for (wanted, part) in [("fill", None), ("rot", None), ("fill.xfs-2000", Some("fill.xfs-2000"))] {
+            let (_, items) = select("pressure", Some(wanted)).unwrap();
+            assert_eq!(items.iter().map(|chosen| chosen.part.map(|(_, part)| part.figure)).collect::<Vec<_>>(), [part]);
         }
         assert_eq!(select("cells", None).unwrap().1.len(), 7);
-        for (topic, item) in [("cell", None), ("cells", Some("0")), ("cells", Some("mod"))] {
+        for (topic, item) in
+            [("cell", None), ("cells", Some("0")), ("cells", Some("mod")), ("pressure", Some("fill.x"))]
+        {
             assert!(select(topic, item).is_err(), "{topic} {item:?}");
         }
     }

@@ -37,12 +37,12 @@ pub(super) enum Does {
 
 impl Part {
     pub(super) fn command_line(&self) -> String {
-        let Self { goal, unit, each, does, .. } = self;
+        let Self { figure, goal, unit, each, does } = self;
         let what = match does {
             Does::Program { cargo, arguments } => format!("cargo {cargo} {arguments}"),
             Does::Suite => suite::DESCRIPTION.to_owned(),
         };
-        format!("{what} ({goal} {unit}, {each} at once)")
+        format!("{figure}: {what} ({goal} {unit}, {each} at once)")
     }
 
     fn is_done(&self, sum: Sum) -> bool {
@@ -59,17 +59,24 @@ impl Part {
     }
 }
 
-/// Does some of the parts, those first that have not reached their goals, and reports all of them.
-pub(super) fn run(root: &Path, topic: &str, parts: &[Part], report: &mut Report) -> Result<(), String> {
+/// Does some of the parts, those first that have not reached their goals, or one of them alone, and reports all of them.
+pub(super) fn run(
+    root: &Path,
+    topic: &str,
+    parts: &[Part],
+    only: Option<&Part>,
+    report: &mut Report,
+) -> Result<(), String> {
+    let may_run: Vec<&Part> = only.map_or(parts.iter().collect(), |only| vec![only]);
     let mut ledger = Ledger::read(root)?;
     let name = |part: &Part| format!("{topic} {}", part.figure);
     let began = Instant::now();
     // At least one: whoever asks for a run wants to see something.
-    let mut next = parts.iter().find(|part| !part.is_done(ledger.sum(&name(part)))).or(parts.first());
+    let mut next = may_run.iter().find(|part| !part.is_done(ledger.sum(&name(part)))).or(may_run.first());
     while let Some(part) = next {
         let (passed, said) = run_part(root, topic, part)?;
         ledger.note(&name(part), part.each, passed, &said)?;
-        let left = parts.iter().find(|part| !part.is_done(ledger.sum(&name(part))));
+        let left = may_run.iter().find(|part| !part.is_done(ledger.sum(&name(part))));
         next = left.filter(|_| passed && began.elapsed() < STARTS_WITHIN);
     }
     parts.iter().for_each(|part| report.push(part.figure(topic, ledger.sum(&name(part)))));
