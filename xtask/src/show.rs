@@ -22,6 +22,7 @@ mod summed;
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Instant;
 
 use crate::process::cargo;
 use figures::{Figure, Report};
@@ -171,9 +172,9 @@ fn write(root: &Path, topic: &Topic, reports: &[(&str, Report)]) -> Result<(), S
 
 /// Runs every program of every topic at its small size; a short speed passes. Returns the items that failed, by name.
 pub(crate) fn run_small(root: &Path) -> Result<Vec<String>, String> {
-    let mut failed = Vec::new();
-    let mut reports = Vec::new();
+    let (mut failed, mut reports, mut took) = (Vec::new(), Vec::new(), Vec::new());
     for topic in TOPICS {
+        let began = Instant::now();
         for item in topic.items {
             let mut report = Report::default();
             run_item(root, topic, item, Size::Small, &mut report)?;
@@ -185,9 +186,11 @@ pub(crate) fn run_small(root: &Path) -> Result<Vec<String>, String> {
             }
             reports.push(report);
         }
+        took.push((topic.name, began.elapsed().as_secs()));
     }
     println!();
     reports.iter().for_each(|report| print!("{report}"));
+    took.iter().for_each(|(topic, seconds)| println!("{topic} took {seconds} s, with what had to be built"));
     Ok(failed)
 }
 
