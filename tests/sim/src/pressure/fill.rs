@@ -6,9 +6,10 @@
 //! Would see broken: deletions that free nothing, a merge or flush that fails for good without space, a start that needs
 //! space, anything lost.
 
+mod slow_reader;
+
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,6 +23,7 @@ use testkit::server_process::{Launch, ServerProcess, binary};
 
 use super::mounted::{Mounted, bytes_taken};
 use super::things::{Load, Thing, What, content, delete, get, path, put};
+use slow_reader::SlowReader;
 
 /// Callers at a time.
 const CALLERS: usize = 6;
@@ -269,7 +271,7 @@ impl Trial {
         let waiting = self.take_things();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let reader = SlowReader::begin(self.server.address())?;
+            let reader = SlowReader::begin_at_last(self.server.address())?;
             scope.spawn(|| reader.read_until(&done));
             let freed = self
                 .with_callers(|trial| trial.delete_each(&waiting))
@@ -358,31 +360,6 @@ impl Trial {
                 return Err(format!("there is space again, and a write is answered {}", written.status));
             }
             std::thread::sleep(Duration::from_millis(250));
-        }
-    }
-}
-
-/// Reads a backup so slowly that it never ends.
-struct SlowReader(TcpStream);
-
-impl SlowReader {
-    /// The answer has begun when this returns: the server knows what it will send.
-    fn begin(server: SocketAddr) -> Result<Self, String> {
-        let begin = || {
-            let mut stream = TcpStream::connect(server)?;
-            write!(stream, "GET /v1/backup HTTP/1.1\r\nHost: {server}\r\n\r\n")?;
-            stream.read_exact(&mut [0; 512])?;
-            Ok::<_, std::io::Error>(Self(stream))
-        };
-        begin().map_err(|error| format!("no backup begins: {error}"))
-    }
-
-    fn read_until(mut self, done: &AtomicBool) {
-        let mut bytes = vec![0; 64 << 10];
-        while !done.load(Ordering::Relaxed) {
-            // When the server ends it, there is nothing to do any more.
-            let _ = self.0.read(&mut bytes);
-            std::thread::sleep(Duration::from_millis(500));
         }
     }
 }
