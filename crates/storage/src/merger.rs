@@ -30,6 +30,8 @@ const IDLE_AFTER: Duration = Duration::from_secs(5);
 /// The pause after a failed merge, doubled each time up to the second.
 const BACK_OFF_MIN: Duration = Duration::from_millis(100);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
+/// When a store in which nothing happens tries again to remove files that could not be removed.
+const REMOVE_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// A merge that frees space leaves this part of the reserve.
 const FREEING_RESERVE_PART: u64 = 8;
 /// How far the thread stands back behind those that answer callers.
@@ -87,7 +89,7 @@ fn run(shared: &Shared) {
     let mut weights = Weights::default();
     let mut next = shared.signal.task();
     while let Some(task) = next {
-        shared.tables.remove_unneeded();
+        let files_stay = shared.tables.remove_unneeded();
         let done = catch_unwind(AssertUnwindSafe(|| step(shared, &mut weights, task))).unwrap_or_else(|_| {
             Err(Failure::InDoubt(KvError::Io { action: "merge tables", reason: "the merge panicked".into() }))
         });
@@ -98,7 +100,7 @@ fn run(shared: &Shared) {
             }
             Ok(false) => {
                 back_off = BACK_OFF_MIN;
-                shared.signal.rest(task, IDLE_AFTER)
+                shared.signal.rest(task, IDLE_AFTER, files_stay.then_some(REMOVE_AGAIN_AFTER))
             }
             Err(Failure::Stopped) => return,
             // It was noticed, so the next piece leaves it out. Known damage should not be met again; whatever it is, it

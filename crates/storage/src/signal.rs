@@ -137,8 +137,9 @@ impl Signal {
         state.task_after(Some(task))
     }
 
-    /// Nothing was due: waits for the next task, or none when the store closes.
-    pub(crate) fn rest(&self, task: Task, idle_after: Duration) -> Option<Task> {
+    /// Nothing was due: waits for the next task, or none when the store closes. An idle store waits until something
+    /// changes, unless it shall look again sooner.
+    pub(crate) fn rest(&self, task: Task, idle_after: Duration, again_after: Option<Duration>) -> Option<Task> {
         let mut state = self.lock();
         state.waiting = None;
         state.rested_at = Some(task.changes);
@@ -150,15 +151,19 @@ impl Signal {
             if state.closing || state.changes != task.changes {
                 return state.task_after(Some(task));
             }
-            if task.idle {
-                state = self.wait(state);
-                continue;
-            }
+            let time = match (task.idle, again_after) {
+                (true, None) => {
+                    state = self.wait(state);
+                    continue;
+                }
+                (true, Some(again_after)) => again_after,
+                (false, _) => idle_after,
+            };
             let idle = Some(Task { idle: true, space: state.space, ..task });
-            if state.settling > 0 {
+            if state.settling > 0 && !task.idle {
                 return idle;
             }
-            let waited = self.changed.wait_timeout(state, idle_after);
+            let waited = self.changed.wait_timeout(state, time);
             let (next, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             if timeout.timed_out() && next.changes == task.changes && !next.closing {
                 return idle;
@@ -194,7 +199,7 @@ mod tests {
         let signal = Signal::default();
         let task = signal.task().expect("open");
         assert!(!task.idle);
-        let task = signal.rest(task, Duration::ZERO).expect("open");
+        let task = signal.rest(task, Duration::ZERO, None).expect("open");
         assert!(task.idle, "nothing was added meanwhile");
         let task = signal.progressed(task).expect("open");
         assert!(task.idle, "a merge was done, and the next follows at once");
@@ -203,6 +208,6 @@ mod tests {
         assert!(task.idle, "its files can be removed");
         signal.table_added();
         assert!(!signal.progressed(task).expect("open").idle);
-        assert!(!signal.rest(task, Duration::from_secs(600)).expect("open").idle, "it does not wait");
+        assert!(!signal.rest(task, Duration::from_secs(600), None).expect("open").idle, "it does not wait");
     }
 }

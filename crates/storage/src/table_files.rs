@@ -30,14 +30,22 @@ pub(crate) struct TableFiles {
     handles: Cache<u64, Arc<File>, UnitWeighter, Mix>,
     /// Bytes of all table files, needed or not.
     bytes: AtomicU64,
-    /// Tables that nobody names any more, with their sizes.
-    unneeded: Mutex<Vec<(u64, u64)>>,
+    /// Tables that nobody names any more.
+    unneeded: Mutex<Vec<Unneeded>>,
     /// Wakes the thread that removes files.
     signal: Arc<Signal>,
     /// Damage by file and offset, as far as it was met.
     noticed: Mutex<BTreeMap<(u64, u64), Damage>>,
     /// Counts changes of `noticed`.
     news: AtomicU64,
+}
+
+/// A table whose file can be removed.
+struct Unneeded {
+    table: u64,
+    file_bytes: u64,
+    /// A failure to remove it was reported.
+    reported: bool,
 }
 
 /// The table and the offset.
@@ -167,28 +175,35 @@ impl TableFiles {
     /// Notes that the last user of a table that no manifest names is gone. Its file is removed by another thread: this
     /// one may be a reader's.
     pub(crate) fn add_unneeded(&self, table: u64, file_bytes: u64) {
-        self.lock_unneeded().push((table, file_bytes));
+        self.lock_unneeded().push(Unneeded { table, file_bytes, reported: false });
         self.signal.files_unneeded();
     }
 
-    /// Removes the files of unneeded tables. Those that cannot be removed are tried again the next time.
-    pub(crate) fn remove_unneeded(&self) {
+    /// Removes the files of unneeded tables. Returns whether some stay because that failed: they are tried again the next
+    /// time, which can be soon and often, so each is reported once.
+    pub(crate) fn remove_unneeded(&self) -> bool {
         let unneeded = std::mem::take(&mut *self.lock_unneeded());
-        for (table, file_bytes) in unneeded {
+        let mut stay = false;
+        for Unneeded { table, file_bytes, reported } in unneeded {
             self.handles.remove(&table);
             match self.files.remove(&file_name(table)) {
                 Ok(()) => {
                     self.bytes.fetch_sub(file_bytes, Ordering::Relaxed);
                 }
                 Err(error) => {
-                    tracing::warn!(table, error = %KvError::from(error), "a table that nobody needs stays for now");
-                    self.lock_unneeded().push((table, file_bytes));
+                    if !reported {
+                        let error = KvError::from(error);
+                        tracing::warn!(table, file_bytes, %error, "a table that nobody needs stays until it can be removed");
+                    }
+                    stay = true;
+                    self.lock_unneeded().push(Unneeded { table, file_bytes, reported: true });
                 }
             }
         }
+        stay
     }
 
-    fn lock_unneeded(&self) -> MutexGuard<'_, Vec<(u64, u64)>> {
+    fn lock_unneeded(&self) -> MutexGuard<'_, Vec<Unneeded>> {
         self.unneeded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

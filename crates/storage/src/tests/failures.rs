@@ -1,5 +1,6 @@
 //! Every file call fails once, in turn. Nothing may be lost, left over or taken for done.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use kv::{Batch, KvError, Order, Store};
 use rustix::io::Errno;
 use testkit::random::Random;
+use tracing::{Event, Level, Metadata, Subscriber, span};
 
 use super::directory;
 use super::merges::{Model, assert_equal, assert_no_orphans, random_batch, rest};
@@ -140,6 +142,84 @@ fn with_too_many_open_files_some_are_closed_and_the_read_goes_on() {
     });
     assert_equal(&*store.view().expect("a view"), &model, &mut random, "every first open fails");
     store.shared.tables.files.faults.clear();
+}
+
+/// A store whose unneeded files cannot be removed, and the number of attempts.
+fn store_that_removes_nothing(path: &Path) -> (TreeStore, Arc<AtomicU64>) {
+    let store = TreeStore::create(path, &options()).expect("created");
+    let attempts = Arc::new(AtomicU64::new(0));
+    store.shared.tables.files.faults.set({
+        let attempts = attempts.clone();
+        move |call| {
+            let removes = call == Call::Remove;
+            attempts.fetch_add(u64::from(removes), Ordering::SeqCst);
+            removes.then_some(Errno::IO)
+        }
+    });
+    let (mut model, mut random) = (Model::new(), Random::new(5));
+    for _ in 0..14 {
+        store.commit(random_batch(&mut random, &mut model)).expect("committed");
+    }
+    rest(&store);
+    assert!(attempts.load(Ordering::SeqCst) > 0, "merges left files that nobody needs");
+    (store, attempts)
+}
+
+#[test]
+fn an_idle_store_tries_again_to_remove_what_it_could_not_remove() {
+    let directory = directory();
+    let path = directory.path().join("store");
+    let (store, attempts) = store_that_removes_nothing(&path);
+    let before = attempts.load(Ordering::SeqCst);
+    wait_until("another attempt", || attempts.load(Ordering::SeqCst) > before);
+    store.settle().expect("a file that stays is no merge that is due");
+    store.shared.tables.files.faults.clear();
+    let files = || store.shared.tables.files.list().expect("a list").len();
+    wait_until("removing", || files() == store.status().tables + 1);
+    assert_no_orphans(&store, &path, "after the failures");
+}
+
+#[test]
+fn a_file_that_cannot_be_removed_is_reported_once() {
+    let directory = directory();
+    let (store, attempts) = store_that_removes_nothing(&directory.path().join("store"));
+    store.stop_merging();
+    store.shared.tables.add_unneeded(1_000_000, 1);
+    let warnings = Warnings::default();
+    let before = attempts.load(Ordering::SeqCst);
+    tracing::subscriber::with_default(warnings.clone(), || {
+        for _ in 0..10 {
+            assert!(store.shared.tables.remove_unneeded(), "it stays");
+        }
+    });
+    assert!(attempts.load(Ordering::SeqCst) >= before + 10, "it was tried each time");
+    assert_eq!(warnings.0.load(Ordering::SeqCst), 1, "the new one, and none of those that were reported before");
+}
+
+/// Counts what is logged.
+#[derive(Clone, Default)]
+struct Warnings(Arc<AtomicU64>);
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
 }
 
 #[test]
