@@ -40,6 +40,8 @@ pub mod portable;
 mod readable;
 pub mod records;
 pub mod runs;
+#[cfg(test)]
+mod script;
 pub mod sessions;
 pub mod tally;
 pub mod transact;

@@ -1,22 +1,6 @@
-//! Cells by script and transcript; `script` says what a script can say.
+//! Cells by script and transcript; `crate::script` says what a script can say.
 
-mod script;
-
-use script::Stage;
-
-/// Says the script to a kernel and compares the transcript. The same entries, applied by another kernel in another
-/// generation, must give the same hash and the same bytes, whatever the test is about.
-#[track_caller]
-fn check(script: &str, transcript: &str) {
-    let mut stage = Stage::new(1);
-    assert_eq!(stage.say(script), transcript);
-    let mut twin = Stage::new(2);
-    for entry in &stage.entries {
-        twin.apply(entry.clone());
-    }
-    assert_eq!(twin.hash(), stage.hash(), "the same entries give the same hash");
-    assert!(twin.image() == stage.image(), "the same entries give the same bytes");
-}
+use crate::script::{Stage, check};
 
 #[test]
 fn a_set_writes_whatever_is_there() {

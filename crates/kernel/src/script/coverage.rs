@@ -1,0 +1,192 @@
+//! Every act and every guard has a script for each of its answers.
+//!
+//! The lists below are made by matches without a wildcard: a new act, guard or outcome does not compile until it has a
+//! word, and its word fails the test until scripts get every answer that the table promises.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Stage;
+use crate::answer::OpOutcome;
+use crate::command::{Guard, Op, RecordAct, RunAct, Send, Target};
+
+/// A word for every variant, as a function and as a list.
+macro_rules! words {
+    ($list:ident, $word_of:ident($of:ty) { $($variant:pat => $word:literal,)+ }) => {
+        const $list: &[&str] = &[$($word,)+];
+
+        pub(super) fn $word_of(of: &$of) -> &'static str {
+            match of {
+                $($variant => $word,)+
+            }
+        }
+    };
+}
+
+words! {
+    OPS, word_of_op(Op<'_>) {
+        Op::CellInit(..) => "init",
+        Op::CellSet(..) => "set",
+        Op::CellCas(..) => "cas",
+        Op::CellDelete(_) => "delete",
+        Op::Record(_, RecordAct::Put { .. }) => "put",
+        Op::Record(_, RecordAct::Patch { must_exist: false, .. }) => "patch",
+        Op::Record(_, RecordAct::Patch { must_exist: true, .. }) => "update",
+        Op::Record(_, RecordAct::Swap { .. }) => "swap",
+        Op::Record(_, RecordAct::Increment { .. }) => "incr",
+        Op::Record(_, RecordAct::Delete) => "delete record",
+        Op::Record(_, RecordAct::Touch { .. }) => "touch",
+        Op::Record(_, RecordAct::Claim { .. }) => "claim",
+        Op::Record(_, RecordAct::Extend { .. }) => "extend",
+        Op::Record(_, RecordAct::Release { .. }) => "release",
+        Op::Record(_, RecordAct::Complete { .. }) => "complete",
+        Op::Record(_, RecordAct::Fail { .. }) => "fail",
+        Op::Send(Send { target: Target::Transact(_), .. }) => "send",
+        Op::Send(Send { target: Target::Topic { .. }, .. }) => "publish",
+        Op::Push(..) => "push",
+        Op::Run(_, RunAct::Append(_)) => "append",
+        Op::Run(_, RunAct::Close) => "close",
+        Op::Run(_, RunAct::Delete) => "delete run",
+        Op::Run(_, RunAct::Fork { .. }) => "fork",
+    }
+}
+
+words! {
+    GUARDS, word_of_guard(Guard<'_>) {
+        Guard::CellAbsent(_) => "cell absent",
+        Guard::CellExists(_) => "cell exists",
+        Guard::CellVersionIs(..) => "cell is",
+        Guard::CellVersionBelow(..) => "cell below",
+        Guard::CellUnchangedSince(..) => "cell unchanged",
+        Guard::CellsUnchangedSince(..) => "cells unchanged",
+        Guard::RecordAbsent(_) => "record absent",
+        Guard::RecordExists(_) => "record exists",
+        Guard::RecordVersionIs(..) => "record is",
+        Guard::RecordFieldIs(..) => "record field",
+        Guard::RecordStateIn(..) => "record in",
+        Guard::RecordAttemptIs(..) => "record at",
+        Guard::RecordUnchangedSince(..) => "record unchanged",
+    }
+}
+
+words! {
+    OUTCOMES, word_of_outcome(OpOutcome) {
+        OpOutcome::Written(_) => "written",
+        OpOutcome::Existing(_) => "existing",
+        OpOutcome::Nothing => "nothing",
+        OpOutcome::Assigned(_) => "assigned",
+        OpOutcome::Claimed(_) => "claimed",
+        OpOutcome::Counted { .. } => "counted",
+        OpOutcome::Retried { .. } => "retried",
+        OpOutcome::Exhausted { .. } => "exhausted",
+        OpOutcome::Sent => "sent",
+        OpOutcome::Appended { idempotent: false, .. } => "appended",
+        OpOutcome::Appended { idempotent: true, payload_mismatch: false, .. } => "known",
+        OpOutcome::Appended { idempotent: true, payload_mismatch: true, .. } => "differs",
+        OpOutcome::Hosted(_) => "hosted",
+        OpOutcome::Unfinished => "unfinished",
+    }
+}
+
+pub(super) const WORD_OF_FENCE: &str = "fence";
+pub(super) const WORD_OF_NEXT: &str = "next";
+
+/// Each word with exactly the answers that scripts get. A push needs a session, which scripts do not have.
+const ANSWERS: &[(&str, &[&str])] = &[
+    ("init", &["written", "existing"]),
+    ("set", &["written", "SH-1002", "SH-1006"]),
+    ("cas", &["written", "SH-1003"]),
+    ("delete", &["written", "nothing"]),
+    ("put", &["written", "SH-1002", "SH-1006", "SH-1014", "SH-1015", "SH-1016", "SH-1018"]),
+    ("patch", &["written", "SH-1002", "SH-1015", "SH-1016"]),
+    ("update", &["written", "SH-1002", "SH-1013", "SH-1015", "SH-1016"]),
+    ("swap", &["written", "SH-1002", "SH-1015", "SH-1016", "SH-1019"]),
+    ("incr", &["counted", "SH-1002", "SH-1016"]),
+    ("delete record", &["written", "nothing"]),
+    ("touch", &["written", "SH-1013", "SH-1018"]),
+    ("claim", &["claimed", "SH-1013", "SH-1014", "SH-1015"]),
+    ("extend", &["written", "SH-4002"]),
+    ("release", &["written", "SH-4002"]),
+    ("complete", &["written", "SH-1002", "SH-1015", "SH-1016", "SH-4002"]),
+    ("fail", &["retried", "exhausted", "SH-1002", "SH-1015", "SH-1016", "SH-4002"]),
+    ("next", &["claimed", "nothing", "unfinished", "SH-1006"]),
+    ("send", &["sent", "SH-1002", "SH-1018"]),
+    ("publish", &["sent", "SH-1002", "SH-1018"]),
+    ("append", &["appended", "known", "differs", "SH-1002", "SH-1006", "SH-3003", "SH-3004", "SH-3005", "SH-3006"]),
+    ("close", &["written", "SH-3002", "SH-3006"]),
+    ("delete run", &["written", "SH-3002", "SH-3006"]),
+    ("fork", &["written", "SH-1002", "SH-1007", "SH-3002", "SH-3003", "SH-3006"]),
+    ("cell absent", &["holds", "SH-1003"]),
+    ("cell exists", &["holds", "SH-1003"]),
+    ("cell is", &["holds", "SH-1003"]),
+    ("cell below", &["holds", "SH-1003"]),
+    ("cell unchanged", &["holds", "SH-1003"]),
+    ("cells unchanged", &["holds", "SH-1003"]),
+    ("record absent", &["holds", "SH-1017"]),
+    ("record exists", &["holds", "SH-1017"]),
+    ("record is", &["holds", "SH-1017"]),
+    ("record field", &["holds", "SH-1019"]),
+    ("record in", &["holds", "SH-1017"]),
+    ("record at", &["holds", "SH-1017"]),
+    ("record unchanged", &["holds", "SH-1017"]),
+    ("fence", &["holds", "SH-4002"]),
+];
+
+/// Words that no script says, each for the reason that its table or its list gives.
+const WITHOUT_SCRIPTS: &[&str] = &["push", "hosted"];
+
+const SOURCES: &[&str] = &[include_str!("../cells/tests.rs")];
+
+#[test]
+#[ignore = "records and runs have no scripts yet"]
+fn every_word_is_said_and_gets_each_of_its_answers() {
+    let mut met = BTreeMap::<&str, BTreeSet<&str>>::new();
+    let mut scripts = 0;
+    for script in SOURCES.iter().flat_map(|source| scripts_of(source)) {
+        let mut stage = Stage::new(1);
+        stage.say(&script);
+        for (word, answer) in stage.met {
+            met.entry(word).or_default().insert(answer);
+        }
+        scripts += 1;
+    }
+    assert!(scripts > 25, "scripts are found in their sources");
+    for word in OPS.iter().chain(GUARDS).chain(&[WORD_OF_FENCE, WORD_OF_NEXT]) {
+        let promised = ANSWERS.iter().find(|(promised, _)| promised == word);
+        let is_known = promised.is_some() != WITHOUT_SCRIPTS.contains(word);
+        assert!(is_known, "{word:?} needs scripts and a line in the table");
+    }
+    for (word, answers) in ANSWERS {
+        let answers = answers.iter().copied().collect::<BTreeSet<_>>();
+        assert_eq!(met.remove(word).unwrap_or_default(), answers, "the answers to {word:?}");
+    }
+    assert_eq!(met, BTreeMap::new(), "words without a line in the table");
+    for outcome in OUTCOMES.iter().filter(|outcome| !["assigned", "hosted"].contains(outcome)) {
+        assert!(ANSWERS.iter().any(|(_, answers)| answers.contains(outcome)), "nothing is answered with {outcome:?}");
+    }
+}
+
+/// The scripts in the source of a test: the first argument of each `check`, where it is a literal.
+fn scripts_of(source: &str) -> Vec<String> {
+    let arguments = source.split("check(").skip(1).map(str::trim_start);
+    arguments.filter_map(|argument| argument.strip_prefix('"')).map(literal).collect()
+}
+
+/// A literal up to its end, as the compiler reads it.
+fn literal(source: &str) -> String {
+    let (mut text, mut rest) = (String::new(), source);
+    loop {
+        let special = rest.find(['"', '\\']).expect("a literal ends");
+        text.push_str(&rest[..special]);
+        rest = &rest[special..];
+        if rest.starts_with('"') {
+            return text;
+        }
+        rest = match rest.as_bytes()[1] {
+            b'\n' => rest[1..].trim_start(),
+            escaped => {
+                text.push(char::from(escaped));
+                &rest[2..]
+            }
+        };
+    }
+}

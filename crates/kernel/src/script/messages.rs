@@ -1,0 +1,92 @@
+//! Messages: what is sent, what waits, and what the change feed says.
+
+use kv::{KeyRange, Order, Writer};
+
+use super::Stage;
+use super::transaction::{Scope, Separators, transaction};
+use super::words::{joined, number, option, show_time, shown_name, time_us};
+use crate::changes::{Filter, changes_after};
+use crate::command::{Body, Op, Send, Target};
+use crate::keys::records::read_publish_key;
+use crate::names::InGroup;
+use crate::records::send::{Stored, list_waiting, waiting};
+
+const SENT: Separators = Separators { head_and_ops: " then", list: '&' };
+
+/// More than any script has.
+const MANY: usize = 1_000;
+
+pub(super) fn op<'text>(scope: Scope, words: &[&'text str], text: &'text str) -> Option<Op<'text>> {
+    match words {
+        ["send", "nonsense"] => Some(Op::Send(Send { target: Target::Transact(b"nonsense"), after_us: None })),
+        ["send", rest @ ..] => {
+            let after_us = if rest[0] == "after" { Some(time_us(rest[1])) } else { None };
+            let inner = transaction(scope, &text[text.find("in ")?..], &SENT);
+            let mut body = Writer::new();
+            Body::Transact(inner).encode(&mut body);
+            // A test ends soon, and the operation borrows its bytes.
+            Some(Op::Send(Send { target: Target::Transact(body.finish().leak()), after_us }))
+        }
+        ["publish", topic, payload, after @ ..] => {
+            let target = Target::Topic { topic, payload: payload.as_bytes() };
+            Some(Op::Send(Send { target, after_us: option(after, "after").map(time_us) }))
+        }
+        _ => None,
+    }
+}
+
+impl Stage {
+    /// The messages that wait, those to publish first.
+    pub(super) fn messages(&self) -> String {
+        let (view, keys, buckets) = (self.view(), self.kernel.keys(), self.kernel.catalogue().buckets);
+        let found = list_waiting(&*view, &keys, buckets, MANY, MANY).unwrap();
+        let counted = waiting(&*view, &keys).unwrap();
+        let due = found.iter().filter(|message| message.due_us.is_some()).count();
+        assert_eq!((counted.due, counted.publish), (due as i64, (found.len() - due) as i64), "R6: {found:?}");
+        let mut shown: Vec<String> = self.to_publish().into_iter().map(|(_, shown)| shown).collect();
+        for message in found.iter().filter(|message| message.due_us.is_some()) {
+            let target = message.topic.as_deref().unwrap_or("a group");
+            shown.push(format!("{} to {target} at {}", message.source, show_time(message.due_us.unwrap())));
+        }
+        joined(shown)
+    }
+
+    /// Tells the store that a broker has taken everything.
+    pub(super) fn published(&mut self) -> String {
+        let messages = self.to_publish().into_iter().map(|(number, _)| number).collect();
+        self.propose(&Body::Published(messages))
+    }
+
+    fn to_publish(&self) -> Vec<((u16, u64, u32), String)> {
+        let (view, keys) = (self.view(), self.kernel.keys());
+        let mut found = Vec::new();
+        for bucket in 0..self.kernel.catalogue().buckets.count() {
+            for row in view.scan(&KeyRange::prefix(&keys.publish_prefix(bucket)), Order::Ascending) {
+                let (key, row) = row.unwrap();
+                let stored = Stored::decode(&row).unwrap();
+                let Target::Topic { topic, payload } = stored.send.target else {
+                    panic!("only messages for brokers wait to be published");
+                };
+                let shown = format!("{} to {topic}: {}", stored.source, String::from_utf8_lossy(payload));
+                found.push((read_publish_key(&key).unwrap(), shown));
+            }
+        }
+        found
+    }
+
+    /// What the feed says after a commit, without the name of the branch.
+    pub(super) fn changes_since(&self, commit: &str) -> String {
+        let Self { space, branch, .. } = *self;
+        let filter = Filter { space, branch, subject: None, group: InGroup::Any, prefix: "" };
+        let view = self.view();
+        let followed = changes_after(&*view, &self.kernel.keys(), number(commit), &filter, MANY).unwrap();
+        let contract::Followed::Page(page) = followed else {
+            panic!("nothing is removed from the feed here: {followed:?}");
+        };
+        let shown = page.changes.iter().map(|change| {
+            let name = shown_name(change.group.as_deref(), &change.name);
+            format!("{:?} {name} {:?} v{}", change.subject, change.reason, change.version).to_lowercase()
+        });
+        joined(shown.collect())
+    }
+}

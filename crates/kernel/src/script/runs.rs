@@ -1,0 +1,61 @@
+//! The words of runs.
+//!
+//! ```text
+//! append r KEY TYPE [kind K] [expect 2] [strict, once] [step S] [logical 1] [engine 1] [id ID] [data JSON]
+//!     [extra JSON] [emitted 10s]    strict: refused if the known event differs; once: refused if it is known
+//! close r           delete run r      fork r2 from r at 3
+//! events r [after 2] [limit 3]        event r 2       before r 10s      snapshot r      quietest KIND
+//! runs PREFIX [status RUNNING|PAUSED] [kind K] [idle 10s] [limit 2] [examine 3] [more], runs g/PREFIX
+//! count runs        count runs g/ [examine 3]         all runs [limit 2]
+//! ```
+
+mod reads;
+
+use contract::Json;
+use contract::time::iso;
+
+use super::words::{number, option, time_us};
+use crate::command::{Append, Duplicates, EventRef, Op, RunAct};
+
+pub(super) fn op<'text>(words: &[&'text str]) -> Option<Op<'text>> {
+    let (name, act) = match words {
+        ["append", name, key, event_type, options @ ..] => {
+            (name, RunAct::Append(Box::new(append(key, event_type, options))))
+        }
+        ["close", name] => (name, RunAct::Close),
+        ["delete", "run", name] => (name, RunAct::Delete),
+        ["fork", name, "from", from, "at", at] => (name, RunAct::Fork { from, at: number(at) }),
+        _ => return None,
+    };
+    Some(Op::Run(name, act))
+}
+
+fn append<'text>(key: &'text str, event_type: &'text str, options: &[&'text str]) -> Append<'text> {
+    let json = |name| {
+        let text = option(options, name)?;
+        Json::new(text).unwrap();
+        Some(text)
+    };
+    let event = EventRef {
+        event_type,
+        data: json("data").unwrap_or("null"),
+        idempotency_key: key,
+        event_id: option(options, "id"),
+        step_id: option(options, "step"),
+        engine_attempt_id: option(options, "engine"),
+        logical_attempt_id: option(options, "logical"),
+        emitted_at: option(options, "emitted").map(|time| &*iso(time_us(time)).leak()),
+        adapter_version: option(options, "adapter"),
+        engine_run_ref: json("ref"),
+        caused_by_signal_id: option(options, "signal"),
+        parent_event_id: option(options, "parent"),
+        extra: json("extra"),
+    };
+    let duplicates = match () {
+        () if options.contains(&"strict") => Duplicates::RefuseOthers,
+        () if options.contains(&"once") => Duplicates::Refuse,
+        () => Duplicates::Answer,
+    };
+    let run_type = option(options, "kind").unwrap_or_default();
+    Append { expected_last: option(options, "expect").map(number), duplicates, run_type, event }
+}

@@ -1,0 +1,88 @@
+//! What holds at the end of every script: what the store derives from records and runs matches them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use contract::runs::RunSnapshot;
+use kv::{Key, Order};
+
+use super::Stage;
+use crate::keys::Kind;
+use crate::keys::names::is_name_in_group;
+use crate::keys::queues::QueueId;
+use crate::keys::records::read_record_key;
+use crate::records::counts::count_states;
+use crate::records::fields::FieldReader;
+use crate::records::index::sort_key;
+use crate::records::queue::ALL_QUEUES;
+use crate::records::row::Row;
+use crate::runs::read;
+
+/// More than any script has.
+const MANY: usize = 100_000;
+
+impl Stage {
+    pub(super) fn assert_sound(&self) {
+        for (space, found) in self.kernel.catalogue().spaces() {
+            for (branch, _) in found.branches().filter(|(_, branch)| !branch.deleted) {
+                self.assert_records_sound(space, branch);
+                self.assert_runs_sound(space, branch);
+            }
+        }
+    }
+
+    /// R5: the counts and the declared indexes say what the records say.
+    fn assert_records_sound(&self, space: u32, branch: u32) {
+        let (view, keys, catalogue) = (self.view(), self.kernel.keys(), self.kernel.catalogue());
+        let fields = FieldReader { rows: &*view, keys, stamp: self.kernel.applied().stamp };
+        let mut counts = BTreeMap::new();
+        let (mut entries, mut indexed) = (BTreeSet::new(), BTreeSet::<Key>::new());
+        for bucket in 0..catalogue.buckets.count() {
+            let range = keys.rows_of_branch(Kind::Record, bucket, space, branch);
+            for found in view.scan(&range, Order::Ascending) {
+                let (key, bytes) = found.unwrap();
+                if is_name_in_group(&key) {
+                    continue;
+                }
+                let id = read_record_key(&key, space, branch).unwrap();
+                let (record, row) = (id.in_bucket(bucket), Row::decode(&bytes).unwrap());
+                let declared = catalogue.record_type(space, row.numbers.record_type);
+                let Some(declared) = declared.filter(|_| !row.numbers.deleted) else {
+                    continue;
+                };
+                let state = declared.state_name(row.numbers.state).to_owned();
+                *counts.entry((declared.definition.name.clone(), state)).or_insert(0) += 1;
+                for (number, (field, kind)) in (0..).zip(&declared.definition.indexes) {
+                    let value = fields.value(&record, &row, Some(declared), field).unwrap();
+                    let sorted = value.and_then(|value| sort_key(*kind, &value));
+                    entries.extend(sorted.map(|sorted| keys.index_entry(&record, declared.id, number, &sorted)));
+                }
+            }
+            let range = keys.rows_of_branch(Kind::FieldIndex, bucket, space, branch);
+            indexed.extend(view.scan(&range, Order::Ascending).map(|row| row.unwrap().0));
+        }
+        let counted = count_states(&*view, &keys, catalogue, QueueId { space, branch, name: ALL_QUEUES }).unwrap();
+        assert_eq!(counted.by_state, counts, "R5: counts");
+        assert_eq!(indexed, entries, "R5: indexes");
+    }
+
+    /// L3 and L4: a projection is what its events say, and the counts are those of the runs.
+    fn assert_runs_sound(&self, space: u32, branch: u32) {
+        let (view, keys, catalogue) = (self.view(), self.kernel.keys(), self.kernel.catalogue());
+        let (runs, _) = read::all(&*view, &keys, catalogue, (space, branch), None, MANY).unwrap();
+        let mut counts = BTreeMap::new();
+        for id in runs {
+            let run = catalogue.thing(space, branch, id.group.as_deref(), &id.name).unwrap();
+            let head = read::head(&*view, &keys, &run).unwrap().unwrap();
+            let mut replayed = RunSnapshot::empty(run.name);
+            let events = self.fetch(&run, &head, 0, MANY);
+            assert_eq!(events.len() as u64, head.last_seq, "L1: {run:?}");
+            events.iter().for_each(|event| replayed.apply(event));
+            assert_eq!(read::snapshot(&*view, &keys, &run, &head).unwrap(), replayed, "L3");
+            *counts.entry((head.run_type, head.status)).or_insert(0) += 1;
+        }
+        let counted = read::counts(&*view, &keys, space, branch).unwrap();
+        let counted: BTreeMap<_, _> =
+            counted.into_iter().map(|(kind, status, count)| ((kind, status), count)).collect();
+        assert_eq!(counted, counts, "L4: counts");
+    }
+}

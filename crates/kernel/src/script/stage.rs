@@ -1,0 +1,205 @@
+//! A kernel that a script is said to.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kv::{MemoryStore, Store, View, Writer};
+use session::{Envelope, Reply, Stamp};
+
+use super::words::{group_and_name, show_time, time_us};
+use crate::answer::Answer;
+use crate::command::Body;
+use crate::entry::EntryHeader;
+use crate::keys::ThingId;
+use crate::trim::find_due;
+use crate::{Buckets, Kernel, Keys, NextDue, image};
+
+pub(crate) struct Stage {
+    store: MemoryStore,
+    pub(super) kernel: Kernel,
+    pub(crate) entries: Vec<Vec<u8>>,
+    wall_us: u64,
+    cluster_us: u64,
+    pub(super) space: u32,
+    pub(super) branch: u32,
+    /// Where the last page ended.
+    pub(super) cursor: Option<Vec<u8>>,
+    /// What was said, with the answers.
+    pub(super) said: Vec<(String, String)>,
+    /// Each word that was applied, with each of its answers.
+    pub(super) met: BTreeSet<(&'static str, &'static str)>,
+}
+
+impl Stage {
+    pub(crate) fn new(generation: u32) -> Self {
+        let (store, keys) = (MemoryStore::new(), Keys::new(generation, 0));
+        let genesis = Kernel::genesis(store.view().unwrap(), keys, Buckets::new(4).unwrap());
+        store.commit(genesis).unwrap();
+        Self::on(store, keys)
+    }
+
+    fn on(store: MemoryStore, keys: Keys) -> Self {
+        let kernel = Kernel::load(&*store.view().unwrap(), keys).unwrap().unwrap();
+        Self {
+            store,
+            kernel,
+            entries: Vec::new(),
+            wall_us: 0,
+            cluster_us: 0,
+            space: 1,
+            branch: 1,
+            cursor: None,
+            said: Vec::new(),
+            met: BTreeSet::new(),
+        }
+    }
+
+    /// Says a script and gives its transcript.
+    pub(crate) fn say(&mut self, script: &str) -> String {
+        for statement in script.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
+            let answer = self.statement(statement);
+            self.said.push((statement.to_owned(), answer));
+        }
+        let answers = self.said.iter().map(|(_, answer)| answer.as_str());
+        answers.filter(|answer| !answer.is_empty()).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Each statement with its answer, for a person who looks for the difference.
+    pub(super) fn protocol(&self) -> String {
+        self.said.iter().map(|(statement, answer)| format!("{statement}\n    -> {answer}\n")).collect()
+    }
+
+    /// Everything as bytes, without the generation.
+    pub(crate) fn image(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        image::write(&*self.view(), &self.kernel.keys(), &mut bytes).unwrap();
+        bytes
+    }
+
+    pub(crate) fn hash(&self) -> u64 {
+        self.kernel.applied().hash
+    }
+
+    /// Applies an entry, and gives the answers to its commands.
+    pub(crate) fn apply(&mut self, entry: Vec<u8>) -> Vec<Answer> {
+        let index = self.kernel.applied().index + 1;
+        let effects = self.kernel.apply(self.view(), index, &entry).unwrap();
+        self.store.commit(effects.batch).unwrap();
+        self.entries.push(entry);
+        let answer = |reply: &Vec<u8>| match Reply::decode(reply).unwrap() {
+            Reply::Answer(answer) => Answer::decode(answer).unwrap(),
+            other => panic!("no sessions here: {other:?}"),
+        };
+        effects.replies.iter().map(answer).collect()
+    }
+
+    pub(super) fn view(&self) -> Arc<dyn View> {
+        self.store.view().unwrap()
+    }
+
+    /// The thing with this name, in the space and branch that the script is in.
+    pub(super) fn thing<'name>(&self, thing: &'name str) -> ThingId<'name> {
+        let (group, name) = group_and_name(thing);
+        self.kernel.catalogue().thing(self.space, self.branch, group, name).unwrap()
+    }
+
+    fn statement(&mut self, statement: &str) -> String {
+        let words: Vec<&str> = statement.split_whitespace().collect();
+        match words.as_slice() {
+            ["advance", time] => {
+                self.wall_us += time_us(time);
+                self.cluster_us += time_us(time);
+                String::new()
+            }
+            ["closed", time] => {
+                self.wall_us += time_us(time);
+                String::new()
+            }
+            ["commit"] => format!("c{}", self.kernel.applied().commit),
+            ["due"] => self.next_due(),
+            ["rows"] => self.rows(),
+            ["rows", "of", "records"] => self.rows_of_records(),
+            ["rows", "of", "runs"] => self.rows_of_runs(),
+            ["walk"] => self.walk(false),
+            ["forget"] => self.walk(true),
+            ["restart"] => {
+                self.restart();
+                String::new()
+            }
+            ["image"] => self.change_over(),
+            ["on", name] => {
+                let space = self.kernel.catalogue().space(self.space).unwrap();
+                self.branch = space.branch_named(name).unwrap();
+                String::new()
+            }
+            ["in", "space", name] => {
+                let catalogue = self.kernel.catalogue();
+                self.space = catalogue.space_named(name).unwrap();
+                self.branch = catalogue.space(self.space).unwrap().branch_named("main").unwrap();
+                String::new()
+            }
+            ["tick"] => self.propose(&Body::Tick),
+            ["next", prefix, options @ ..] => self.next(prefix, options),
+            ["messages"] => self.messages(),
+            ["published"] => self.published(),
+            ["changes", "since", commit] => self.changes_since(commit),
+            ["in", ..] => self.transact(statement),
+            _ => {
+                let read =
+                    self.read_cells(&words).or_else(|| self.read_records(&words)).or_else(|| self.read_runs(&words));
+                read.or_else(|| self.single(&words)).unwrap_or_else(|| self.change(&words))
+            }
+        }
+    }
+
+    /// Proposes one command in an entry of its own, and says how it was answered.
+    pub(super) fn propose(&mut self, body: &Body<'_>) -> String {
+        let (mut encoded, mut command) = (Writer::new(), Writer::new());
+        body.encode(&mut encoded);
+        let revision = self.kernel.catalogue().revision;
+        Envelope::without_session(crate::machine::MACHINE, revision, encoded.as_slice()).encode(&mut command);
+        let header = EntryHeader::new(Stamp { wall_us: self.wall_us, cluster_us: self.cluster_us });
+        let entry = header.encode([command.as_slice()].into_iter());
+        let answer = self.apply(entry).remove(0);
+        self.note(body, &answer);
+        self.show_answer(body, &answer)
+    }
+
+    /// Proposes what is due until nothing is, or what is deleted too.
+    fn walk(&mut self, forgets: bool) -> String {
+        let mut rounds = 0;
+        loop {
+            let now_us = self.wall_us.max(self.kernel.applied().stamp.wall_us);
+            let (view, keys) = (self.view(), self.kernel.keys());
+            let due = find_due(&*view, self.kernel.catalogue(), &keys, now_us, None, 1_000, forgets).unwrap();
+            if due.0.is_empty() {
+                return format!("{rounds} rounds");
+            }
+            self.propose(&Body::Trim(due.0));
+            rounds += 1;
+        }
+    }
+
+    /// When a tick is needed next, by each clock.
+    fn next_due(&mut self) -> String {
+        let NextDue { wall_us, cluster_us } = self.kernel.next_due(self.store.view().unwrap()).unwrap();
+        let shown = |us: Option<u64>| us.map_or("never".into(), show_time);
+        format!("wall {}, cluster {}", shown(wall_us), shown(cluster_us))
+    }
+
+    /// Goes on with a kernel that has nothing in memory.
+    pub(super) fn restart(&mut self) {
+        self.kernel = Kernel::load(&*self.view(), self.kernel.keys()).unwrap().unwrap();
+    }
+
+    /// Goes on with a restored image, in another generation.
+    fn change_over(&mut self) -> String {
+        let (bytes, keys) = (self.image(), Keys::new(77, 0));
+        let store = MemoryStore::new();
+        image::restore(&mut bytes.as_slice(), &store, &keys).unwrap();
+        let restored = Self::on(store, keys);
+        let verdict = if restored.image() == bytes { "same bytes" } else { "other bytes" };
+        (self.store, self.kernel) = (restored.store, restored.kernel);
+        verdict.into()
+    }
+}
