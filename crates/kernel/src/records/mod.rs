@@ -24,6 +24,8 @@ pub mod scan;
 pub mod schedule;
 pub mod send;
 pub(crate) mod state;
+#[cfg(test)]
+mod tests;
 pub(crate) mod tick;
 pub(crate) mod window;
 pub(crate) mod write;

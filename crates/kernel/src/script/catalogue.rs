@@ -4,7 +4,7 @@
 //! space other       branch draft      drop draft      keep 2 versions      limit value_bytes_max 3
 //! declare NAME for PREFIX [lease 10s] [attempts 2] [pause 1s..4s] [ttl 10s] [end-ttl 5s] [order FIELD]
 //!     [index to:text,n:signed] [sweep RESCUED EXHAUSTED] [states new:ready,busy:held,done:terminal]
-//!     [completed STATE] [failed STATE] [state-field FIELD]
+//!     [and STATE:KIND] [completed STATE] [failed STATE] [state-field FIELD]
 //! ```
 //!
 //! A declared type is like `task`, apart from what is said about it.
@@ -93,10 +93,11 @@ fn record_type(name: &str, options: &[&str]) -> RecordType {
     if let Some(position) = options.iter().position(|word| *word == "sweep") {
         record_type = record_type.sweep_to(options[position + 1], options[position + 2]);
     }
-    if let Some(states) = option(options, "states") {
-        let states = pairs(Some(states)).map(|(name, kind)| State { name: name.to_owned(), kind: state_kind(kind) });
-        record_type.states = states.collect();
+    let states = |word| pairs(option(options, word)).map(|(name, kind)| State { name, kind: state_kind(kind) });
+    if options.contains(&"states") {
+        record_type.states = states("states").collect();
     }
+    record_type.states.extend(states("and"));
     for (word, text) in [
         ("completed", &mut record_type.completed),
         ("failed", &mut record_type.failed),

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! advance 10s       closed 10s (wall time only)      commit     restart     image      tick      due
+//! repeat 9 STATEMENT (with % for the number; the last one's answer)
 //! keep all, keep none, keep 2 versions, keep 10s     limit value_bytes_max 3           walk      forget
 //! branch draft      drop draft       on draft        space other      in space other
 //! in g [fence a #1] [if GUARD, GUARD]: OP, OP        in no group: OP, OP
