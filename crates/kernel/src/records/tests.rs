@@ -3,7 +3,12 @@
 mod attempts;
 mod expiry;
 mod fences;
+mod guards;
 mod leases;
+mod messages;
 mod moves;
+mod places;
+mod queues;
+mod reads;
 mod types;
 mod writes;
