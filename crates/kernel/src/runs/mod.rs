@@ -14,6 +14,8 @@ pub mod list;
 pub(crate) mod project;
 pub mod read;
 pub mod row;
+#[cfg(test)]
+mod tests;
 
 use contract::Rejection;
 use session::Halt;

@@ -137,7 +137,9 @@ impl Stage {
 
     fn count_runs(&self, options: &[&str]) -> String {
         let place = (self.space, self.branch);
-        let shown = |kind: &str, status: RunStatus, count: u64| format!("{kind} {} {count}", status.name());
+        let shown = |kind: &str, status: RunStatus, count: u64| {
+            format!("{kind} {} {count}", status.name()).trim_start().to_owned()
+        };
         match groups_and_prefix(prefix(options, &["examine"])).0 {
             InGroup::Named(group) => {
                 let rows_max = option(options, "examine").map_or(SCAN_ROWS_MAX, small_number);

@@ -1,0 +1,10 @@
+//! Runs by script and transcript; `crate::script` says what a script can say.
+
+mod appends;
+mod forks;
+mod life;
+mod lists;
+mod places;
+mod projection;
+mod reads;
+mod steps;
