@@ -106,6 +106,8 @@ impl Stage {
 
 fn refused_word(transact: &Transact<'_>, rejection: &Rejection) -> Option<&'static str> {
     match (&transact.fence, transact.guards.as_slice(), transact.ops.as_slice()) {
+        // This is about the transaction as a whole.
+        _ if matches!(rejection, Rejection::TwoGroups { .. }) => None,
         (Some(_), [], _) if matches!(rejection, Rejection::Fenced { .. }) => Some(WORD_OF_FENCE),
         (_, [], [op]) => Some(word_of_op(op)),
         (None, [guard], _) => Some(word_of_guard(guard)),
