@@ -3,7 +3,6 @@
 //! `sim records-model` and `sim doubles`; their results are of the topic `records`.
 
 mod doubles;
-mod model;
 
+pub(crate) use crate::model::records::{check_rows, run as run_model};
 pub(crate) use doubles::run as run_doubles;
-pub(crate) use model::{check_rows, run as run_model};

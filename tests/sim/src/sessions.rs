@@ -5,10 +5,9 @@
 
 mod dead_workers;
 mod lossy;
-mod model;
 mod push_kills;
 
+pub(crate) use crate::model::sessions::run as run_model;
 pub(crate) use dead_workers::run as run_dead_workers;
 pub(crate) use lossy::run as run_lossy;
-pub(crate) use model::run as run_model;
 pub(crate) use push_kills::{child as push_kills_child, run as run_push_kills};

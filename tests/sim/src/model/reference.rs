@@ -1,218 +1,279 @@
-//! The reference: what cells promise, in the plainest form, written from the contract and not from the kernel.
+//! The reference: the behaviour of cells, records, runs and messages, in plain maps, without windows, indexes or rows.
 //!
-//! Every version that was ever written stays in a list; what retention has given up is a count from its beginning.
-//! Nothing is encoded, nothing is indexed, nothing is cleverly put off.
+//! It reads commands as bytes, as the kernel does, and has nothing else in common with it. One thing it must know of the
+//! kernel's way: where a record stands in the agenda of what is due (its *alarm*), because a tick does a bounded number
+//! of steps, and an alarm that rings too early, since it was put off lazily, is a step too.
 
-mod apply;
-mod feed;
+mod acts;
+mod catalogue;
+mod claims;
+mod id;
+mod lanes;
+mod moves;
 mod read;
+mod runs;
+mod time;
+mod transact;
 
 use std::collections::BTreeMap;
 
-use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
-use contract::{Limits, Retention, Value};
-use kernel::Buckets;
+use contract::records::Record;
+use contract::records::types::{RecordType, StateKind};
+use contract::{Limits, RefusalReason, Rejection, Value, WantedKind};
+use kernel::records::claims::CORRECTIONS_MAX;
+use kernel::{Buckets, OpOutcome};
 
-pub(crate) use apply::Expected;
+use crate::model::places::SPACES;
+pub(crate) use id::Id;
+pub(crate) use runs::Run;
+use runs::RunUndo;
 
-/// Everything a shard knows.
-pub(crate) struct Reference {
-    /// How many commands were applied.
+/// The reason of every rejection here: which one it is, the kernel's own tests say.
+pub(crate) const ANY_REASON: RefusalReason = RefusalReason::Finished;
+/// The same of what a field would have to hold.
+pub(crate) const ANY_KIND: WantedKind = WantedKind::Integer;
+
+/// What is kept under a name: a record, or the counters of one that is gone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) version: u64,
+    pub(crate) attempt: u64,
     pub(crate) commit: u64,
-    /// The wall time of the entry that is being applied.
-    pub(crate) wall_us: u64,
-    /// Its other time.
-    pub(crate) cluster_us: u64,
-    /// Counts the changes of the catalogue.
-    pub(crate) revision: u64,
-    pub(crate) limits: Limits,
-    pub(crate) spaces: BTreeMap<u32, Space>,
-    pub(crate) cells: BTreeMap<CellName, Cell>,
-    /// What is known of the cells that were forgotten, by bucket, space and branch.
-    floors: BTreeMap<(u16, u32, u32), Floor>,
-    buckets: Buckets,
-    pub(crate) feed: feed::Feed,
-    next_space: u32,
-    next_branch: u32,
+    pub(crate) created_us: u64,
+    pub(crate) updated_us: u64,
+    /// When it ends; of one that is gone, when its counters may go.
+    pub(crate) expires_us: Option<u64>,
+    pub(crate) expiry_alarm: Option<u64>,
+    pub(crate) lease_alarm: Option<u64>,
+    /// None: it is gone.
+    pub(crate) live: Option<Live>,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Space {
-    pub(crate) name: String,
-    pub(crate) retention: Retention,
-    /// With the names of deleted ones, until they are forgotten.
-    pub(crate) branches: BTreeMap<u32, Branch>,
+/// A record that exists.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Live {
+    /// The name of its type.
+    pub(crate) record_type: Option<String>,
+    pub(crate) state: String,
+    pub(crate) fields: BTreeMap<String, (Value, u64)>,
+    pub(crate) worker: Option<String>,
+    pub(crate) lease_us: Option<u64>,
+    pub(crate) ready_us: u64,
+    /// Ready, but not before `ready_us`, and no tick has said that this is over.
+    pub(crate) waiting: bool,
+    pub(crate) failures: u64,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Branch {
-    pub(crate) name: String,
-    pub(crate) deleted: bool,
-}
+impl Kept {
+    pub(crate) fn is_over(&self, wall_us: u64) -> bool {
+        self.live.is_some() && self.expires_us.is_some_and(|at| at <= wall_us)
+    }
 
-/// Which cell. Make it with [`CellName::new`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CellName {
-    pub(crate) space: u32,
-    pub(crate) branch: u32,
-    pub(crate) group: Option<&'static str>,
-    pub(crate) name: &'static str,
-}
-
-impl CellName {
-    /// A cell in a group; one that has the group's name is the cell that is its own group.
-    pub(crate) fn new(space: u32, branch: u32, group: Option<&'static str>, name: &'static str) -> Self {
-        let group = if group == Some(name) { None } else { group };
-        Self { space, branch, group, name }
+    fn live_mut(&mut self) -> &mut Live {
+        self.live.as_mut().expect("a record that is being written")
     }
 }
 
-/// All versions of a cell: version `n` is `writes[n - 1]`.
+/// A cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
-    pub(crate) writes: Vec<Write>,
-    /// How many, from the first on, are not kept any more.
-    pub(crate) given_up: usize,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Write {
-    /// None for a deletion.
-    pub(crate) value: Option<Value>,
+    pub(crate) version: u64,
     pub(crate) commit: u64,
-    pub(crate) at_us: u64,
+    pub(crate) value: Option<Value>,
 }
 
-/// The highest version of cells that were forgotten, and the last command that changed one.
+/// A message on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) space: u32,
+    pub(crate) branch: u32,
+    pub(crate) source: String,
+    pub(crate) to: To,
+}
+
+/// Where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum To {
+    Group(Vec<u8>),
+    Topic(String, Vec<u8>),
+}
+
+/// What a command should be answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Expected {
+    Done(Vec<Outcome>),
+    Rejected(Rejection),
+}
+
+/// What an operation should have done.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    Is(OpOutcome),
+    Claimed(Id, Box<Record>),
+}
+
+/// A type as declared.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared {
+    pub(crate) definition: RecordType,
+    pub(crate) prefixes: Vec<String>,
+}
+
+impl Declared {
+    pub(crate) fn kind(&self, state: &str) -> StateKind {
+        let state = self.definition.states.iter().find(|other| other.name == state);
+        state.expect("a record is in a state of its type").kind
+    }
+}
+
+/// Time, command and place of a message: the order in which a tick meets them; then its bucket.
+pub(crate) type MessageKey = (u64, u64, u32, u16);
+
+/// Bucket, command and place of a message that waits to be published.
+pub(crate) type PublishKey = (u16, u64, u32);
+
+/// Order and time of what can be claimed.
+pub(crate) type Place = (i64, u64);
+
+/// Where a queue stands in the one above, and where its rows begin, if it has any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lane {
+    pub(crate) stands: Place,
+    pub(crate) begins: Option<Place>,
+}
+
+/// Space, branch, bucket and queue.
+pub(crate) type LaneKey = (u32, u32, u16, String);
+
+/// The highest counters of records whose rows are gone, and the last command that changed one.
 #[derive(Clone, Copy, Default)]
-struct Floor {
+pub(crate) struct Floor {
     version: u64,
+    attempt: u64,
     commit: u64,
-    at_us: u64,
 }
 
-impl Cell {
-    /// A new cell whose first version comes after `floor`. The versions before it were never its own.
-    fn starting_above(floor: u64) -> Self {
-        let never = Write { value: None, commit: 0, at_us: u64::MAX };
-        let given_up = usize::try_from(floor).expect("few versions");
-        Self { writes: vec![never; given_up], given_up }
-    }
+/// Things, types, messages and time in plain maps.
+pub(crate) struct Reference {
+    pub(crate) buckets: Buckets,
+    pub(crate) limits: Limits,
+    pub(crate) types: BTreeMap<u32, Vec<Declared>>,
+    pub(crate) records: BTreeMap<Id, Kept>,
+    pub(crate) cells: BTreeMap<Id, Cell>,
+    pub(crate) runs: BTreeMap<Id, Run>,
+    /// Runs in the order in which they were made.
+    pub(crate) made: Vec<Id>,
+    /// What is known of the records of each bucket whose rows are gone.
+    pub(crate) floors: BTreeMap<u16, Floor>,
+    pub(crate) messages: BTreeMap<MessageKey, Message>,
+    pub(crate) to_publish: BTreeMap<PublishKey, Message>,
+    /// Where each queue stands in the queue above it, and where its own rows begin.
+    pub(crate) lanes: BTreeMap<LaneKey, Lane>,
+    pub(crate) wall_us: u64,
+    pub(crate) cluster_us: u64,
+    /// Lanes that the claims of the entry may still correct.
+    corrections_left: usize,
+    pub(crate) commit: u64,
+    pub(crate) revision: u64,
+    /// Messages that the command has sent.
+    ordinal: u32,
+    /// What the command has changed, as it was before.
+    undo: Vec<Undo>,
+}
 
-    /// The newest version; 0 if there is none.
-    pub(crate) fn newest(&self) -> u64 {
-        self.writes.len() as u64
-    }
-
-    /// The oldest version that is kept.
-    pub(crate) fn oldest(&self) -> u64 {
-        self.given_up as u64 + 1
-    }
-
-    /// The version, if the cell exists.
-    pub(crate) fn live_version(&self) -> Option<u64> {
-        self.writes.last().filter(|write| write.value.is_some()).map(|_| self.newest())
-    }
-
-    /// Whether the oldest version that is kept is to be given up: it is an old one, and either too many are newer
-    /// or it was last current too long ago. It was current until the next one was written.
-    pub(crate) fn oldest_is_due(&self, retention: Retention, now_us: u64) -> bool {
-        let Some(next) = self.writes.get(self.given_up + 1) else {
-            return false;
-        };
-        let kept = (self.writes.len() - self.given_up) as u64;
-        let too_many = kept > retention.versions_max;
-        let too_old = next.at_us.saturating_add(retention.age_us_max) < now_us;
-        too_many || too_old
-    }
+enum Undo {
+    Record(Id, Option<Kept>),
+    Cell(Id, Option<Cell>),
+    Floor(u16, Option<Floor>),
+    Message(MessageKey, Option<Message>),
+    Publish(PublishKey, Option<Message>),
+    Lane(LaneKey, Option<Lane>),
+    Run(Id, RunUndo),
 }
 
 impl Reference {
-    /// A new shard: one space with one branch.
-    pub(crate) fn new(buckets: Buckets) -> Self {
-        let mut reference = Self {
-            commit: 0,
+    /// A shard that was just made, before its spaces and types are declared.
+    pub(crate) fn new(buckets: Buckets, limits: Limits) -> Self {
+        let task = || Declared {
+            definition: RecordType::task(),
+            prefixes: vec![contract::records::types::TASK_PREFIX.to_owned()],
+        };
+        Self {
+            buckets,
+            limits,
+            types: SPACES.map(|(space, _)| (space, vec![task()])).into(),
+            records: BTreeMap::new(),
+            cells: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            made: Vec::new(),
+            floors: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            to_publish: BTreeMap::new(),
+            lanes: BTreeMap::new(),
             wall_us: 0,
             cluster_us: 0,
+            corrections_left: CORRECTIONS_MAX,
+            commit: 0,
             revision: 1,
-            limits: Limits::default(),
-            spaces: BTreeMap::new(),
-            cells: BTreeMap::new(),
-            floors: BTreeMap::new(),
-            buckets,
-            feed: feed::Feed::default(),
-            next_space: 1,
-            next_branch: 1,
-        };
-        reference.add_space(DEFAULT_SPACE);
-        reference
-    }
-
-    fn add_space(&mut self, name: &str) -> u32 {
-        let space = self.next_space;
-        self.next_space += 1;
-        let retention = Retention::default();
-        self.spaces.insert(space, Space { name: name.to_owned(), retention, branches: BTreeMap::new() });
-        self.add_branch(space, MAIN_BRANCH);
-        space
-    }
-
-    fn add_branch(&mut self, space: u32, name: &str) -> u32 {
-        let branch = self.next_branch;
-        self.next_branch += 1;
-        let branches = &mut self.spaces.get_mut(&space).expect("the caller has looked").branches;
-        branches.insert(branch, Branch { name: name.to_owned(), deleted: false });
-        branch
-    }
-
-    /// What is known of the forgotten cells that a cell may have been one of.
-    fn floor(&self, cell: CellName) -> Floor {
-        let space = &self.spaces[&cell.space].name;
-        let bucket = self.buckets.of_group(space.as_bytes(), cell.group.unwrap_or(cell.name).as_bytes());
-        self.floors.get(&(bucket, cell.space, cell.branch)).copied().unwrap_or_default()
-    }
-
-    /// Whether the branch exists and was not deleted.
-    pub(crate) fn is_live(&self, space: u32, branch: u32) -> bool {
-        let branch = self.spaces.get(&space).and_then(|space| space.branches.get(&branch));
-        branch.is_some_and(|branch| !branch.deleted)
-    }
-
-    /// The space and branch of every branch that was not deleted.
-    pub(crate) fn live_branches(&self) -> Vec<(u32, u32)> {
-        let branches = self.spaces.iter().flat_map(|(space, found)| {
-            let live = found.branches.iter().filter(|(_, branch)| !branch.deleted);
-            live.map(|(branch, _)| (*space, *branch))
-        });
-        branches.collect()
-    }
-
-    /// The cells of a group, or those of a branch that are their own group, by name.
-    pub(crate) fn members(
-        &self,
-        space: u32,
-        branch: u32,
-        group: Option<&'static str>,
-    ) -> BTreeMap<&'static str, &Cell> {
-        let first = CellName { space, branch, group, name: "" };
-        let same = |cell: &CellName| (cell.space, cell.branch, cell.group) == (space, branch, group);
-        let range = self.cells.range(first..).take_while(|(cell, _)| same(cell));
-        let mut members: BTreeMap<_, _> = range.map(|(cell, state)| (cell.name, state)).collect();
-        if let Some(group) = group {
-            let own = CellName { space, branch, group: None, name: group };
-            members.extend(self.cells.get(&own).map(|state| (group, state)));
+            ordinal: 0,
+            undo: Vec::new(),
         }
-        members
     }
 
-    /// How many rows a store needs for all of this: one for what was applied, one for the catalogue and for each
-    /// space, branch and kept version, and for the name of each cell of a named group that exists (K8). Those of the change
-    /// feed are not counted.
-    pub(crate) fn rows(&self) -> u64 {
-        let branches: usize = self.spaces.values().map(|space| space.branches.len()).sum();
-        let versions: usize = self.cells.values().map(|cell| cell.writes.len() - cell.given_up).sum();
-        let grouped = self.cells.iter().filter(|(name, _)| name.group.is_some());
-        let names = grouped.filter(|(_, cell)| cell.live_version().is_some()).count();
-        (2 + self.spaces.len() + branches + versions + names + self.floors.len()) as u64
+    /// The times of the next entry: wall time rises, cluster time does not fall.
+    pub(crate) fn begin_entry(&mut self, wall_us: u64, cluster_us: u64) {
+        self.wall_us = wall_us.max(self.wall_us + 1);
+        self.cluster_us = cluster_us.max(self.cluster_us);
+        self.corrections_left = CORRECTIONS_MAX;
     }
+
+    pub(crate) fn bucket(&self, id: &Id) -> u16 {
+        let name = SPACES.iter().find(|(space, _)| *space == id.space).expect("a known space").1;
+        self.buckets.of_group(name.as_bytes(), id.home().as_bytes())
+    }
+
+    fn set_record(&mut self, id: &Id, kept: Option<Kept>) {
+        let place_before = self.ready_place(id);
+        let before = match kept {
+            Some(kept) => self.records.insert(id.clone(), kept),
+            None => self.records.remove(id),
+        };
+        self.undo.push(Undo::Record(id.clone(), before));
+        let place = self.ready_place(id);
+        if let Some(place) = place.filter(|_| place != place_before) {
+            self.lead_to(id, place);
+        }
+    }
+
+    fn set_cell(&mut self, id: &Id, cell: Cell) {
+        let before = self.cells.insert(id.clone(), cell);
+        self.undo.push(Undo::Cell(id.clone(), before));
+    }
+
+    fn undo_to(&mut self, mark: usize) {
+        for undo in self.undo.split_off(mark).into_iter().rev() {
+            match undo {
+                Undo::Record(id, before) => restore(&mut self.records, id, before),
+                Undo::Cell(id, before) => restore(&mut self.cells, id, before),
+                Undo::Floor(bucket, before) => restore(&mut self.floors, bucket, before),
+                Undo::Message(key, before) => restore(&mut self.messages, key, before),
+                Undo::Publish(key, before) => restore(&mut self.to_publish, key, before),
+                Undo::Lane(key, before) => restore(&mut self.lanes, key, before),
+                Undo::Run(id, undo) => self.undo_run(&id, undo),
+            }
+        }
+    }
+}
+
+fn restore<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, before: Option<V>) {
+    match before {
+        None => map.remove(&key),
+        Some(value) => map.insert(key, value),
+    };
+}
+
+/// Where an alarm stands after a write: one that rings in time, or too early, is left alone.
+fn alarm(stands: Option<u64>, due: Option<u64>) -> Option<u64> {
+    let due = due?;
+    Some(stands.filter(|at| *at <= due).unwrap_or(due))
 }

@@ -8,14 +8,24 @@ pub(crate) use crate::tally::{add, sum};
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) operations: AtomicU64,
-    pub(crate) rejections: AtomicU64,
     pub(crate) entries: AtomicU64,
+    pub(crate) rejections: AtomicU64,
+    /// Events that were appended, those that were known, and those of them with another content.
+    pub(crate) appended: AtomicU64,
+    pub(crate) known: AtomicU64,
+    pub(crate) mismatches: AtomicU64,
+    pub(crate) forks: AtomicU64,
+    pub(crate) deletions: AtomicU64,
+    pub(crate) claims: AtomicU64,
+    /// Claims that had to be repeated.
+    pub(crate) unfinished: AtomicU64,
+    pub(crate) rescues: AtomicU64,
+    pub(crate) expiries: AtomicU64,
+    pub(crate) forgotten: AtomicU64,
+    pub(crate) sent: AtomicU64,
     pub(crate) reads: AtomicU64,
-    pub(crate) restarts: AtomicU64,
+    pub(crate) checks: AtomicU64,
+    pub(crate) reloads: AtomicU64,
     pub(crate) images: AtomicU64,
-    pub(crate) walks: AtomicU64,
-    pub(crate) conflicts: AtomicU64,
-    pub(crate) transactions: AtomicU64,
     pub(crate) replayed: AtomicU64,
-    pub(crate) replayed_from_image: AtomicU64,
 }

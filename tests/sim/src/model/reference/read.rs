@@ -1,100 +1,133 @@
-//! What reads of the reference give.
+//! Reads of the reference: a record, a field, a scan, counts.
 
-use contract::cells::PastVersion;
-use contract::{AsOf, History, HistoryPage, ListPage, Listed, Moment, NameInGroup, Versioned};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use contract::records::filter::Filter;
+use contract::records::types::IndexKind;
+use contract::records::{Field, Holder, Record};
+use contract::{NameInGroup, Value};
 use kernel::names::InGroup;
 
-use super::{Cell, CellName, Reference};
+use super::{Id, Reference};
 
-impl Cell {
-    /// A version with its value; none if it is a deletion or there is no such version.
-    fn version(&self, version: u64) -> Option<Versioned> {
-        let write = self.writes.get(usize::try_from(version).ok()?.checked_sub(1)?)?;
-        Some(Versioned::new(write.value.clone()?, version, write.commit, write.at_us))
+impl Reference {
+    /// The record as it is read now.
+    pub(crate) fn record(&self, id: &Id) -> Option<Record> {
+        let kept = self.records.get(id).filter(|_| self.exists(id))?;
+        let live = kept.live.as_ref()?;
+        let mut record = Record::empty(kept.version, kept.commit, kept.created_us, kept.updated_us);
+        for (field, (value, version)) in &live.fields {
+            record.fields.insert(field.clone(), Field { value: value.clone(), version: *version });
+        }
+        record.attempt = kept.attempt;
+        record.failures = live.failures;
+        let pausing = live.waiting && live.ready_us > self.wall_us;
+        record.ready_in = pausing.then(|| Duration::from_micros(live.ready_us - self.wall_us));
+        record.ttl = kept.expires_us.map(|at| Duration::from_micros(at - self.wall_us));
+        let Some(declared) = self.declared(id, live) else {
+            return Some(record);
+        };
+        record.record_type = live.record_type.clone();
+        let mut keep = |field: &str, value: Option<Value>| match value {
+            None => {}
+            Some(value) => drop(record.fields.insert(field.to_owned(), Field { value, version: kept.version })),
+        };
+        let ms = |us: u64| Value::Integer(i64::try_from(us / 1_000).unwrap_or(i64::MAX));
+        keep(&declared.definition.state_field, Some(live.state.as_str().into()));
+        keep("created_at", Some(ms(kept.created_us)));
+        keep("updated_at", Some(ms(kept.updated_us)));
+        keep("worker", live.worker.as_deref().map(Value::from));
+        if let Some(lease_us) = live.lease_us {
+            let until = i128::from(self.wall_us) + i128::from(lease_us) - i128::from(self.cluster_us);
+            keep("timeout_at", Some(ms(u64::try_from(until).unwrap_or(0))));
+            let lease_left = Duration::from_micros(lease_us.saturating_sub(self.cluster_us));
+            record.holder = Some(Holder { worker: live.worker.clone(), session: None, lease_left });
+        }
+        Some(record)
     }
 
-    /// The newest version, if the cell exists.
-    pub(crate) fn versioned(&self) -> Option<Versioned> {
-        self.version(self.newest())
+    pub(super) fn field(&self, id: &Id, field: &str) -> Option<Value> {
+        self.record(id)?.value(field).cloned()
+    }
+
+    /// The records of all groups, of one, or of those that are their own, in the order of a scan: by name, or by an index.
+    pub(crate) fn scan(
+        &self,
+        (space, branch, groups): (u32, u32, InGroup<'_>),
+        prefix: &str,
+        record_type: Option<&str>,
+        filter: &Filter,
+    ) -> Vec<(NameInGroup, Record)> {
+        let of_group = |id: &Id| match groups {
+            InGroup::Any => true,
+            InGroup::Own => id.group.is_none(),
+            InGroup::Named(group) => id.home() == group,
+        };
+        let ids = self.records.keys().filter(|id| (id.space, id.branch) == (space, branch));
+        let ids = ids.filter(|id| of_group(id) && id.name.starts_with(prefix));
+        let found = ids.filter_map(|id| Some((id, self.record(id)?)));
+        let of_type = |record: &Record| record_type.is_none_or(|wanted| record.record_type.as_deref() == Some(wanted));
+        let matches = |record: &Record| of_type(record) && filter.matches(|field| record.value(field).cloned());
+        let mut found: Vec<_> = found.filter(|(_, record)| matches(record)).collect();
+        match self.index_for(space, record_type, filter) {
+            None => found.sort_by(|(a, _), (b, _)| (&a.name, &a.group).cmp(&(&b.name, &b.group))),
+            Some((field, _)) => found.sort_by(|(a, left), (b, right)| {
+                let value = |record: &Record| sortable(record.value(&field).expect("the filter tests it"));
+                (value(left), &a.group, &a.name).cmp(&(value(right), &b.group, &b.name))
+            }),
+        }
+        found.into_iter().map(|(id, record)| (NameInGroup::new(&*id.name, id.group.clone()), record)).collect()
+    }
+
+    /// The index that serves a scan: the first test of a declared field by order or equality.
+    fn index_for(&self, space: u32, record_type: Option<&str>, filter: &Filter) -> Option<(String, IndexKind)> {
+        use contract::records::filter::Test::{Eq, Gt, Gte, Lt, Lte};
+        let declared = self.type_named(space, record_type?)?;
+        filter.tests.iter().find_map(|(field, test)| {
+            let (_, kind) = declared.definition.indexes.iter().find(|(name, _)| name == field)?;
+            let (Eq(value) | Lt(value) | Lte(value) | Gt(value) | Gte(value)) = test else {
+                return None;
+            };
+            let fits = matches!(
+                (kind, value),
+                (IndexKind::Bytes, Value::Bytes(_))
+                    | (IndexKind::Text, Value::Text(_))
+                    | (IndexKind::Unsigned | IndexKind::Signed | IndexKind::Time, Value::Integer(_))
+            );
+            fits.then(|| (field.clone(), *kind))
+        })
+    }
+
+    /// How many records there are of each type and state, of the queues with a prefix, in all groups or in one.
+    pub(crate) fn counts(
+        &self,
+        space: u32,
+        branch: u32,
+        group: Option<&str>,
+        prefix: &str,
+    ) -> BTreeMap<(String, String), u64> {
+        let mut counts = BTreeMap::new();
+        let of_branch = self.records.iter().filter(|(id, _)| (id.space, id.branch) == (space, branch));
+        let of_branch = of_branch.filter(|(id, _)| group.is_none_or(|group| id.home() == group));
+        for (_, kept) in of_branch.filter(|(id, _)| id.queue().starts_with(prefix)) {
+            if let Some(live) = &kept.live
+                && let Some(record_type) = &live.record_type
+            {
+                *counts.entry((record_type.clone(), live.state.clone())).or_default() += 1;
+            }
+        }
+        counts
     }
 }
 
-impl Reference {
-    /// A cell that nobody has written is one without versions.
-    pub(crate) fn cell(&self, cell: CellName) -> Cell {
-        self.cells.get(&cell).cloned().unwrap_or_default()
-    }
-
-    /// The kept versions below `page.before`, newest first.
-    pub(crate) fn history(&self, cell: CellName, page: HistoryPage) -> History {
-        let Some(cell) = self.cells.get(&cell) else {
-            return History::default();
-        };
-        let below = page.before.unwrap_or(u64::MAX);
-        let kept = (cell.oldest()..=cell.newest()).rev().filter(|version| *version < below);
-        let versions: Vec<_> = kept
-            .clone()
-            .take(page.limit)
-            .map(|version| {
-                let write = &cell.writes[usize::try_from(version).expect("it fits") - 1];
-                PastVersion::new(version, write.value.clone(), write.commit, write.at_us)
-            })
-            .collect();
-        let more = kept.count() > versions.len();
-        let next_before = versions.last().map(|last| last.version).filter(|_| more);
-        History { versions, next_before }
-    }
-
-    /// The cell as it was.
-    pub(crate) fn at(&self, cell: CellName, moment: Moment) -> AsOf {
-        let Some(cell) = self.cells.get(&cell) else {
-            let floor = self.floor(cell);
-            let may_be_forgotten = match moment {
-                Moment::Version(version) => (1..=floor.version).contains(&version),
-                Moment::Time(time_us) => time_us < floor.at_us,
-            };
-            return if may_be_forgotten { AsOf::Unavailable { oldest: floor.version + 1 } } else { AsOf::Absent };
-        };
-        let (newest, oldest) = (cell.newest(), cell.oldest());
-        let version = match moment {
-            Moment::Version(version) => version,
-            Moment::Time(time_us) => {
-                let written = cell.writes.iter().rposition(|write| write.at_us <= time_us);
-                match written {
-                    Some(index) => index as u64 + 1,
-                    // Before the first version. Once that is given up, nobody can tell any more.
-                    None if oldest > 1 => return AsOf::Unavailable { oldest },
-                    None => return AsOf::Absent,
-                }
-            }
-        };
-        if version > 0 && version < oldest {
-            return AsOf::Unavailable { oldest };
-        }
-        if version > newest {
-            return AsOf::Absent;
-        }
-        cell.version(version).map_or(AsOf::Absent, AsOf::Value)
-    }
-
-    /// The cells whose names begin with `prefix`, of all groups, of one, or those that are their own.
-    pub(crate) fn list(&self, space: u32, branch: u32, groups: InGroup<'_>, prefix: &str, page: &ListPage) -> Listed {
-        let of_branch = self.cells.iter().filter(|(cell, _)| (cell.space, cell.branch) == (space, branch));
-        let of_groups = of_branch.filter(|(cell, _)| match groups {
-            InGroup::Any => true,
-            InGroup::Own => cell.group.is_none(),
-            InGroup::Named(group) => cell.group == Some(group) || (cell.group.is_none() && cell.name == group),
-        });
-        let wanted = of_groups.filter(|(cell, _)| cell.name.starts_with(prefix));
-        let existing = wanted.filter_map(|(cell, kept)| {
-            Some((NameInGroup::new(cell.name, cell.group.map(str::to_owned)), kept.versioned()?))
-        });
-        let after = |name: &NameInGroup| page.after.as_ref().is_none_or(|after| name > after);
-        let mut cells: Vec<_> = existing.filter(|(name, _)| after(name)).collect();
-        cells.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let more = cells.len() > page.limit;
-        cells.truncate(page.limit);
-        let next_after = cells.last().map(|(name, _)| name.clone()).filter(|_| more);
-        Listed { cells, next_after }
+/// Values of one kind in their order; long ones count up to the length that an index holds.
+fn sortable(value: &Value) -> (i64, Vec<u8>) {
+    let cut = |bytes: &[u8]| bytes[..bytes.len().min(kernel::records::index::INDEXED_BYTES_MAX)].to_vec();
+    match value {
+        Value::Integer(integer) => (*integer, Vec::new()),
+        Value::Text(text) => (0, cut(text.as_bytes())),
+        Value::Bytes(bytes) => (0, cut(bytes)),
+        _ => (0, Vec::new()),
     }
 }

@@ -1,0 +1,204 @@
+//! Compares what a store holds with the reference, by every read there is.
+
+use contract::{Followed, HistoryPage, ListPage, Moment, NameInGroup};
+use kernel::Catalogue;
+use kernel::cells::{ViewCells, at, get, history, list};
+use kernel::changes::{Filter, changes_after};
+use kernel::names::InGroup;
+use kv::View;
+use testkit::random::Random;
+
+use super::names::{GROUPS, NAMES, PREFIXES};
+use super::reference::{CellName, Reference};
+use crate::model::compare::same;
+use crate::model::instance::{Instance, halted, text};
+
+/// Pages of the change feed that are followed at a time.
+pub(crate) const FOLLOWED_PAGES_MAX: u64 = 200;
+
+/// Compares everything. Gives how many reads that were.
+pub(crate) fn everything(instance: &Instance, reference: &Reference, random: &mut Random) -> Result<u64, String> {
+    let view = instance.view()?;
+    let reader = Reader { view: &*view, instance, reference, catalogue: instance.kernel.catalogue() };
+    applied(instance, reference)?;
+    catalogue(reader.catalogue, reference)?;
+    let mut reads = 0;
+    for (space, branch) in reference.live_branches() {
+        for group in GROUPS.map(Some).into_iter().chain([None]) {
+            for name in NAMES {
+                reads += reader.cell(CellName::new(space, branch, group, name), random)?;
+            }
+            reads += reader.lists(space, branch, group.map_or(InGroup::Any, InGroup::Named), random)?;
+        }
+        reads += reader.lists(space, branch, InGroup::Own, random)?;
+    }
+    reads += reader.feed(random)?;
+    let (_, rows) = instance.image()?;
+    same(|| "the number of rows in an image".into(), &rows, &reference.rows())?;
+    Ok(reads)
+}
+
+/// Compares one cell. Gives how many reads that were.
+pub(crate) fn cell(
+    instance: &Instance,
+    reference: &Reference,
+    cell: CellName,
+    random: &mut Random,
+) -> Result<u64, String> {
+    let view = instance.view()?;
+    let reader = Reader { view: &*view, instance, reference, catalogue: instance.kernel.catalogue() };
+    reader.cell(cell, random)
+}
+
+/// Compares what was applied.
+pub(crate) fn applied(instance: &Instance, reference: &Reference) -> Result<(), String> {
+    let applied = instance.kernel.applied();
+    let found = (applied.commit, applied.stamp.wall_us, applied.stamp.cluster_us);
+    let expected = (reference.commit, reference.wall_us, reference.cluster_us);
+    same(|| "commit number, wall and cluster time".into(), &found, &expected)
+}
+
+fn catalogue(catalogue: &Catalogue, reference: &Reference) -> Result<(), String> {
+    let found: Vec<_> = catalogue
+        .spaces()
+        .map(|(id, space)| {
+            let branches = space.branches().map(|(id, branch)| (id, branch.name.clone(), branch.deleted));
+            (id, space.name.clone(), space.retention, branches.collect::<Vec<_>>())
+        })
+        .collect();
+    let expected: Vec<_> = reference
+        .spaces
+        .iter()
+        .map(|(id, space)| {
+            let branches = space.branches.iter();
+            let branches = branches.map(|(id, branch)| (*id, branch.name.clone(), branch.deleted));
+            (*id, space.name.clone(), space.retention, branches.collect::<Vec<_>>())
+        })
+        .collect();
+    same(|| "the spaces".into(), &found, &expected)?;
+    same(|| "the limits".into(), &catalogue.limits, &reference.limits)?;
+    same(|| "the catalogue's revision".into(), &catalogue.revision, &reference.revision)
+}
+
+struct Reader<'instance> {
+    view: &'instance dyn View,
+    instance: &'instance Instance,
+    reference: &'instance Reference,
+    catalogue: &'instance Catalogue,
+}
+
+impl Reader<'_> {
+    /// Follows the change feed of a branch from anywhere, to its end if that is not far (F1).
+    fn feed(&self, random: &mut Random) -> Result<u64, String> {
+        let (space, branch) = *random.choose(&self.reference.live_branches());
+        let filter = Filter { space, branch, subject: None, group: InGroup::Any, prefix: "" };
+        let (oldest, newest) = (self.reference.feed.floor, self.reference.commit);
+        let begin =
+            if random.one_in(2) { oldest + random.below(newest - oldest + 1) } else { random.below(newest + 3) };
+        let limit = *random.choose(&[1, 2, 7, 100, 1_000]);
+        let (mut cursor, mut found, mut reads, mut more) = (begin, Vec::new(), 0, true);
+        while more && reads < FOLLOWED_PAGES_MAX {
+            reads += 1;
+            match changes_after(self.view, &self.instance.keys, cursor, &filter, limit).map_err(halted)? {
+                Followed::Page(page) => {
+                    found.extend(page.changes);
+                    cursor = page.next;
+                    more = page.more;
+                }
+                gap => {
+                    same(|| format!("following from {cursor}"), &gap, &Followed::Gap { oldest, newest })?;
+                    return same(|| "a gap".into(), &(begin < oldest || begin > newest), &true).map(|()| reads);
+                }
+            }
+        }
+        let mut expected = self.reference.changes_after(space, branch, begin);
+        expected.retain(|change| change.commit <= cursor);
+        same(|| format!("following from {begin} to {cursor}"), &found, &expected)?;
+        same(|| "where following ends".into(), &(cursor == newest), &!more)?;
+        same(|| "no gap".into(), &(oldest..=newest).contains(&begin), &true).map(|()| reads)
+    }
+
+    fn cell(&self, cell: CellName, random: &mut Random) -> Result<u64, String> {
+        let id = self.catalogue.thing(cell.space, cell.branch, cell.group, cell.name);
+        if !self.reference.is_live(cell.space, cell.branch) {
+            return id.map_or(Ok(1), |_| Err(format!("{cell:?} is found in a branch that is gone")));
+        }
+        let id = id.map_err(text)?;
+        let cells = ViewCells { view: self.view, keys: self.instance.keys };
+        let expected = self.reference.cell(cell);
+        let found = get::get_versioned(&cells, &id).map_err(halted)?;
+        same(|| format!("get_versioned {cell:?}"), &found, &expected.versioned())?;
+        let found = get::get(&cells, &id).map_err(halted)?;
+        same(|| format!("get {cell:?}"), &found, &expected.versioned().map(|found| found.value))?;
+        if expected.writes.is_empty() {
+            let found = history::history(&cells, &id, HistoryPage::default()).map_err(halted)?;
+            same(|| format!("history {cell:?}"), &found.versions.len(), &0)?;
+            return Ok(3);
+        }
+        let mut reads = 2;
+        let mut page = HistoryPage { before: None, limit: *random.choose(&[1, 7, 100, 1_000]) };
+        if page.limit == 1 {
+            page.before = Some(random.below(expected.newest() + 3));
+        }
+        loop {
+            let found = history::history(&cells, &id, page).map_err(halted)?;
+            same(|| format!("history {cell:?} {page:?}"), &found, &self.reference.history(cell, page))?;
+            reads += 1;
+            page.before = found.next_before;
+            // Pages of one are for the edges; a whole history of them would take too long.
+            if page.before.is_none() || (page.limit == 1 && random.one_in(8)) {
+                break;
+            }
+        }
+        for moment in self.moments(cell, random) {
+            let found = at::at(&cells, &id, moment).map_err(halted)?;
+            same(|| format!("{cell:?} at {moment:?}"), &found, &self.reference.at(cell, moment))?;
+            reads += 1;
+        }
+        Ok(reads)
+    }
+
+    /// Moments at the edges of what is kept, and some within.
+    fn moments(&self, cell: CellName, random: &mut Random) -> Vec<Moment> {
+        let cell = &self.reference.cells[&cell];
+        let (oldest, newest) = (cell.oldest(), cell.newest());
+        let within = oldest + random.below(newest - oldest + 1);
+        let versions = [0, oldest - 1, oldest, within, newest, newest + 1];
+        let mut moments = versions.map(Moment::Version).to_vec();
+        for version in [oldest, within, newest] {
+            let written = cell.writes[usize::try_from(version).expect("it fits") - 1].at_us;
+            moments.extend([written - 1, written, written + 1].map(Moment::Time));
+        }
+        moments.extend([0, u64::MAX].map(Moment::Time));
+        moments
+    }
+
+    fn lists(&self, space: u32, branch: u32, groups: InGroup<'static>, random: &mut Random) -> Result<u64, String> {
+        let mut reads = 0;
+        for prefix in ["", *random.choose(&PREFIXES)] {
+            let after = random.one_in(4).then(|| any_name(random));
+            let mut page = ListPage { after, limit: *random.choose(&[1, 2, 5, 1_000]) };
+            loop {
+                let (keys, place) = (&self.instance.keys, (space, branch));
+                let found =
+                    list::list(self.view, keys, self.catalogue, place, groups, prefix, &page).map_err(halted)?;
+                let expected = self.reference.list(space, branch, groups, prefix, &page);
+                let what = || format!("list {space}/{branch}/{groups:?} {prefix:?} {page:?}");
+                same(what, &found, &expected)?;
+                reads += 1;
+                page.after = found.next_after;
+                if page.after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(reads)
+    }
+}
+
+/// A name in any group, there or not, for a list to go on after.
+pub(crate) fn any_name(random: &mut Random) -> NameInGroup {
+    let name = *random.choose(&NAMES);
+    let group = *random.choose(&GROUPS);
+    NameInGroup::new(name, (group != name && random.one_in(2)).then(|| group.to_owned()))
+}

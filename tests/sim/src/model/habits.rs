@@ -1,0 +1,66 @@
+//! What a stretch does more or less of.
+
+use testkit::random::Random;
+
+use super::drawn::Drawn;
+use super::records::names::Focus;
+use super::records::post::Post;
+use super::reference::Reference;
+use super::{records, runs};
+
+/// Which contracts the commands of a model are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// Records, with cells and messages.
+    Records,
+    Runs,
+    /// All of them, in the same transactions.
+    Everything,
+}
+
+/// What a stretch does more or less of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Habits {
+    pub(crate) about: About,
+    pub(crate) focus: Focus,
+    runs: runs::Habits,
+}
+
+impl Habits {
+    pub(crate) fn draw(random: &mut Random, about: About, crowd: &'static [String]) -> Self {
+        Self { about, focus: Focus::draw(random, crowd), runs: runs::Habits::draw(random) }
+    }
+
+    /// Commands in one entry.
+    pub(crate) fn commands_max(&self) -> u64 {
+        match self.about {
+            About::Runs => 6,
+            About::Records | About::Everything => 12,
+        }
+    }
+
+    /// The next command.
+    pub(crate) fn command(&self, random: &mut Random, reference: &Reference, post: &mut Post) -> Drawn {
+        let on_runs = self.about == About::Runs || self.about == About::Everything && random.one_in(5);
+        if on_runs {
+            return runs::Generator { random, habits: self.runs, reference }.command();
+        }
+        let runs = (self.about == About::Everything).then_some(self.runs);
+        records::Generator { random, focus: self.focus, reference, post, runs }.command()
+    }
+
+    /// Lets time go on until the next entry.
+    pub(crate) fn pass_time(&self, random: &mut Random, reference: &mut Reference) {
+        let (wall_us, cluster_us) = (reference.wall_us, reference.cluster_us);
+        let (wall, cluster) = match self.about {
+            About::Runs => runs::time_passed(random),
+            About::Everything if random.one_in(20) => runs::time_passed(random),
+            About::Records | About::Everything => records::time_passed(random, &reference.limits),
+        };
+        match (wall, cluster) {
+            (Some(wall), cluster) => reference.begin_entry(wall_us + wall, cluster_us + cluster),
+            // The clock was set back.
+            (None, _) => reference.begin_entry(wall_us.saturating_sub(5_000), cluster_us.saturating_sub(5_000)),
+        }
+    }
+}

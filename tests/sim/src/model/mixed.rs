@@ -1,0 +1,67 @@
+//! Model: random commands on cells, records and runs in the same transactions, with messages between groups, compared with
+//! a plain reference, checked in the rows, and applied again.
+//!
+//! `sim mixed-model --ops N [--seed S] [--stretch K]`. The numbered checks are those of the models of records and runs.
+//! Would see broken: K7 (a refused transaction leaves nothing, of any contract), R1 to R7, L1 to L4, and anything that
+//! works for each contract alone.
+
+use std::time::Instant;
+
+use testkit::arguments::Arguments;
+use testkit::report::Report;
+
+use super::habits::About;
+use super::stretch::{Course, Judges};
+use super::tally::{Tally, sum};
+use crate::stretches;
+
+/// Commands of a stretch.
+const STRETCH: u64 = 5_000;
+
+/// Runs the stretches of the mixed model.
+pub(crate) fn run(arguments: &Arguments) -> Report {
+    let seed = arguments.seed();
+    let operations = arguments.number("ops", 60_000);
+    println!("mixed-model: seed {seed}, {operations} operations");
+    let started = Instant::now();
+    let numbers = stretches::numbers(arguments, operations, STRETCH);
+    let judges = if arguments.flag("checks-alone") { Judges::ChecksAlone } else { Judges::All };
+    let tally = Tally::default();
+    let course = Course { about: About::Everything, crowd: &[], judges, tally: &tally };
+    let failures = stretches::run_all(&numbers, |number| {
+        course.run(stretches::seed_of(seed, number), STRETCH.min(operations - number * STRETCH))
+    });
+    stretches::print_failures("mixed-model", seed, operations, &failures);
+    println!(
+        "mixed-model: {} commands in {} entries, {} rejections, {} claims, {} appended, {} known, {} forks, {} deletions",
+        sum(&tally.operations),
+        sum(&tally.entries),
+        sum(&tally.rejections),
+        sum(&tally.claims),
+        sum(&tally.appended),
+        sum(&tally.known),
+        sum(&tally.forks),
+        sum(&tally.deletions),
+    );
+    println!(
+        "mixed-model: {} rescues, {} expiries, {} marked messages, {} reads compared, {} checks, {} reloads, {} images, {:.1} s",
+        sum(&tally.rescues),
+        sum(&tally.expiries),
+        sum(&tally.sent),
+        sum(&tally.reads),
+        sum(&tally.checks),
+        sum(&tally.reloads),
+        sum(&tally.images),
+        started.elapsed().as_secs_f64()
+    );
+    let ok = failures.is_empty();
+    let verdict = if ok { String::new() } else { format!("-{}-failures", failures.len()) };
+    let mut report = Report::new("inside");
+    report.add(
+        "mixed",
+        format!("{}-ops-seed-{seed}{verdict}", sum(&tally.operations)),
+        "3,000,000 ops on all contracts equal to the model, and when applied again",
+        ok && sum(&tally.replayed) > 0,
+    );
+    report
+}

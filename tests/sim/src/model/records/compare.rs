@@ -1,0 +1,215 @@
+//! Compares what a store holds with the reference, by every read of records there is.
+
+use contract::records::filter::{Filter, Test};
+use contract::{NameInGroup, Value};
+use kernel::Target;
+use kernel::cells::{ViewCells, get};
+use kernel::keys::ThingId;
+use kernel::keys::queues::QueueId;
+use kernel::keys::records::{Due, DueClock, read_due_suffix, read_publish_key};
+use kernel::names::InGroup;
+use kernel::records::counts::{count_group, count_states};
+use kernel::records::get::ViewRecords;
+use kernel::records::scan::Scan;
+use kernel::records::send::Stored;
+use kv::{KeyRange, Order, View};
+use testkit::random::Random;
+
+use super::names::{FIELDS, Focus, NAMES, PREFIXES, STATES};
+use crate::model::compare::same;
+use crate::model::instance::{Instance, halted, text};
+use crate::model::places::{GROUPS, PLACES};
+use crate::model::reference::{Id, Message, Reference, To};
+
+/// Pages of a scan after which it must have ended.
+const PAGES_MAX: usize = 10_000;
+
+/// A store and the reference beside it.
+pub(crate) struct Both<'both> {
+    pub(crate) instance: &'both Instance,
+    pub(crate) view: &'both dyn View,
+    pub(crate) reference: &'both Reference,
+    pub(crate) focus: Focus,
+}
+
+impl Both<'_> {
+    fn cell_id<'id>(&self, id: &'id Id) -> ThingId<'id> {
+        let (space, branch, group, name) = (id.space, id.branch, id.group.as_deref(), id.name.as_str());
+        ThingId { bucket: self.reference.bucket(id), space, branch, group, name }
+    }
+
+    fn records(&self) -> Result<ViewRecords<'_>, String> {
+        ViewRecords::new(self.view, self.instance.keys, self.instance.kernel.catalogue()).map_err(halted)
+    }
+
+    /// One record and the cell of the same name.
+    pub(crate) fn thing(&self, id: &Id) -> Result<(), String> {
+        let found = self.records()?.get(&self.cell_id(id)).map_err(halted)?;
+        same(|| format!("the record {id:?}"), &found, &self.reference.record(id))?;
+        let cells = ViewCells { view: self.view, keys: self.instance.keys };
+        let found = get::get_versioned(&cells, &self.cell_id(id)).map_err(halted)?;
+        let found = found.map(|cell| (cell.version, cell.commit, cell.value));
+        let cell = self.reference.cells.get(id);
+        let expected = cell.and_then(|cell| Some((cell.version, cell.commit, cell.value.clone()?)));
+        same(|| format!("the cell {id:?}"), &found, &expected)
+    }
+
+    /// Every record, the messages, and some scans and counts. Gives how many reads that were.
+    pub(crate) fn everything(&self, random: &mut Random) -> Result<u64, String> {
+        let mut reads = 0;
+        for (space, branch) in PLACES {
+            for group in GROUPS.map(Some).into_iter().chain([None]) {
+                for name in NAMES {
+                    self.thing(&Id::new(space, branch, group, name))?;
+                    reads += 1;
+                }
+            }
+        }
+        for _ in 0..10 {
+            self.scan(random)?;
+            self.counts(random)?;
+            reads += 2;
+        }
+        self.messages()?;
+        Ok(reads)
+    }
+
+    fn counts(&self, random: &mut Random) -> Result<(), String> {
+        let (space, branch) = random.pick(&PLACES);
+        let prefix = self.focus.queue(random);
+        let (keys, catalogue) = (self.instance.keys, self.instance.kernel.catalogue());
+        let queue = QueueId { space, branch, name: prefix };
+        let counts = count_states(self.view, &keys, catalogue, queue).map_err(halted)?;
+        let expected = self.reference.counts(space, branch, None, prefix);
+        same(|| format!("the counts of {space}/{branch} {prefix:?}"), &counts.by_state, &expected)?;
+        let (group, rows_max) = (random.pick(&GROUPS), random.pick(&[5, 1_000]));
+        let counts = count_group(self.view, &keys, catalogue, (space, branch), group, prefix, rows_max);
+        let expected = self.reference.counts(space, branch, Some(group), prefix);
+        match counts.map_err(halted)? {
+            Ok(counts) => {
+                same(|| format!("the counts of {space}/{branch} {group:?} {prefix:?}"), &counts.by_state, &expected)
+            }
+            Err(rejection) => {
+                same(|| format!("the counts of {group:?}: {rejection}"), &(rows_max < NAMES.len()), &true)
+            }
+        }
+    }
+
+    /// A scan, page by page to its end.
+    pub(crate) fn scan(&self, random: &mut Random) -> Result<(), String> {
+        let (space, branch, group) = self.focus.place(random);
+        let groups = match group {
+            Some(group) => InGroup::Named(group),
+            None => random.pick(&[InGroup::Any, InGroup::Any, InGroup::Own]),
+        };
+        let prefix = random.pick(&PREFIXES);
+        let record_type = random.pick(&[None, None, Some("job"), Some("mail"), Some("mail")]);
+        let filter = filter(random, self.reference.wall_us);
+        let limit = random.pick(&[1, 2, 7, 100]);
+        let rows_max = random.pick(&[1, 3, 50, 10_000]);
+        let what = || format!("a scan of {space}/{branch} {groups:?} {prefix:?} {record_type:?} {filter:?} by {limit}");
+        let records = self.records()?;
+        let (mut found, mut cursor) = (Vec::new(), None);
+        for page in 0.. {
+            if page == PAGES_MAX {
+                return Err(format!("{} does not end", what()));
+            }
+            let cursor_now = cursor.take();
+            let scan = Scan {
+                space,
+                branch,
+                groups,
+                prefix,
+                record_type,
+                filter: &filter,
+                limit,
+                rows_max,
+                cursor: cursor_now.as_deref(),
+            };
+            let scanned = records.scan(&scan).map_err(halted)?.map_err(text)?;
+            if scanned.records.len() > limit || scanned.looked_at > rows_max {
+                return Err(format!("{}: a page is too long", what()));
+            }
+            found.extend(scanned.records);
+            cursor = scanned.cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        if let Some((name, _)) = found.iter().find(|(_, record)| record.ttl.is_some_and(|ttl| ttl.is_zero())) {
+            return Err(format!("(4) nothing expired is ever read: {} found {name:?}", what()));
+        }
+        let expected = self.reference.scan((space, branch, groups), prefix, record_type, &filter);
+        let names = |records: &[(NameInGroup, _)]| records.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        same(|| format!("the names in {}", what()), &names(&found), &names(&expected))?;
+        same(what, &found, &expected)
+    }
+
+    /// What is on its way, and what waits to be published.
+    fn messages(&self) -> Result<(), String> {
+        let keys = self.instance.keys;
+        let (mut due, mut publish) = (Vec::new(), Vec::new());
+        for bucket in 0..self.reference.buckets.count() {
+            let prefix = keys.due_prefix(DueClock::Wall, bucket);
+            for row in self.view.scan(&KeyRange::prefix(&prefix), Order::Ascending) {
+                let (key, row) = row.map_err(text)?;
+                if let Some((at_us, Due::Send { commit, ordinal })) = read_due_suffix(&key[prefix.len()..]) {
+                    due.push(((at_us, commit, ordinal, bucket), stored(&row)?));
+                }
+            }
+            for row in self.view.scan(&KeyRange::prefix(&keys.publish_prefix(bucket)), Order::Ascending) {
+                let (key, row) = row.map_err(text)?;
+                publish.push((read_publish_key(&key).ok_or("a foreign key among messages")?, stored(&row)?));
+            }
+        }
+        due.sort_by_key(|(key, _)| *key);
+        let expected: Vec<_> = self.reference.messages.clone().into_iter().collect();
+        same(|| "the messages on their way".into(), &due, &expected)?;
+        let expected: Vec<_> = self.reference.to_publish.clone().into_iter().collect();
+        same(|| "the messages that wait to be published".into(), &publish, &expected)
+    }
+}
+
+fn stored(row: &[u8]) -> Result<Message, String> {
+    let Stored { space, branch, source, send } = Stored::decode(row).map_err(halted)?;
+    let to = match send.target {
+        Target::Transact(body) => To::Group(body.to_vec()),
+        Target::Topic { topic, payload } => To::Topic(topic.to_owned(), payload.to_vec()),
+    };
+    Ok(Message { space, branch, source: source.to_owned(), to })
+}
+
+fn filter(random: &mut Random, wall_us: u64) -> Filter {
+    let mut filter = Filter::all();
+    while random.one_in(2) {
+        // Half of them are such that an index may serve the scan.
+        let indexed = ["n", "size", "to", "count", "updated_at", "status", "blob"];
+        let field = if random.one_in(2) { random.pick(&indexed) } else { random.pick(&FIELDS) };
+        let value = value(random, field, wall_us);
+        let test = match random.below(9) {
+            0 => Test::Ne(value),
+            1 => Test::Lt(value),
+            2 => Test::Lte(value),
+            3 => Test::Gt(value),
+            4 => Test::Gte(value),
+            5 => Test::In(vec![value, 1.into()]),
+            6 => Test::NotIn(vec![value]),
+            7 => Test::Exists,
+            _ => Test::Eq(value),
+        };
+        filter = filter.and(field, test);
+    }
+    filter
+}
+
+fn value(random: &mut Random, field: &str, wall_us: u64) -> Value {
+    let integer = i64::try_from(random.below(9)).expect("small") - 3;
+    match field {
+        _ if random.one_in(8) => Value::Boolean(true),
+        "state" | "status" => Value::from(random.pick(&STATES)),
+        "to" => Value::from(random.pick(&["", "a", "ab", "b", "rrr"])),
+        "blob" => Value::from(vec![7; random.pick(&[0, 1, 2, 256, 257, 300])]),
+        "updated_at" | "timeout_at" => Value::Integer(i64::try_from(wall_us / 1_000).expect("small") + integer * 5),
+        _ => Value::Integer(integer),
+    }
+}

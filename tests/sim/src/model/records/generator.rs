@@ -1,0 +1,280 @@
+//! Draws commands that are likely to hit existing state: the live attempt, the current value of a field.
+
+mod acts;
+
+use contract::Limits;
+use kernel::keys::CellKey;
+use kernel::trim::TrimStep;
+use kernel::{Body, CatalogueChange, ClaimNext, Fence, Guard, Op, Send, Target, Transact, ValueRef};
+use testkit::random::Random;
+
+use super::names::{FIELDS, Focus, INBOX, STATES, types};
+use super::post::{Marked, Post};
+use crate::model::drawn::{Drawn, encode};
+use crate::model::places::{GROUPS, PLACES};
+use crate::model::reference::{Id, Reference};
+use crate::model::runs;
+use crate::model::runs::command::Act;
+
+/// Most letters that are sent inside letters.
+const DEPTH_MAX: u32 = 2;
+
+/// Draws random commands on records, and on runs and cells beside them.
+pub(crate) struct Generator<'draw> {
+    pub(crate) random: &'draw mut Random,
+    pub(crate) focus: Focus,
+    pub(crate) reference: &'draw Reference,
+    pub(crate) post: &'draw mut Post,
+    /// How runs are used in the same transactions, if they are.
+    pub(crate) runs: Option<runs::Habits>,
+}
+
+/// A message that is about to be sent.
+enum Letter {
+    Group(Vec<u8>),
+    Topic(&'static str, String),
+}
+
+impl<'draw> Generator<'draw> {
+    pub(crate) fn command(&mut self) -> Drawn {
+        let body = match self.random.below(100) {
+            0..=61 => return self.transaction(0),
+            62..=75 => self.claim_next(),
+            76..=93 => encode(&Body::Tick),
+            94..=96 => self.published(),
+            97 if self.random.one_in(2) => self.remove_lanes(),
+            97 => self.forget(),
+            _ => self.declare_again(),
+        };
+        Drawn::plain(body)
+    }
+
+    fn claim_next(&mut self) -> Vec<u8> {
+        let (space, branch, _) = self.focus.place(self.random);
+        let branch = if self.random.one_in(60) { 99 } else { branch };
+        let claim = ClaimNext {
+            space,
+            branch,
+            prefix: self.focus.queue(self.random),
+            records_max: self.random.pick(&[0, 1, 1, 2, 3, 50]),
+            worker: self.worker(),
+            lease_us: self.lease(),
+            waits: self.random.one_in(2),
+        };
+        encode(&Body::ClaimNext(claim))
+    }
+
+    /// As the walk does, but of any queue.
+    fn remove_lanes(&mut self) -> Vec<u8> {
+        let (space, branch, _) = self.focus.place(self.random);
+        let queue = self.focus.queue(self.random).to_owned();
+        let bucket = self.random.pick(&[0, 0, 1, 5]);
+        encode(&Body::Trim(vec![TrimStep::Lanes { space, branch, queue, bucket }]))
+    }
+
+    /// As the walk does while space is short, but of any name.
+    fn forget(&mut self) -> Vec<u8> {
+        let id = self.target();
+        let bucket = self.reference.bucket(&id);
+        let record = CellKey { bucket, space: id.space, branch: id.branch, group: id.group, name: id.name };
+        encode(&Body::Trim(vec![TrimStep::ForgetRecord(record)]))
+    }
+
+    /// As a broker does: the first few of a bucket, sometimes again.
+    fn published(&mut self) -> Vec<u8> {
+        let keys: Vec<_> = self.reference.to_publish.keys().copied().collect();
+        let bucket = keys.get(self.random.index(keys.len().max(1))).map_or(0, |key| key.0);
+        let count = 1 + self.random.index(8);
+        let mut keys: Vec<_> = keys.into_iter().filter(|key| key.0 == bucket).take(count).collect();
+        if self.random.one_in(4) {
+            keys.push((bucket, self.random.below(self.reference.commit + 1), 0));
+        }
+        // The last one may wait already without the broker having seen it.
+        keys.retain(|key| !self.reference.to_publish.contains_key(key) || self.post.has_published(*key));
+        encode(&Body::Published(keys))
+    }
+
+    /// The same type with other times.
+    fn declare_again(&mut self) -> Vec<u8> {
+        let (prefix, mut record_type) = self.random.choose(&types()).clone();
+        record_type.attempts_max = 1 + self.random.below(5);
+        record_type.lease = std::time::Duration::from_micros(self.random.pick(&[900, 5_000, 20_000]));
+        let space = self.random.pick(&[1, 2]);
+        let record_type = Box::new(record_type);
+        let change = CatalogueChange::DeclareType { space, prefix: prefix.to_owned(), record_type };
+        encode(&Body::Catalogue(change))
+    }
+
+    fn transaction(&mut self, depth: u32) -> Drawn {
+        let target = self.target();
+        let wide = target.group.is_some() || self.random.one_in(5);
+        let group = wide.then(|| target.home());
+        let letters = self.letters(depth);
+        let fence = (self.random.one_in(5)).then(|| {
+            let record = if wide && self.random.one_in(4) { self.focus.name(self.random) } else { &target.name };
+            Fence { record, attempt: self.attempt(&target) }
+        });
+        let run_acts = self.run_acts(&target, wide);
+        let mut guards = Vec::new();
+        let mut ops = Vec::new();
+        while self.random.one_in(4) {
+            let name = self.name_near(&target, wide);
+            guards.push(self.guard(&target, name));
+        }
+        let count = if self.random.one_in(3) { 1 + self.random.below(4) } else { 1 };
+        for number in 0..count {
+            let name = if number == 0 { &target.name } else { self.name_near(&target, wide) };
+            ops.push(self.op(&target, name));
+        }
+        let mut marked = Vec::new();
+        for letter in &letters {
+            let after_us = match self.random.below(4) {
+                0 => Some(self.random.below(2)),
+                1 => Some(self.random.below(20_000)),
+                _ => None,
+            };
+            let (sent, mark) = match letter {
+                Letter::Group(body) => (Target::Transact(body), Marked::in_letter(body)),
+                Letter::Topic(topic, payload) => {
+                    (Target::Topic { topic, payload: payload.as_bytes() }, Marked::in_topic(topic, payload))
+                }
+            };
+            let place = ops.iter().filter(|op| matches!(op, Op::Send(_))).count();
+            ops.push(Op::Send(Send { target: sent, after_us }));
+            if let Some((number, to)) = mark {
+                let source = (target.space, target.branch, target.home().to_owned());
+                marked.push(Marked { number, source, to, after_us, place });
+            }
+        }
+        for (name, act) in &run_acts {
+            let place = self.random.index(ops.len() + 1);
+            ops.insert(place, Op::Run(name, act.as_kernel_act()));
+        }
+        let branch = if self.random.one_in(200) { 99 } else { target.branch };
+        let body = Body::Transact(Transact { space: target.space, branch, group, fence, guards, ops });
+        Drawn { body: encode(&body), marked }
+    }
+
+    /// What is done to runs of the same group.
+    fn run_acts(&mut self, target: &Id, wide: bool) -> Vec<(String, Act)> {
+        let Some(habits) = self.runs else {
+            return Vec::new();
+        };
+        let mut generator = runs::Generator { random: self.random, habits, reference: self.reference };
+        let mut acts = Vec::new();
+        while acts.len() < 4 && generator.random.one_in(2) {
+            let run = if wide { generator.sibling(target) } else { target.clone() };
+            let act = generator.act(&run);
+            acts.push((run.name, act));
+        }
+        acts
+    }
+
+    fn letters(&mut self, depth: u32) -> Vec<Letter> {
+        let mut letters = Vec::new();
+        while depth < DEPTH_MAX && letters.len() < 4 && self.random.one_in(4) {
+            letters.push(match self.random.below(10) {
+                0..=2 if depth == 0 => Letter::Group(self.marked_letter()),
+                3..=4 if depth == 0 => Letter::Topic(Marked::TOPIC, self.post.next_number().to_string()),
+                5 => Letter::Topic("other", "hello".to_owned()),
+                6 if self.random.one_in(10) => Letter::Group(encode(&Body::Tick)),
+                _ => Letter::Group(self.transaction(depth + 1).body),
+            });
+        }
+        letters
+    }
+
+    /// A message that nothing can refuse, which leaves its number.
+    fn marked_letter(&mut self) -> Vec<u8> {
+        let (space, branch) = self.random.pick(&PLACES);
+        let number = i64::try_from(self.post.next_number()).expect("small");
+        encode(&Body::Transact(Transact {
+            space,
+            branch,
+            group: Some(self.random.pick(&GROUPS)),
+            fence: None,
+            guards: Vec::new(),
+            ops: vec![Op::CellSet(INBOX, ValueRef::Integer(number))],
+        }))
+    }
+
+    /// Something that is there, of which some is held, or anything.
+    fn target(&mut self) -> Id {
+        let (space, branch, group) = self.focus.place(self.random);
+        let any = Id::new(space, branch, group, self.focus.name(self.random));
+        if self.random.one_in(2) || self.reference.records.is_empty() {
+            return any;
+        }
+        let mut found = self.reference.records.range(&any..).map(|(id, kept)| (id, kept.live.as_ref()));
+        let held = found.find(|(_, live)| live.is_some_and(|live| live.lease_us.is_some()));
+        held.map_or(any, |(id, _)| id.clone())
+    }
+
+    fn name_near<'name>(&mut self, target: &'name Id, wide: bool) -> &'name str {
+        if wide { self.focus.name(self.random) } else { &target.name }
+    }
+
+    fn op<'name>(&mut self, target: &Id, name: &'name str) -> Op<'name>
+    where
+        'draw: 'name,
+    {
+        let id = Id::new(target.space, target.branch, Some(target.home()), name);
+        match self.random.below(12) {
+            0 => Op::CellSet(name, self.value("a")),
+            1 => match self.random.below(3) {
+                0 => Op::CellInit(name, self.value("a")),
+                1 => Op::CellDelete(name),
+                _ => {
+                    let version = self.reference.cells.get(&id).map(|cell| cell.version);
+                    Op::CellCas(name, version.filter(|_| !self.random.one_in(3)), self.value("a"))
+                }
+            },
+            _ => Op::Record(name, self.act(&id)),
+        }
+    }
+
+    fn guard<'name>(&mut self, target: &Id, name: &'name str) -> Guard<'name>
+    where
+        'draw: 'name,
+    {
+        let id = Id::new(target.space, target.branch, Some(target.home()), name);
+        let kept = self.reference.records.get(&id);
+        let off = u64::from(self.random.one_in(6));
+        let version = kept.map_or(0, |kept| kept.version) + off;
+        let commit = self.reference.commit.saturating_sub(self.random.below(40));
+        match self.random.below(14) {
+            0 => Guard::CellAbsent(name),
+            1 => Guard::CellExists(name),
+            2 => Guard::CellVersionIs(name, self.reference.cells.get(&id).map_or(0, |cell| cell.version) + off),
+            3 => Guard::CellVersionBelow(name, 2 + self.random.below(9)),
+            4 => Guard::CellUnchangedSince(name, commit),
+            5 => Guard::RecordAbsent(name),
+            6 => Guard::RecordExists(name),
+            7..=8 => Guard::RecordVersionIs(name, version),
+            9..=10 => {
+                let field = self.random.pick(&FIELDS);
+                Guard::RecordFieldIs(name, field, self.expected(&id, field))
+            }
+            11 => {
+                let states = (0..self.random.below(5)).map(|_| self.random.pick(&STATES)).collect();
+                Guard::RecordStateIn(name, states)
+            }
+            12 => Guard::RecordAttemptIs(name, kept.map_or(0, |kept| kept.attempt) + off),
+            _ => Guard::RecordUnchangedSince(name, commit),
+        }
+    }
+}
+
+/// Lets time go on, mostly a little: wall time, none if the clock was set back, and cluster time.
+pub(crate) fn time_passed(random: &mut Random, limits: &Limits) -> (Option<u64>, u64) {
+    let day_us = limits.tombstone_age_us;
+    let (wall, cluster) = match random.below(200) {
+        0..=119 => (random.below(300), random.below(300)),
+        120..=179 => (random.below(5_000), random.below(5_000)),
+        180..=194 => (random.below(60_000), random.below(60_000)),
+        195 => (random.below(2 * day_us + 2), 0),
+        196 => (0, random.below(700_000_000)),
+        _ => return (None, 0),
+    };
+    (Some(wall), cluster)
+}

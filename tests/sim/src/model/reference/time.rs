@@ -1,0 +1,180 @@
+//! What time does: expiry, the end of pauses and leases, messages; a bounded number of steps at a time.
+
+use contract::records::sweep_message;
+use kernel::{Body, Send, Target};
+
+use super::{Floor, Id, Message, Reference, To, Undo};
+
+/// What is due, in the order in which a tick meets it: time, then kind, then which.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Expiry(Id),
+    Ready(Id),
+    Lease(Id),
+    Message(super::MessageKey),
+    Run(Id),
+}
+
+impl Reference {
+    pub(super) fn tick(&mut self) {
+        let mut steps = self.limits.tick_steps_max.max(1);
+        while steps > 0
+            && let Some((_, due)) = self.first_lease().filter(|(at, _)| *at <= self.cluster_us)
+        {
+            self.step(due);
+            steps -= 1;
+        }
+        while steps > 0
+            && let Some((_, due)) = self.first_by_wall().filter(|(at, _)| *at <= self.wall_us)
+        {
+            self.step(due);
+            steps -= 1;
+        }
+    }
+
+    /// When the next thing is due by each clock, alarms that ring too early included.
+    pub(crate) fn next_due(&self) -> kernel::NextDue {
+        let wall_us = self.first_by_wall().map(|(at, _)| at);
+        kernel::NextDue { wall_us, cluster_us: self.first_lease().map(|(at, _)| at) }
+    }
+
+    fn first_lease(&self) -> Option<(u64, Due)> {
+        let leases = self.records.iter().filter_map(|(id, kept)| Some((kept.lease_alarm?, id)));
+        leases.min().map(|(at, id)| (at, Due::Lease(id.clone())))
+    }
+
+    fn first_by_wall(&self) -> Option<(u64, Due)> {
+        let expiries = self.records.iter().filter_map(|(id, kept)| Some((kept.expiry_alarm?, id))).min();
+        let pauses = self.records.iter().filter_map(|(id, kept)| {
+            let live = kept.live.as_ref().filter(|live| live.waiting)?;
+            Some((live.ready_us, id))
+        });
+        let expiry = expiries.map(|(at, id)| (at, Due::Expiry(id.clone())));
+        let pause = pauses.min().map(|(at, id)| (at, Due::Ready(id.clone())));
+        let message = self.messages.keys().next().map(|key| (key.0, Due::Message(*key)));
+        let removals = self.runs.iter().filter_map(|(id, run)| Some((run.life.removing_us?, id))).min();
+        let removal = removals.map(|(at, id)| (at, Due::Run(id.clone())));
+        [expiry, pause, message, removal].into_iter().flatten().min()
+    }
+
+    fn step(&mut self, due: Due) {
+        match due {
+            Due::Message(key) => self.deliver(key),
+            Due::Run(id) => self.remove_rows(&id),
+            Due::Ready(id) => {
+                let mut kept = self.records[&id].clone();
+                kept.live_mut().waiting = false;
+                self.set_alarms(&mut kept);
+                self.set_record(&id, Some(kept));
+            }
+            Due::Expiry(id) => {
+                let kept = &self.records[&id];
+                if kept.expires_us.is_some_and(|at| at > self.wall_us) {
+                    self.set_late_alarms(&id);
+                } else if kept.live.is_none() {
+                    self.forget(&id);
+                } else {
+                    self.remove(&id);
+                }
+            }
+            Due::Lease(id) => {
+                let kept = &self.records[&id];
+                let live = kept.live.as_ref().expect("only what exists is held");
+                if kept.is_over(self.wall_us) {
+                    // It does not exist any more: nobody is told that it was rescued.
+                    self.remove(&id);
+                } else if live.lease_us.is_some_and(|at| at > self.cluster_us) {
+                    self.set_late_alarms(&id);
+                } else {
+                    let declared = self.declared(&id, live).expect("it is held").clone();
+                    let draft = self.draft(&id);
+                    self.end_attempt(&id, draft, &declared, true).expect("a rescue is never refused");
+                }
+            }
+        }
+    }
+
+    /// The alarms of a record that ring too early are set to when they should ring.
+    fn set_late_alarms(&mut self, id: &Id) {
+        let mut kept = self.records[id].clone();
+        if kept.lease_alarm.is_some_and(|at| at <= self.cluster_us) {
+            kept.lease_alarm = kept.live_mut().lease_us;
+        }
+        if kept.expiry_alarm.is_some_and(|at| at <= self.wall_us) && kept.expires_us.is_some_and(|at| at > self.wall_us)
+        {
+            kept.expiry_alarm = kept.expires_us;
+        }
+        self.set_record(id, Some(kept));
+    }
+
+    /// Removes the row of a record that is gone.
+    pub(super) fn forget(&mut self, id: &Id) {
+        let kept = self.records[id].clone();
+        let bucket = self.bucket(id);
+        let before = self.floors.get(&bucket).copied();
+        let floor = before.unwrap_or_default();
+        let raised = Floor {
+            version: floor.version.max(kept.version),
+            attempt: floor.attempt.max(kept.attempt),
+            commit: floor.commit.max(kept.commit),
+        };
+        self.floors.insert(bucket, raised);
+        self.undo.push(Undo::Floor(bucket, before));
+        self.set_record(id, None);
+    }
+
+    /// Puts a message on its way.
+    pub(super) fn send(&mut self, source: &Id, send: &Send<'_>) {
+        let to = match send.target {
+            Target::Transact(body) => To::Group(body.to_vec()),
+            Target::Topic { topic, payload } => To::Topic(topic.to_owned(), payload.to_vec()),
+        };
+        let (space, branch) = (source.space, source.branch);
+        let message = Message { space, branch, source: source.home().to_owned(), to };
+        let at_us = self.wall_us + send.after_us.unwrap_or(0);
+        let bucket = self.bucket(source);
+        if at_us == self.wall_us && matches!(message.to, To::Topic(..)) {
+            self.publish(bucket, message);
+            return;
+        }
+        let key = (at_us, self.commit, self.next_ordinal(), bucket);
+        let before = self.messages.insert(key, message);
+        self.undo.push(Undo::Message(key, before));
+    }
+
+    fn publish(&mut self, bucket: u16, message: Message) {
+        let key = (bucket, self.commit, self.next_ordinal());
+        let before = self.to_publish.insert(key, message);
+        self.undo.push(Undo::Publish(key, before));
+    }
+
+    fn next_ordinal(&mut self) -> u32 {
+        self.ordinal += 1;
+        self.ordinal - 1
+    }
+
+    /// Tells whoever the type says what became of a record.
+    pub(super) fn tell(&mut self, id: &Id, topic: Option<&str>, attempt: u64, reason: &str) {
+        if let Some(topic) = topic {
+            let payload = sweep_message(id.group.as_deref(), &id.name, attempt, reason);
+            self.send(id, &Send { target: Target::Topic { topic, payload: payload.as_bytes() }, after_us: None });
+        }
+    }
+
+    fn deliver(&mut self, key: super::MessageKey) {
+        let message = self.messages.remove(&key).expect("it was just found");
+        self.undo.push(Undo::Message(key, Some(message.clone())));
+        match &message.to {
+            To::Topic(..) => self.publish(key.3, message),
+            To::Group(body) => {
+                let Ok(Body::Transact(transact)) = Body::decode(body) else {
+                    panic!("a message that is no transaction was let through");
+                };
+                let mark = self.undo.len();
+                if self.transact(&transact).is_err() {
+                    self.undo_to(mark);
+                }
+            }
+        }
+    }
+}

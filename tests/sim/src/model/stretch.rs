@@ -1,0 +1,274 @@
+//! One stretch of random entries on a kernel and its store, against the reference, and the same entries again.
+//!
+//! Between entries the store is flushed, the kernel is loaded again from it, which forgets everything that it knew by
+//! heart, and the store is replaced by a restored image. At the end everything that is due is done, and the same
+//! entries are applied again: the hash after each must be equal, whatever was forgotten when.
+
+mod answers;
+mod beginning;
+mod end;
+mod upkeep;
+
+use std::collections::BTreeSet;
+
+use contract::Limits;
+use kernel::records::queue::queue_of;
+use kernel::{Body, Buckets, ClaimNext, EntryHeader, Keys, Op};
+use kv::{View, Writer};
+use session::{Envelope, Stamp};
+use testkit::random::Random;
+
+use super::drawn::{Drawn, encode};
+use super::habits::{About, Habits};
+use super::instance::{Instance, Plan};
+use super::records::feed::Book as RecordBook;
+use super::records::names::NAMES;
+use super::records::post::Post;
+use super::reference::{Expected, Id, Reference};
+use super::runs::book::Book as RunBook;
+use super::tally::{Tally, add};
+use super::{records, runs};
+
+/// Operations between two looks at everything.
+const CHECK_EVERY: u64 = 300;
+
+/// One entry in so many is a rush,
+const RUSH_ONE_IN: u64 = 200;
+/// in which so many workers claim from their own queues, before others claim from above.
+const RUSH_CLAIMS: usize = 200;
+
+/// Who judges what the kernel does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judges {
+    /// The reference, and the numbered checks.
+    All,
+    /// The numbered checks alone, which is how each of them is seen failing.
+    ChecksAlone,
+}
+
+/// What all stretches of a run have in common.
+pub(crate) struct Course<'tally> {
+    pub(crate) about: About,
+    /// Names of records in queues of their own.
+    pub(crate) crowd: &'static [String],
+    pub(crate) judges: Judges,
+    pub(crate) tally: &'tally Tally,
+}
+
+impl Course<'_> {
+    /// Runs one stretch of random entries against the reference.
+    pub(crate) fn run(&self, seed: u64, operations: u64) -> Result<(), String> {
+        let mut random = Random::new(seed);
+        let buckets = Buckets::new(random.pick(&[1, 2, 8, 64])).expect("a power of two");
+        let plan = Plan::draw(&mut random);
+        let instance = Instance::genesis(&plan, Keys::new(1, 0), buckets)?;
+        let habits = Habits::draw(&mut random, self.about, self.crowd);
+        let mut stretch = Stretch {
+            random,
+            habits,
+            judges: self.judges,
+            tally: self.tally,
+            instance,
+            generation: 1,
+            reference: Reference::new(buckets, Limits::default()),
+            post: Post::default(),
+            record_book: RecordBook::default(),
+            run_book: RunBook::default(),
+            done: 0,
+            entries: Vec::new(),
+            hashes: Vec::new(),
+        };
+        stretch.go(operations).map_err(|what| stretch.explain(&what))?;
+        add(&self.tally.sent, stretch.post.sent());
+        stretch.again(buckets)
+    }
+}
+
+struct Stretch<'tally> {
+    random: Random,
+    habits: Habits,
+    judges: Judges,
+    tally: &'tally Tally,
+    instance: Instance,
+    generation: u32,
+    reference: Reference,
+    post: Post,
+    record_book: RecordBook,
+    run_book: RunBook,
+    /// Operations so far.
+    done: u64,
+    /// Every entry so far; the first has index 1.
+    entries: Vec<Vec<u8>>,
+    /// The running hash after each of them.
+    hashes: Vec<u64>,
+}
+
+impl Stretch<'_> {
+    fn go(&mut self, operations: u64) -> Result<(), String> {
+        self.declare()?;
+        self.fill()?;
+        let mut checked = 0;
+        while self.done < operations {
+            self.entry()?;
+            self.between_entries()?;
+            if self.done - checked >= CHECK_EVERY {
+                checked = self.done;
+                self.check(false)?;
+            }
+        }
+        self.drain()
+    }
+
+    fn records<'both>(&'both self, view: &'both dyn View) -> records::compare::Both<'both> {
+        records::compare::Both { instance: &self.instance, view, reference: &self.reference, focus: self.habits.focus }
+    }
+
+    fn runs<'both>(&'both self, view: &'both dyn View) -> runs::compare::Both<'both> {
+        runs::compare::Both { instance: &self.instance, view, reference: &self.reference }
+    }
+
+    fn explain(&self, what: &str) -> String {
+        format!("{what}\n  after {} entries on {}", self.entries.len(), self.instance.describe())
+    }
+
+    fn pass_time(&mut self) {
+        self.habits.pass_time(&mut self.random, &mut self.reference);
+    }
+
+    fn entry(&mut self) -> Result<(), String> {
+        self.pass_time();
+        if !self.habits.focus.crowd.is_empty() && self.random.one_in(RUSH_ONE_IN) {
+            return self.rush();
+        }
+        let mut expected = Vec::new();
+        for _ in 0..1 + self.random.below(self.habits.commands_max()) {
+            let drawn = self.habits.command(&mut self.random, &self.reference, &mut self.post);
+            let answer = self.reference.apply(&drawn.body);
+            expected.push((drawn, answer));
+        }
+        self.apply_expecting(&expected)?;
+        self.look_at_runs(&expected)
+    }
+
+    /// Many claims from single queues leave lanes that stand too early. Claims from above, all in one entry, have to share
+    /// what an entry may correct.
+    fn rush(&mut self) -> Result<(), String> {
+        let (space, branch, _) = self.habits.focus.place(&mut self.random);
+        let claim = |prefix| {
+            let (records_max, worker, lease_us, waits) = (1, "rush", Some(1_000_000), false);
+            let claim = ClaimNext { space, branch, prefix, records_max, worker, lease_us, waits };
+            Drawn::plain(encode(&Body::ClaimNext(claim)))
+        };
+        let crowd = self.habits.focus.crowd;
+        let own: Vec<_> = (0..RUSH_CLAIMS).map(|_| claim(queue_of(self.random.choose(crowd).as_str()))).collect();
+        self.apply(own)?;
+        self.pass_time();
+        self.apply((0..self.habits.commands_max()).map(|_| claim("")).collect())
+    }
+
+    fn apply(&mut self, drawn: Vec<Drawn>) -> Result<(), String> {
+        let expected: Vec<_> = drawn
+            .into_iter()
+            .map(|drawn| {
+                let answer = self.reference.apply(&drawn.body);
+                (drawn, answer)
+            })
+            .collect();
+        self.apply_expecting(&expected)
+    }
+
+    /// Applies an entry and compares its answers and the feed.
+    fn apply_expecting(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
+        let stamp = Stamp { wall_us: self.reference.wall_us, cluster_us: self.reference.cluster_us };
+        let envelopes: Vec<_> = expected.iter().map(|(drawn, _)| envelope(&drawn.body)).collect();
+        let payload = EntryHeader::new(stamp).encode(envelopes.iter().map(Vec::as_slice));
+        self.entries.push(payload);
+        let replies = self.instance.apply(self.entries.last().expect("just pushed"))?;
+        self.hashes.push(self.instance.kernel.applied().hash);
+        add(&self.tally.entries, 1);
+        let compared = self.compare_replies(&replies, expected)?;
+        let view = self.instance.view()?;
+        // The numbered checks say more than a difference to the reference does, so they come first.
+        self.record_book.enter(&self.instance, &*view, &self.reference, self.tally)?;
+        compared?;
+        self.compare_agenda(self.instance.next_due)
+    }
+
+    /// Compares the runs that an entry named.
+    fn look_at_runs(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
+        let mut touched = BTreeSet::new();
+        for (drawn, _) in expected {
+            if let Ok(Body::Transact(transact)) = Body::decode(&drawn.body) {
+                let (space, branch, group) = (transact.space, transact.branch, transact.group);
+                let runs = transact.ops.iter().filter(|op| matches!(op, Op::Run(..))).filter_map(Op::name);
+                touched.extend(runs.map(|run| Id::new(space, branch, group, run)));
+            }
+        }
+        touched.retain(|id| super::places::PLACES.contains(&id.place()));
+        if self.judges == Judges::ChecksAlone {
+            return Ok(());
+        }
+        let view = self.instance.view()?;
+        let mut random = self.random.clone();
+        for id in &touched {
+            self.runs(&*view).run(id, &mut random)?;
+        }
+        self.random = random;
+        self.count_reads(touched.len() as u64);
+        if self.habits.about == About::Runs {
+            // Reads of runs are operations of their model.
+            self.done += touched.len() as u64;
+            add(&self.tally.operations, touched.len() as u64);
+        }
+        Ok(())
+    }
+
+    fn count_reads(&self, reads: u64) {
+        add(&self.tally.reads, reads);
+    }
+
+    /// Some things, a scan and a list.
+    fn look_around(&mut self) -> Result<(), String> {
+        let view = self.instance.view()?;
+        let mut random = self.random.clone();
+        if self.habits.about != About::Runs {
+            for _ in 0..3 {
+                let (space, branch, group) = self.habits.focus.place(&mut random);
+                self.records(&*view).thing(&Id::new(space, branch, group, random.pick(&NAMES)))?;
+            }
+            self.records(&*view).scan(&mut random)?;
+            self.count_reads(4);
+        }
+        if self.habits.about != About::Records && random.one_in(4) {
+            self.runs(&*view).list(&mut random)?;
+            self.count_reads(1);
+        }
+        self.random = random;
+        Ok(())
+    }
+
+    /// The numbered checks, and everything against the reference.
+    fn check(&mut self, drained: bool) -> Result<(), String> {
+        let view = self.instance.view()?;
+        records::rows::check(&self.instance, &*view)?;
+        self.post.check(&self.instance, &*view, drained)?;
+        if self.judges == Judges::All {
+            runs::rows::check(&self.runs(&*view), drained)?;
+            let mut random = self.random.clone();
+            let mut run_book = std::mem::take(&mut self.run_book);
+            let mut reads = self.runs(&*view).everything(&mut run_book, &mut random)?;
+            reads += self.records(&*view).everything(&mut random)?;
+            (self.run_book, self.random) = (run_book, random);
+            self.count_reads(reads);
+        }
+        add(&self.tally.checks, 1);
+        Ok(())
+    }
+}
+
+fn envelope(body: &[u8]) -> Vec<u8> {
+    let envelope = Envelope { identity: b"someone", ..Envelope::without_session(kernel::machine::MACHINE, 1, body) };
+    let mut writer = Writer::new();
+    envelope.encode(&mut writer);
+    writer.finish()
+}

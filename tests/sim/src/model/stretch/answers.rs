@@ -1,0 +1,141 @@
+//! Compares the answers to the commands of an entry, and when the next thing is due.
+
+use contract::Rejection;
+use kernel::records::get::whole_record;
+use kernel::{Answer, Body, NextDue, Op, OpOutcome, RunAct, Transact};
+use session::Reply;
+
+use super::{Judges, Stretch};
+use crate::model::compare::same;
+use crate::model::drawn::Drawn;
+use crate::model::habits::About;
+use crate::model::instance::text;
+use crate::model::reference::{ANY_KIND, ANY_REASON, Expected, Id, Outcome};
+use crate::model::tally::add;
+
+impl Stretch<'_> {
+    /// Takes note of all answers. The inner result says whether they are as expected.
+    pub(super) fn compare_replies(
+        &mut self,
+        replies: &[Vec<u8>],
+        expected: &[(Drawn, Expected)],
+    ) -> Result<Result<(), String>, String> {
+        same(|| "the number of replies".into(), &replies.len(), &expected.len())?;
+        let mut compared = Ok(());
+        for (reply, (drawn, expected)) in replies.iter().zip(expected) {
+            let Reply::Answer(answer) = Reply::decode(reply).map_err(text)? else {
+                return Err("a command without a session was taken for one".into());
+            };
+            let answer = Answer::decode(answer).map_err(text)?;
+            let body = Body::decode(&drawn.body).map_err(text)?;
+            self.count_operations(&body);
+            match &answer {
+                Answer::Rejected(_) => add(&self.tally.rejections, 1),
+                Answer::Done { commit, outcomes } => {
+                    self.post.done(&drawn.marked, self.reference.wall_us, *commit);
+                    if let Body::Transact(transact) = &body {
+                        self.enter_runs(transact, outcomes)?;
+                    }
+                }
+            }
+            if self.judges == Judges::All && compared.is_ok() {
+                let said = self.compare(answer, expected);
+                compared = said.map_err(|what| format!("{what}\n  in the answer to {body:?}"));
+            }
+        }
+        Ok(compared)
+    }
+
+    fn count_operations(&mut self, body: &Body<'_>) {
+        let operations = match body {
+            // The model of runs counts appends, the others commands.
+            Body::Transact(transact) if self.habits.about == About::Runs => transact.ops.len() as u64,
+            _ => 1,
+        };
+        self.done += operations;
+        add(&self.tally.operations, operations);
+    }
+
+    /// Enters what was done to runs into the book, and counts it.
+    fn enter_runs(&mut self, transact: &Transact<'_>, outcomes: &[OpOutcome]) -> Result<(), String> {
+        let tally = self.tally;
+        for (op, outcome) in transact.ops.iter().zip(outcomes) {
+            let Op::Run(name, act) = op else {
+                continue;
+            };
+            let id = Id::new(transact.space, transact.branch, transact.group, name);
+            self.run_book.answered(&id, act, outcome)?;
+            match (act, outcome) {
+                (_, OpOutcome::Appended { idempotent: false, .. }) => add(&tally.appended, 1),
+                (_, OpOutcome::Appended { payload_mismatch, .. }) => {
+                    add(&tally.known, 1);
+                    add(&tally.mismatches, u64::from(*payload_mismatch));
+                }
+                (RunAct::Fork { .. }, _) => add(&tally.forks, 1),
+                (RunAct::Delete, _) => add(&tally.deletions, 1),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&self, answer: Answer, expected: &Expected) -> Result<(), String> {
+        let outcomes = match (answer, expected) {
+            (Answer::Rejected(found), Expected::Rejected(expected)) => {
+                return same(|| "the rejection".into(), &without_reason(found), expected);
+            }
+            (Answer::Done { outcomes, .. }, Expected::Done(expected)) if outcomes.len() == expected.len() => {
+                outcomes.into_iter().zip(expected)
+            }
+            (answer, expected) => return Err(format!("answered {answer:?}, expected {expected:?}")),
+        };
+        for (found, expected) in outcomes {
+            match (found, expected) {
+                (OpOutcome::Claimed(claimed), Outcome::Claimed(id, record)) => {
+                    add(&self.tally.claims, 1);
+                    let group = claimed.group.as_deref();
+                    let found = Id {
+                        space: claimed.space,
+                        branch: id.branch,
+                        group: claimed.group.clone(),
+                        name: claimed.name.clone(),
+                    };
+                    same(|| "which record was claimed".into(), &found, id)?;
+                    let (space, branch, name) = (id.space, id.branch, id.name.as_str());
+                    let cell = kernel::keys::ThingId { bucket: 0, space, branch, group, name };
+                    let (catalogue, keys) = (self.instance.kernel.catalogue(), self.instance.keys);
+                    let whole = whole_record(&claimed.row, &cell, catalogue, keys, claimed.stamp).map_err(text)?;
+                    same(|| "the record that was claimed".into(), &whole, record)?;
+                }
+                (found, Outcome::Is(expected)) => {
+                    same(|| "an outcome".into(), &found, expected)?;
+                    add(&self.tally.unfinished, u64::from(found == OpOutcome::Unfinished));
+                }
+                (found, expected) => return Err(format!("did {found:?}, expected {expected:?}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// What was applied, and when the next thing is due.
+    pub(super) fn compare_agenda(&self, next_due: NextDue) -> Result<(), String> {
+        if self.judges == Judges::ChecksAlone {
+            return Ok(());
+        }
+        let applied = self.instance.kernel.applied();
+        let found = (applied.commit, applied.stamp.wall_us, applied.stamp.cluster_us);
+        let expected = (self.reference.commit, self.reference.wall_us, self.reference.cluster_us);
+        same(|| "what was applied".into(), &found, &expected)?;
+        same(|| "when the next thing is due".into(), &next_due, &self.reference.next_due())
+    }
+}
+
+/// What a rejection says without the sentence that explains it.
+fn without_reason(mut rejection: Rejection) -> Rejection {
+    match &mut rejection {
+        Rejection::WrongState { reason, .. } | Rejection::InvalidDeclaration { reason, .. } => *reason = ANY_REASON,
+        Rejection::WrongKind { wanted, .. } => *wanted = ANY_KIND,
+        _ => {}
+    }
+    rejection
+}

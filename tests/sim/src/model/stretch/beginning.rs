@@ -1,0 +1,66 @@
+//! The beginning of a stretch: spaces, branches, types, limits that are small enough to be met, and records in many queues.
+
+use contract::{Limits, Retention};
+use kernel::{Body, CatalogueChange, Op, RecordAct, Transact, TtlArgument};
+
+use super::Stretch;
+use crate::model::drawn::{Drawn, encode};
+use crate::model::habits::About;
+use crate::model::places::SPACES;
+use crate::model::records::names::types;
+
+/// Records that an entry puts into the queues of the crowd.
+const FILLED_PER_ENTRY: usize = 500;
+
+impl Stretch<'_> {
+    pub(super) fn declare(&mut self) -> Result<(), String> {
+        let limits = self.limits();
+        let mut changes = vec![
+            CatalogueChange::CreateSpace { name: SPACES[1].1.to_owned() },
+            CatalogueChange::CreateBranch { space: 1, name: "draft".to_owned() },
+            CatalogueChange::SetLimits(limits),
+        ];
+        for (space, _) in SPACES {
+            // The inboxes keep every message that arrived.
+            changes.push(CatalogueChange::SetRetention { space, retention: Retention::ALL });
+            for (prefix, record_type) in types() {
+                let (prefix, record_type) = (prefix.to_owned(), Box::new(record_type));
+                changes.push(CatalogueChange::DeclareType { space, prefix, record_type });
+            }
+        }
+        self.reference.begin_entry(1_000_000, 1_000);
+        let drawn = changes.into_iter().map(|change| Drawn::plain(encode(&Body::Catalogue(change))));
+        self.apply(drawn.collect())?;
+        // What the catalogue has become decides.
+        self.reference.limits = self.instance.kernel.catalogue().limits;
+        Ok(())
+    }
+
+    fn limits(&mut self) -> Limits {
+        let mut limits = Limits::default();
+        limits.tick_steps_max = self.random.pick(&[1, 3, 20, 256]);
+        if self.habits.about != About::Runs {
+            limits.tombstone_age_us = self.random.pick(&[0, 3_000, 40_000]);
+            limits.claim_records_max = self.random.pick(&[2, 256]);
+            limits.record_fields_max = self.random.pick(&[4, 256]);
+        }
+        limits
+    }
+
+    /// Puts a record into each queue of the crowd.
+    pub(super) fn fill(&mut self) -> Result<(), String> {
+        for names in self.habits.focus.crowd.chunks(FILLED_PER_ENTRY) {
+            self.pass_time();
+            let mut drawn = Vec::new();
+            for name in names {
+                let (space, branch, _) = self.habits.focus.place(&mut self.random);
+                let act = RecordAct::Put { record_type: None, ttl: TtlArgument::Persist, fields: Vec::new() };
+                let (group, fence, guards, ops) = (None, None, Vec::new(), vec![Op::Record(name, act)]);
+                let transact = Transact { space, branch, group, fence, guards, ops };
+                drawn.push(Drawn::plain(encode(&Body::Transact(transact))));
+            }
+            self.apply(drawn)?;
+        }
+        Ok(())
+    }
+}

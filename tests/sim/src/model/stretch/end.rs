@@ -1,0 +1,43 @@
+//! The end of a stretch: everything that is due is done, and the same entries are applied again.
+
+use kernel::{Body, Buckets};
+
+use super::Stretch;
+use crate::model::again::apply_again;
+use crate::model::drawn::{Drawn, encode};
+use crate::model::instance::text;
+use crate::model::tally::add;
+
+/// Ticks after which nothing may be due.
+const TICKS_MAX: u32 = 100_000;
+
+impl Stretch<'_> {
+    /// Lets all time pass, until nothing is due any more.
+    pub(super) fn drain(&mut self) -> Result<(), String> {
+        self.check(false)?;
+        let forever_us = 200_000_000 + 2 * self.reference.limits.tombstone_age_us;
+        for _ in 0..TICKS_MAX {
+            let view = self.instance.view()?;
+            let next = self.instance.kernel.next_due(view.clone()).map_err(text)?;
+            self.post.collect(&self.instance, &*view, self.reference.buckets.count())?;
+            if next.wall_us.is_none() && next.cluster_us.is_none() {
+                add(&self.tally.forgotten, self.reference.floors.len() as u64);
+                return self.check(true);
+            }
+            let (wall_us, cluster_us) = (self.reference.wall_us, self.reference.cluster_us);
+            let later = |next: Option<u64>, now: u64| next.map_or(now, |next| next.max(now));
+            let step = if self.random.one_in(20) { forever_us } else { 0 };
+            self.reference.begin_entry(later(next.wall_us, wall_us) + step, later(next.cluster_us, cluster_us) + step);
+            self.apply(vec![Drawn::plain(encode(&Body::Tick))])?;
+        }
+        Err(format!("something is still due after {TICKS_MAX} ticks: {:?}", self.instance.next_due))
+    }
+
+    /// Applies the same entries again: with the kernel loaded anew at random, and with an image in the middle.
+    pub(super) fn again(mut self, buckets: Buckets) -> Result<(), String> {
+        let (image, _) = self.instance.image()?;
+        apply_again(&mut self.random, &self.entries, &self.hashes, buckets, &image)?;
+        add(&self.tally.replayed, self.entries.len() as u64);
+        Ok(())
+    }
+}
