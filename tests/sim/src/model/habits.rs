@@ -3,6 +3,7 @@
 use testkit::random::Random;
 
 use super::drawn::Drawn;
+use super::mixed::clients::Clients;
 use super::records::names::Focus;
 use super::records::post::Post;
 use super::reference::Reference;
@@ -40,13 +41,27 @@ impl Habits {
     }
 
     /// The next command.
-    pub(crate) fn command(&self, random: &mut Random, reference: &Reference, post: &mut Post) -> Drawn {
+    pub(crate) fn command(
+        &self,
+        random: &mut Random,
+        reference: &Reference,
+        post: &mut Post,
+        clients: &mut Clients,
+    ) -> Drawn {
+        let drawn = self.body(random, reference, post);
+        match self.about {
+            About::Everything => clients.send(drawn, reference, random),
+            About::Records | About::Runs => drawn,
+        }
+    }
+
+    fn body(&self, random: &mut Random, reference: &Reference, post: &mut Post) -> Drawn {
         let on_runs = self.about == About::Runs || self.about == About::Everything && random.one_in(5);
         if on_runs {
             return runs::Generator { random, habits: self.runs, reference }.command();
         }
-        let runs = (self.about == About::Everything).then_some(self.runs);
-        records::Generator { random, focus: self.focus, reference, post, runs }.command()
+        let beside = (self.about == About::Everything).then_some(self.runs);
+        records::Generator { random, focus: self.focus, reference, post, beside }.command()
     }
 
     /// Lets time go on until the next entry.

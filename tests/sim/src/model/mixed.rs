@@ -1,9 +1,12 @@
-//! Model: random commands on cells, records and runs in the same transactions, with messages between groups, compared with
-//! a plain reference, checked in the rows, and applied again.
+//! Model: random commands on cells, records and runs in the same transactions, with messages between groups, sent by clients
+//! in sessions, compared with a plain reference, checked in the rows, and applied again.
 //!
 //! `sim mixed-model --ops N [--seed S] [--stretch K]`. The numbered checks are those of the models of records and runs.
-//! Would see broken: K7 (a refused transaction leaves nothing, of any contract), R1 to R7, L1 to L4, and anything that
+//! Would see broken: K7 (a refused transaction leaves nothing, of any contract), R1 to R7, L1 to L4, E1, E2, E5, E6, and anything that
 //! works for each contract alone.
+
+pub(super) mod clients;
+pub(super) mod compare;
 
 use std::time::Instant;
 
@@ -42,6 +45,14 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         sum(&tally.known),
         sum(&tally.forks),
         sum(&tally.deletions),
+    );
+    println!(
+        "mixed-model: {} answered again, {} numbers used twice, {} evicted, {} of sessions that are gone, {} busy",
+        sum(&tally.repeats),
+        sum(&tally.reused),
+        sum(&tally.evicted),
+        sum(&tally.expired),
+        sum(&tally.busy),
     );
     println!(
         "mixed-model: {} rescues, {} expiries, {} marked messages, {} reads compared, {} checks, {} reloads, {} images, {:.1} s",

@@ -12,21 +12,24 @@ mod lanes;
 mod moves;
 mod read;
 mod runs;
+mod sessions;
 mod time;
 mod transact;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contract::records::Record;
 use contract::records::types::{RecordType, StateKind};
 use contract::{Limits, RefusalReason, Rejection, Value, WantedKind};
 use kernel::records::claims::CORRECTIONS_MAX;
 use kernel::{Buckets, OpOutcome};
+use session::{Bound, SessionAnswer};
 
 use crate::model::places::SPACES;
 pub(crate) use id::Id;
 pub(crate) use runs::Run;
 use runs::RunUndo;
+pub(crate) use sessions::{Owns, Session};
 
 /// The reason of every rejection here: which one it is, the kernel's own tests say.
 pub(crate) const ANY_REASON: RefusalReason = RefusalReason::Finished;
@@ -58,6 +61,10 @@ pub(crate) struct Live {
     pub(crate) fields: BTreeMap<String, (Value, u64)>,
     pub(crate) worker: Option<String>,
     pub(crate) lease_us: Option<u64>,
+    /// The session that holds it, if one does.
+    pub(crate) holder: Option<u64>,
+    /// The session that it ends with, if it does.
+    pub(crate) life: Option<u64>,
     pub(crate) ready_us: u64,
     /// Ready, but not before `ready_us`, and no tick has said that this is over.
     pub(crate) waiting: bool,
@@ -103,6 +110,18 @@ pub(crate) enum To {
 pub(crate) enum Expected {
     Done(Vec<Outcome>),
     Rejected(Rejection),
+    Sessions(SessionAnswer),
+    /// The bytes that the same request was answered before.
+    Stored,
+    Reused,
+    SessionExpired,
+    Evicted {
+        floor: u64,
+    },
+    Busy {
+        bound: Bound,
+        max: u64,
+    },
 }
 
 /// What an operation should have done.
@@ -163,6 +182,9 @@ pub(crate) struct Reference {
     pub(crate) runs: BTreeMap<Id, Run>,
     /// Runs in the order in which they were made.
     pub(crate) made: Vec<Id>,
+    pub(crate) sessions: BTreeMap<u64, Session>,
+    /// Sessions that have ended and may own something, by when that was.
+    pub(crate) ended: BTreeSet<(u64, u64)>,
     /// What is known of the records of each bucket whose rows are gone.
     pub(crate) floors: BTreeMap<u16, Floor>,
     pub(crate) messages: BTreeMap<MessageKey, Message>,
@@ -175,6 +197,12 @@ pub(crate) struct Reference {
     corrections_left: usize,
     pub(crate) commit: u64,
     pub(crate) revision: u64,
+    /// The session of the command.
+    session: Option<u64>,
+    /// Whether the command has left something that ends with its session; perhaps it was refused then.
+    owns_more: bool,
+    /// What the command has pushed.
+    pushes: Vec<(u64, Vec<u8>)>,
     /// Messages that the command has sent.
     ordinal: u32,
     /// What the command has changed, as it was before.
@@ -189,6 +217,7 @@ enum Undo {
     Publish(PublishKey, Option<Message>),
     Lane(LaneKey, Option<Lane>),
     Run(Id, RunUndo),
+    Push,
 }
 
 impl Reference {
@@ -206,6 +235,11 @@ impl Reference {
             cells: BTreeMap::new(),
             runs: BTreeMap::new(),
             made: Vec::new(),
+            sessions: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            session: None,
+            owns_more: false,
+            pushes: Vec::new(),
             floors: BTreeMap::new(),
             messages: BTreeMap::new(),
             to_publish: BTreeMap::new(),
@@ -234,6 +268,7 @@ impl Reference {
 
     fn set_record(&mut self, id: &Id, kept: Option<Kept>) {
         let place_before = self.ready_place(id);
+        self.owns_more |= self.owns_more_with(id, kept.as_ref());
         let before = match kept {
             Some(kept) => self.records.insert(id.clone(), kept),
             None => self.records.remove(id),
@@ -243,6 +278,15 @@ impl Reference {
         if let Some(place) = place.filter(|_| place != place_before) {
             self.lead_to(id, place);
         }
+    }
+
+    /// Whether a record, as it becomes, ends with a session that it did not end with before.
+    fn owns_more_with(&self, id: &Id, after: Option<&Kept>) -> bool {
+        let of = |kept: Option<&Kept>| {
+            kept.and_then(|kept| kept.live.as_ref()).map_or((None, None), |live| (live.holder, live.life))
+        };
+        let (before, after) = (of(self.records.get(id)), of(after));
+        after.0.is_some() && after.0 != before.0 || after.1.is_some() && after.1 != before.1
     }
 
     fn set_cell(&mut self, id: &Id, cell: Cell) {
@@ -260,6 +304,7 @@ impl Reference {
                 Undo::Publish(key, before) => restore(&mut self.to_publish, key, before),
                 Undo::Lane(key, before) => restore(&mut self.lanes, key, before),
                 Undo::Run(id, undo) => self.undo_run(&id, undo),
+                Undo::Push => drop(self.pushes.pop()),
             }
         }
     }

@@ -9,25 +9,26 @@ mod beginning;
 mod end;
 mod upkeep;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contract::Limits;
 use kernel::records::queue::queue_of;
 use kernel::{Body, Buckets, ClaimNext, EntryHeader, Keys, Op};
-use kv::{View, Writer};
-use session::{Envelope, Stamp};
+use kv::View;
+use session::Stamp;
 use testkit::random::Random;
 
-use super::drawn::{Drawn, encode};
+use super::drawn::Drawn;
 use super::habits::{About, Habits};
 use super::instance::{Instance, Plan};
+use super::mixed::clients::Clients;
 use super::records::feed::Book as RecordBook;
 use super::records::names::NAMES;
 use super::records::post::Post;
 use super::reference::{Expected, Id, Reference};
 use super::runs::book::Book as RunBook;
 use super::tally::{Tally, add};
-use super::{records, runs};
+use super::{mixed, records, runs};
 
 /// Operations between two looks at everything.
 const CHECK_EVERY: u64 = 300;
@@ -63,6 +64,7 @@ impl Course<'_> {
         let plan = Plan::draw(&mut random);
         let instance = Instance::genesis(&plan, Keys::new(1, 0), buckets)?;
         let habits = Habits::draw(&mut random, self.about, self.crowd);
+        let clients = Clients::new(random.pick(&[1, 3, 10]));
         let mut stretch = Stretch {
             random,
             habits,
@@ -72,6 +74,8 @@ impl Course<'_> {
             generation: 1,
             reference: Reference::new(buckets, Limits::default()),
             post: Post::default(),
+            clients,
+            answers: BTreeMap::new(),
             record_book: RecordBook::default(),
             run_book: RunBook::default(),
             done: 0,
@@ -93,6 +97,9 @@ struct Stretch<'tally> {
     generation: u32,
     reference: Reference,
     post: Post,
+    clients: Clients,
+    /// The bytes that requests of sessions were last answered when they were executed.
+    answers: BTreeMap<(u64, u64), Vec<u8>>,
     record_book: RecordBook,
     run_book: RunBook,
     /// Operations so far.
@@ -142,8 +149,10 @@ impl Stretch<'_> {
         }
         let mut expected = Vec::new();
         for _ in 0..1 + self.random.below(self.habits.commands_max()) {
-            let drawn = self.habits.command(&mut self.random, &self.reference, &mut self.post);
-            let answer = self.reference.apply(&drawn.body);
+            let Self { random, reference, post, clients, .. } = self;
+            let drawn = self.habits.command(random, reference, post, clients);
+            let answer = reference.apply(&drawn);
+            clients.hear(&drawn, &answer, random);
             expected.push((drawn, answer));
         }
         self.apply_expecting(&expected)?;
@@ -157,7 +166,7 @@ impl Stretch<'_> {
         let claim = |prefix| {
             let (records_max, worker, lease_us, waits) = (1, "rush", Some(1_000_000), false);
             let claim = ClaimNext { space, branch, prefix, records_max, worker, lease_us, waits };
-            Drawn::plain(encode(&Body::ClaimNext(claim)))
+            Drawn::plain(&Body::ClaimNext(claim))
         };
         let crowd = self.habits.focus.crowd;
         let own: Vec<_> = (0..RUSH_CLAIMS).map(|_| claim(queue_of(self.random.choose(crowd).as_str()))).collect();
@@ -170,7 +179,7 @@ impl Stretch<'_> {
         let expected: Vec<_> = drawn
             .into_iter()
             .map(|drawn| {
-                let answer = self.reference.apply(&drawn.body);
+                let answer = self.reference.apply(&drawn);
                 (drawn, answer)
             })
             .collect();
@@ -180,7 +189,7 @@ impl Stretch<'_> {
     /// Applies an entry and compares its answers and the feed.
     fn apply_expecting(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
         let stamp = Stamp { wall_us: self.reference.wall_us, cluster_us: self.reference.cluster_us };
-        let envelopes: Vec<_> = expected.iter().map(|(drawn, _)| envelope(&drawn.body)).collect();
+        let envelopes: Vec<_> = expected.iter().map(|(drawn, _)| drawn.envelope(1)).collect();
         let payload = EntryHeader::new(stamp).encode(envelopes.iter().map(Vec::as_slice));
         self.entries.push(payload);
         let replies = self.instance.apply(self.entries.last().expect("just pushed"))?;
@@ -198,7 +207,7 @@ impl Stretch<'_> {
     fn look_at_runs(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
         let mut touched = BTreeSet::new();
         for (drawn, _) in expected {
-            if let Ok(Body::Transact(transact)) = Body::decode(&drawn.body) {
+            if let Some(Body::Transact(transact)) = drawn.body() {
                 let (space, branch, group) = (transact.space, transact.branch, transact.group);
                 let runs = transact.ops.iter().filter(|op| matches!(op, Op::Run(..))).filter_map(Op::name);
                 touched.extend(runs.map(|run| Id::new(space, branch, group, run)));
@@ -258,17 +267,11 @@ impl Stretch<'_> {
             let mut run_book = std::mem::take(&mut self.run_book);
             let mut reads = self.runs(&*view).everything(&mut run_book, &mut random)?;
             reads += self.records(&*view).everything(&mut random)?;
+            reads += mixed::compare::sessions(&self.instance, &*view, &self.reference)?;
             (self.run_book, self.random) = (run_book, random);
             self.count_reads(reads);
         }
         add(&self.tally.checks, 1);
         Ok(())
     }
-}
-
-fn envelope(body: &[u8]) -> Vec<u8> {
-    let envelope = Envelope { identity: b"someone", ..Envelope::without_session(kernel::machine::MACHINE, 1, body) };
-    let mut writer = Writer::new();
-    envelope.encode(&mut writer);
-    writer.finish()
 }

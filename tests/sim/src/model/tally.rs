@@ -16,6 +16,13 @@ pub(crate) struct Tally {
     pub(crate) mismatches: AtomicU64,
     pub(crate) forks: AtomicU64,
     pub(crate) deletions: AtomicU64,
+    /// Requests of sessions that were answered from what is stored, refused because their number was used for another
+    /// command, or not executed because their answer, their session or room for an answer is gone.
+    pub(crate) repeats: AtomicU64,
+    pub(crate) reused: AtomicU64,
+    pub(crate) evicted: AtomicU64,
+    pub(crate) expired: AtomicU64,
+    pub(crate) busy: AtomicU64,
     pub(crate) claims: AtomicU64,
     /// Claims that had to be repeated.
     pub(crate) unfinished: AtomicU64,

@@ -11,6 +11,7 @@ use testkit::random::Random;
 use super::names::{FIELDS, Focus, INBOX, STATES, types};
 use super::post::{Marked, Post};
 use crate::model::drawn::{Drawn, encode};
+use crate::model::mixed::clients::some_session;
 use crate::model::places::{GROUPS, PLACES};
 use crate::model::reference::{Id, Reference};
 use crate::model::runs;
@@ -25,8 +26,8 @@ pub(crate) struct Generator<'draw> {
     pub(crate) focus: Focus,
     pub(crate) reference: &'draw Reference,
     pub(crate) post: &'draw mut Post,
-    /// How runs are used in the same transactions, if they are.
-    pub(crate) runs: Option<runs::Habits>,
+    /// How runs are used in the same transactions, and pushes to sessions, if they are.
+    pub(crate) beside: Option<runs::Habits>,
 }
 
 /// A message that is about to be sent.
@@ -37,19 +38,18 @@ enum Letter {
 
 impl<'draw> Generator<'draw> {
     pub(crate) fn command(&mut self) -> Drawn {
-        let body = match self.random.below(100) {
-            0..=61 => return self.transaction(0),
+        match self.random.below(100) {
+            0..=61 => self.transaction(0),
             62..=75 => self.claim_next(),
-            76..=93 => encode(&Body::Tick),
+            76..=93 => Drawn::plain(&Body::Tick),
             94..=96 => self.published(),
             97 if self.random.one_in(2) => self.remove_lanes(),
             97 => self.forget(),
             _ => self.declare_again(),
-        };
-        Drawn::plain(body)
+        }
     }
 
-    fn claim_next(&mut self) -> Vec<u8> {
+    fn claim_next(&mut self) -> Drawn {
         let (space, branch, _) = self.focus.place(self.random);
         let branch = if self.random.one_in(60) { 99 } else { branch };
         let claim = ClaimNext {
@@ -61,27 +61,27 @@ impl<'draw> Generator<'draw> {
             lease_us: self.lease(),
             waits: self.random.one_in(2),
         };
-        encode(&Body::ClaimNext(claim))
+        Drawn::plain(&Body::ClaimNext(claim))
     }
 
     /// As the walk does, but of any queue.
-    fn remove_lanes(&mut self) -> Vec<u8> {
+    fn remove_lanes(&mut self) -> Drawn {
         let (space, branch, _) = self.focus.place(self.random);
         let queue = self.focus.queue(self.random).to_owned();
         let bucket = self.random.pick(&[0, 0, 1, 5]);
-        encode(&Body::Trim(vec![TrimStep::Lanes { space, branch, queue, bucket }]))
+        Drawn::plain(&Body::Trim(vec![TrimStep::Lanes { space, branch, queue, bucket }]))
     }
 
     /// As the walk does while space is short, but of any name.
-    fn forget(&mut self) -> Vec<u8> {
+    fn forget(&mut self) -> Drawn {
         let id = self.target();
         let bucket = self.reference.bucket(&id);
         let record = CellKey { bucket, space: id.space, branch: id.branch, group: id.group, name: id.name };
-        encode(&Body::Trim(vec![TrimStep::ForgetRecord(record)]))
+        Drawn::plain(&Body::Trim(vec![TrimStep::ForgetRecord(record)]))
     }
 
     /// As a broker does: the first few of a bucket, sometimes again.
-    fn published(&mut self) -> Vec<u8> {
+    fn published(&mut self) -> Drawn {
         let keys: Vec<_> = self.reference.to_publish.keys().copied().collect();
         let bucket = keys.get(self.random.index(keys.len().max(1))).map_or(0, |key| key.0);
         let count = 1 + self.random.index(8);
@@ -91,18 +91,18 @@ impl<'draw> Generator<'draw> {
         }
         // The last one may wait already without the broker having seen it.
         keys.retain(|key| !self.reference.to_publish.contains_key(key) || self.post.has_published(*key));
-        encode(&Body::Published(keys))
+        Drawn::plain(&Body::Published(keys))
     }
 
     /// The same type with other times.
-    fn declare_again(&mut self) -> Vec<u8> {
+    fn declare_again(&mut self) -> Drawn {
         let (prefix, mut record_type) = self.random.choose(&types()).clone();
         record_type.attempts_max = 1 + self.random.below(5);
         record_type.lease = std::time::Duration::from_micros(self.random.pick(&[900, 5_000, 20_000]));
         let space = self.random.pick(&[1, 2]);
         let record_type = Box::new(record_type);
         let change = CatalogueChange::DeclareType { space, prefix: prefix.to_owned(), record_type };
-        encode(&Body::Catalogue(change))
+        Drawn::plain(&Body::Catalogue(change))
     }
 
     fn transaction(&mut self, depth: u32) -> Drawn {
@@ -146,18 +146,23 @@ impl<'draw> Generator<'draw> {
                 marked.push(Marked { number, source, to, after_us, place });
             }
         }
+        let pushes = self.pushes();
+        for session in &pushes {
+            let place = self.random.index(ops.len() + 1);
+            ops.insert(place, Op::Push(*session, b"news"));
+        }
         for (name, act) in &run_acts {
             let place = self.random.index(ops.len() + 1);
             ops.insert(place, Op::Run(name, act.as_kernel_act()));
         }
         let branch = if self.random.one_in(200) { 99 } else { target.branch };
         let body = Body::Transact(Transact { space: target.space, branch, group, fence, guards, ops });
-        Drawn { body: encode(&body), marked }
+        Drawn { marked, ..Drawn::plain(&body) }
     }
 
     /// What is done to runs of the same group.
     fn run_acts(&mut self, target: &Id, wide: bool) -> Vec<(String, Act)> {
-        let Some(habits) = self.runs else {
+        let Some(habits) = self.beside else {
             return Vec::new();
         };
         let mut generator = runs::Generator { random: self.random, habits, reference: self.reference };
@@ -170,6 +175,15 @@ impl<'draw> Generator<'draw> {
         acts
     }
 
+    /// The sessions that something is pushed to.
+    fn pushes(&mut self) -> Vec<u64> {
+        let mut sessions = Vec::new();
+        while self.beside.is_some() && self.random.one_in(6) {
+            sessions.push(some_session(self.reference, self.random));
+        }
+        sessions
+    }
+
     fn letters(&mut self, depth: u32) -> Vec<Letter> {
         let mut letters = Vec::new();
         while depth < DEPTH_MAX && letters.len() < 4 && self.random.one_in(4) {
@@ -178,7 +192,7 @@ impl<'draw> Generator<'draw> {
                 3..=4 if depth == 0 => Letter::Topic(Marked::TOPIC, self.post.next_number().to_string()),
                 5 => Letter::Topic("other", "hello".to_owned()),
                 6 if self.random.one_in(10) => Letter::Group(encode(&Body::Tick)),
-                _ => Letter::Group(self.transaction(depth + 1).body),
+                _ => Letter::Group(self.transaction(depth + 1).bytes()),
             });
         }
         letters

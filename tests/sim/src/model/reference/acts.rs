@@ -5,7 +5,7 @@ use contract::{Rejection, Value};
 use kernel::{OpOutcome, RecordAct, TtlArgument, ValueRef};
 
 use super::moves::{micros, wrong_kind, wrong_state};
-use super::{Declared, Floor, Id, Kept, Live, Outcome, Reference, alarm};
+use super::{ANY_REASON, Declared, Floor, Id, Kept, Live, Outcome, Reference, alarm};
 
 type Fields = Vec<(String, Option<Value>)>;
 
@@ -62,12 +62,7 @@ impl Reference {
                     return Err(no_record(id));
                 }
                 let mut draft = self.draft(id);
-                match ttl {
-                    TtlArgument::Persist => draft.expires_us = None,
-                    TtlArgument::Keep => {}
-                    TtlArgument::After(us) => draft.expires_us = Some(self.wall_us + us),
-                    TtlArgument::WithSession => unreachable!("this model has no sessions"),
-                }
+                self.set_ttl(&mut draft, *ttl, true, None)?;
                 Ok(written(self.store(id, draft)))
             }
             RecordAct::Claim { .. }
@@ -114,14 +109,31 @@ impl Reference {
         if !existed || live.record_type != name {
             self.assign(&mut draft, declared.as_ref());
         }
-        match ttl {
-            TtlArgument::Keep if existed => {}
-            TtlArgument::After(us) => draft.expires_us = Some(self.wall_us + us),
-            TtlArgument::Keep | TtlArgument::Persist => draft.expires_us = self.default_end(declared.as_ref()),
-            TtlArgument::WithSession => unreachable!("this model has no sessions"),
-        }
+        self.set_ttl(&mut draft, ttl, existed, self.default_end(declared.as_ref()))?;
         self.write_fields(id, &mut draft, declared.as_ref(), fields, false)?;
         Ok(written(self.store(id, draft)))
+    }
+
+    fn set_ttl(
+        &self,
+        draft: &mut Kept,
+        ttl: TtlArgument,
+        existed: bool,
+        default_us: Option<u64>,
+    ) -> Result<(), Rejection> {
+        let (expires_us, life) = match (ttl, self.session) {
+            (TtlArgument::Keep, _) if existed => return Ok(()),
+            (TtlArgument::After(us), _) => (Some(self.wall_us + us), None),
+            (TtlArgument::Keep | TtlArgument::Persist, _) => (default_us, None),
+            (TtlArgument::WithSession, Some(session)) => (None, Some(session)),
+            (TtlArgument::WithSession, None) => {
+                let what = "a record that ends with its session".to_owned();
+                return Err(Rejection::InvalidDeclaration { what, reason: ANY_REASON });
+            }
+        };
+        draft.expires_us = expires_us;
+        draft.live_mut().life = life;
+        Ok(())
     }
 
     /// Writes fields of a record, which is created if there is none. Gives its version.

@@ -28,13 +28,15 @@ impl Reference {
         let live = draft.live_mut();
         live.record_type = declared.map(|declared| declared.definition.name.clone());
         live.state = declared.map_or(String::new(), |declared| declared.definition.states[0].name.clone());
-        (live.lease_us, live.worker, live.failures, live.waiting) = (None, None, 0, false);
+        (live.lease_us, live.holder, live.worker, live.failures, live.waiting) = (None, None, None, 0, false);
         live.ready_us = if declared.is_some() { wall_us } else { 0 };
     }
 
     pub(super) fn begin_attempt(&self, draft: &mut Kept, declared: &Declared, lease_us: Option<u64>) {
         draft.attempt += 1;
+        let session = self.session;
         let live = draft.live_mut();
+        live.holder = session;
         (live.ready_us, live.waiting) = (0, false);
         self.lease(draft, declared, lease_us);
     }
@@ -52,7 +54,8 @@ impl Reference {
     pub(super) fn give_back(&self, draft: &mut Kept, pause_us: u64) {
         let ready_us = self.wall_us + pause_us;
         let live = draft.live_mut();
-        (live.lease_us, live.worker, live.ready_us, live.waiting) = (None, None, ready_us, pause_us > 0);
+        (live.lease_us, live.holder, live.worker) = (None, None, None);
+        (live.ready_us, live.waiting) = (ready_us, pause_us > 0);
     }
 
     pub(super) fn move_to(
@@ -77,7 +80,7 @@ impl Reference {
             (Ready | Held, Ready) => self.give_back(draft, 0),
             (Ready | Held, Terminal) => {
                 let live = draft.live_mut();
-                (live.lease_us, live.ready_us, live.waiting) = (None, 0, false);
+                (live.lease_us, live.holder, live.ready_us, live.waiting) = (None, None, 0, false);
                 if let Some(ttl) = declared.definition.terminal_ttl {
                     draft.expires_us = Some(self.wall_us + micros(ttl));
                 }

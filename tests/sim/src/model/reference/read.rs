@@ -42,7 +42,7 @@ impl Reference {
             let until = i128::from(self.wall_us) + i128::from(lease_us) - i128::from(self.cluster_us);
             keep("timeout_at", Some(ms(u64::try_from(until).unwrap_or(0))));
             let lease_left = Duration::from_micros(lease_us.saturating_sub(self.cluster_us));
-            record.holder = Some(Holder { worker: live.worker.clone(), session: None, lease_left });
+            record.holder = Some(Holder { worker: live.worker.clone(), session: live.holder, lease_left });
         }
         Some(record)
     }

@@ -12,6 +12,7 @@ enum Due {
     Ready(Id),
     Lease(Id),
     Message(super::MessageKey),
+    Session(u64, u64),
     Run(Id),
 }
 
@@ -19,28 +20,30 @@ impl Reference {
     pub(super) fn tick(&mut self) {
         let mut steps = self.limits.tick_steps_max.max(1);
         while steps > 0
-            && let Some((_, due)) = self.first_lease().filter(|(at, _)| *at <= self.cluster_us)
+            && let Some((_, due)) = self.first_by_cluster().filter(|(at, _)| *at <= self.cluster_us)
         {
-            self.step(due);
-            steps -= 1;
+            let done = self.step(due, steps);
+            steps = steps.saturating_sub(done);
         }
         while steps > 0
             && let Some((_, due)) = self.first_by_wall().filter(|(at, _)| *at <= self.wall_us)
         {
-            self.step(due);
-            steps -= 1;
+            let done = self.step(due, steps);
+            steps = steps.saturating_sub(done);
         }
     }
 
     /// When the next thing is due by each clock, alarms that ring too early included.
     pub(crate) fn next_due(&self) -> kernel::NextDue {
         let wall_us = self.first_by_wall().map(|(at, _)| at);
-        kernel::NextDue { wall_us, cluster_us: self.first_lease().map(|(at, _)| at) }
+        kernel::NextDue { wall_us, cluster_us: self.first_by_cluster().map(|(at, _)| at) }
     }
 
-    fn first_lease(&self) -> Option<(u64, Due)> {
+    fn first_by_cluster(&self) -> Option<(u64, Due)> {
         let leases = self.records.iter().filter_map(|(id, kept)| Some((kept.lease_alarm?, id)));
-        leases.min().map(|(at, id)| (at, Due::Lease(id.clone())))
+        let lease = leases.min().map(|(at, id)| (at, Due::Lease(id.clone())));
+        let ended = self.ended.first().map(|(at, session)| (*at, Due::Session(*at, *session)));
+        [lease, ended].into_iter().flatten().min()
     }
 
     fn first_by_wall(&self) -> Option<(u64, Due)> {
@@ -57,8 +60,10 @@ impl Reference {
         [expiry, pause, message, removal].into_iter().flatten().min()
     }
 
-    fn step(&mut self, due: Due) {
+    /// Does what is due. Gives the number of steps.
+    fn step(&mut self, due: Due, steps_max: u32) -> u32 {
         match due {
+            Due::Session(at_us, session) => return self.give_back_owned(at_us, session, steps_max),
             Due::Message(key) => self.deliver(key),
             Due::Run(id) => self.remove_rows(&id),
             Due::Ready(id) => {
@@ -80,18 +85,28 @@ impl Reference {
             Due::Lease(id) => {
                 let kept = &self.records[&id];
                 let live = kept.live.as_ref().expect("only what exists is held");
-                if kept.is_over(self.wall_us) {
-                    // It does not exist any more: nobody is told that it was rescued.
-                    self.remove(&id);
-                } else if live.lease_us.is_some_and(|at| at > self.cluster_us) {
+                if !kept.is_over(self.wall_us) && live.lease_us.is_some_and(|at| at > self.cluster_us) {
                     self.set_late_alarms(&id);
                 } else {
-                    let declared = self.declared(&id, live).expect("it is held").clone();
-                    let draft = self.draft(&id);
-                    self.end_attempt(&id, draft, &declared, true).expect("a rescue is never refused");
+                    self.rescue(&id);
                 }
             }
         }
+        1
+    }
+
+    /// Ends an attempt from outside.
+    pub(super) fn rescue(&mut self, id: &Id) {
+        let kept = &self.records[id];
+        if kept.is_over(self.wall_us) {
+            // It does not exist any more: nobody is told that it was rescued.
+            self.remove(id);
+            return;
+        }
+        let live = kept.live.as_ref().expect("only what exists is held");
+        let declared = self.declared(id, live).expect("it is held").clone();
+        let draft = self.draft(id);
+        self.end_attempt(id, draft, &declared, true).expect("a rescue is never refused");
     }
 
     /// The alarms of a record that ring too early are set to when they should ring.

@@ -8,11 +8,8 @@ use super::{ANY_REASON, Cell, Expected, Id, Outcome, Reference};
 use crate::model::places::PLACES;
 
 impl Reference {
-    /// Applies a command.
-    pub(crate) fn apply(&mut self, body: &[u8]) -> Expected {
-        self.commit += 1;
-        self.ordinal = 0;
-        self.undo.clear();
+    /// Does what a command of the contracts asks.
+    pub(super) fn execute_body(&mut self, body: &[u8]) -> Expected {
         let done = match Body::decode(body).expect("the generator makes bodies") {
             Body::Transact(transact) => self.transact(&transact),
             Body::Tick => {
@@ -126,7 +123,10 @@ impl Reference {
                 OpOutcome::Sent
             }
             Op::Run(_, act) => self.run_act(id, act)?,
-            Op::Push(..) => unreachable!("this model has no sessions"),
+            Op::Push(session, payload) => {
+                self.push(*session, payload);
+                OpOutcome::Sent
+            }
             Op::CellInit(_, value) => match self.cell_version(id) {
                 Some(version) => OpOutcome::Existing(version),
                 None => self.write_cell(id, Some(value.to_value())),

@@ -6,7 +6,7 @@ use kernel::{Body, Duplicates, Op, Transact};
 use testkit::random::Random;
 
 use super::command::{Act, NewAppend};
-use crate::model::drawn::{Drawn, encode};
+use crate::model::drawn::Drawn;
 use crate::model::places::{GROUPS, PLACES};
 use crate::model::reference::{Id, Reference, Run};
 
@@ -90,7 +90,7 @@ pub(crate) struct Generator<'draw> {
 impl Generator<'_> {
     pub(crate) fn command(&mut self) -> Drawn {
         if self.random.one_in(10) {
-            return Drawn::plain(encode(&Body::Tick));
+            return Drawn::plain(&Body::Tick);
         }
         let mut run = self.run();
         if self.random.one_in(self.habits.fork_one_in) {
@@ -294,7 +294,7 @@ fn transaction(acts: &[(Id, Act)]) -> Drawn {
     let group = Some(acts[0].0.home()).filter(|_| !alone || acts[0].0.group.is_some());
     let ops = acts.iter().map(|(id, act)| Op::Run(&id.name, act.as_kernel_act())).collect();
     let transact = Transact { space, branch, group, fence: None, guards: Vec::new(), ops };
-    Drawn::plain(encode(&Body::Transact(transact)))
+    Drawn::plain(&Body::Transact(transact))
 }
 
 /// Lets time go on, mostly a little, at times by more than the index may lag: wall time, none if the clock was set back,

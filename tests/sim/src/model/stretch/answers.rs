@@ -3,7 +3,7 @@
 use contract::Rejection;
 use kernel::records::get::whole_record;
 use kernel::{Answer, Body, NextDue, Op, OpOutcome, RunAct, Transact};
-use session::Reply;
+use session::{Reply, SessionAnswer};
 
 use super::{Judges, Stretch};
 use crate::model::compare::same;
@@ -23,33 +23,76 @@ impl Stretch<'_> {
         same(|| "the number of replies".into(), &replies.len(), &expected.len())?;
         let mut compared = Ok(());
         for (reply, (drawn, expected)) in replies.iter().zip(expected) {
-            let Reply::Answer(answer) = Reply::decode(reply).map_err(text)? else {
-                return Err("a command without a session was taken for one".into());
-            };
-            let answer = Answer::decode(answer).map_err(text)?;
-            let body = Body::decode(&drawn.body).map_err(text)?;
-            self.count_operations(&body);
-            match &answer {
-                Answer::Rejected(_) => add(&self.tally.rejections, 1),
-                Answer::Done { commit, outcomes } => {
-                    self.post.done(&drawn.marked, self.reference.wall_us, *commit);
-                    if let Body::Transact(transact) = &body {
-                        self.enter_runs(transact, outcomes)?;
-                    }
-                }
-            }
+            let reply = Reply::decode(reply).map_err(text)?;
+            let said = self.note_reply(reply, drawn, expected)?;
             if self.judges == Judges::All && compared.is_ok() {
-                let said = self.compare(answer, expected);
-                compared = said.map_err(|what| format!("{what}\n  in the answer to {body:?}"));
+                let asked = || drawn.body().map_or("sessions".to_owned(), |body| format!("{body:?}"));
+                compared = said.map_err(|what| format!("{what}\n  in the answer to {:?} {}", drawn.sender, asked()));
             }
         }
         Ok(compared)
     }
 
-    fn count_operations(&mut self, body: &Body<'_>) {
+    /// Takes note of one answer. The inner result says whether it is as expected.
+    fn note_reply(
+        &mut self,
+        reply: Reply<'_>,
+        drawn: &Drawn,
+        expected: &Expected,
+    ) -> Result<Result<(), String>, String> {
+        let request = drawn.sender.map(|sender| (sender.session, sender.request));
+        let body = drawn.body();
+        self.count_operations(body.as_ref());
+        let counts = &self.tally;
+        let is_same = match (reply, expected) {
+            (Reply::Stored(answer), Expected::Stored) => {
+                add(&counts.repeats, 1);
+                request.and_then(|request| self.answers.get(&request)).map(Vec::as_slice) == Some(answer)
+            }
+            (Reply::Reused, Expected::Reused) => {
+                add(&counts.reused, 1);
+                true
+            }
+            (Reply::SessionExpired, Expected::SessionExpired) => {
+                add(&counts.expired, 1);
+                true
+            }
+            (Reply::Evicted { floor }, Expected::Evicted { floor: expected }) => {
+                add(&counts.evicted, 1);
+                floor == *expected
+            }
+            (Reply::Busy { bound, max }, Expected::Busy { bound: expected, max: most }) => {
+                add(&counts.busy, 1);
+                (bound, max) == (*expected, *most)
+            }
+            (Reply::Answer(answer), Expected::Sessions(expected)) => {
+                SessionAnswer::decode(answer).as_ref() == Ok(expected)
+            }
+            (Reply::Answer(bytes), Expected::Done(_) | Expected::Rejected(_)) => {
+                if let Some(request) = request {
+                    self.answers.insert(request, bytes.to_vec());
+                }
+                let answer = Answer::decode(bytes).map_err(text)?;
+                match &answer {
+                    Answer::Rejected(_) => add(&counts.rejections, 1),
+                    Answer::Done { commit, outcomes } => {
+                        self.post.done(&drawn.marked, self.reference.wall_us, *commit);
+                        if let Some(Body::Transact(transact)) = &body {
+                            self.enter_runs(transact, outcomes)?;
+                        }
+                    }
+                }
+                return Ok(self.compare(answer, expected));
+            }
+            _ => false,
+        };
+        Ok(if is_same { Ok(()) } else { Err(format!("replied {reply:?}, expected {expected:?}")) })
+    }
+
+    fn count_operations(&mut self, body: Option<&Body<'_>>) {
         let operations = match body {
             // The model of runs counts appends, the others commands.
-            Body::Transact(transact) if self.habits.about == About::Runs => transact.ops.len() as u64,
+            Some(Body::Transact(transact)) if self.habits.about == About::Runs => transact.ops.len() as u64,
             _ => 1,
         };
         self.done += operations;

@@ -4,7 +4,7 @@ use contract::{Limits, Retention};
 use kernel::{Body, CatalogueChange, Op, RecordAct, Transact, TtlArgument};
 
 use super::Stretch;
-use crate::model::drawn::{Drawn, encode};
+use crate::model::drawn::Drawn;
 use crate::model::habits::About;
 use crate::model::places::SPACES;
 use crate::model::records::names::types;
@@ -29,7 +29,7 @@ impl Stretch<'_> {
             }
         }
         self.reference.begin_entry(1_000_000, 1_000);
-        let drawn = changes.into_iter().map(|change| Drawn::plain(encode(&Body::Catalogue(change))));
+        let drawn = changes.into_iter().map(|change| Drawn::plain(&Body::Catalogue(change)));
         self.apply(drawn.collect())?;
         // What the catalogue has become decides.
         self.reference.limits = self.instance.kernel.catalogue().limits;
@@ -43,6 +43,11 @@ impl Stretch<'_> {
             limits.tombstone_age_us = self.random.pick(&[0, 3_000, 40_000]);
             limits.claim_records_max = self.random.pick(&[2, 256]);
             limits.record_fields_max = self.random.pick(&[4, 256]);
+            limits.sessions_max = self.random.pick(&[6, 100]);
+            limits.session_answers_max = self.random.pick(&[2, 6, 256]);
+            limits.session_pushes_max = self.random.pick(&[3, 30]);
+            // Which answer would be one too many by its bytes, only the sessions' own model says.
+            limits.session_answer_bytes_max = 1 << 30;
         }
         limits
     }
@@ -57,7 +62,7 @@ impl Stretch<'_> {
                 let act = RecordAct::Put { record_type: None, ttl: TtlArgument::Persist, fields: Vec::new() };
                 let (group, fence, guards, ops) = (None, None, Vec::new(), vec![Op::Record(name, act)]);
                 let transact = Transact { space, branch, group, fence, guards, ops };
-                drawn.push(Drawn::plain(encode(&Body::Transact(transact))));
+                drawn.push(Drawn::plain(&Body::Transact(transact)));
             }
             self.apply(drawn)?;
         }

@@ -4,7 +4,7 @@ use kernel::{Body, Buckets};
 
 use super::Stretch;
 use crate::model::again::apply_again;
-use crate::model::drawn::{Drawn, encode};
+use crate::model::drawn::Drawn;
 use crate::model::instance::text;
 use crate::model::tally::add;
 
@@ -28,7 +28,7 @@ impl Stretch<'_> {
             let later = |next: Option<u64>, now: u64| next.map_or(now, |next| next.max(now));
             let step = if self.random.one_in(20) { forever_us } else { 0 };
             self.reference.begin_entry(later(next.wall_us, wall_us) + step, later(next.cluster_us, cluster_us) + step);
-            self.apply(vec![Drawn::plain(encode(&Body::Tick))])?;
+            self.apply(vec![Drawn::plain(&Body::Tick)])?;
         }
         Err(format!("something is still due after {TICKS_MAX} ticks: {:?}", self.instance.next_due))
     }

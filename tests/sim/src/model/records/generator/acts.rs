@@ -64,6 +64,7 @@ impl<'draw> Generator<'draw> {
         match self.random.below(4) {
             0 => TtlArgument::Persist,
             1 => TtlArgument::Keep,
+            2 if self.beside.is_some() && self.random.one_in(2) => TtlArgument::WithSession,
             _ => TtlArgument::After(self.random.pick(&[0, 1, 700, 6_000, 50_000, 90_000_000])),
         }
     }
