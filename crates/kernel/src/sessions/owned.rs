@@ -108,7 +108,10 @@ fn end(applying: &mut Applying<'_>, bucket: u16, session: u64, owned: &Owned) ->
             if matches!(owned, Owned::Claim(_)) {
                 attempt::rescue(applying, &record, &row, Reason::SessionEnded)
             } else {
-                write::remove(applying, &record, &row, Reason::SessionEnded).map(|_| ())
+                // One whose own time was over before did not end with its session.
+                let expired = row.numbers.expired_at(applying.call.stamp.wall_us);
+                let reason = if expired { Reason::Expired } else { Reason::SessionEnded };
+                write::remove(applying, &record, &row, reason).map(|_| ())
             }
         }
     }

@@ -2,10 +2,13 @@
 
 use kernel::Body;
 use kernel::machine::MACHINE;
+use kernel::sessions::hosted::HostedCommand;
 use kv::Writer;
-use session::{Envelope, SESSIONS, SessionCommand};
+use session::user::machine_id;
+use session::{Envelope, SESSIONS, SessionCommand, UserMachine};
 
 use super::records::post::Marked;
+use super::sessions::machine::Counters;
 
 /// A command.
 #[derive(Clone)]
@@ -13,6 +16,8 @@ pub(crate) struct Drawn {
     /// The session that sends it, if one does.
     pub(crate) sender: Option<Sender>,
     pub(crate) what: What,
+    /// The catalogue's revision that it was checked against.
+    pub(crate) revision: u64,
     /// The marked messages that it sends if it is done.
     pub(crate) marked: Vec<Marked>,
 }
@@ -31,23 +36,38 @@ pub(crate) enum What {
     /// Something of the contracts, as bytes.
     Body(Vec<u8>),
     Sessions(SessionCommand),
+    /// Something for a user's machine, about its state in a group.
+    Machine {
+        space: u32,
+        group: String,
+        body: Vec<u8>,
+    },
 }
 
 impl Drawn {
     /// One that no session sends, without a marked message.
     pub(crate) fn plain(body: &Body<'_>) -> Self {
-        Self { sender: None, what: What::Body(encode(body)), marked: Vec::new() }
+        Self::of(What::Body(encode(body)))
     }
 
     pub(crate) fn sessions(command: SessionCommand) -> Self {
-        Self { sender: None, what: What::Sessions(command), marked: Vec::new() }
+        Self::of(What::Sessions(command))
+    }
+
+    /// One for a user's machine.
+    pub(crate) fn machine(space: u32, group: String, body: Vec<u8>) -> Self {
+        Self::of(What::Machine { space, group, body })
+    }
+
+    fn of(what: What) -> Self {
+        Self { sender: None, what, revision: 1, marked: Vec::new() }
     }
 
     /// The command, if it is one of the contracts.
     pub(crate) fn body(&self) -> Option<Body<'_>> {
         match &self.what {
             What::Body(body) => Some(Body::decode(body).expect("the generator makes bodies")),
-            What::Sessions(_) => None,
+            What::Sessions(_) | What::Machine { .. } => None,
         }
     }
 
@@ -55,12 +75,13 @@ impl Drawn {
     pub(crate) fn bytes(self) -> Vec<u8> {
         match self.what {
             What::Body(body) => body,
-            What::Sessions(_) => unreachable!("it is none of the contracts"),
+            What::Sessions(_) | What::Machine { .. } => unreachable!("it is none of the contracts"),
         }
     }
 
     /// The bytes of its envelope.
-    pub(crate) fn envelope(&self, catalogue_revision: u64) -> Vec<u8> {
+    pub(crate) fn envelope(&self) -> Vec<u8> {
+        let catalogue_revision = self.revision;
         let mut writer = Writer::new();
         match &self.what {
             What::Sessions(command) => {
@@ -68,18 +89,26 @@ impl Drawn {
                 command.encode(&mut writer);
             }
             What::Body(body) => {
-                let plain = Envelope::without_session(MACHINE, catalogue_revision, body);
-                let envelope = Envelope { identity: b"someone", ..plain };
-                let envelope = match self.sender {
-                    None => envelope,
-                    Some(Sender { session, request, lowest_pending }) => {
-                        Envelope { session: Some(session), request, lowest_pending, ..envelope }
-                    }
-                };
-                envelope.encode(&mut writer);
+                self.sent(Envelope::without_session(MACHINE, catalogue_revision, body)).encode(&mut writer)
+            }
+            What::Machine { space, group, body } => {
+                let machine = machine_id(Counters::NUMBER, Counters::VERSION);
+                self.sent(Envelope::without_session(machine, catalogue_revision, b"")).encode(&mut writer);
+                HostedCommand { space: *space, group, body }.encode(&mut writer);
             }
         }
         writer.finish()
+    }
+
+    /// The same envelope, as its sender sends it.
+    fn sent<'body>(&self, plain: Envelope<'body>) -> Envelope<'body> {
+        let envelope = Envelope { identity: b"someone", ..plain };
+        match self.sender {
+            None => envelope,
+            Some(Sender { session, request, lowest_pending }) => {
+                Envelope { session: Some(session), request, lowest_pending, ..envelope }
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::mixed::clients::Clients;
 use super::records::names::Focus;
 use super::records::post::Post;
 use super::reference::Reference;
-use super::{records, runs};
+use super::{mixed, records, runs};
 
 /// Which contracts the commands of a model are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,14 +48,22 @@ impl Habits {
         post: &mut Post,
         clients: &mut Clients,
     ) -> Drawn {
-        let drawn = self.body(random, reference, post);
+        let mut drawn = self.body(random, reference, post);
         match self.about {
-            About::Everything => clients.send(drawn, reference, random),
+            About::Everything => {
+                if random.one_in(200) {
+                    drawn.revision = reference.revision + random.below(3);
+                }
+                clients.send(drawn, reference, random)
+            }
             About::Records | About::Runs => drawn,
         }
     }
 
     fn body(&self, random: &mut Random, reference: &Reference, post: &mut Post) -> Drawn {
+        if self.about == About::Everything && random.one_in(12) {
+            return mixed::machine::command(random, reference);
+        }
         let on_runs = self.about == About::Runs || self.about == About::Everything && random.one_in(5);
         if on_runs {
             return runs::Generator { random, habits: self.runs, reference }.command();

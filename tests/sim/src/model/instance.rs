@@ -9,6 +9,8 @@ use storage::TreeStore;
 use tempfile::TempDir;
 use testkit::random::Random;
 
+use super::mixed::machine::machines;
+
 /// What is below the kernel, and how often it is flushed.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -112,7 +114,7 @@ impl Instance {
             }
         };
         let view = store.view().map_err(text)?;
-        let kernel = Kernel::load(&*view, keys).map_err(text)?;
+        let kernel = Kernel::load_with(&*view, keys, machines()).map_err(text)?;
         let kernel = kernel.ok_or("a store that was filled holds no state")?;
         Ok(Self { plan, keys, kernel, next_due: NextDue::default(), store, below, directory })
     }
@@ -136,7 +138,7 @@ impl Instance {
 
     /// Loads the kernel again, which forgets what it has in memory only. The store goes on.
     pub(crate) fn reload(&mut self) -> Result<(), String> {
-        let kernel = Kernel::load(&*self.view()?, self.keys).map_err(text)?;
+        let kernel = Kernel::load_with(&*self.view()?, self.keys, machines()).map_err(text)?;
         self.kernel = kernel.ok_or("a store that was filled holds no state")?;
         Ok(())
     }

@@ -5,8 +5,11 @@
 //! Would see broken: K7 (a refused transaction leaves nothing, of any contract), R1 to R7, L1 to L4, E1, E2, E5, E6, and anything that
 //! works for each contract alone.
 
+pub(super) mod cells;
 pub(super) mod clients;
 pub(super) mod compare;
+pub(super) mod machine;
+pub(super) mod upkeep;
 
 use std::time::Instant;
 
@@ -55,7 +58,9 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         sum(&tally.busy),
     );
     println!(
-        "mixed-model: {} rescues, {} expiries, {} marked messages, {} reads compared, {} checks, {} reloads, {} images, {:.1} s",
+        "mixed-model: {} branches deleted, {} forgotten, {} rescues, {} expiries, {} marked messages, {} reads compared, {} checks, {} reloads, {} images, {:.1} s",
+        sum(&tally.branches_deleted),
+        sum(&tally.branches_forgotten),
         sum(&tally.rescues),
         sum(&tally.expiries),
         sum(&tally.sent),

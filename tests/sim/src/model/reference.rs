@@ -6,6 +6,7 @@
 
 mod acts;
 mod catalogue;
+mod cells;
 mod claims;
 mod id;
 mod lanes;
@@ -15,6 +16,7 @@ mod runs;
 mod sessions;
 mod time;
 mod transact;
+mod trim;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +27,9 @@ use kernel::records::claims::CORRECTIONS_MAX;
 use kernel::{Buckets, OpOutcome};
 use session::{Bound, SessionAnswer};
 
-use crate::model::places::SPACES;
+use crate::model::sessions::reference::ReferenceCounters;
+pub(crate) use catalogue::Space;
+use cells::{Cell, CellFloor, Fed};
 pub(crate) use id::Id;
 pub(crate) use runs::Run;
 use runs::RunUndo;
@@ -81,14 +85,6 @@ impl Kept {
     }
 }
 
-/// A cell.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Cell {
-    pub(crate) version: u64,
-    pub(crate) commit: u64,
-    pub(crate) value: Option<Value>,
-}
-
 /// A message on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
@@ -109,7 +105,8 @@ pub(crate) enum To {
 #[derive(Clone, Debug)]
 pub(crate) enum Expected {
     Done(Vec<Outcome>),
-    Rejected(Rejection),
+    /// With one of these.
+    Rejected(Vec<Rejection>),
     Sessions(SessionAnswer),
     /// The bytes that the same request was answered before.
     Stored,
@@ -176,15 +173,30 @@ pub(crate) struct Floor {
 pub(crate) struct Reference {
     pub(crate) buckets: Buckets,
     pub(crate) limits: Limits,
-    pub(crate) types: BTreeMap<u32, Vec<Declared>>,
+    pub(crate) spaces: BTreeMap<u32, Space>,
+    last_branch: u32,
+    /// Branches that were deleted, and those that were forgotten.
+    pub(crate) branches_deleted: u64,
+    pub(crate) branches_forgotten: u64,
     pub(crate) records: BTreeMap<Id, Kept>,
     pub(crate) cells: BTreeMap<Id, Cell>,
+    /// What is known of the cells that were forgotten, by bucket, space and branch.
+    cell_floors: BTreeMap<(u16, u32, u32), CellFloor>,
+    /// Every write of a cell.
+    fed: Vec<Fed>,
     pub(crate) runs: BTreeMap<Id, Run>,
     /// Runs in the order in which they were made.
     pub(crate) made: Vec<Id>,
+    /// Entries of the agenda for runs that are gone with their branches.
+    orphaned: BTreeSet<(u64, Id)>,
     pub(crate) sessions: BTreeMap<u64, Session>,
     /// Sessions that have ended and may own something, by when that was.
     pub(crate) ended: BTreeSet<(u64, u64)>,
+    /// The state of the users' machine, by space and group.
+    pub(crate) machines: BTreeMap<(u32, String), ReferenceCounters>,
+    /// Which sessions it knows where, and where some have ended that it knew.
+    pub(crate) members: BTreeSet<(u64, (u32, String))>,
+    pub(crate) left: BTreeSet<(u32, String)>,
     /// What is known of the records of each bucket whose rows are gone.
     pub(crate) floors: BTreeMap<u16, Floor>,
     pub(crate) messages: BTreeMap<MessageKey, Message>,
@@ -211,7 +223,7 @@ pub(crate) struct Reference {
 
 enum Undo {
     Record(Id, Option<Kept>),
-    Cell(Id, Option<Cell>),
+    Cell(Id, Option<(usize, usize)>),
     Floor(u16, Option<Floor>),
     Message(MessageKey, Option<Message>),
     Publish(PublishKey, Option<Message>),
@@ -223,20 +235,25 @@ enum Undo {
 impl Reference {
     /// A shard that was just made, before its spaces and types are declared.
     pub(crate) fn new(buckets: Buckets, limits: Limits) -> Self {
-        let task = || Declared {
-            definition: RecordType::task(),
-            prefixes: vec![contract::records::types::TASK_PREFIX.to_owned()],
-        };
-        Self {
+        let mut reference = Self {
             buckets,
             limits,
-            types: SPACES.map(|(space, _)| (space, vec![task()])).into(),
+            spaces: BTreeMap::new(),
+            last_branch: 0,
+            branches_deleted: 0,
+            branches_forgotten: 0,
             records: BTreeMap::new(),
             cells: BTreeMap::new(),
+            cell_floors: BTreeMap::new(),
+            fed: Vec::new(),
             runs: BTreeMap::new(),
             made: Vec::new(),
+            orphaned: BTreeSet::new(),
             sessions: BTreeMap::new(),
             ended: BTreeSet::new(),
+            machines: BTreeMap::new(),
+            members: BTreeSet::new(),
+            left: BTreeSet::new(),
             session: None,
             owns_more: false,
             pushes: Vec::new(),
@@ -251,7 +268,9 @@ impl Reference {
             revision: 1,
             ordinal: 0,
             undo: Vec::new(),
-        }
+        };
+        reference.add_default_space();
+        reference
     }
 
     /// The times of the next entry: wall time rises, cluster time does not fall.
@@ -262,7 +281,7 @@ impl Reference {
     }
 
     pub(crate) fn bucket(&self, id: &Id) -> u16 {
-        let name = SPACES.iter().find(|(space, _)| *space == id.space).expect("a known space").1;
+        let name = &self.spaces[&id.space].name;
         self.buckets.of_group(name.as_bytes(), id.home().as_bytes())
     }
 
@@ -289,16 +308,11 @@ impl Reference {
         after.0.is_some() && after.0 != before.0 || after.1.is_some() && after.1 != before.1
     }
 
-    fn set_cell(&mut self, id: &Id, cell: Cell) {
-        let before = self.cells.insert(id.clone(), cell);
-        self.undo.push(Undo::Cell(id.clone(), before));
-    }
-
     fn undo_to(&mut self, mark: usize) {
         for undo in self.undo.split_off(mark).into_iter().rev() {
             match undo {
                 Undo::Record(id, before) => restore(&mut self.records, id, before),
-                Undo::Cell(id, before) => restore(&mut self.cells, id, before),
+                Undo::Cell(id, before) => self.undo_cell(&id, before),
                 Undo::Floor(bucket, before) => restore(&mut self.floors, bucket, before),
                 Undo::Message(key, before) => restore(&mut self.messages, key, before),
                 Undo::Publish(key, before) => restore(&mut self.to_publish, key, before),

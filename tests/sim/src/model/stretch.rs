@@ -130,6 +130,10 @@ impl Stretch<'_> {
         records::compare::Both { instance: &self.instance, view, reference: &self.reference, focus: self.habits.focus }
     }
 
+    fn cells<'both>(&'both self, view: &'both dyn View) -> mixed::cells::Both<'both> {
+        mixed::cells::Both { instance: &self.instance, view, reference: &self.reference }
+    }
+
     fn runs<'both>(&'both self, view: &'both dyn View) -> runs::compare::Both<'both> {
         runs::compare::Both { instance: &self.instance, view, reference: &self.reference }
     }
@@ -162,7 +166,7 @@ impl Stretch<'_> {
     /// Many claims from single queues leave lanes that stand too early. Claims from above, all in one entry, have to share
     /// what an entry may correct.
     fn rush(&mut self) -> Result<(), String> {
-        let (space, branch, _) = self.habits.focus.place(&mut self.random);
+        let (space, branch, _) = self.habits.focus.place(&mut self.random, &self.reference);
         let claim = |prefix| {
             let (records_max, worker, lease_us, waits) = (1, "rush", Some(1_000_000), false);
             let claim = ClaimNext { space, branch, prefix, records_max, worker, lease_us, waits };
@@ -189,7 +193,7 @@ impl Stretch<'_> {
     /// Applies an entry and compares its answers and the feed.
     fn apply_expecting(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
         let stamp = Stamp { wall_us: self.reference.wall_us, cluster_us: self.reference.cluster_us };
-        let envelopes: Vec<_> = expected.iter().map(|(drawn, _)| drawn.envelope(1)).collect();
+        let envelopes: Vec<_> = expected.iter().map(|(drawn, _)| drawn.envelope()).collect();
         let payload = EntryHeader::new(stamp).encode(envelopes.iter().map(Vec::as_slice));
         self.entries.push(payload);
         let replies = self.instance.apply(self.entries.last().expect("just pushed"))?;
@@ -213,7 +217,7 @@ impl Stretch<'_> {
                 touched.extend(runs.map(|run| Id::new(space, branch, group, run)));
             }
         }
-        touched.retain(|id| super::places::PLACES.contains(&id.place()));
+        touched.retain(|id| self.reference.is_live(id.space, id.branch));
         if self.judges == Judges::ChecksAlone {
             return Ok(());
         }
@@ -242,11 +246,14 @@ impl Stretch<'_> {
         let mut random = self.random.clone();
         if self.habits.about != About::Runs {
             for _ in 0..3 {
-                let (space, branch, group) = self.habits.focus.place(&mut random);
-                self.records(&*view).thing(&Id::new(space, branch, group, random.pick(&NAMES)))?;
+                let (space, branch, group) = self.habits.focus.place(&mut random, &self.reference);
+                let id = Id::new(space, branch, group, random.pick(&NAMES));
+                self.records(&*view).thing(&id)?;
+                self.cells(&*view).cell(&id, &mut random)?;
             }
             self.records(&*view).scan(&mut random)?;
-            self.count_reads(4);
+            self.cells(&*view).list(&mut random)?;
+            self.count_reads(8);
         }
         if self.habits.about != About::Records && random.one_in(4) {
             self.runs(&*view).list(&mut random)?;
@@ -267,6 +274,11 @@ impl Stretch<'_> {
             let mut run_book = std::mem::take(&mut self.run_book);
             let mut reads = self.runs(&*view).everything(&mut run_book, &mut random)?;
             reads += self.records(&*view).everything(&mut random)?;
+            for id in self.reference.cells.keys().filter(|id| self.reference.is_live(id.space, id.branch)) {
+                reads += self.cells(&*view).cell(id, &mut random)?;
+            }
+            self.cells(&*view).feed(&mut random)?;
+            mixed::compare::catalogue(&self.instance, &self.reference)?;
             reads += mixed::compare::sessions(&self.instance, &*view, &self.reference)?;
             (self.run_book, self.random) = (run_book, random);
             self.count_reads(reads);

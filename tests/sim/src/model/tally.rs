@@ -23,6 +23,9 @@ pub(crate) struct Tally {
     pub(crate) evicted: AtomicU64,
     pub(crate) expired: AtomicU64,
     pub(crate) busy: AtomicU64,
+    /// Branches that were deleted, and those of them that were forgotten with everything in them.
+    pub(crate) branches_deleted: AtomicU64,
+    pub(crate) branches_forgotten: AtomicU64,
     pub(crate) claims: AtomicU64,
     /// Claims that had to be repeated.
     pub(crate) unfinished: AtomicU64,

@@ -14,7 +14,6 @@ use kernel::records::row::{Numbers, decode_numbers};
 use kv::View;
 
 use crate::model::instance::{Instance, halted, text};
-use crate::model::places::PLACES;
 use crate::model::reference::{Id, Reference};
 use crate::model::tally::{Tally, add};
 
@@ -45,7 +44,7 @@ impl Book {
         tally: &Tally,
     ) -> Result<(), String> {
         let mut by_record: BTreeMap<Id, Vec<Change>> = BTreeMap::new();
-        for (space, branch) in PLACES {
+        for (space, branch) in reference.live_places() {
             let filter = Filter { space, branch, subject: Some(Subject::Record), group: InGroup::Any, prefix: "" };
             let followed = changes_after(view, &instance.keys, self.cursor, &filter, usize::MAX).map_err(halted)?;
             let Followed::Page(page) = followed else {
@@ -93,8 +92,14 @@ fn judge(
     let context = || format!("before {before:?}\n  changes {changes:?}\n  row {row:?} at {wall_us}");
     let is = |change: &Change, reason: Reason| change.reason == reason;
     let lived = before.row.filter(|row| !row.deleted);
-    let ends = |change: &&Change| is(change, Reason::Deleted) || is(change, Reason::Expired);
-    let ended = changes.iter().any(|change| ends(&change));
+    let held = held_before(lived.map(|row| row.is_held()), changes);
+    // The end of a session gives back what is held; what it does not hold it may end.
+    let may_end = |place: usize| {
+        let change = &changes[place];
+        let by_session = is(change, Reason::SessionEnded) && held[place] != Some(true);
+        by_session || is(change, Reason::Deleted) || is(change, Reason::Expired)
+    };
+    let ended = (0..changes.len()).any(may_end);
 
     // (4), (5): what was over can only be said to be over.
     if let Some(row) = lived.filter(|row| row.expired_at(wall_us))
@@ -105,28 +110,18 @@ fn judge(
     // (5): versions go on, without a gap while the row was there.
     let mut version = before.version;
     let mut may_jump = lived.is_none();
-    for change in changes {
+    for (place, change) in changes.iter().enumerate() {
         let next = version + 1;
         if change.version < next || (change.version > next && !may_jump) {
             return Err(format!("(5) nothing comes back: version {} after {version}, {}", change.version, context()));
         }
         version = change.version;
-        may_jump = ends(&change);
+        may_jump = may_end(place);
     }
     // (1): a claim is of a record that nobody holds.
-    let mut held = lived.map(|row| row.is_held());
-    for change in changes {
-        if is(change, Reason::Claimed) {
-            if held == Some(true) {
-                return Err(format!("(1) one holder per record: claimed while it was held, {}", context()));
-            }
-            held = Some(true);
-        } else if is(change, Reason::Written) {
-            // A replacement by the holder may give it back.
-            held = held.filter(|held| !held);
-        } else {
-            held = Some(false);
-        }
+    let claimed = changes.iter().zip(&held).find(|(change, held)| is(change, Reason::Claimed) && **held == Some(true));
+    if claimed.is_some() {
+        return Err(format!("(1) one holder per record: claimed while it was held, {}", context()));
     }
     // (2), (5): attempts rise by one with every claim, and never fall.
     let claims = changes.iter().filter(|change| is(change, Reason::Claimed)).count() as u64;
@@ -144,4 +139,19 @@ fn judge(
         return Err(format!("(3) a terminal state is never left: {}", context()));
     }
     Ok(Known { version, attempt, row })
+}
+
+/// Whether the record was held before each of its changes, as far as they tell.
+fn held_before(first: Option<bool>, changes: &[Change]) -> Vec<Option<bool>> {
+    let mut held = first;
+    let before = changes.iter().map(|change| {
+        let after = match change.reason {
+            Reason::Claimed => Some(true),
+            // A replacement by the holder may give it back.
+            Reason::Written => held.filter(|held| !held),
+            _ => Some(false),
+        };
+        std::mem::replace(&mut held, after)
+    });
+    before.collect()
 }

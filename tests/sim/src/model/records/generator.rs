@@ -8,9 +8,10 @@ use kernel::trim::TrimStep;
 use kernel::{Body, CatalogueChange, ClaimNext, Fence, Guard, Op, Send, Target, Transact, ValueRef};
 use testkit::random::Random;
 
-use super::names::{FIELDS, Focus, INBOX, STATES, types};
+use super::names::{FIELDS, Focus, INBOX, NAMES, STATES, types};
 use super::post::{Marked, Post};
 use crate::model::drawn::{Drawn, encode};
+use crate::model::mixed;
 use crate::model::mixed::clients::some_session;
 use crate::model::places::{GROUPS, PLACES};
 use crate::model::reference::{Id, Reference};
@@ -42,6 +43,9 @@ impl<'draw> Generator<'draw> {
             0..=61 => self.transaction(0),
             62..=75 => self.claim_next(),
             76..=93 => Drawn::plain(&Body::Tick),
+            94..=97 if self.beside.is_some() && self.random.one_in(2) => {
+                mixed::upkeep::command(self.random, self.reference)
+            }
             94..=96 => self.published(),
             97 if self.random.one_in(2) => self.remove_lanes(),
             97 => self.forget(),
@@ -50,7 +54,7 @@ impl<'draw> Generator<'draw> {
     }
 
     fn claim_next(&mut self) -> Drawn {
-        let (space, branch, _) = self.focus.place(self.random);
+        let (space, branch, _) = self.focus.place(self.random, self.reference);
         let branch = if self.random.one_in(60) { 99 } else { branch };
         let claim = ClaimNext {
             space,
@@ -66,7 +70,7 @@ impl<'draw> Generator<'draw> {
 
     /// As the walk does, but of any queue.
     fn remove_lanes(&mut self) -> Drawn {
-        let (space, branch, _) = self.focus.place(self.random);
+        let (space, branch, _) = self.focus.place(self.random, self.reference);
         let queue = self.focus.queue(self.random).to_owned();
         let bucket = self.random.pick(&[0, 0, 1, 5]);
         Drawn::plain(&Body::Trim(vec![TrimStep::Lanes { space, branch, queue, bucket }]))
@@ -118,8 +122,13 @@ impl<'draw> Generator<'draw> {
         let mut guards = Vec::new();
         let mut ops = Vec::new();
         while self.random.one_in(4) {
-            let name = self.name_near(&target, wide);
-            guards.push(self.guard(&target, name));
+            guards.push(match wide && self.beside.is_some() && self.random.one_in(6) {
+                true => self.range_guard(),
+                false => {
+                    let name = self.name_near(&target, wide);
+                    self.guard(&target, name)
+                }
+            });
         }
         let count = if self.random.one_in(3) { 1 + self.random.below(4) } else { 1 };
         for number in 0..count {
@@ -200,7 +209,8 @@ impl<'draw> Generator<'draw> {
 
     /// A message that nothing can refuse, which leaves its number.
     fn marked_letter(&mut self) -> Vec<u8> {
-        let (space, branch) = self.random.pick(&PLACES);
+        // Where all history is kept, and no branch is deleted.
+        let (space, branch) = self.random.pick(&PLACES[..2]);
         let number = i64::try_from(self.post.next_number()).expect("small");
         encode(&Body::Transact(Transact {
             space,
@@ -214,7 +224,7 @@ impl<'draw> Generator<'draw> {
 
     /// Something that is there, of which some is held, or anything.
     fn target(&mut self) -> Id {
-        let (space, branch, group) = self.focus.place(self.random);
+        let (space, branch, group) = self.focus.place(self.random, self.reference);
         let any = Id::new(space, branch, group, self.focus.name(self.random));
         if self.random.one_in(2) || self.reference.records.is_empty() {
             return any;
@@ -239,12 +249,23 @@ impl<'draw> Generator<'draw> {
                 0 => Op::CellInit(name, self.value("a")),
                 1 => Op::CellDelete(name),
                 _ => {
-                    let version = self.reference.cells.get(&id).map(|cell| cell.version);
+                    let version = self.reference.cells.get(&id).map(|cell| cell.newest());
                     Op::CellCas(name, version.filter(|_| !self.random.one_in(3)), self.value("a"))
                 }
             },
             _ => Op::Record(name, self.act(&id)),
         }
+    }
+
+    /// A range that may be empty or the wrong way round.
+    fn range_guard(&mut self) -> Guard<'static> {
+        let (mut from, mut to) = (self.random.pick(&NAMES), self.random.pick(&NAMES));
+        if from > to && !self.random.one_in(10) {
+            std::mem::swap(&mut from, &mut to);
+        }
+        let to = (!self.random.one_in(4)).then_some(to);
+        let since = self.reference.commit.saturating_sub(self.random.below(200));
+        Guard::CellsUnchangedSince(from, to, since)
     }
 
     fn guard<'name>(&mut self, target: &Id, name: &'name str) -> Guard<'name>
@@ -259,7 +280,7 @@ impl<'draw> Generator<'draw> {
         match self.random.below(14) {
             0 => Guard::CellAbsent(name),
             1 => Guard::CellExists(name),
-            2 => Guard::CellVersionIs(name, self.reference.cells.get(&id).map_or(0, |cell| cell.version) + off),
+            2 => Guard::CellVersionIs(name, self.reference.cells.get(&id).map_or(0, |cell| cell.newest()) + off),
             3 => Guard::CellVersionBelow(name, 2 + self.random.below(9)),
             4 => Guard::CellUnchangedSince(name, commit),
             5 => Guard::RecordAbsent(name),

@@ -11,6 +11,7 @@ use kernel::records::queue::{above, queue_of};
 use testkit::random::Random;
 
 use crate::model::places::{GROUPS, PLACES};
+use crate::model::reference::Reference;
 
 /// Where a stretch does most of what it does, so that things meet.
 #[derive(Clone, Copy, Debug)]
@@ -48,9 +49,9 @@ impl Focus {
     }
 
     /// Space, branch and group: those of the focus, or any.
-    pub(crate) fn place(&self, random: &mut Random) -> (u32, u32, Option<&'static str>) {
+    pub(crate) fn place(&self, random: &mut Random, reference: &Reference) -> (u32, u32, Option<&'static str>) {
         let focused = random.one_in(2);
-        let (space, branch) = if focused { self.place } else { random.pick(&PLACES) };
+        let (space, branch) = if focused { self.place } else { *random.choose(&reference.live_places()) };
         (space, branch, if focused { self.group } else { any_group(random) })
     }
 }

@@ -65,7 +65,11 @@ pub(crate) fn check(instance: &Instance, view: &dyn View) -> Result<(), String> 
             rebuilt.add(instance, view, &record, &row, declared)?;
         }
     }
+    let live = live_places(instance);
+    rebuilt.counts.retain(|(space, branch, ..), _| live.contains(&(*space, *branch)));
     compare_counts(instance, view, &rebuilt.counts)?;
+    let is_live = |key: &RowKey| ready_key(key).is_ok_and(|(space, branch, ..)| live.contains(&(space, branch)));
+    rebuilt.ready.retain(is_live);
     rebuilt.ready.extend(rows_of_lanes(instance, view, &rebuilt.ready, buckets)?);
     for (what, kind, expected) in [
         ("ready", Kind::Ready, &rebuilt.ready),
@@ -77,7 +81,10 @@ pub(crate) fn check(instance: &Instance, view: &dyn View) -> Result<(), String> 
         let mut found = BTreeSet::new();
         for bucket in 0..buckets {
             let keys = rows_of(instance, view, bucket, kind)?.into_iter().map(|(key, _)| key);
-            found.extend(keys.filter(|key| !matches!(kind, Kind::DueWall | Kind::DueCluster) || is_of_record(key)));
+            found.extend(
+                keys.filter(|key| kind != Kind::Ready || is_live(key))
+                    .filter(|key| !matches!(kind, Kind::DueWall | Kind::DueCluster) || is_of_record(key)),
+            );
         }
         as_rebuilt(what, &found, expected)?;
     }
@@ -208,6 +215,9 @@ fn rows_of_lanes(
     for row in view.scan(&keys.all_lanes(), Order::Ascending) {
         let (key, row) = row.map_err(text)?;
         let (space, branch, name) = read_lanes_key(&key).ok_or("a foreign key among lanes")?;
+        if !live_places(instance).contains(&(space, branch)) {
+            continue;
+        }
         for (bucket, lane) in Lanes::decode(Some(row)).map_err(halted)?.iter() {
             lanes.insert((bucket, space, branch, name.clone()), lane);
             if let Some(higher) = above(&name) {
@@ -247,9 +257,19 @@ fn ready_key(key: &[u8]) -> Result<(u32, u32, String, &[u8]), String> {
     Ok((space, branch, queue, &rest[end + 2..]))
 }
 
+/// The branches that were not deleted. Of the others some rows may be gone and some not.
+fn live_places(instance: &Instance) -> BTreeSet<(u32, u32)> {
+    let spaces = instance.kernel.catalogue().spaces();
+    let live = spaces.flat_map(|(space, found)| {
+        let branches = found.branches().filter(|(_, branch)| !branch.deleted);
+        branches.map(move |(branch, _)| (space, branch)).collect::<Vec<_>>()
+    });
+    live.collect()
+}
+
 fn compare_counts(instance: &Instance, view: &dyn View, expected: &CountRows) -> Result<(), String> {
     let mut found = CountRows::new();
-    for (space, branch) in crate::model::places::PLACES {
+    for (space, branch) in live_places(instance) {
         for row in view.scan(&instance.keys.counts_from_queue(space, branch, ALL_QUEUES), Order::Ascending) {
             let (key, row) = row.map_err(text)?;
             let (queue, record_type) = read_counts_key(&key).ok_or("a foreign key among counts")?;

@@ -1,19 +1,107 @@
-//! Declarations, as far as the model test makes them.
+//! Spaces, branches and types.
 
-use contract::Rejection;
+use std::collections::BTreeMap;
+
+use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+use contract::records::types::{RecordType, TASK_PREFIX};
+use contract::{Rejection, Retention};
 use kernel::{CatalogueChange, OpOutcome};
 
 use super::{Declared, Outcome, Reference};
 
+#[derive(Clone, Debug)]
+pub(crate) struct Space {
+    pub(crate) name: String,
+    pub(crate) retention: Retention,
+    /// With the names of deleted ones, until they are forgotten.
+    pub(crate) branches: BTreeMap<u32, Branch>,
+    types: Vec<Declared>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Branch {
+    pub(crate) name: String,
+    pub(crate) deleted: bool,
+}
+
 impl Reference {
+    pub(super) fn add_default_space(&mut self) {
+        self.add_space(DEFAULT_SPACE);
+    }
+
+    fn add_space(&mut self, name: &str) -> u32 {
+        let space = u32::try_from(self.spaces.len()).expect("few spaces") + 1;
+        let task = Declared { definition: RecordType::task(), prefixes: vec![TASK_PREFIX.to_owned()] };
+        let (name, retention, branches) = (name.to_owned(), Retention::default(), BTreeMap::new());
+        self.spaces.insert(space, Space { name, retention, branches, types: vec![task] });
+        self.add_branch(space, MAIN_BRANCH);
+        space
+    }
+
+    fn add_branch(&mut self, space: u32, name: &str) -> u32 {
+        self.last_branch += 1;
+        let branches = &mut self.spaces.get_mut(&space).expect("the caller has looked").branches;
+        branches.insert(self.last_branch, Branch { name: name.to_owned(), deleted: false });
+        self.last_branch
+    }
+
+    /// Whether the branch exists and was not deleted.
+    pub(crate) fn is_live(&self, space: u32, branch: u32) -> bool {
+        let branch = self.spaces.get(&space).and_then(|space| space.branches.get(&branch));
+        branch.is_some_and(|branch| !branch.deleted)
+    }
+
+    fn branches(&self, deleted: bool) -> Vec<(u32, u32)> {
+        let branches = self.spaces.iter().flat_map(|(space, found)| {
+            let wanted = found.branches.iter().filter(move |(_, branch)| branch.deleted == deleted);
+            wanted.map(|(branch, _)| (*space, *branch))
+        });
+        branches.collect()
+    }
+
+    /// The space and branch of every branch that was not deleted.
+    pub(crate) fn live_places(&self) -> Vec<(u32, u32)> {
+        self.branches(false)
+    }
+
+    /// Those that were deleted and have rows left.
+    pub(crate) fn deleted_places(&self) -> Vec<(u32, u32)> {
+        self.branches(true)
+    }
+
     pub(super) fn change(&mut self, change: &CatalogueChange) -> Result<Vec<Outcome>, Rejection> {
-        self.revision += 1;
-        Ok(match change {
-            // The numbers that the names of the test stand for.
-            CatalogueChange::CreateSpace { .. } => vec![Outcome::Is(OpOutcome::Assigned(2))],
-            CatalogueChange::CreateBranch { .. } => vec![Outcome::Is(OpOutcome::Assigned(3))],
+        let missing = |space: &u32| Rejection::NoSuchSpace { space: format!("#{space}") };
+        let mut assigned = None;
+        match change {
+            CatalogueChange::CreateSpace { name } => {
+                if self.spaces.values().any(|space| space.name == *name) {
+                    return Err(Rejection::AlreadyExists { what: "space", name: name.clone() });
+                }
+                assigned = Some(self.add_space(name));
+            }
+            CatalogueChange::CreateBranch { space, name } => {
+                let found = self.spaces.get(space).ok_or_else(|| missing(space))?;
+                let mut live = found.branches.values().filter(|branch| !branch.deleted);
+                if live.any(|branch| branch.name == *name) {
+                    return Err(Rejection::AlreadyExists { what: "branch", name: name.clone() });
+                }
+                assigned = Some(self.add_branch(*space, name));
+            }
+            CatalogueChange::DeleteBranch { space, branch } => {
+                let found = self.spaces.get_mut(space).ok_or_else(|| missing(space))?;
+                let live = found.branches.get_mut(branch).filter(|branch| !branch.deleted);
+                let live = live.ok_or_else(|| Rejection::NoSuchBranch { branch: format!("#{branch}") })?;
+                if live.name == MAIN_BRANCH {
+                    return Err(Rejection::MainBranch);
+                }
+                live.deleted = true;
+                self.branches_deleted += 1;
+            }
+            CatalogueChange::SetRetention { space, retention } => {
+                self.spaces.get_mut(space).ok_or_else(|| missing(space))?.retention = *retention;
+            }
             CatalogueChange::DeclareType { space, prefix, record_type } => {
-                let types = self.types.get_mut(space).expect("a known space");
+                let types = &mut self.spaces.get_mut(space).ok_or_else(|| missing(space))?.types;
                 let known = types.iter().position(|declared| declared.definition.name == record_type.name);
                 let number = known.unwrap_or(types.len());
                 if known.is_none() {
@@ -23,21 +111,24 @@ impl Reference {
                 types[number].definition = (**record_type).clone();
                 types[number].prefixes.push(prefix.clone());
                 // Numbers of types begin with 1.
-                vec![Outcome::Is(OpOutcome::Assigned(u32::try_from(number).expect("few types") + 1))]
+                assigned = Some(u32::try_from(number).expect("few types") + 1);
             }
-            _ => Vec::new(),
-        })
+            CatalogueChange::SetLimits(limits) => self.limits = *limits,
+            CatalogueChange::RegisterMachine { .. } => {}
+        }
+        self.revision += 1;
+        Ok(assigned.map(|number| Outcome::Is(OpOutcome::Assigned(number))).into_iter().collect())
     }
 
     /// A type by name.
     pub(crate) fn type_named(&self, space: u32, name: &str) -> Option<&Declared> {
-        self.types[&space].iter().find(|declared| declared.definition.name == name)
+        self.spaces[&space].types.iter().find(|declared| declared.definition.name == name)
     }
 
     /// The type for the longest prefix of a record's name.
     pub(super) fn type_of_name(&self, space: u32, name: &str) -> Option<Declared> {
         let mut longest: Option<(usize, &Declared)> = None;
-        for declared in &self.types[&space] {
+        for declared in &self.spaces[&space].types {
             for prefix in declared.prefixes.iter().filter(|prefix| name.starts_with(prefix.as_str())) {
                 if longest.is_none_or(|(length, _)| prefix.len() > length) {
                     longest = Some((prefix.len(), declared));

@@ -2,11 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use contract::Rejection;
+use kernel::sessions::hosted::HostedCommand;
 use kernel::{Body, ClaimNext, OpOutcome};
-use session::{Bound, SessionAnswer, SessionCommand};
+use kv::Writer;
+use session::{Bound, Command, Refused, SessionAnswer, SessionCommand};
 
 use super::{Expected, Id, Outcome, Reference, Undo};
 use crate::model::drawn::{Drawn, Sender, What, encode};
+use crate::model::sessions::machine::Act;
+use crate::model::sessions::reference::counters::Done;
 
 /// Giving back one thing of a session that has ended counts as this many steps of a tick.
 const STEPS_FOR_ONE: u32 = 3;
@@ -26,11 +31,12 @@ pub(crate) struct Session {
     pub(crate) pushes: BTreeMap<u64, Vec<u8>>,
 }
 
-/// What ends with a session, in the order in which it is given back. Claims come before lives.
+/// What ends with a session, in the order in which it is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owns {
     Claim,
     Life,
+    Member,
 }
 
 impl Reference {
@@ -42,14 +48,14 @@ impl Reference {
         self.session = None;
         let expected = match (&drawn.what, drawn.sender) {
             (What::Sessions(command), _) => self.session_command(command),
-            (What::Body(body), None) => self.execute(body).0,
-            (What::Body(body), Some(sender)) => self.request(sender, body),
+            (_, None) => self.execute(drawn).0,
+            (_, Some(sender)) => self.request(sender, drawn),
         };
         self.deliver_pushes();
         expected
     }
 
-    fn request(&mut self, sender: Sender, body: &[u8]) -> Expected {
+    fn request(&mut self, sender: Sender, drawn: &Drawn) -> Expected {
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&sender.session).filter(|session| !session.broken) else {
             return Expected::SessionExpired;
@@ -61,7 +67,7 @@ impl Reference {
         if sender.request < session.floor {
             return Expected::Evicted { floor: session.floor };
         }
-        let asked = asked(body);
+        let asked = asked(&drawn.what);
         if let Some(stored) = session.answers.get(&sender.request) {
             return if *stored == asked { Expected::Stored } else { Expected::Reused };
         }
@@ -70,7 +76,7 @@ impl Reference {
         }
         self.session = Some(sender.session);
         self.owns_more = false;
-        let (expected, decided) = self.execute(body);
+        let (expected, decided) = self.execute(drawn);
         let owns_more = std::mem::take(&mut self.owns_more);
         if decided {
             let session = self.sessions.get_mut(&sender.session).expect("a request ends no session");
@@ -80,8 +86,17 @@ impl Reference {
         expected
     }
 
-    /// Does what a body asks. Says also whether it is decided: an answer that says "not yet" is not stored.
-    fn execute(&mut self, body: &[u8]) -> (Expected, bool) {
+    /// Does what a command asks. Says also whether it is decided: an answer that says "not yet" is not stored.
+    fn execute(&mut self, drawn: &Drawn) -> (Expected, bool) {
+        let (needed, have) = (drawn.revision, self.revision);
+        if needed > have {
+            return (Expected::Rejected(vec![Rejection::CatalogueBehind { needed, have }]), false);
+        }
+        let body = match &drawn.what {
+            What::Body(body) => body,
+            What::Machine { space, group, body } => return (self.count(*space, group, body), true),
+            What::Sessions(_) => unreachable!("no session sends it"),
+        };
         let expected = self.execute_body(body);
         let waits = matches!(Body::decode(body), Ok(Body::ClaimNext(ClaimNext { waits: true, .. })));
         let not_yet = match &expected {
@@ -151,7 +166,28 @@ impl Reference {
         }
     }
 
-    /// What each session owns, by bucket: claims, then records that live as long as it does.
+    /// A command for the machine's state in a group. The machine meets a session with its first command there.
+    fn count(&mut self, space: u32, group: &str, body: &[u8]) -> Expected {
+        let place = (space, group.to_owned());
+        let (session, commit) = (self.session, self.commit);
+        let counters = self.machines.entry(place.clone()).or_default();
+        let mut pushes = Vec::new();
+        if let Some(session) = session
+            && self.members.insert((session, place))
+        {
+            self.owns_more = true;
+            pushes.extend(counters.begin(session));
+        }
+        let done = match Act::decode(body) {
+            Ok(act) => counters.apply(&act, commit),
+            Err(_) => Done::refused(Refused::Undecodable),
+        };
+        pushes.extend(done.pushes);
+        self.pushes.extend(pushes);
+        Expected::Done(vec![Outcome::Is(OpOutcome::Hosted(done.answer))])
+    }
+
+    /// What each session owns, by bucket: claims, then records that live as long as it does, then machines that know it.
     pub(crate) fn owned(&self, session: u64) -> Vec<(u16, Owns, Id)> {
         let mut owned = Vec::new();
         for (id, kept) in &self.records {
@@ -162,6 +198,11 @@ impl Reference {
             owned.extend((live.holder == Some(session)).then(|| (bucket, Owns::Claim, id.clone())));
             owned.extend((live.life == Some(session)).then(|| (bucket, Owns::Life, id.clone())));
         }
+        let members = self.members.iter().filter(|(member, _)| *member == session);
+        owned.extend(members.map(|(_, (space, group))| {
+            let id = Id::new(*space, 0, None, group);
+            (self.bucket(&id), Owns::Member, id)
+        }));
         owned.sort();
         owned
     }
@@ -173,10 +214,18 @@ impl Reference {
         owned.truncate(limit as usize);
         for (_, owns, id) in &owned {
             match owns {
+                Owns::Claim | Owns::Life if !self.is_live(id.space, id.branch) => self.erase(id),
                 Owns::Life => {
                     self.remove(id);
                 }
                 Owns::Claim => self.rescue(id),
+                Owns::Member => {
+                    let place = (id.space, id.name.clone());
+                    let pushes = self.machines.get_mut(&place).expect("it knows the session").end(session);
+                    self.members.remove(&(session, place.clone()));
+                    self.left.insert(place);
+                    self.pushes.extend(pushes);
+                }
             }
         }
         let given_back = u32::try_from(owned.len()).expect("bounded by the steps");
@@ -188,9 +237,18 @@ impl Reference {
 }
 
 /// What a command asks for, without how it was sent.
-fn asked(body: &[u8]) -> Vec<u8> {
-    match Body::decode(body) {
-        Ok(Body::ClaimNext(claim)) => encode(&Body::ClaimNext(ClaimNext { waits: false, ..claim })),
-        _ => body.to_vec(),
+fn asked(what: &What) -> Vec<u8> {
+    match what {
+        What::Machine { space, group, body } => {
+            let mut writer = Writer::new();
+            HostedCommand { space: *space, group, body }.encode(&mut writer);
+            // No command of the contracts begins so.
+            [b"machine ".as_slice(), &writer.finish()].concat()
+        }
+        What::Body(body) => match Body::decode(body) {
+            Ok(Body::ClaimNext(claim)) => encode(&Body::ClaimNext(ClaimNext { waits: false, ..claim })),
+            _ => body.clone(),
+        },
+        What::Sessions(_) => unreachable!("no session sends it"),
     }
 }

@@ -57,7 +57,8 @@ impl Reference {
         let message = self.messages.keys().next().map(|key| (key.0, Due::Message(*key)));
         let removals = self.runs.iter().filter_map(|(id, run)| Some((run.life.removing_us?, id))).min();
         let removal = removals.map(|(at, id)| (at, Due::Run(id.clone())));
-        [expiry, pause, message, removal].into_iter().flatten().min()
+        let orphaned = self.orphaned.first().map(|(at, id)| (*at, Due::Run(id.clone())));
+        [expiry, pause, message, removal, orphaned].into_iter().flatten().min()
     }
 
     /// Does what is due. Gives the number of steps.
@@ -65,7 +66,8 @@ impl Reference {
         match due {
             Due::Session(at_us, session) => return self.give_back_owned(at_us, session, steps_max),
             Due::Message(key) => self.deliver(key),
-            Due::Run(id) => self.remove_rows(&id),
+            Due::Run(id) => self.step_of_run(&id),
+            Due::Ready(id) | Due::Expiry(id) | Due::Lease(id) if self.is_erased(&id) => self.erase(&id),
             Due::Ready(id) => {
                 let mut kept = self.records[&id].clone();
                 kept.live_mut().waiting = false;
@@ -93,6 +95,21 @@ impl Reference {
             }
         }
         1
+    }
+
+    fn is_erased(&self, id: &Id) -> bool {
+        !self.is_live(id.space, id.branch)
+    }
+
+    fn step_of_run(&mut self, id: &Id) {
+        if let Some(orphan) = self.orphaned.iter().find(|(_, orphan)| orphan == id).cloned() {
+            self.orphaned.remove(&orphan);
+        } else if self.is_live(id.space, id.branch) {
+            self.remove_rows(id);
+        } else {
+            // Its rows go with its branch.
+            self.runs.get_mut(id).expect("just found").life.removing_us = None;
+        }
     }
 
     /// Ends an attempt from outside.

@@ -1,11 +1,9 @@
 //! Commands: a transaction with its fence, guards and operations, and the commands of the shard.
 
-use contract::{Rejection, Value};
-use kernel::trim::TrimStep;
+use contract::Rejection;
 use kernel::{Body, Guard, Op, OpOutcome, Target, Transact, ValueRef};
 
-use super::{ANY_REASON, Cell, Expected, Id, Outcome, Reference};
-use crate::model::places::PLACES;
+use super::{ANY_REASON, Expected, Id, Outcome, Reference};
 
 impl Reference {
     /// Does what a command of the contracts asks.
@@ -18,7 +16,7 @@ impl Reference {
             }
             Body::ClaimNext(claim) => match self.live_branch(claim.space, claim.branch) {
                 Ok(()) => Ok(self.claim_next(&claim)),
-                Err(rejection) => Err(rejection),
+                Err(rejection) => Err(vec![rejection]),
             },
             Body::Published(messages) => {
                 for key in messages {
@@ -30,59 +28,52 @@ impl Reference {
                 steps.iter().for_each(|step| self.trim(step));
                 Ok(Vec::new())
             }
-            Body::Catalogue(change) => self.change(&change),
+            Body::Catalogue(change) => self.change(&change).map_err(|rejection| vec![rejection]),
             other => unreachable!("{other:?} is not drawn"),
         };
         match done {
             Ok(outcomes) => Expected::Done(outcomes),
-            Err(rejection) => {
+            Err(rejections) => {
                 self.undo_to(0);
-                Expected::Rejected(rejection)
+                Expected::Rejected(rejections)
             }
-        }
-    }
-
-    fn trim(&mut self, step: &TrimStep) {
-        match step {
-            TrimStep::Lanes { space, branch, queue, bucket } => self.trim_lanes(*space, *branch, queue, *bucket),
-            TrimStep::ForgetRecord(record) => {
-                let id = Id::new(record.space, record.branch, record.group.as_deref(), &record.name);
-                if self.records.get(&id).is_some_and(|kept| kept.live.is_none()) {
-                    self.forget(&id);
-                }
-            }
-            other => unreachable!("{other:?} is not drawn"),
         }
     }
 
     fn live_branch(&self, space: u32, branch: u32) -> Result<(), Rejection> {
-        match PLACES.contains(&(space, branch)) {
+        match self.is_live(space, branch) {
             true => Ok(()),
             false => Err(Rejection::NoSuchBranch { branch: format!("#{branch}") }),
         }
     }
 
-    pub(super) fn transact(&mut self, transact: &Transact<'_>) -> Result<Vec<Outcome>, Rejection> {
-        let home = self.home(transact)?;
+    pub(super) fn transact(&mut self, transact: &Transact<'_>) -> Result<Vec<Outcome>, Vec<Rejection>> {
+        let one = |rejection| vec![rejection];
+        let home = self.home(transact).map_err(one)?;
         let id = |name: &str| {
-            self.live_branch(transact.space, transact.branch)?;
-            Ok(Id::new(transact.space, transact.branch, transact.group, name))
+            self.live_branch(transact.space, transact.branch).map_err(one)?;
+            Ok::<_, Vec<Rejection>>(Id::new(transact.space, transact.branch, transact.group, name))
         };
-        let fence = transact.fence.map(|fence| Ok((id(fence.record)?, fence.attempt))).transpose()?;
-        let guards = transact.guards.iter().map(|guard| Ok((id(guard.name().expect("no ranges"))?, guard)));
-        let guards = guards.collect::<Result<Vec<_>, Rejection>>()?;
+        let fence =
+            transact.fence.map(|fence| Ok::<_, Vec<Rejection>>((id(fence.record)?, fence.attempt))).transpose()?;
+        let guards = transact.guards.iter().map(|guard| Ok((id(guard.name().or(home).unwrap_or_default())?, guard)));
+        let guards = guards.collect::<Result<Vec<_>, Vec<Rejection>>>()?;
         let ops = transact.ops.iter().map(|op| Ok((id(op.name().or(home).unwrap_or_default())?, op)));
-        let ops = ops.collect::<Result<Vec<_>, Rejection>>()?;
+        let ops = ops.collect::<Result<Vec<_>, Vec<Rejection>>>()?;
         if let Some((record, attempt)) = fence {
             self.expire(&record);
-            self.check_attempt(&record, attempt)?;
+            self.check_attempt(&record, attempt).map_err(one)?;
         }
         for (id, guard) in &guards {
-            self.check_guard(id, guard)?;
+            match self.check_cell_guard(transact, guard) {
+                Some(broken) if broken.is_empty() => {}
+                Some(broken) => return Err(broken),
+                None => self.check_guard(id, guard).map_err(one)?,
+            }
         }
         let mut outcomes = Vec::new();
         for (id, op) in &ops {
-            outcomes.push(self.op(transact, id, op)?);
+            outcomes.push(self.op(transact, id, op).map_err(one)?);
         }
         Ok(outcomes)
     }
@@ -127,50 +118,15 @@ impl Reference {
                 self.push(*session, payload);
                 OpOutcome::Sent
             }
-            Op::CellInit(_, value) => match self.cell_version(id) {
-                Some(version) => OpOutcome::Existing(version),
-                None => self.write_cell(id, Some(value.to_value())),
-            },
-            Op::CellSet(_, value) => self.write_cell(id, Some(value.to_value())),
-            Op::CellCas(_, expected, value) => match self.cell_version(id) {
-                current if current == *expected => self.write_cell(id, Some(value.to_value())),
-                current => return Err(Rejection::Conflict { cell: id.name.clone(), current }),
-            },
-            Op::CellDelete(_) => match self.cell_version(id) {
-                None => OpOutcome::Nothing,
-                Some(_) => self.write_cell(id, None),
-            },
+            Op::CellInit(..) | Op::CellSet(..) | Op::CellCas(..) | Op::CellDelete(_) => self.cell_op(id, op)?,
         };
         Ok(Outcome::Is(outcome))
     }
 
-    fn write_cell(&mut self, id: &Id, value: Option<Value>) -> OpOutcome {
-        let version = self.cells.get(id).map_or(0, |cell| cell.version) + 1;
-        self.set_cell(id, Cell { version, commit: self.commit, value });
-        OpOutcome::Written(version)
-    }
-
-    fn cell_version(&self, id: &Id) -> Option<u64> {
-        self.cells.get(id).filter(|cell| cell.value.is_some()).map(|cell| cell.version)
-    }
-
     fn check_guard(&self, id: &Id, guard: &Guard<'_>) -> Result<(), Rejection> {
-        let cell = self.cell_version(id);
         let kept = self.records.get(id);
         let live = kept.filter(|_| self.exists(id));
         let current = live.map(|kept| kept.version);
-        let about_cell = match guard {
-            Guard::CellAbsent(_) => Some(cell.is_none()),
-            Guard::CellExists(_) => Some(cell.is_some()),
-            Guard::CellVersionIs(_, version) => Some(cell == Some(*version)),
-            Guard::CellVersionBelow(_, version) => Some(cell.is_none_or(|cell| cell < *version)),
-            Guard::CellUnchangedSince(_, commit) => Some(self.cells.get(id).is_none_or(|cell| cell.commit <= *commit)),
-            _ => None,
-        };
-        if let Some(holds) = about_cell {
-            let conflict = Rejection::Conflict { cell: id.name.clone(), current: cell };
-            return if holds { Ok(()) } else { Err(conflict) };
-        }
         let holds = match guard {
             Guard::RecordAbsent(_) => live.is_none(),
             Guard::RecordExists(_) => live.is_some(),

@@ -16,7 +16,7 @@ use super::book::Book;
 use super::generator::RUN_TYPES;
 use crate::model::compare::same;
 use crate::model::instance::{Instance, halted, text};
-use crate::model::places::{GROUPS, PLACES};
+use crate::model::places::GROUPS;
 use crate::model::reference::{Id, Reference, Run};
 
 /// Runs that a list looks at, as the library has it.
@@ -33,17 +33,17 @@ pub(crate) struct Both<'both> {
 }
 
 impl Both<'_> {
-    pub(crate) fn thing<'id>(&self, id: &'id Id) -> Result<ThingId<'id>, String> {
-        let catalogue = self.instance.kernel.catalogue();
-        catalogue.thing(id.space, id.branch, id.group.as_deref(), &id.name).map_err(text)
+    pub(crate) fn thing<'id>(&self, id: &'id Id) -> ThingId<'id> {
+        let (space, branch, group, name) = (id.space, id.branch, id.group.as_deref(), id.name.as_str());
+        ThingId { bucket: self.reference.bucket(id), space, branch, group, name }
     }
 
     fn head(&self, id: &Id) -> Result<Result<RunHead, Rejection>, String> {
-        read::head(self.view, &self.instance.keys, &self.thing(id)?).map_err(halted)
+        read::head(self.view, &self.instance.keys, &self.thing(id)).map_err(halted)
     }
 
     fn fetch(&self, id: &Id, head: &RunHead, after: u64, limit: usize) -> Result<(Vec<StoredEvent>, u64), String> {
-        let fetched = read::fetch(self.view, &self.instance.keys, &self.thing(id)?, head, after, limit);
+        let fetched = read::fetch(self.view, &self.instance.keys, &self.thing(id), head, after, limit);
         fetched.map(|fetched| (fetched.events, fetched.stable_seq)).map_err(halted)
     }
 
@@ -65,14 +65,14 @@ impl Both<'_> {
         let expected = (run.last, run.life.closed, &run.run_type, run.last_event_us);
         let found = (head.last_seq, head.closed, &head.run_type, head.last_event_us);
         same(|| format!("the head of {id:?}"), &found, &expected)?;
-        let snapshot = read::snapshot(self.view, &self.instance.keys, &self.thing(id)?, &head).map_err(halted)?;
+        let snapshot = read::snapshot(self.view, &self.instance.keys, &self.thing(id), &head).map_err(halted)?;
         same(|| format!("(4) the projection of {id:?} is not what a replay gives"), &snapshot, &run.snapshot)?;
         let (after, limit) = (random.below(run.last + 2), 1 + random.index(30));
         let (events, stable) = self.fetch(id, &head, after, limit)?;
         same(|| format!("{limit} events after {after} of {id:?}"), &events, &expected_page(run, after, limit))?;
         same(|| format!("the stable position of {id:?}"), &stable, &run.last)?;
         let wall_us = run.event(1 + random.below(run.last)).persisted_at + random.below(2);
-        let found = read::seq_before(self.view, &self.instance.keys, &self.thing(id)?, &head, wall_us);
+        let found = read::seq_before(self.view, &self.instance.keys, &self.thing(id), &head, wall_us);
         let expected = run.events.iter().filter(|event| event.persisted_at < wall_us).count() as u64;
         same(|| format!("the last event of {id:?} before {wall_us}"), &found.map_err(halted)?, &expected)
     }
@@ -98,7 +98,8 @@ impl Both<'_> {
     /// Every run, and some lists. Gives how many reads that were.
     pub(crate) fn everything(&self, book: &mut Book, random: &mut Random) -> Result<u64, String> {
         let mut reads = 0;
-        for (id, run) in &self.reference.runs {
+        let live = self.reference.runs.iter().filter(|(id, _)| self.reference.is_live(id.space, id.branch));
+        for (id, run) in live {
             self.run(id, random)?;
             reads += 1;
             if !run.life.deleted {
@@ -106,7 +107,7 @@ impl Both<'_> {
                 reads += 1;
             }
         }
-        for place in PLACES {
+        for place in self.reference.live_places() {
             self.counts(place)?;
             self.counts_of_group(place, random.pick(&GROUPS))?;
             self.all(place, 1 + random.index(20))?;
@@ -149,7 +150,7 @@ impl Both<'_> {
 
     /// A list by name, or by status, kind and how long runs have been quiet, page by page to its end.
     pub(crate) fn list(&self, random: &mut Random) -> Result<(), String> {
-        let place = random.pick(&PLACES);
+        let place = *random.choose(&self.reference.live_places());
         let every = random.one_in(3);
         let statuses: Vec<_> = RunStatus::ALL.into_iter().filter(|_| every || !random.one_in(3)).collect();
         let run_type = (!every && !random.one_in(3)).then(|| random.pick(&RUN_TYPES));

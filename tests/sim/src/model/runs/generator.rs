@@ -114,7 +114,7 @@ impl Generator<'_> {
         let made = &self.reference.made;
         if made.is_empty() || self.random.one_in(self.habits.new_one_in) {
             let focused = self.random.one_in(2);
-            let place = if focused { self.habits.place } else { self.random.pick(&PLACES) };
+            let place = if focused { self.habits.place } else { *self.random.choose(&self.reference.live_places()) };
             let group = if focused { self.habits.group } else { self.random.pick(&GROUPS) };
             let name = self.new_name();
             return match self.random.below(8) {

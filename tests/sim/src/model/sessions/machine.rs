@@ -6,21 +6,21 @@ use session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX};
 use session::{Command, NewSession, Pushes, UserCall, UserMachine, UserState};
 
 /// No counter's name begins with this byte: behind it the machine keeps its book.
-pub(super) const BOOK: u8 = 0xee;
+pub(crate) const BOOK: u8 = 0xee;
 const EXECUTED: u8 = b'e';
 const NEWEST: u8 = b'n';
 const ENDED: u8 = b'x';
 
 /// What the machine is asked. It says which request it is, since the machine is not told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Act {
+pub(crate) struct Act {
     /// The session and the request; none without a session.
-    pub(super) ticket: Option<(u64, u64)>,
-    pub(super) deed: Deed,
+    pub(crate) ticket: Option<(u64, u64)>,
+    pub(crate) deed: Deed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(crate) enum Deed {
     /// Adds to a counter and sends pushes: each a session, and how many bytes it gets.
     Add { counter: Vec<u8>, by: i64, answer_bytes: u32, pushes: Vec<(u64, u32)> },
     /// Removes a counter.
@@ -32,7 +32,7 @@ pub(super) enum Deed {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TooLong {
+pub(crate) enum TooLong {
     Key,
     Value,
 }
@@ -104,26 +104,26 @@ impl Command for Act {
 }
 
 /// What an addition answers. It names the command, so that a second execution could not answer the same.
-pub(super) fn added(value: i64, commit: u64, answer_bytes: u32) -> Vec<u8> {
+pub(crate) fn added(value: i64, commit: u64, answer_bytes: u32) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.i64(value).u64(commit).raw(&filler(commit, answer_bytes));
     writer.finish()
 }
 
 /// What a sum answers: how many counters, and how much they are together.
-pub(super) fn summed(counters: u64, sum: i64) -> Vec<u8> {
+pub(crate) fn summed(counters: u64, sum: i64) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.u64(counters).i64(sum);
     writer.finish()
 }
 
 /// What is pushed by the command with this number.
-pub(super) fn payload(commit: u64, bytes: u32) -> Vec<u8> {
+pub(crate) fn payload(commit: u64, bytes: u32) -> Vec<u8> {
     filler(commit.wrapping_mul(31), bytes)
 }
 
 /// What is pushed to the newest session when another begins or ends.
-pub(super) fn news(of: u64, begins: bool) -> Vec<u8> {
+pub(crate) fn news(of: u64, begins: bool) -> Vec<u8> {
     format!("{} {of}", if begins { "hello" } else { "goodbye" }).into_bytes()
 }
 
@@ -132,7 +132,7 @@ fn filler(start: u64, bytes: u32) -> Vec<u8> {
 }
 
 /// A machine of named counters.
-pub(super) struct Counters;
+pub(crate) struct Counters;
 
 impl UserMachine for Counters {
     const NUMBER: u16 = 300;
@@ -225,9 +225,9 @@ impl UserMachine for Counters {
 
 /// What the machine's book says of sessions that have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ended {
-    pub(super) requests: u64,
-    pub(super) repeated: u64,
+pub(crate) struct Ended {
+    pub(crate) requests: u64,
+    pub(crate) repeated: u64,
 }
 
 fn ended(row: Option<&[u8]>) -> Ended {
@@ -259,7 +259,7 @@ fn executed_key(session: u64, request: u64) -> Vec<u8> {
 
 /// A row of the machine's, read from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum OwnRow {
+pub(crate) enum OwnRow {
     Counter { name: Vec<u8>, value: i64 },
     Executed { session: u64, request: u64, times: u64 },
     Newest(u64),
@@ -268,7 +268,7 @@ pub(super) enum OwnRow {
 
 impl OwnRow {
     /// Reads a row by its key in the machine's own place; none if the machine never wrote such a one.
-    pub(super) fn read(key: &[u8], value: &[u8]) -> Option<Self> {
+    pub(crate) fn read(key: &[u8], value: &[u8]) -> Option<Self> {
         let numbers = |bytes: &[u8]| Some(u64::from_be_bytes(bytes.try_into().ok()?));
         let written = |value: &[u8]| Some(u64::from_le_bytes(value.try_into().ok()?));
         match key {

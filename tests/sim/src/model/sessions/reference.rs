@@ -4,7 +4,7 @@
 //! a page counts with all of its bytes until none of its answers is waited for. Which request is refused for its bytes
 //! depends on that.
 
-mod counters;
+pub(crate) mod counters;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use session::{
 use super::command::{Drawn, Expected, Request};
 use super::machine::Act;
 use counters::Done;
-pub(super) use counters::ReferenceCounters;
+pub(crate) use counters::ReferenceCounters;
 
 /// Bytes of answers that a session has outside pages at the end of an entry.
 const UNPAGED_BYTES_MAX: usize = 4 << 10;

@@ -2,12 +2,14 @@
 
 use contract::{Limits, Retention};
 use kernel::{Body, CatalogueChange, Op, RecordAct, Transact, TtlArgument};
+use session::UserMachine;
 
 use super::Stretch;
 use crate::model::drawn::Drawn;
 use crate::model::habits::About;
 use crate::model::places::SPACES;
 use crate::model::records::names::types;
+use crate::model::sessions::machine::Counters;
 
 /// Records that an entry puts into the queues of the crowd.
 const FILLED_PER_ENTRY: usize = 500;
@@ -20,6 +22,10 @@ impl Stretch<'_> {
             CatalogueChange::CreateBranch { space: 1, name: "draft".to_owned() },
             CatalogueChange::SetLimits(limits),
         ];
+        if self.habits.about == About::Everything {
+            let (machine, version) = (Counters::NUMBER, Counters::VERSION);
+            changes.push(CatalogueChange::RegisterMachine { machine, version });
+        }
         for (space, _) in SPACES {
             // The inboxes keep every message that arrived.
             changes.push(CatalogueChange::SetRetention { space, retention: Retention::ALL });
@@ -39,6 +45,8 @@ impl Stretch<'_> {
     fn limits(&mut self) -> Limits {
         let mut limits = Limits::default();
         limits.tick_steps_max = self.random.pick(&[1, 3, 20, 256]);
+        // The books follow the feed entry by entry.
+        limits.changes_age_us_max = u64::MAX;
         if self.habits.about != About::Runs {
             limits.tombstone_age_us = self.random.pick(&[0, 3_000, 40_000]);
             limits.claim_records_max = self.random.pick(&[2, 256]);
@@ -58,7 +66,7 @@ impl Stretch<'_> {
             self.pass_time();
             let mut drawn = Vec::new();
             for name in names {
-                let (space, branch, _) = self.habits.focus.place(&mut self.random);
+                let (space, branch, _) = self.habits.focus.place(&mut self.random, &self.reference);
                 let act = RecordAct::Put { record_type: None, ttl: TtlArgument::Persist, fields: Vec::new() };
                 let (group, fence, guards, ops) = (None, None, Vec::new(), vec![Op::Record(name, act)]);
                 let transact = Transact { space, branch, group, fence, guards, ops };

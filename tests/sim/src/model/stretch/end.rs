@@ -4,8 +4,10 @@ use kernel::{Body, Buckets};
 
 use super::Stretch;
 use crate::model::again::apply_again;
+use crate::model::compare::same;
 use crate::model::drawn::Drawn;
 use crate::model::instance::text;
+use crate::model::mixed::upkeep::erase_from;
 use crate::model::tally::add;
 
 /// Ticks after which nothing may be due.
@@ -22,7 +24,8 @@ impl Stretch<'_> {
             self.post.collect(&self.instance, &*view, self.reference.buckets.count())?;
             if next.wall_us.is_none() && next.cluster_us.is_none() {
                 add(&self.tally.forgotten, self.reference.floors.len() as u64);
-                return self.check(true);
+                self.check(true)?;
+                return self.forget_branches();
             }
             let (wall_us, cluster_us) = (self.reference.wall_us, self.reference.cluster_us);
             let later = |next: Option<u64>, now: u64| next.map_or(now, |next| next.max(now));
@@ -31,6 +34,18 @@ impl Stretch<'_> {
             self.apply(vec![Drawn::plain(&Body::Tick)])?;
         }
         Err(format!("something is still due after {TICKS_MAX} ticks: {:?}", self.instance.next_due))
+    }
+
+    /// The remains of deleted branches go, and nothing is left of them: a branch that has rows is not forgotten.
+    fn forget_branches(&mut self) -> Result<(), String> {
+        for place in self.reference.deleted_places() {
+            self.pass_time();
+            self.apply(vec![erase_from(&self.reference, place, None)])?;
+        }
+        same(|| "branches that were not forgotten".into(), &self.reference.deleted_places(), &Vec::new())?;
+        add(&self.tally.branches_deleted, self.reference.branches_deleted);
+        add(&self.tally.branches_forgotten, self.reference.branches_forgotten);
+        self.check(true)
     }
 
     /// Applies the same entries again: with the kernel loaded anew at random, and with an image in the middle.

@@ -9,17 +9,17 @@ use session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX};
 use super::super::machine::{Act, Deed, Ended, TooLong, added, news, payload, summed};
 
 /// What becomes of a body.
-pub(super) struct Done {
+pub(crate) struct Done {
     /// The bytes that it is answered.
-    pub(super) answer: Vec<u8>,
+    pub(crate) answer: Vec<u8>,
     /// Whether it was executed; otherwise it was refused and changed nothing.
-    pub(super) executed: bool,
-    pub(super) pushes: Vec<(u64, Vec<u8>)>,
+    pub(crate) executed: bool,
+    pub(crate) pushes: Vec<(u64, Vec<u8>)>,
 }
 
 impl Done {
     /// The framework says no.
-    pub(super) fn refused(refused: Refused) -> Self {
+    pub(crate) fn refused(refused: Refused) -> Self {
         let mut answer = Writer::new();
         match refused {
             Refused::Undecodable => answer.u8(1),
@@ -36,16 +36,16 @@ impl Done {
 
 /// The counters of the reference.
 #[derive(Default)]
-pub(in super::super) struct ReferenceCounters {
-    pub(in super::super) values: BTreeMap<Vec<u8>, i64>,
+pub(crate) struct ReferenceCounters {
+    pub(crate) values: BTreeMap<Vec<u8>, i64>,
     /// How often each request of a session that is known was executed.
-    pub(in super::super) executed: BTreeMap<(u64, u64), u64>,
-    pub(in super::super) newest: u64,
-    pub(in super::super) ended: Ended,
+    pub(crate) executed: BTreeMap<(u64, u64), u64>,
+    pub(crate) newest: u64,
+    pub(crate) ended: Ended,
 }
 
 impl ReferenceCounters {
-    pub(super) fn apply(&mut self, act: &Act, commit: u64) -> Done {
+    pub(crate) fn apply(&mut self, act: &Act, commit: u64) -> Done {
         if let Deed::TooLong { what, .. } = &act.deed {
             return Done::refused(match what {
                 TooLong::Key => Refused::KeyTooLong { got: USER_KEY_BYTES_MAX as u64 + 1 },
@@ -74,13 +74,13 @@ impl ReferenceCounters {
     }
 
     /// A session begins. Gives what is pushed.
-    pub(super) fn begin(&mut self, session: u64) -> Vec<(u64, Vec<u8>)> {
+    pub(crate) fn begin(&mut self, session: u64) -> Vec<(u64, Vec<u8>)> {
         let before = std::mem::replace(&mut self.newest, session);
         vec![(before, news(session, true))]
     }
 
     /// A session ends. Gives what is pushed.
-    pub(super) fn end(&mut self, session: u64) -> Vec<(u64, Vec<u8>)> {
+    pub(crate) fn end(&mut self, session: u64) -> Vec<(u64, Vec<u8>)> {
         let requests: Vec<_> = self.executed.range((session, 0)..=(session, u64::MAX)).map(|(key, _)| *key).collect();
         for request in &requests {
             self.executed.remove(request);
