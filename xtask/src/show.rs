@@ -10,6 +10,7 @@ mod cells;
 mod clean_clone;
 mod edge;
 mod figures;
+mod inside;
 mod ledger;
 mod measured;
 mod pressure;
@@ -30,8 +31,16 @@ pub(crate) use measured::PAGE as MEASURED_PAGE;
 use summed::{Does, Part};
 
 /// Every topic, in the order in which they were built.
-const TOPICS: &[Topic] =
-    &[cells::TOPIC, records::TOPIC, sessions::TOPIC, runs::TOPIC, server::TOPIC, edge::TOPIC, pressure::TOPIC];
+const TOPICS: &[Topic] = &[
+    cells::TOPIC,
+    records::TOPIC,
+    sessions::TOPIC,
+    runs::TOPIC,
+    server::TOPIC,
+    edge::TOPIC,
+    pressure::TOPIC,
+    inside::TOPIC,
+];
 
 /// The deterministic and crash tests: optimised, with debug assertions.
 const SIM: &str = "run --profile stress -p sim --";

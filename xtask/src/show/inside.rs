@@ -1,0 +1,27 @@
+//! The topic `inside`: what holds between the contracts, not in each of them alone.
+//!
+//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: documents a program's
+//! arguments; the program does.
+
+use super::summed::{Does, Part};
+use super::{Item, Judge, SIM, Topic, Work};
+
+/// The table.
+pub(super) const TOPIC: Topic = Topic {
+    name: "inside",
+    items: &[Item {
+        name: "mixed",
+        shows: "cells, records, runs, messages, sessions, users' machines and branches in one model, in the same transactions",
+        work: Work::Summed {
+            parts: &[Part {
+                figure: "mixed",
+                goal: 3_000_000,
+                unit: "ops",
+                each: 250_000,
+                does: Does::Program { cargo: SIM, arguments: "mixed-model --ops 250000" },
+            }],
+            small: Some("mixed-model --ops 20000"),
+        },
+        judge: Judge::Correctness,
+    }],
+};
