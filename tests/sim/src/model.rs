@@ -1,6 +1,6 @@
 //! Model tests: random commands on a kernel and its store, compared with a plain reference, and applied again.
 //!
-//! One driver ([`stretch`]) and one [`reference`] serve records, runs, and everything mixed; each contract has a folder with
+//! One driver (`stretch`) and one `reference` serve records, runs, and everything mixed; each contract has a folder with
 //! what it draws, how its reads are compared, and how its rows are checked. Cells have a reference with their whole history
 //! besides, which the library is compared with too; sessions have one for a machine of their own, without the kernel.
 //!
