@@ -6,6 +6,7 @@
 //!
 //! A new topic is a file in `show/` with a table, and a line in `TOPICS`.
 
+mod breaks;
 mod cells;
 mod clean_clone;
 mod edge;

@@ -4,24 +4,33 @@
 //! arguments; the program does.
 
 use super::summed::{Does, Part};
-use super::{Item, Judge, SIM, Topic, Work};
+use super::{Item, Judge, SIM, Topic, Work, breaks};
 
 /// The table.
 pub(super) const TOPIC: Topic = Topic {
     name: "inside",
-    items: &[Item {
-        name: "mixed",
-        shows: "cells, records, runs, messages, sessions, users' machines and branches in one model, in the same transactions",
-        work: Work::Summed {
-            parts: &[Part {
-                figure: "mixed",
-                goal: 3_000_000,
-                unit: "ops",
-                each: 250_000,
-                does: Does::Program { cargo: SIM, arguments: "mixed-model --ops 250000" },
-            }],
-            small: Some("mixed-model --ops 20000"),
+    items: &[
+        Item {
+            name: "mixed",
+            shows: "cells, records, runs, messages, sessions, users' machines and branches in one model, in the same transactions",
+            work: Work::Summed {
+                parts: &[Part {
+                    figure: "mixed",
+                    goal: 3_000_000,
+                    unit: "ops",
+                    each: 250_000,
+                    does: Does::Program { cargo: SIM, arguments: "mixed-model --ops 250000" },
+                }],
+                small: Some("mixed-model --ops 20000"),
+            },
+            judge: Judge::Correctness,
         },
-        judge: Judge::Correctness,
-    }],
+        Item {
+            name: "breaks",
+            shows: "one line of the product is changed, and the mixed model fails",
+            // Each builds the product again.
+            work: Work::Summed { parts: breaks::BREAKS, small: None },
+            judge: Judge::Correctness,
+        },
+    ],
 };

@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::breaks::{self, Break};
 use super::figures::{Figure, Report};
 use super::ledger::{Ledger, Sum};
 use super::suite;
@@ -33,6 +34,8 @@ pub(super) enum Does {
     Program { cargo: &'static str, arguments: &'static str },
     /// The whole test suite beside busy loops.
     Suite,
+    /// A program that must notice a deliberate break.
+    Break(Break),
 }
 
 impl Part {
@@ -41,6 +44,7 @@ impl Part {
         let what = match does {
             Does::Program { cargo, arguments } => format!("cargo {cargo} {arguments}"),
             Does::Suite => suite::DESCRIPTION.to_owned(),
+            Does::Break(Break { file, noticed_by, .. }) => format!("sim {noticed_by}, with a break in {file}"),
         };
         format!("{figure}: {what} ({goal} {unit}, {each} at once)")
     }
@@ -86,8 +90,9 @@ pub(super) fn run(
 /// Whether a part passed, and what it said.
 fn run_part(root: &Path, topic: &str, part: &Part) -> Result<(bool, String), String> {
     println!("\nshow: {}", part.command_line());
-    match part.does {
+    match &part.does {
         Does::Suite => Ok((suite::round(root)?, "the whole suite".to_owned())),
+        Does::Break(broken) => Ok((breaks::is_noticed(root, broken)?, broken.noticed_by.to_owned())),
         Does::Program { cargo: line, arguments } => {
             let mut report = Report::default();
             let mut command = cargo(root, &format!("{line} {arguments}"));

@@ -1,0 +1,233 @@
+//! Deliberate breaks: one line of the product is changed, in a copy, and a program that should notice is run.
+//!
+//! Touches: a clone of HEAD below the build output, which is kept, so that the next break builds only what it changes; cargo and
+//! the program as child processes. Keeps: a break that no longer fits its file is an error. Never: changes the working tree.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::summed::{Does, Part};
+use crate::process::{cargo, succeeds};
+
+/// One line of the product, and what it becomes.
+pub(super) struct Break {
+    /// Relative to the root.
+    pub(super) file: &'static str,
+    /// Stands there once.
+    pub(super) from: &'static str,
+    pub(super) to: &'static str,
+    /// The arguments of `sim`, which must fail.
+    pub(super) noticed_by: &'static str,
+}
+
+/// The mixed model, long enough for every break.
+const MIXED: &str = "mixed-model --ops 60000";
+
+/// A break in the kernel or in the session machine, noticed by the mixed model.
+const fn of(figure: &'static str, file: &'static str, from: &'static str, to: &'static str) -> Part {
+    let does = Does::Break(Break { file, from, to, noticed_by: MIXED });
+    Part { figure, goal: 1, unit: "found", each: 1, does }
+}
+
+const TRANSACT: &str = "crates/kernel/src/transact.rs";
+const MACHINE: &str = "crates/kernel/src/machine.rs";
+const LIFE: &str = "crates/kernel/src/runs/life.rs";
+const WRITE: &str = "crates/kernel/src/records/write.rs";
+const SESSIONS: &str = "crates/session/src/sessions.rs";
+
+/// Every break, each a figure of its own.
+pub(super) const BREAKS: &[Part] = &[
+    of(
+        "breaks.one-guard-is-no-guard",
+        TRANSACT,
+        "if let Err(rejection) = checked {",
+        "if let (Err(rejection), 2..) = (checked, transact.guards.len()) {",
+    ),
+    of(
+        "breaks.the-fence-holds-for-one-operation",
+        TRANSACT,
+        "if let Err(rejection) = check_fence(applying, &place, transact)? {",
+        "if let (Err(rejection), ..2) = (check_fence(applying, &place, transact)?, transact.ops.len()) {",
+    ),
+    of(
+        "breaks.a-refused-transaction-is-not-undone",
+        TRANSACT,
+        "            applying.undo();\n            let (catalogue, keys)",
+        "            let (catalogue, keys)",
+    ),
+    of(
+        "breaks.undoing-leaves-the-schedule-in-memory",
+        MACHINE,
+        "        self.folded.undo();\n        self.windows.undo();\n",
+        "        self.folded.undo();\n",
+    ),
+    of(
+        "breaks.undoing-leaves-counts-and-changes",
+        MACHINE,
+        "        self.folded.undo();\n        self.windows.undo();\n",
+        "        self.windows.undo();\n",
+    ),
+    of("breaks.undoing-leaves-pushes", MACHINE, "        self.pushes.truncate(self.pushes_at_savepoint);\n", ""),
+    of(
+        "breaks.a-forgotten-cell-starts-at-one",
+        "crates/kernel/src/cells/write.rs",
+        "cells.floor(cell)?.version + 1",
+        "cells.floor(cell)?.version.min(0) + 1",
+    ),
+    of(
+        "breaks.retention-keeps-one-more",
+        "crates/kernel/src/cells/retention.rs",
+        "newest - version >= retention.versions_max",
+        "newest - version > retention.versions_max",
+    ),
+    of(
+        "breaks.a-forgotten-record-starts-at-attempt-one",
+        WRITE,
+        "attempt: floor.attempt.max(numbers.attempt),",
+        "attempt: floor.attempt,",
+    ),
+    of(
+        "breaks.what-has-expired-is-written",
+        WRITE,
+        "if decode_numbers(&bytes)?.expired_at(applying.call.stamp.wall_us) {",
+        "if decode_numbers(&bytes)?.expired_at(applying.call.stamp.wall_us) && applying.call.session.is_none() {",
+    ),
+    of("breaks.counts-only-rise", WRITE, "        count(applying, record, before, -1);\n", ""),
+    of(
+        "breaks.a-deleted-record-is-listed",
+        WRITE,
+        "names::set_listed(applying.state, &applying.keys, Kind::Record, record, !after.numbers.deleted);",
+        "names::set_listed(applying.state, &applying.keys, Kind::Record, record, true);",
+    ),
+    of(
+        "breaks.an-index-keeps-old-values",
+        "crates/kernel/src/records/index.rs",
+        "for key in old.iter().filter(|key| !new.contains(key)) {",
+        "for key in old.iter().filter(|key| new.contains(key)) {",
+    ),
+    of(
+        "breaks.a-rescue-is-no-failure",
+        "crates/kernel/src/records/attempt.rs",
+        "    after.numbers.failures += 1;\n",
+        "    after.numbers.failures += u32::from(reason == Reason::Failed);\n",
+    ),
+    of(
+        "breaks.a-refused-message-leaves-half",
+        "crates/kernel/src/records/send.rs",
+        "            if refused {\n",
+        "            if refused && transact.ops.len() < 2 {\n",
+    ),
+    of(
+        "breaks.a-fork-knows-later-keys",
+        "crates/kernel/src/runs/append.rs",
+        "found = known.filter(|known| known.seq <= upto);",
+        "found = known;",
+    ),
+    of("breaks.a-shared-run-goes-with-its-events", LIFE, "    if !shared {\n", "    if !shared || seq > 3 {\n"),
+    of(
+        "breaks.forks-are-not-counted",
+        LIFE,
+        "RunHead { forks: head.forks + 1, ..head }",
+        "RunHead { forks: head.forks, ..head }",
+    ),
+    of(
+        "breaks.a-number-means-any-command",
+        SESSIONS,
+        "match stored.digest == digest || reuse_is_missed() {",
+        "match stored.digest == digest || envelope.request > 3 {",
+    ),
+    of(
+        "breaks.one-request-below-the-floor-is-executed",
+        SESSIONS,
+        "if envelope.request < floor {",
+        "if envelope.request + 1 < floor {",
+    ),
+    of(
+        "breaks.a-session-leaves-its-claims",
+        "crates/kernel/src/sessions/owned.rs",
+        "            applying.owned = true;\n",
+        "",
+    ),
+    of(
+        "breaks.a-machine-meets-a-session-twice",
+        "crates/kernel/src/sessions/hosted.rs",
+        "if applying.state.get(&member)?.is_none() {",
+        "if applying.state.get(&member)?.is_none() || command.body.len() > 20 {",
+    ),
+    of(
+        "breaks.a-deleted-branch-leaves-its-queues",
+        "crates/kernel/src/trim.rs",
+        "for kind in RUN_KINDS.into_iter().chain([Kind::Ready]) {",
+        "for kind in RUN_KINDS {",
+    ),
+];
+
+/// Breaks the product in a copy and runs the program; whether it noticed.
+pub(super) fn is_noticed(root: &Path, broken: &Break) -> Result<bool, String> {
+    let output = output_directory(root);
+    let clone = output.join("clone");
+    bring_up_to_date(root, &clone)?;
+    let path = clone.join(broken.file);
+    let source = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let changed = apply(broken, &source)?;
+    std::fs::write(&path, changed).map_err(|error| format!("{}: {error}", path.display()))?;
+    let in_clone = |arguments: &str| {
+        let mut command = cargo(&clone, arguments);
+        command.env("CARGO_TARGET_DIR", output.join("target")).env("CARGO_PROFILE_DEV_DEBUG", "0");
+        command
+    };
+    let built = succeeds(&mut in_clone("build --quiet --locked -p sim"));
+    let passed = match built {
+        Ok(true) => succeeds(&mut in_clone(&format!("run --quiet --locked -p sim -- {}", broken.noticed_by))),
+        Ok(false) => Err(format!("{} does not compile with its break", broken.file)),
+        Err(error) => Err(error),
+    };
+    std::fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(!passed?)
+}
+
+fn apply(broken: &Break, source: &str) -> Result<String, String> {
+    match source.matches(broken.from).count() {
+        1 => Ok(source.replace(broken.from, broken.to)),
+        times => Err(format!("{:?} stands {times} times in {}, not once", broken.from, broken.file)),
+    }
+}
+
+fn output_directory(root: &Path) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    target.join("breaks")
+}
+
+/// The clone at HEAD, without changes.
+fn bring_up_to_date(root: &Path, clone: &Path) -> Result<(), String> {
+    let git = |directory: &Path, arguments: &[&str]| {
+        let done = succeeds(Command::new("git").current_dir(directory).args(arguments))?;
+        if done { Ok(()) } else { Err(format!("git {} failed in {}", arguments.join(" "), directory.display())) }
+    };
+    let from = root.to_str().ok_or("the root's path is not text")?;
+    if clone.join(".git").is_dir() {
+        git(clone, &["fetch", "--quiet", from, "HEAD"])?;
+        return git(clone, &["checkout", "--quiet", "--force", "FETCH_HEAD"]);
+    }
+    let to = clone.to_str().ok_or("the clone's path is not text")?;
+    git(root, &["clone", "--quiet", "--no-hardlinks", from, to])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_break_fits_its_file_and_changes_it() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the root");
+        for part in BREAKS {
+            let Does::Break(broken) = &part.does else {
+                panic!("{} is no break", part.figure);
+            };
+            let source = std::fs::read_to_string(root.join(broken.file)).expect(broken.file);
+            let changed = apply(broken, &source).unwrap_or_else(|error| panic!("{}: {error}", part.figure));
+            assert_ne!(changed, source, "{}", part.figure);
+        }
+        assert!(BREAKS.len() >= 20);
+    }
+}
