@@ -1,8 +1,8 @@
 //! Model tests: random commands on a kernel and its store, compared with a plain reference, and applied again.
 //!
-//! One driver (`stretch`) and one `reference` serve records, runs, and everything mixed; each contract has a folder with
-//! what it draws, how its reads are compared, and how its rows are checked. Cells have a reference with their whole history
-//! besides, which the library is compared with too; sessions have one for a machine of their own, without the kernel.
+//! One driver (`stretch`) and one `reference` serve cells, records, runs, and everything mixed; each contract has a folder with
+//! what it draws, how its reads are compared, and how its rows are checked. The library is compared with the same reference,
+//! as far as cells go; sessions have a reference for a machine of their own, without the kernel.
 //!
 //! The operations are cut into stretches that know nothing of each other, so that they can run side by side and one that
 //! fails can be run alone. The same seed gives the same operations; threads decide only when things happen, never which.

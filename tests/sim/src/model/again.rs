@@ -6,22 +6,22 @@ use testkit::random::Random;
 use super::compare::same;
 use super::instance::{Instance, Plan};
 
-/// Applies entries again, with the kernel loaded anew at random, and with an image in the middle.
+/// Applies entries again, with the kernel loaded anew at random, and with an image after the one in the middle, if there is one.
 pub(crate) fn apply_again(
     random: &mut Random,
     entries: &[Vec<u8>],
     hashes: &[u64],
     buckets: Buckets,
+    middle: Option<usize>,
     image: &[u8],
 ) -> Result<(), String> {
-    let middle = random.index(entries.len());
     let reload_one_in = random.pick(&[1, 5, 50, u64::MAX]);
     let plan = Plan::draw(random);
     let mut twin = Instance::genesis(&plan, Keys::new(12_345, 0), buckets)?;
     for (number, (entry, hash)) in entries.iter().zip(hashes).enumerate() {
         twin.apply(entry)?;
         same(|| format!("the hash after entry {}, applied again", number + 1), &twin.kernel.applied().hash, hash)?;
-        if number == middle {
+        if Some(number) == middle {
             let plan = Plan::draw(random);
             twin = Instance::restore(&plan, Keys::new(77, 0), &twin.image()?.0)?;
         } else if random.one_in(reload_one_in) {

@@ -10,20 +10,19 @@
 //! Keeps: the same seed gives the same operations; threads decide only when things happen, never which.
 
 mod command;
-mod compare;
-mod generator;
-mod kernel_level;
+pub(super) mod compare;
+pub(super) mod generator;
 mod library_level;
 mod names;
-mod reference;
-mod tally;
 
 use std::time::Instant;
 
-use tally::{Tally, sum};
 use testkit::arguments::Arguments;
 use testkit::report::Report;
 
+use super::habits::About;
+use super::stretch::{Course, Judges};
+use super::tally::{Tally, sum};
 use crate::stretches::{print_failures, run_all, seed_of};
 
 /// Operations of a stretch at the level of the kernel.
@@ -48,12 +47,13 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         stretches.retain(|stretch| stretch.number == only);
     }
     let tally = Tally::default();
+    let course = Course { about: About::Cells, crowd: &[], judges: Judges::All, tally: &tally };
     let numbers: Vec<u64> = stretches.iter().map(|stretch| stretch.number).collect();
     let failures = run_all(&numbers, |number| {
         let stretch = stretches.iter().find(|stretch| stretch.number == number).expect("one of the plan");
         let seed = seed_of(seed, number);
         match stretch.level {
-            Level::Kernel => kernel_level::run(seed, stretch.operations, &tally),
+            Level::Kernel => course.run(seed, stretch.operations),
             Level::Library => library_level::run(seed, stretch.operations, &tally),
         }
     });

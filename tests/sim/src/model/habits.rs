@@ -1,5 +1,6 @@
 //! What a stretch does more or less of.
 
+use kernel::trim::TrimStep;
 use testkit::random::Random;
 
 use super::drawn::Drawn;
@@ -7,11 +8,12 @@ use super::mixed::clients::Clients;
 use super::records::names::Focus;
 use super::records::post::Post;
 use super::reference::Reference;
-use super::{mixed, records, runs};
+use super::{cells, mixed, records, runs};
 
 /// Which contracts the commands of a model are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum About {
+    Cells,
     /// Records, with cells and messages.
     Records,
     Runs,
@@ -35,8 +37,17 @@ impl Habits {
     /// Commands in one entry.
     pub(crate) fn commands_max(&self) -> u64 {
         match self.about {
+            About::Cells => 20,
             About::Runs => 6,
             About::Records | About::Everything => 12,
+        }
+    }
+
+    /// Operations between two looks at everything.
+    pub(crate) fn check_every(&self) -> u64 {
+        match self.about {
+            About::Cells => 1_000,
+            About::Records | About::Runs | About::Everything => 300,
         }
     }
 
@@ -47,7 +58,11 @@ impl Habits {
         reference: &Reference,
         post: &mut Post,
         clients: &mut Clients,
+        due: &mut Vec<TrimStep>,
     ) -> Drawn {
+        if self.about == About::Cells {
+            return cells::generator::command(random, reference, due);
+        }
         let mut drawn = self.body(random, reference, post);
         match self.about {
             About::Everything => {
@@ -56,7 +71,7 @@ impl Habits {
                 }
                 clients.send(drawn, reference, random)
             }
-            About::Records | About::Runs => drawn,
+            About::Cells | About::Records | About::Runs => drawn,
         }
     }
 
@@ -76,6 +91,10 @@ impl Habits {
     pub(crate) fn pass_time(&self, random: &mut Random, reference: &mut Reference) {
         let (wall_us, cluster_us) = (reference.wall_us, reference.cluster_us);
         let (wall, cluster) = match self.about {
+            About::Cells => {
+                let wall_us = cells::generator::wall_us(random, wall_us.max(1_000_000));
+                return reference.begin_entry(wall_us, cluster_us + random.below(1_000));
+            }
             About::Runs => runs::time_passed(random),
             About::Everything if random.one_in(20) => runs::time_passed(random),
             About::Records | About::Everything => records::time_passed(random, &reference.limits),

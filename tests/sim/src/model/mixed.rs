@@ -90,6 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         &tally.branches_forgotten,
         &tally.sent,
         &tally.reloads,
+        &tally.restarts,
         &tally.images,
         &tally.replayed,
     ];

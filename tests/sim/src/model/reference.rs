@@ -8,6 +8,7 @@ mod acts;
 mod catalogue;
 mod cells;
 mod claims;
+mod feed;
 mod id;
 mod lanes;
 mod moves;
@@ -29,7 +30,9 @@ use session::{Bound, SessionAnswer};
 
 use crate::model::sessions::reference::ReferenceCounters;
 pub(crate) use catalogue::Space;
-use cells::{Cell, CellFloor, Fed};
+pub(crate) use cells::Cell;
+use cells::CellFloor;
+use feed::Feed;
 pub(crate) use id::Id;
 pub(crate) use runs::Run;
 use runs::RunUndo;
@@ -182,8 +185,7 @@ pub(crate) struct Reference {
     pub(crate) cells: BTreeMap<Id, Cell>,
     /// What is known of the cells that were forgotten, by bucket, space and branch.
     cell_floors: BTreeMap<(u16, u32, u32), CellFloor>,
-    /// Every write of a cell.
-    fed: Vec<Fed>,
+    pub(crate) feed: Feed,
     pub(crate) runs: BTreeMap<Id, Run>,
     /// Runs in the order in which they were made.
     pub(crate) made: Vec<Id>,
@@ -245,7 +247,7 @@ impl Reference {
             records: BTreeMap::new(),
             cells: BTreeMap::new(),
             cell_floors: BTreeMap::new(),
-            fed: Vec::new(),
+            feed: Feed::default(),
             runs: BTreeMap::new(),
             made: Vec::new(),
             orphaned: BTreeSet::new(),

@@ -8,11 +8,14 @@ mod answers;
 mod beginning;
 mod end;
 mod upkeep;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use contract::Limits;
 use kernel::records::queue::queue_of;
+use kernel::trim::TrimStep;
 use kernel::{Body, Buckets, ClaimNext, EntryHeader, Keys, Op};
 use kv::View;
 use session::Stamp;
@@ -28,10 +31,7 @@ use super::records::post::Post;
 use super::reference::{Expected, Id, Reference};
 use super::runs::book::Book as RunBook;
 use super::tally::{Tally, add};
-use super::{mixed, records, runs};
-
-/// Operations between two looks at everything.
-const CHECK_EVERY: u64 = 300;
+use super::{cells, mixed, records, runs};
 
 /// One entry in so many is a rush,
 const RUSH_ONE_IN: u64 = 200;
@@ -76,6 +76,9 @@ impl Course<'_> {
             post: Post::default(),
             clients,
             answers: BTreeMap::new(),
+            due: Vec::new(),
+            walk_after: None,
+            pinned: None,
             record_book: RecordBook::default(),
             run_book: RunBook::default(),
             done: 0,
@@ -86,6 +89,13 @@ impl Course<'_> {
         add(&self.tally.sent, stretch.post.sent());
         stretch.again(buckets)
     }
+}
+
+/// A view that was taken a while ago, and what it held.
+struct Pinned {
+    view: Arc<dyn View>,
+    keys: Keys,
+    image: Vec<u8>,
 }
 
 struct Stretch<'tally> {
@@ -102,6 +112,10 @@ struct Stretch<'tally> {
     answers: BTreeMap<(u64, u64), Vec<u8>>,
     record_book: RecordBook,
     run_book: RunBook,
+    /// Steps of the walk that were found and not yet proposed, and where the walk goes on.
+    due: Vec<TrimStep>,
+    walk_after: Option<Vec<u8>>,
+    pinned: Option<Pinned>,
     /// Operations so far.
     done: u64,
     /// Every entry so far; the first has index 1.
@@ -118,7 +132,7 @@ impl Stretch<'_> {
         while self.done < operations {
             self.entry()?;
             self.between_entries()?;
-            if self.done - checked >= CHECK_EVERY {
+            if self.done - checked >= self.habits.check_every() {
                 checked = self.done;
                 self.check(false)?;
             }
@@ -153,14 +167,17 @@ impl Stretch<'_> {
         }
         let mut expected = Vec::new();
         for _ in 0..1 + self.random.below(self.habits.commands_max()) {
-            let Self { random, reference, post, clients, .. } = self;
-            let drawn = self.habits.command(random, reference, post, clients);
+            let Self { random, reference, post, clients, due, .. } = self;
+            let drawn = self.habits.command(random, reference, post, clients, due);
             let answer = reference.apply(&drawn);
             clients.hear(&drawn, &answer, random);
             expected.push((drawn, answer));
         }
         self.apply_expecting(&expected)?;
-        self.look_at_runs(&expected)
+        match self.habits.about {
+            About::Cells => self.look_at_cells(&expected),
+            _ => self.look_at_runs(&expected),
+        }
     }
 
     /// Many claims from single queues leave lanes that stand too early. Claims from above, all in one entry, have to share
@@ -192,6 +209,7 @@ impl Stretch<'_> {
 
     /// Applies an entry and compares its answers and the feed.
     fn apply_expecting(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
+        self.reference.end_entry();
         let stamp = Stamp { wall_us: self.reference.wall_us, cluster_us: self.reference.cluster_us };
         let envelopes: Vec<_> = expected.iter().map(|(drawn, _)| drawn.envelope()).collect();
         let payload = EntryHeader::new(stamp).encode(envelopes.iter().map(Vec::as_slice));
@@ -202,9 +220,27 @@ impl Stretch<'_> {
         let compared = self.compare_replies(&replies, expected)?;
         let view = self.instance.view()?;
         // The numbered checks say more than a difference to the reference does, so they come first.
-        self.record_book.enter(&self.instance, &*view, &self.reference, self.tally)?;
+        if self.habits.about != About::Cells {
+            self.record_book.enter(&self.instance, &*view, &self.reference, self.tally)?;
+        }
         compared?;
         self.compare_agenda(self.instance.next_due)
+    }
+
+    /// Compares some of the cells that an entry named.
+    fn look_at_cells(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
+        for (drawn, _) in expected {
+            let Some(Body::Transact(transact)) = drawn.body() else {
+                continue;
+            };
+            let first = transact.ops.first().and_then(Op::name).filter(|_| self.random.one_in(4));
+            if let Some(name) = first {
+                let id = Id::new(transact.space, transact.branch, transact.group, name);
+                let reads = cells::compare::cell(&self.instance, &self.reference, &id, &mut self.random)?;
+                self.count_reads(reads);
+            }
+        }
+        Ok(())
     }
 
     /// Compares the runs that an entry named.
@@ -242,6 +278,9 @@ impl Stretch<'_> {
 
     /// Some things, a scan and a list.
     fn look_around(&mut self) -> Result<(), String> {
+        if self.habits.about == About::Cells {
+            return Ok(());
+        }
         let view = self.instance.view()?;
         let mut random = self.random.clone();
         if self.habits.about != About::Runs {
@@ -266,6 +305,9 @@ impl Stretch<'_> {
     /// The numbered checks, and everything against the reference.
     fn check(&mut self, drained: bool) -> Result<(), String> {
         let view = self.instance.view()?;
+        if self.habits.about == About::Cells {
+            return self.check_cells();
+        }
         records::rows::check(&self.instance, &*view)?;
         self.post.check(&self.instance, &*view, drained)?;
         if self.judges == Judges::All {

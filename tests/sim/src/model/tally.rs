@@ -37,5 +37,13 @@ pub(crate) struct Tally {
     pub(crate) checks: AtomicU64,
     pub(crate) reloads: AtomicU64,
     pub(crate) images: AtomicU64,
+    /// Interactive transactions, and those that met a conflict.
+    pub(crate) transactions: AtomicU64,
+    pub(crate) conflicts: AtomicU64,
+    pub(crate) restarts: AtomicU64,
+    /// Walks for what retention gives up, to their ends.
+    pub(crate) walks: AtomicU64,
+    /// Entries that were applied again, and those after an image in the middle.
     pub(crate) replayed: AtomicU64,
+    pub(crate) replayed_from_image: AtomicU64,
 }

@@ -1,28 +1,7 @@
-//! Commands as the model test makes them: read by the reference as they are, by the kernel as bytes.
+//! Transactions on cells, with values of their own.
 
 use contract::Value;
-use kernel::machine::MACHINE;
-use kernel::trim::TrimStep;
-use kernel::{Body, CatalogueChange, Guard, ValueRef};
-use kv::Writer;
-use session::Envelope;
-
-/// A command and what its envelope says.
-#[derive(Clone, Debug)]
-pub(crate) struct Command {
-    pub(crate) session: Option<u64>,
-    pub(crate) revision: u64,
-    pub(crate) action: Action,
-}
-
-/// What a command asks for.
-#[derive(Clone, Debug)]
-pub(crate) enum Action {
-    Transact(Transaction),
-    Change(CatalogueChange),
-    Trim(Vec<TrimStep>),
-    Level,
-}
+use kernel::{Guard, ValueRef};
 
 /// Guards and operations in one group.
 #[derive(Clone, Debug)]
@@ -67,48 +46,11 @@ impl Op {
     }
 }
 
-impl Command {
-    /// How many operations it counts as.
-    pub(crate) fn operations(&self) -> u64 {
-        match &self.action {
-            Action::Transact(transaction) => transaction.ops.len().max(1) as u64,
-            Action::Change(_) | Action::Trim(_) | Action::Level => 1,
-        }
-    }
-
-    /// The body's bytes.
-    pub(crate) fn body(&self) -> Vec<u8> {
-        let body = match &self.action {
-            Action::Transact(transaction) => Body::Transact(kernel::Transact {
-                space: transaction.space,
-                branch: transaction.branch,
-                group: transaction.group,
-                fence: None,
-                guards: transaction.guards.clone(),
-                ops: transaction.ops.iter().map(Op::borrowed).collect(),
-            }),
-            Action::Change(change) => Body::Catalogue(change.clone()),
-            Action::Trim(steps) => Body::Trim(steps.clone()),
-            Action::Level => Body::Level(kernel::LEVEL),
-        };
-        let mut writer = Writer::new();
-        body.encode(&mut writer);
-        writer.finish()
-    }
-
-    /// The bytes of the envelope around this body.
-    pub(crate) fn envelope(&self, body: &[u8]) -> Vec<u8> {
-        let envelope = Envelope {
-            machine: MACHINE,
-            session: self.session,
-            request: 1,
-            lowest_pending: 1,
-            catalogue_revision: self.revision,
-            identity: b"someone",
-            body,
-        };
-        let mut writer = Writer::new();
-        envelope.encode(&mut writer);
-        writer.finish()
+impl Transaction {
+    /// As the kernel has it.
+    pub(crate) fn as_kernel(&self) -> kernel::Transact<'_> {
+        let Self { space, branch, group, guards, ops } = self;
+        let ops = ops.iter().map(Op::borrowed).collect();
+        kernel::Transact { space: *space, branch: *branch, group: *group, fence: None, guards: guards.clone(), ops }
     }
 }

@@ -9,9 +9,9 @@ use kv::View;
 use testkit::random::Random;
 
 use super::names::{GROUPS, NAMES, PREFIXES};
-use super::reference::{CellName, Reference};
 use crate::model::compare::same;
 use crate::model::instance::{Instance, halted, text};
+use crate::model::reference::{Id, Reference};
 
 /// Pages of the change feed that are followed at a time.
 pub(crate) const FOLLOWED_PAGES_MAX: u64 = 200;
@@ -20,13 +20,11 @@ pub(crate) const FOLLOWED_PAGES_MAX: u64 = 200;
 pub(crate) fn everything(instance: &Instance, reference: &Reference, random: &mut Random) -> Result<u64, String> {
     let view = instance.view()?;
     let reader = Reader { view: &*view, instance, reference, catalogue: instance.kernel.catalogue() };
-    applied(instance, reference)?;
-    catalogue(reader.catalogue, reference)?;
     let mut reads = 0;
-    for (space, branch) in reference.live_branches() {
+    for (space, branch) in reference.live_places() {
         for group in GROUPS.map(Some).into_iter().chain([None]) {
             for name in NAMES {
-                reads += reader.cell(CellName::new(space, branch, group, name), random)?;
+                reads += reader.cell(&Id::new(space, branch, group, name), random)?;
             }
             reads += reader.lists(space, branch, group.map_or(InGroup::Any, InGroup::Named), random)?;
         }
@@ -34,50 +32,15 @@ pub(crate) fn everything(instance: &Instance, reference: &Reference, random: &mu
     }
     reads += reader.feed(random)?;
     let (_, rows) = instance.image()?;
-    same(|| "the number of rows in an image".into(), &rows, &reference.rows())?;
+    same(|| "the number of rows in an image".into(), &rows, &reference.rows_of_cells())?;
     Ok(reads)
 }
 
 /// Compares one cell. Gives how many reads that were.
-pub(crate) fn cell(
-    instance: &Instance,
-    reference: &Reference,
-    cell: CellName,
-    random: &mut Random,
-) -> Result<u64, String> {
+pub(crate) fn cell(instance: &Instance, reference: &Reference, cell: &Id, random: &mut Random) -> Result<u64, String> {
     let view = instance.view()?;
     let reader = Reader { view: &*view, instance, reference, catalogue: instance.kernel.catalogue() };
     reader.cell(cell, random)
-}
-
-/// Compares what was applied.
-pub(crate) fn applied(instance: &Instance, reference: &Reference) -> Result<(), String> {
-    let applied = instance.kernel.applied();
-    let found = (applied.commit, applied.stamp.wall_us, applied.stamp.cluster_us);
-    let expected = (reference.commit, reference.wall_us, reference.cluster_us);
-    same(|| "commit number, wall and cluster time".into(), &found, &expected)
-}
-
-fn catalogue(catalogue: &Catalogue, reference: &Reference) -> Result<(), String> {
-    let found: Vec<_> = catalogue
-        .spaces()
-        .map(|(id, space)| {
-            let branches = space.branches().map(|(id, branch)| (id, branch.name.clone(), branch.deleted));
-            (id, space.name.clone(), space.retention, branches.collect::<Vec<_>>())
-        })
-        .collect();
-    let expected: Vec<_> = reference
-        .spaces
-        .iter()
-        .map(|(id, space)| {
-            let branches = space.branches.iter();
-            let branches = branches.map(|(id, branch)| (*id, branch.name.clone(), branch.deleted));
-            (*id, space.name.clone(), space.retention, branches.collect::<Vec<_>>())
-        })
-        .collect();
-    same(|| "the spaces".into(), &found, &expected)?;
-    same(|| "the limits".into(), &catalogue.limits, &reference.limits)?;
-    same(|| "the catalogue's revision".into(), &catalogue.revision, &reference.revision)
 }
 
 struct Reader<'instance> {
@@ -90,7 +53,7 @@ struct Reader<'instance> {
 impl Reader<'_> {
     /// Follows the change feed of a branch from anywhere, to its end if that is not far (F1).
     fn feed(&self, random: &mut Random) -> Result<u64, String> {
-        let (space, branch) = *random.choose(&self.reference.live_branches());
+        let (space, branch) = *random.choose(&self.reference.live_places());
         let filter = Filter { space, branch, subject: None, group: InGroup::Any, prefix: "" };
         let (oldest, newest) = (self.reference.feed.floor, self.reference.commit);
         let begin =
@@ -111,15 +74,15 @@ impl Reader<'_> {
                 }
             }
         }
-        let mut expected = self.reference.changes_after(space, branch, begin);
+        let mut expected = self.reference.cell_changes_after((space, branch), begin);
         expected.retain(|change| change.commit <= cursor);
         same(|| format!("following from {begin} to {cursor}"), &found, &expected)?;
         same(|| "where following ends".into(), &(cursor == newest), &!more)?;
         same(|| "no gap".into(), &(oldest..=newest).contains(&begin), &true).map(|()| reads)
     }
 
-    fn cell(&self, cell: CellName, random: &mut Random) -> Result<u64, String> {
-        let id = self.catalogue.thing(cell.space, cell.branch, cell.group, cell.name);
+    fn cell(&self, cell: &Id, random: &mut Random) -> Result<u64, String> {
+        let id = self.catalogue.thing(cell.space, cell.branch, cell.group.as_deref(), &cell.name);
         if !self.reference.is_live(cell.space, cell.branch) {
             return id.map_or(Ok(1), |_| Err(format!("{cell:?} is found in a branch that is gone")));
         }
@@ -159,8 +122,8 @@ impl Reader<'_> {
     }
 
     /// Moments at the edges of what is kept, and some within.
-    fn moments(&self, cell: CellName, random: &mut Random) -> Vec<Moment> {
-        let cell = &self.reference.cells[&cell];
+    fn moments(&self, cell: &Id, random: &mut Random) -> Vec<Moment> {
+        let cell = &self.reference.cells[cell];
         let (oldest, newest) = (cell.oldest(), cell.newest());
         let within = oldest + random.below(newest - oldest + 1);
         let versions = [0, oldest - 1, oldest, within, newest, newest + 1];
@@ -182,7 +145,7 @@ impl Reader<'_> {
                 let (keys, place) = (&self.instance.keys, (space, branch));
                 let found =
                     list::list(self.view, keys, self.catalogue, place, groups, prefix, &page).map_err(halted)?;
-                let expected = self.reference.list(space, branch, groups, prefix, &page);
+                let expected = self.reference.list_cells((space, branch), groups, prefix, &page);
                 let what = || format!("list {space}/{branch}/{groups:?} {prefix:?} {page:?}");
                 same(what, &found, &expected)?;
                 reads += 1;

@@ -4,33 +4,36 @@
 
 use contract::{Limits, Retention, Value};
 use kernel::trim::TrimStep;
-use kernel::{CatalogueChange, Guard};
+use kernel::{Body, CatalogueChange, Guard};
 use testkit::random::Random;
 
-use super::command::{Action, Command, Op, Transaction};
+use super::command::{Op, Transaction};
 use super::names::{BRANCHES, GROUPS, HOT, NAMES, SPACES};
-use super::reference::{Cell, CellName, Reference};
+use crate::model::drawn::{Drawn, Sender};
+use crate::model::reference::{Cell, Id, Reference};
 
 const SECOND_US: u64 = 1_000_000;
 const DAY_US: u64 = 24 * 60 * 60 * SECOND_US;
 
 /// The next command. `due` are steps of the walk that were found and not yet proposed.
-pub(crate) fn command(random: &mut Random, reference: &Reference, due: &mut Vec<TrimStep>) -> Command {
-    let action = if !due.is_empty() && random.one_in(3) {
-        Action::Trim(trim(random, std::mem::take(due)))
+pub(crate) fn command(random: &mut Random, reference: &Reference, due: &mut Vec<TrimStep>) -> Drawn {
+    let mut drawn = if !due.is_empty() && random.one_in(3) {
+        Drawn::plain(&Body::Trim(trim(random, std::mem::take(due))))
     } else if random.one_in(40) {
-        Action::Change(change(random, reference))
+        Drawn::plain(&Body::Catalogue(change(random, reference)))
     } else if random.one_in(2_000) {
-        Action::Level
+        Drawn::plain(&Body::Level(kernel::LEVEL))
     } else {
-        Action::Transact(transaction(random, reference))
+        Drawn::plain(&Body::Transact(transaction(random, reference).as_kernel()))
     };
-    let revision = match random.below(300) {
+    drawn.revision = match random.below(300) {
         0 => reference.revision + 1 + random.below(3),
         1 => 0,
         _ => reference.revision,
     };
-    Command { session: random.one_in(500).then(|| random.below(3)), revision, action }
+    // There are no sessions.
+    drawn.sender = random.one_in(500).then(|| Sender { session: random.below(3), request: 1, lowest_pending: 1 });
+    drawn
 }
 
 /// How far an entry's wall time is from the one before: mostly ahead by little, sometimes by days, at times behind.
@@ -133,7 +136,7 @@ fn change(random: &mut Random, reference: &Reference) -> CatalogueChange {
 
 /// A branch: as a rule one that exists, else one that was deleted, is another space's or never was.
 fn place(random: &mut Random, reference: &Reference) -> (u32, u32) {
-    let live = reference.live_branches();
+    let live = reference.live_places();
     let (space, branch) = *random.choose(&live);
     match random.below(300) {
         0 => (99, branch),
@@ -154,7 +157,7 @@ fn transaction(random: &mut Random, reference: &Reference) -> Transaction {
         Some(group) if random.one_in(8) => group,
         Some(_) => name(random),
     };
-    let cell_of = |name| reference.cells.get(&CellName::new(space, branch, group, name));
+    let cell_of = |name| reference.cells.get(&Id::new(space, branch, group, name));
     let mut guards = Vec::new();
     if random.one_in(3) {
         for _ in 0..=random.below(3) {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use contract::catalogue::MAIN_BRANCH;
-use contract::{Error, Expected, HistoryPage, Rejection, Swapped};
+use contract::{Error, Expected, HistoryPage, Limits, Rejection, Swapped};
 use kernel::{Buckets, OpOutcome};
 use statehouse::{Cells, Options, Space, Statehouse};
 use tempfile::TempDir;
@@ -21,10 +21,10 @@ use testkit::random::Random;
 use super::command::{Op, Transaction};
 use super::generator;
 use super::names::GROUPS;
-use super::reference::{Cell, CellName, Reference};
-use super::tally::{Tally, add};
 use crate::model::compare::same;
 use crate::model::instance::{fast_directory, text};
+use crate::model::reference::{Cell, Id, Reference};
+use crate::model::tally::{Tally, add};
 use clock::ManualClock;
 
 /// How far stamps may run ahead of a clock that stands still: by one for every entry.
@@ -38,7 +38,7 @@ pub(crate) fn run(seed: u64, operations: u64, tally: &Tally) -> Result<(), Strin
     let path = parent.path().join("first");
     let options = upkeep::options(&mut random, &clock);
     let open = Some(options.open(&path).map_err(text)?);
-    let reference = Reference::new(Buckets::default());
+    let reference = Reference::new(Buckets::default(), Limits::default());
     let mut stretch = Stretch { random, tally, clock, reference, options, path, directories: 1, open, parent };
     let mut done = 0;
     while done < operations {
@@ -72,8 +72,8 @@ struct Place {
 }
 
 impl Place {
-    fn cell(self, name: &'static str) -> CellName {
-        CellName::new(self.space, self.branch, self.group, name)
+    fn cell(self, name: &'static str) -> Id {
+        Id::new(self.space, self.branch, self.group, name)
     }
 }
 
@@ -113,7 +113,7 @@ impl Stretch<'_> {
     }
 
     fn place(&mut self) -> Place {
-        let (space, branch) = *self.random.choose(&self.reference.live_branches());
+        let (space, branch) = *self.random.choose(&self.reference.live_places());
         let group = (!self.random.one_in(3)).then(|| *self.random.choose(&GROUPS));
         Place { space, branch, group }
     }
@@ -159,14 +159,16 @@ impl Stretch<'_> {
             ops: vec![op.clone()],
         };
         let expected = match &answered {
-            Err(Error::Rejected(Rejection::LimitExceeded { .. })) => self.reference.transact(&transaction, 0),
+            Err(Error::Rejected(Rejection::LimitExceeded { .. })) => {
+                self.reference.transact_cells(&transaction.as_kernel())
+            }
             Ok((OpOutcome::Written(_), commit)) => {
                 self.learn_stamp(place, op.name(), *commit)?;
-                self.reference.transact(&transaction, 0)
+                self.reference.transact_cells(&transaction.as_kernel())
             }
             _ => {
                 self.reference.commit += 1;
-                self.reference.transact(&transaction, 0)
+                self.reference.transact_cells(&transaction.as_kernel())
             }
         };
         compare_answer(&format!("{op:?} in {place:?}"), answered, expected)
@@ -220,7 +222,7 @@ impl Stretch<'_> {
                 guards: Vec::new(),
                 ops: vec![Op::Set(name, value.clone())],
             };
-            let expected = self.reference.transact(&transaction, 0);
+            let expected = self.reference.transact_cells(&transaction.as_kernel());
             let answered = Ok((OpOutcome::Written(written.version), Some(written.commit)));
             compare_answer(&format!("a pending set of {name:?} in {place:?}"), answered, expected)?;
         }

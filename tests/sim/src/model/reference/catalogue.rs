@@ -77,13 +77,21 @@ impl Reference {
                 if self.spaces.values().any(|space| space.name == *name) {
                     return Err(Rejection::AlreadyExists { what: "space", name: name.clone() });
                 }
+                let (max, got) = (self.limits.spaces_max as usize, self.spaces.len() + 1);
+                if got > max {
+                    return Err(Rejection::too_large("spaces_max", max, got));
+                }
                 assigned = Some(self.add_space(name));
             }
             CatalogueChange::CreateBranch { space, name } => {
                 let found = self.spaces.get(space).ok_or_else(|| missing(space))?;
-                let mut live = found.branches.values().filter(|branch| !branch.deleted);
-                if live.any(|branch| branch.name == *name) {
+                let live = found.branches.values().filter(|branch| !branch.deleted);
+                if live.clone().any(|branch| branch.name == *name) {
                     return Err(Rejection::AlreadyExists { what: "branch", name: name.clone() });
+                }
+                let (max, got) = (self.limits.branches_per_space_max as usize, live.count() + 1);
+                if got > max {
+                    return Err(Rejection::too_large("branches_per_space_max", max, got));
                 }
                 assigned = Some(self.add_branch(*space, name));
             }

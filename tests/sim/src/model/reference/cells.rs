@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use contract::cells::PastVersion;
 use contract::{
-    AsOf, Change, History, HistoryPage, ListPage, Listed, Moment, NameInGroup, Reason, Rejection, Retention, Subject,
-    Value, Versioned,
+    AsOf, History, HistoryPage, ListPage, Listed, Moment, NameInGroup, Rejection, Retention, Value, Versioned,
 };
 use kernel::names::InGroup;
 use kernel::{Guard, Op, OpOutcome, Transact};
 
-use super::{Id, Reference, Undo};
+use super::feed::Fed;
+use super::{Id, Outcome, Reference, Undo};
 
 /// Old versions that one step of the walk removes of a cell that was deleted, or whose branch was.
 const REMOVED_ROWS_MAX: usize = 64;
@@ -37,16 +37,6 @@ pub(crate) struct CellFloor {
     version: u64,
     commit: u64,
     at_us: u64,
-}
-
-/// A write as the change feed tells it.
-#[derive(Clone, Debug)]
-pub(super) struct Fed {
-    commit: u64,
-    at_us: u64,
-    id: Id,
-    version: u64,
-    deleted: bool,
 }
 
 impl Cell {
@@ -85,7 +75,7 @@ impl Cell {
 
     /// Whether the oldest version that is kept is to be given up: it is an old one, and either too many are newer
     /// or it was last current too long ago. It was current until the next one was written.
-    fn oldest_is_due(&self, retention: Retention, now_us: u64) -> bool {
+    pub(crate) fn oldest_is_due(&self, retention: Retention, now_us: u64) -> bool {
         let Some(next) = self.writes.get(self.given_up + 1) else {
             return false;
         };
@@ -95,6 +85,25 @@ impl Cell {
 }
 
 impl Reference {
+    /// A cell that nobody has written is one without versions.
+    pub(crate) fn cell(&self, id: &Id) -> Cell {
+        self.cells.get(id).cloned().unwrap_or_default()
+    }
+
+    /// A transaction on cells that was committed under the number and at the time that the reference has now.
+    pub(crate) fn transact_cells(&mut self, transact: &Transact<'_>) -> Result<Vec<OpOutcome>, Vec<Rejection>> {
+        self.undo.clear();
+        let done = self.transact(transact, 0);
+        if done.is_err() {
+            self.undo_to(0);
+        }
+        let is = |outcome| match outcome {
+            Outcome::Is(outcome) => outcome,
+            Outcome::Claimed(..) => unreachable!("it is about cells"),
+        };
+        done.map(|outcomes| outcomes.into_iter().map(is).collect())
+    }
+
     pub(super) fn cell_op(&mut self, id: &Id, op: &Op<'_>) -> Result<OpOutcome, Rejection> {
         let current = self.cell_version(id);
         let value = match op {
@@ -119,13 +128,13 @@ impl Reference {
         let cell = self.cells.entry(id.clone()).or_insert_with(|| Cell::starting_above(floor));
         cell.writes.push(Write { value, commit, at_us });
         let version = cell.newest();
-        self.fed.push(Fed { commit, at_us, id: id.clone(), version, deleted });
+        self.feed.write(Fed { commit, at_us, id: id.clone(), version, deleted });
         self.give_up(id);
         version
     }
 
     pub(super) fn undo_cell(&mut self, id: &Id, before: Option<(usize, usize)>) {
-        self.fed.pop();
+        self.feed.undo();
         match before {
             None => drop(self.cells.remove(id)),
             Some((writes, given_up)) => {
@@ -228,13 +237,43 @@ impl Reference {
     }
 
     /// The cells of a group, or those of a branch that are their own group, by name.
-    fn members(&self, space: u32, branch: u32, group: Option<&str>) -> BTreeMap<&str, &Cell> {
+    pub(crate) fn members(&self, space: u32, branch: u32, group: Option<&str>) -> BTreeMap<&str, &Cell> {
         let of_group = |id: &Id| match group {
             None => id.group.is_none(),
             Some(group) => id.home() == group,
         };
         let here = self.cells.iter().filter(|(id, _)| id.place() == (space, branch) && of_group(id));
         here.map(|(id, cell)| (id.name.as_str(), cell)).collect()
+    }
+
+    /// What a whole walk does: gives up everything that is due now, and forgets every deleted branch.
+    pub(crate) fn walk_cells(&mut self) {
+        let spaces = &self.spaces;
+        let is_live = |space: u32, branch: u32| spaces[&space].branches.get(&branch).is_some_and(|one| !one.deleted);
+        self.cells.retain(|id, _| is_live(id.space, id.branch));
+        for (id, cell) in &mut self.cells {
+            while cell.oldest_is_due(spaces[&id.space].retention, self.wall_us) {
+                cell.given_up += 1;
+            }
+        }
+        for space in self.spaces.values_mut() {
+            let before = space.branches.len();
+            space.branches.retain(|_, branch| !branch.deleted);
+            self.revision += (before - space.branches.len()) as u64;
+        }
+        let spaces = &self.spaces;
+        self.cell_floors.retain(|(_, space, branch), _| spaces[space].branches.contains_key(branch));
+    }
+
+    /// How many rows a store needs for a catalogue without declarations and for cells: one for what was applied, one for the
+    /// catalogue and for each space, branch and kept version, and for the name of each cell of a named group that exists
+    /// (K8). Those of the change feed are not counted.
+    pub(crate) fn rows_of_cells(&self) -> u64 {
+        let branches: usize = self.spaces.values().map(|space| space.branches.len()).sum();
+        let versions: usize = self.cells.values().map(|cell| cell.writes.len() - cell.given_up).sum();
+        let grouped = self.cells.iter().filter(|(id, _)| id.group.is_some());
+        let names = grouped.filter(|(_, cell)| cell.live_version().is_some()).count();
+        (2 + self.spaces.len() + branches + versions + names + self.cell_floors.len()) as u64
     }
 
     /// The kept versions below `page.before`, newest first.
@@ -301,17 +340,5 @@ impl Reference {
         cells.truncate(page.limit);
         let next_after = cells.last().map(|(name, _)| name.clone()).filter(|_| more);
         Listed { cells, next_after }
-    }
-
-    /// What changed in the cells of a branch after a commit.
-    pub(crate) fn cell_changes_after(&self, (space, branch): (u32, u32), cursor: u64) -> Vec<Change> {
-        let first = self.fed.partition_point(|fed| fed.commit <= cursor);
-        let here = self.fed[first..].iter().filter(|fed| fed.id.place() == (space, branch));
-        let change = |fed: &Fed| {
-            let reason = if fed.deleted { Reason::Deleted } else { Reason::Written };
-            Change::new(fed.commit, fed.at_us, Subject::Cell, reason, fed.id.name.clone(), fed.version)
-                .in_group(fed.id.group.clone())
-        };
-        here.map(change).collect()
     }
 }

@@ -203,7 +203,7 @@ impl Reference {
                     panic!("a message that is no transaction was let through");
                 };
                 let mark = self.undo.len();
-                if self.transact(&transact).is_err() {
+                if self.transact(&transact, 0).is_err() {
                     self.undo_to(mark);
                 }
             }

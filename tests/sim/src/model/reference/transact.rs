@@ -9,7 +9,7 @@ impl Reference {
     /// Does what a command of the contracts asks.
     pub(super) fn execute_body(&mut self, body: &[u8]) -> Expected {
         let done = match Body::decode(body).expect("the generator makes bodies") {
-            Body::Transact(transact) => self.transact(&transact),
+            Body::Transact(transact) => self.transact(&transact, body.len()),
             Body::Tick => {
                 self.tick();
                 Ok(Vec::new())
@@ -29,7 +29,10 @@ impl Reference {
                 Ok(Vec::new())
             }
             Body::Catalogue(change) => self.change(&change).map_err(|rejection| vec![rejection]),
-            other => unreachable!("{other:?} is not drawn"),
+            Body::Level(_) => {
+                self.revision += 1;
+                Ok(Vec::new())
+            }
         };
         match done {
             Ok(outcomes) => Expected::Done(outcomes),
@@ -47,8 +50,20 @@ impl Reference {
         }
     }
 
-    pub(super) fn transact(&mut self, transact: &Transact<'_>) -> Result<Vec<Outcome>, Vec<Rejection>> {
+    /// Guards first, then operations in order. `body_bytes` are those of the command that it came in.
+    pub(super) fn transact(
+        &mut self,
+        transact: &Transact<'_>,
+        body_bytes: usize,
+    ) -> Result<Vec<Outcome>, Vec<Rejection>> {
         let one = |rejection| vec![rejection];
+        let exceeded = self.exceeded_limits(transact, body_bytes);
+        if !exceeded.is_empty() {
+            return Err(exceeded);
+        }
+        if !self.spaces.contains_key(&transact.space) {
+            return Err(vec![Rejection::NoSuchSpace { space: format!("#{}", transact.space) }]);
+        }
         let home = self.home(transact).map_err(one)?;
         let id = |name: &str| {
             self.live_branch(transact.space, transact.branch).map_err(one)?;
@@ -76,6 +91,21 @@ impl Reference {
             outcomes.push(self.op(transact, id, op).map_err(one)?);
         }
         Ok(outcomes)
+    }
+
+    fn exceeded_limits(&self, transact: &Transact<'_>, body_bytes: usize) -> Vec<Rejection> {
+        let limits = &self.limits;
+        let mut asked = vec![
+            ("transaction_ops_max", limits.transaction_ops_max, transact.ops.len()),
+            ("transaction_bytes_max", limits.transaction_bytes_max, body_bytes),
+        ];
+        let values = transact.ops.iter().filter_map(|op| match op {
+            Op::CellInit(_, value) | Op::CellSet(_, value) | Op::CellCas(_, _, value) => Some(value.to_value().len()),
+            _ => None,
+        });
+        asked.extend(values.map(|bytes| ("value_bytes_max", limits.value_bytes_max, bytes)));
+        asked.retain(|(_, max, got)| *got > *max as usize);
+        asked.iter().map(|(limit, max, got)| Rejection::too_large(limit, *max as usize, *got)).collect()
     }
 
     /// The one group of a transaction.

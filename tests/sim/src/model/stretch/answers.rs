@@ -91,8 +91,10 @@ impl Stretch<'_> {
 
     fn count_operations(&mut self, body: Option<&Body<'_>>) {
         let operations = match body {
-            // The model of runs counts appends, the others commands.
-            Some(Body::Transact(transact)) if self.habits.about == About::Runs => transact.ops.len() as u64,
+            // The models of cells and runs count operations, the others commands.
+            Some(Body::Transact(transact)) if matches!(self.habits.about, About::Cells | About::Runs) => {
+                transact.ops.len().max(1) as u64
+            }
             _ => 1,
         };
         self.done += operations;

@@ -16,6 +16,10 @@ const FILLED_PER_ENTRY: usize = 500;
 
 impl Stretch<'_> {
     pub(super) fn declare(&mut self) -> Result<(), String> {
+        if self.habits.about == About::Cells {
+            // Its commands do that themselves.
+            return Ok(());
+        }
         let limits = self.limits();
         let mut changes = vec![
             CatalogueChange::CreateSpace { name: SPACES[1].1.to_owned() },

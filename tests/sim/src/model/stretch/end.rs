@@ -6,6 +6,7 @@ use super::Stretch;
 use crate::model::again::apply_again;
 use crate::model::compare::same;
 use crate::model::drawn::Drawn;
+use crate::model::habits::About;
 use crate::model::instance::text;
 use crate::model::mixed::upkeep::erase_from;
 use crate::model::tally::add;
@@ -16,7 +17,11 @@ const TICKS_MAX: u32 = 100_000;
 impl Stretch<'_> {
     /// Lets all time pass, until nothing is due any more.
     pub(super) fn drain(&mut self) -> Result<(), String> {
+        if self.habits.about == About::Cells {
+            self.walk()?;
+        }
         self.check(false)?;
+        self.unpin()?;
         let forever_us = 200_000_000 + 2 * self.reference.limits.tombstone_age_us;
         for _ in 0..TICKS_MAX {
             let view = self.instance.view()?;
@@ -48,11 +53,16 @@ impl Stretch<'_> {
         self.check(true)
     }
 
-    /// Applies the same entries again: with the kernel loaded anew at random, and with an image in the middle.
+    /// Applies the same entries again, with the kernel loaded anew at random: from the beginning, and with an image in the
+    /// middle.
     pub(super) fn again(mut self, buckets: Buckets) -> Result<(), String> {
         let (image, _) = self.instance.image()?;
-        apply_again(&mut self.random, &self.entries, &self.hashes, buckets, &image)?;
-        add(&self.tally.replayed, self.entries.len() as u64);
+        let count = self.entries.len();
+        for middle in [None, Some(self.random.index(count))] {
+            apply_again(&mut self.random, &self.entries, &self.hashes, buckets, middle, &image)?;
+        }
+        add(&self.tally.replayed, count as u64);
+        add(&self.tally.replayed_from_image, count as u64);
         Ok(())
     }
 }

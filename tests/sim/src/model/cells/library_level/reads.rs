@@ -7,9 +7,9 @@ use super::{Place, Stretch};
 use crate::model::cells::compare::{FOLLOWED_PAGES_MAX, any_name};
 use crate::model::cells::generator;
 use crate::model::cells::names::{GROUPS, NAMES, PREFIXES};
-use crate::model::cells::tally::add;
 use crate::model::compare::same;
 use crate::model::instance::{rows_beside_feed, text};
+use crate::model::tally::add;
 
 impl Stretch<'_> {
     /// One read.
@@ -24,7 +24,7 @@ impl Stretch<'_> {
 
     /// Every cell and list there is.
     pub(super) fn compare_everything(&mut self) -> Result<u64, String> {
-        for (space, branch) in self.reference.live_branches() {
+        for (space, branch) in self.reference.live_places() {
             for group in GROUPS.map(Some).into_iter().chain([None]) {
                 let place = Place { space, branch, group };
                 for name in NAMES {
@@ -35,7 +35,7 @@ impl Stretch<'_> {
         }
         self.compare_feed()?;
         let rows = self.rows()?;
-        same(|| "the number of rows in an image".into(), &rows, &self.reference.rows())?;
+        same(|| "the number of rows in an image".into(), &rows, &self.reference.rows_of_cells())?;
         self.compare_catalogue()?;
         Ok(1)
     }
@@ -68,7 +68,7 @@ impl Stretch<'_> {
                 }
             }
         }
-        let mut expected = self.reference.changes_after(place.space, place.branch, begin);
+        let mut expected = self.reference.cell_changes_after((place.space, place.branch), begin);
         expected.retain(|change| change.commit <= cursor);
         for change in found.iter_mut().chain(&mut expected) {
             change.updated_at = 0; // Known only by the clock's bounds, and compared with each cell.
@@ -79,7 +79,7 @@ impl Stretch<'_> {
 
     fn compare_cell(&mut self, place: Place, name: &'static str) -> Result<(), String> {
         let (cells, cell) = (self.cells(place), place.cell(name));
-        let expected = self.reference.cell(cell);
+        let expected = self.reference.cell(&cell);
         let found = cells.get_versioned(name).map_err(text)?;
         same(|| format!("get_versioned {cell:?}"), &found, &expected.versioned())?;
         let found = cells.get(name).map_err(text)?;
@@ -88,7 +88,7 @@ impl Stretch<'_> {
         let mut page = HistoryPage { before, limit: *self.random.choose(&[3, 100]) };
         loop {
             let found = cells.history(name, page).map_err(text)?;
-            same(|| format!("history {cell:?} {page:?}"), &found, &self.reference.history(cell, page))?;
+            same(|| format!("history {cell:?} {page:?}"), &found, &self.reference.history(&cell, page))?;
             page.before = found.next_before;
             if page.before.is_none() {
                 break;
@@ -102,7 +102,7 @@ impl Stretch<'_> {
         let version = random.below(expected.newest() + 2);
         for moment in [Moment::Version(version), Moment::Time(time_us)] {
             let found = cells.at(name, moment).map_err(text)?;
-            same(|| format!("{cell:?} at {moment:?}"), &found, &self.reference.at(cell, moment))?;
+            same(|| format!("{cell:?} at {moment:?}"), &found, &self.reference.at(&cell, moment))?;
         }
         add(&self.tally.reads, 5);
         Ok(())
@@ -116,7 +116,7 @@ impl Stretch<'_> {
         let groups = group.map_or(InGroup::Any, InGroup::Named);
         loop {
             let found = self.cells(place).list(prefix, page.clone()).map_err(text)?;
-            let expected = self.reference.list(space, branch, groups, prefix, &page);
+            let expected = self.reference.list_cells((space, branch), groups, prefix, &page);
             same(|| format!("list {place:?} {prefix:?} {page:?}"), &found, &expected)?;
             add(&self.tally.reads, 1);
             page.after = found.next_after;

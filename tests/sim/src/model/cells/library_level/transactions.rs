@@ -15,11 +15,11 @@ use super::{Place, Stretch};
 use crate::model::cells::command::{self, Op};
 use crate::model::cells::compare::any_name;
 use crate::model::cells::generator;
-use crate::model::cells::names::PREFIXES;
-use crate::model::cells::reference::{Cell, Reference};
-use crate::model::cells::tally::add;
+use crate::model::cells::names::{PREFIXES, known};
 use crate::model::compare::same;
 use crate::model::instance::text;
+use crate::model::reference::{Cell, Reference};
+use crate::model::tally::add;
 use open::{Open, RangeRead, Seen};
 
 impl Stretch<'_> {
@@ -66,7 +66,7 @@ impl Stretch<'_> {
             place,
             only,
             commit: self.reference.commit,
-            cells: members.into_iter().map(|(name, cell)| (name, seen(cell))).collect(),
+            cells: members.into_iter().map(|(name, cell)| (known(name), seen(cell))).collect(),
             own: Vec::new(),
             names_read: BTreeSet::new(),
             ranges_read: Vec::new(),
@@ -204,7 +204,7 @@ impl Stretch<'_> {
         match answered {
             Ok(commit) if must.is_empty() => {
                 self.learn_stamp(place, last, Some(commit))?;
-                let outcomes = self.reference.transact(&command, 0);
+                let outcomes = self.reference.transact_cells(&command.as_kernel());
                 let all_written = outcomes
                     .as_ref()
                     .is_ok_and(|outcomes| outcomes.iter().all(|outcome| matches!(outcome, OpOutcome::Written(_))));
@@ -214,11 +214,11 @@ impl Stretch<'_> {
                 add(&self.tally.conflicts, 1);
                 self.reference.commit += 1;
                 let name = may.iter().find(|name| **name == cell).expect("it was just found");
-                let live = self.reference.cell(place.cell(name)).live_version();
+                let live = self.reference.cell(&place.cell(name)).live_version();
                 same(|| format!("{}: version of {cell:?}", context()), &current, &live)
             }
             Err(Error::Rejected(rejection @ Rejection::LimitExceeded { .. })) => {
-                let expected = self.reference.transact(&command, 0);
+                let expected = self.reference.transact_cells(&command.as_kernel());
                 let is_right = expected.is_err_and(|any_of| any_of.contains(&rejection));
                 if is_right { Ok(()) } else { Err(format!("{}: {rejection}", context())) }
             }
@@ -231,5 +231,5 @@ impl Stretch<'_> {
 fn changed_since(reference: &Reference, place: Place, commit: u64) -> BTreeSet<&'static str> {
     let members = reference.members(place.space, place.branch, place.group);
     let newest = |cell: &Cell| cell.writes.last().map_or(0, |write| write.commit);
-    members.into_iter().filter(|(_, cell)| newest(cell) > commit).map(|(name, _)| name).collect()
+    members.into_iter().filter(|(_, cell)| newest(cell) > commit).map(|(name, _)| known(name)).collect()
 }

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use contract::{Error, Limits, Retention};
-use kernel::CatalogueChange;
+use kernel::{Body, CatalogueChange};
 use statehouse::{Options, Statehouse};
 use testkit::random::Random;
 
 use super::Stretch;
 use super::clock::{ManualClock, STEP_US};
-use crate::model::cells::command::{Action, Command};
 use crate::model::cells::names::{BRANCHES, SPACES};
-use crate::model::cells::reference::Expected;
-use crate::model::cells::tally::add;
 use crate::model::compare::same;
+use crate::model::drawn::Drawn;
 use crate::model::instance::{rows_beside_feed, text};
+use crate::model::reference::Expected;
+use crate::model::tally::add;
 
 /// A walk over these few cells ends long before this; if not, it does not end.
 const WALK_MAX: Duration = Duration::from_secs(30);
@@ -73,10 +73,9 @@ impl Stretch<'_> {
         };
         drop((house, handle));
         walks |= answered.is_ok() && matches!(change, CatalogueChange::DeleteBranch { .. });
-        let command = Command { session: None, revision: 0, action: Action::Change(change.clone()) };
-        let expected = self.reference.apply(&command, 0);
+        let expected = self.reference.apply(&Drawn::plain(&Body::Catalogue(change.clone())));
         let as_expected = match (&answered, &expected) {
-            (Ok(()), Expected::Done { .. }) => true,
+            (Ok(()), Expected::Done(_)) => true,
             (Err(Error::Rejected(rejection)), Expected::Rejected(any_of)) => any_of.contains(rejection),
             _ => false,
         };
@@ -96,15 +95,15 @@ impl Stretch<'_> {
     /// and commit numbers are known again only when it has.
     fn await_walk(&mut self) -> Result<(), String> {
         self.reference.wall_us = self.reference.wall_us.max(self.clock.now_us());
-        self.reference.walk();
+        self.reference.walk_cells();
         let began = Instant::now();
         loop {
             let rows = self.rows()?;
-            if rows == self.reference.rows() {
+            if rows == self.reference.rows_of_cells() {
                 break;
             }
             if began.elapsed() > WALK_MAX {
-                return same(|| "rows that a walk leaves".into(), &rows, &self.reference.rows());
+                return same(|| "rows that a walk leaves".into(), &rows, &self.reference.rows_of_cells());
             }
             std::thread::sleep(Duration::from_micros(100));
         }
@@ -145,7 +144,7 @@ impl Stretch<'_> {
         let mut image = Vec::new();
         self.house().write_image(&mut image).map_err(text)?;
         let rows = rows_beside_feed(&image)?;
-        same(|| "the number of rows in an image".into(), &rows, &self.reference.rows())?;
+        same(|| "the number of rows in an image".into(), &rows, &self.reference.rows_of_cells())?;
         let path = self.parent.path().join(self.directories.to_string());
         self.directories += 1;
         Statehouse::restore_image(&path, &mut image.as_slice()).map_err(text)?;

@@ -1,15 +1,16 @@
-//! The change feed of the reference: everything ever written, and the number up to which it is no longer kept.
+//! What the change feed tells of cells: everything ever written, and the number up to which it is no longer kept.
 
 use std::collections::VecDeque;
 
 use contract::{Change, Limits, Reason, Subject};
 
-use super::{CellName, Reference};
+use super::{Id, Reference};
 
 /// Entries that are given up at the end of one that wrote something.
 const GIVEN_UP_MAX: usize = 2;
 
-/// The change feed of the reference.
+/// The change feed of the reference. What else than cells is written is not in it, so its floor is right where nothing else
+/// is, or where all of it is kept.
 #[derive(Default)]
 pub(crate) struct Feed {
     writes: Vec<Fed>,
@@ -21,26 +22,24 @@ pub(crate) struct Feed {
     pub(crate) floor: u64,
 }
 
+/// A write of a cell.
 #[derive(Clone, Debug)]
-struct Fed {
-    commit: u64,
-    at_us: u64,
-    cell: CellName,
-    version: u64,
-    deleted: bool,
+pub(super) struct Fed {
+    pub(super) commit: u64,
+    pub(super) at_us: u64,
+    pub(super) id: Id,
+    pub(super) version: u64,
+    pub(super) deleted: bool,
 }
 
 impl Feed {
-    pub(super) fn len(&self) -> usize {
-        self.writes.len()
+    pub(super) fn write(&mut self, fed: Fed) {
+        self.writes.push(fed);
     }
 
-    pub(super) fn undo(&mut self, len: usize) {
-        self.writes.truncate(len);
-    }
-
-    pub(super) fn write(&mut self, commit: u64, at_us: u64, cell: CellName, version: u64, deleted: bool) {
-        self.writes.push(Fed { commit, at_us, cell, version, deleted });
+    /// Takes back the last write.
+    pub(super) fn undo(&mut self) {
+        self.writes.pop();
     }
 
     fn end_entry(&mut self, commit: u64, now_us: u64, limits: &Limits) {
@@ -63,14 +62,14 @@ impl Reference {
         self.feed.end_entry(self.commit, self.wall_us, &self.limits);
     }
 
-    /// What changed in a branch after a commit, kept or not.
-    pub(crate) fn changes_after(&self, space: u32, branch: u32, cursor: u64) -> Vec<Change> {
+    /// What changed in the cells of a branch after a commit, kept or not.
+    pub(crate) fn cell_changes_after(&self, place: (u32, u32), cursor: u64) -> Vec<Change> {
         let first = self.feed.writes.partition_point(|fed| fed.commit <= cursor);
-        let here = self.feed.writes[first..].iter().filter(|fed| (fed.cell.space, fed.cell.branch) == (space, branch));
+        let here = self.feed.writes[first..].iter().filter(|fed| fed.id.place() == place);
         let change = |fed: &Fed| {
             let reason = if fed.deleted { Reason::Deleted } else { Reason::Written };
-            Change::new(fed.commit, fed.at_us, Subject::Cell, reason, fed.cell.name.to_owned(), fed.version)
-                .in_group(fed.cell.group.map(str::to_owned))
+            Change::new(fed.commit, fed.at_us, Subject::Cell, reason, fed.id.name.clone(), fed.version)
+                .in_group(fed.id.group.clone())
         };
         here.map(change).collect()
     }
