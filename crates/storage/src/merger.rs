@@ -32,8 +32,6 @@ const BACK_OFF_MIN: Duration = Duration::from_millis(100);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
 /// When a store in which nothing happens tries again to remove files that could not be removed.
 const REMOVE_AGAIN_AFTER: Duration = Duration::from_secs(2);
-/// A merge that frees space leaves this part of the reserve.
-const FREEING_RESERVE_PART: u64 = 8;
 /// How far the thread stands back behind those that answer callers.
 const NICENESS: i32 = 5;
 
@@ -138,11 +136,10 @@ fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Fail
     let settings = settings(&shared.options);
     let available = shared.tables.files.bytes_available()?;
     let reserve = shared.options.space_reserve_bytes;
-    let room = available.saturating_sub(reserve);
-    // What frees space may use most of what is kept for flushes: without it there may never be another one.
-    let room_to_free = available.saturating_sub(reserve / FREEING_RESERVE_PART);
+    let short = Situation::short(available, reserve);
+    let Situation::Short { room_to_free, room } = short else { unreachable!("that is what it makes") };
     let situation = match task.space {
-        SpaceState::Short => Situation::Short { room_to_free, room },
+        SpaceState::Short => short,
         SpaceState::Enough if task.idle => Situation::Idle,
         SpaceState::Enough => Situation::Busy,
     };
@@ -158,7 +155,7 @@ fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Fail
         return Ok(true);
     }
     if piece.bytes_needed > room {
-        piece = policy::next_piece(&sizes, &settings, Situation::Short { room_to_free, room }).ok_or_else(|| {
+        piece = policy::next_piece(&sizes, &settings, short).ok_or_else(|| {
             let reason = format!("{available} bytes are free, and {reserve} of them are kept for flushes");
             let bytes_needed = piece.bytes_needed;
             Failure::Retry(KvError::NoSpace { action: "merge tables", bytes_needed, reason })

@@ -30,6 +30,10 @@ const TINY_PART: u64 = 32;
 const TOMBSTONES_WEIGHT: usize = 8;
 /// A slice is similar to those above it up to this multiple of their mean.
 const SIMILAR_MULTIPLE: u64 = 2;
+/// A merge that frees space leaves this part of the reserve,
+const FREEING_RESERVE_PART: u64 = 8;
+/// but may take this part of what is available, however little that is.
+const FREEING_LEAST_PART: u64 = 4;
 /// What a merge needs besides the bytes of its rows: filters, indexes, the manifest.
 const SPACE_EXTRA_BYTES: u64 = 1 << 20;
 
@@ -75,6 +79,16 @@ pub(crate) enum Situation {
     },
 }
 
+impl Situation {
+    /// Space is short: so many bytes are available, and so many are kept for flushes.
+    pub(crate) fn short(available: u64, reserve: u64) -> Self {
+        // What frees space may use most of what is kept for flushes: without it there may never be another one. And some of
+        // whatever there is: a merge of what was deleted needs nearly nothing.
+        let room_to_free = available.saturating_sub(reserve / FREEING_RESERVE_PART).max(available / FREEING_LEAST_PART);
+        Self::Short { room_to_free, room: available.saturating_sub(reserve) }
+    }
+}
+
 /// One merge: a window of slices in each of some neighbouring stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -105,7 +119,14 @@ pub(crate) fn next_piece(stacks: &[StackSizes], settings: &Settings, situation: 
     {
         return Some(piece);
     }
-    let wants: Vec<Option<Want>> = stacks.iter().map(|stack| want(stack, settings, situation)).collect();
+    let mut wants: Vec<Option<Want>> = stacks.iter().map(|stack| want(stack, settings, situation)).collect();
+    if let Situation::Short { room_to_free, .. } = situation {
+        let budget = Budget::new(stacks, room_to_free);
+        for (want, stack) in wants.iter_mut().zip(stacks) {
+            // One for a table that is kept for little ends with its file gone, and takes less than that frees.
+            want.take_if(|want| want.frees && want.to_bottom && !budget.allows(stack, bottom_output(stack)));
+        }
+    }
     let heaviest = |(place, want): (usize, &Option<Want>)| Some((want.as_ref()?.weight, std::cmp::Reverse(place)));
     let (_, std::cmp::Reverse(place)) = wants.iter().enumerate().filter_map(heaviest).max()?;
     let piece = widen(stacks, settings, &wants, place);
@@ -267,12 +288,14 @@ fn similar_end(stack: &[SliceSize], start: usize, end_max: usize, settings: &Set
 
 /// The merge to the bottom that frees most for the space that it takes.
 fn most_freeing(stacks: &[StackSizes], settings: &Settings, room: u64) -> Option<Piece> {
+    let budget = Budget::new(stacks, room);
     let output_of = |stack: &StackSizes| of_a_cut(bottom_output(stack), bytes_of(stack), settings);
     let gain = |stack: &StackSizes| {
         let (bytes, output) = (of_a_cut(bytes_of(stack), bytes_of(stack), settings), output_of(stack));
         let garbage = bytes.saturating_sub(output);
         let frees_something = garbage > 0 && garbage >= bytes / 16;
-        if !is_readable(stack) || !frees_something || with_extra(output) > room {
+        let fits = with_extra(output) <= room && budget.allows(stack, bottom_output(stack));
+        if !is_readable(stack) || !frees_something || !fits {
             return None;
         }
         // A shared file stays until the last stack has merged it.
@@ -301,6 +324,31 @@ fn most_freeing(stacks: &[StackSizes], settings: &Settings, room: u64) -> Option
         (piece.bytes, piece.bytes_needed) = (bytes, needed);
     }
     Some(piece)
+}
+
+/// How much stacks may grow while the files that they share are still needed by others. A merge that frees space in the end
+/// takes some first, and those of all stacks together must fit into the room: otherwise they would use it up, and none of
+/// the shared files could ever go.
+struct Budget {
+    room: u64,
+    shared_bytes: u64,
+}
+
+impl Budget {
+    fn new(stacks: &[StackSizes], room: u64) -> Self {
+        Self { room, shared_bytes: stacks.iter().map(|stack| shared_bytes(stack)).sum() }
+    }
+
+    /// Whether a stack may be merged to the bottom with this output: it grows by no more than its share of the room.
+    fn allows(&self, stack: &[SliceSize], output: u64) -> bool {
+        let shared = shared_bytes(stack);
+        let growth = output.saturating_sub(bytes_of(stack) - shared);
+        u128::from(growth) * u128::from(self.shared_bytes) <= u128::from(self.room) * u128::from(shared)
+    }
+}
+
+fn shared_bytes(stack: &[SliceSize]) -> u64 {
+    stack.iter().filter(|slice| slice.shared).map(|slice| slice.rows.bytes()).sum()
 }
 
 /// About how many bytes are left of a stack that is merged to the bottom: if every tombstone meets a row of mean size, or
@@ -340,6 +388,9 @@ fn bytes_of(slices: &[SliceSize]) -> u64 {
     slices.iter().map(|slice| slice.rows.bytes()).sum()
 }
 
+#[cfg(test)]
+#[path = "policy/full_disk_tests.rs"]
+mod full_disk_tests;
 #[cfg(test)]
 #[path = "policy/tests.rs"]
 mod tests;

@@ -95,12 +95,15 @@ impl Signal {
         self.lock().waiting.clone()
     }
 
-    /// Waits while `too_deep` and merges can change that. An error says why they cannot now.
-    pub(crate) fn wait_for_merges(&self, too_deep: impl Fn() -> bool) -> Result<(), KvError> {
+    /// Waits while there are more tables than `depth` in a stack and merges can change that. If they cannot now, it says why
+    /// not, but only beyond twice the depth: what is about to be added may be what merges wait for, such as deletions.
+    pub(crate) fn wait_for_merges(&self, depth: usize, deepest: impl Fn() -> usize) -> Result<(), KvError> {
         let mut state = self.lock();
-        while too_deep() && state.rested_at != Some(state.changes) && !state.stopped {
-            if let Some(waiting) = &state.waiting {
-                return Err(waiting.clone());
+        while deepest() >= depth && state.rested_at != Some(state.changes) && !state.stopped {
+            match &state.waiting {
+                Some(waiting) if deepest() >= 2 * depth => return Err(waiting.clone()),
+                Some(_) => return Ok(()),
+                None => {}
             }
             state = self.wait(state);
         }

@@ -236,8 +236,8 @@ impl Store for TreeStore {
 
     fn commit(&self, batch: Batch) -> Result<Committed, KvError> {
         let shared = &self.shared;
-        let too_deep = || shared.newest().version().depth() >= shared.options.unmerged_tables_stall;
-        shared.signal.wait_for_merges(too_deep)?;
+        let deepest = || shared.newest().version().depth();
+        shared.signal.wait_for_merges(shared.options.unmerged_tables_stall, deepest)?;
         let mut writer = shared.lock();
         writer.refuse_if_failed()?;
         if !batch.condition_holds(&*shared.newest())? {
