@@ -17,7 +17,7 @@ use kv::{Key, KvError};
 use crate::Options;
 use crate::failure::Failure;
 use crate::piece::{self, Merging};
-use crate::policy::{self, Piece, Settings, Situation, SliceSize, StackSizes};
+use crate::policy::{self, Piece, Room, Settings, Situation, SliceSize, StackSizes};
 use crate::signal::Task;
 use crate::status::SpaceState;
 use crate::tree::Shared;
@@ -136,10 +136,9 @@ fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Fail
     let settings = settings(&shared.options);
     let available = shared.tables.files.bytes_available()?;
     let reserve = shared.options.space_reserve_bytes;
-    let short = Situation::short(available, reserve);
-    let Situation::Short { room_to_free, room } = short else { unreachable!("that is what it makes") };
+    let room = Room::of(available, reserve);
     let situation = match task.space {
-        SpaceState::Short => short,
+        SpaceState::Short => Situation::Short(room),
         SpaceState::Enough if task.idle => Situation::Idle,
         SpaceState::Enough => Situation::Busy,
     };
@@ -154,14 +153,14 @@ fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Fail
         cut(shared, piece.stacks.start, &key);
         return Ok(true);
     }
-    if piece.bytes_needed > room {
-        piece = policy::next_piece(&sizes, &settings, short).ok_or_else(|| {
+    if piece.bytes_needed > room.for_others {
+        piece = policy::next_piece(&sizes, &settings, Situation::Short(room)).ok_or_else(|| {
             let reason = format!("{available} bytes are free, and {reserve} of them are kept for flushes");
             let bytes_needed = piece.bytes_needed;
             Failure::Retry(KvError::NoSpace { action: "merge tables", bytes_needed, reason })
         })?;
     }
-    merge(shared, &version, &piece, room_to_free)?;
+    merge(shared, &version, &piece, room.to_free)?;
     Ok(true)
 }
 

@@ -71,21 +71,25 @@ pub(crate) enum Situation {
     /// Nothing was written for a while.
     Idle,
     /// Space is short.
-    Short {
-        /// What a piece that frees space may take at most,
-        room_to_free: u64,
-        /// and any other.
-        room: u64,
-    },
+    Short(Room),
 }
 
-impl Situation {
-    /// Space is short: so many bytes are available, and so many are kept for flushes.
-    pub(crate) fn short(available: u64, reserve: u64) -> Self {
+/// What merges may take of the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// What a piece that frees space may take at most,
+    pub(crate) to_free: u64,
+    /// and any other.
+    pub(crate) for_others: u64,
+}
+
+impl Room {
+    /// The room where so many bytes are available, and so many are kept for flushes.
+    pub(crate) fn of(available: u64, reserve: u64) -> Self {
         // What frees space may use most of what is kept for flushes: without it there may never be another one. And some of
         // whatever there is: a merge of what was deleted needs nearly nothing.
-        let room_to_free = available.saturating_sub(reserve / FREEING_RESERVE_PART).max(available / FREEING_LEAST_PART);
-        Self::Short { room_to_free, room: available.saturating_sub(reserve) }
+        let to_free = available.saturating_sub(reserve / FREEING_RESERVE_PART).max(available / FREEING_LEAST_PART);
+        Self { to_free, for_others: available.saturating_sub(reserve) }
     }
 }
 
@@ -114,17 +118,14 @@ struct Want {
 
 /// The next piece, if any is due.
 pub(crate) fn next_piece(stacks: &[StackSizes], settings: &Settings, situation: Situation) -> Option<Piece> {
-    if let Situation::Short { room_to_free, .. } = situation
-        && let Some(piece) = most_freeing(stacks, settings, room_to_free)
-    {
-        return Some(piece);
-    }
     let mut wants: Vec<Option<Want>> = stacks.iter().map(|stack| want(stack, settings, situation)).collect();
-    if let Situation::Short { room_to_free, .. } = situation {
-        let budget = Budget::new(stacks, room_to_free);
+    if let Situation::Short(room) = situation {
+        let budget = Budget::new(stacks, room.to_free);
+        if let Some(piece) = most_freeing(stacks, settings, &budget) {
+            return Some(piece);
+        }
         for (want, stack) in wants.iter_mut().zip(stacks) {
-            // One for a table that is kept for little ends with its file gone, and takes less than that frees.
-            want.take_if(|want| want.frees && want.to_bottom && !budget.allows(stack, bottom_output(stack)));
+            want.take_if(|want| want.frees && want.to_bottom && !budget.allows(stack));
         }
     }
     let heaviest = |(place, want): (usize, &Option<Want>)| Some((want.as_ref()?.weight, std::cmp::Reverse(place)));
@@ -132,8 +133,7 @@ pub(crate) fn next_piece(stacks: &[StackSizes], settings: &Settings, situation: 
     let piece = widen(stacks, settings, &wants, place);
     let frees = wants[place].as_ref().is_some_and(|want| want.frees);
     match situation {
-        Situation::Short { room_to_free, .. } if frees && piece.bytes_needed > room_to_free => None,
-        Situation::Short { room, .. } if !frees && piece.bytes_needed > room => None,
+        Situation::Short(room) if piece.bytes_needed > if frees { room.to_free } else { room.for_others } => None,
         _ => Some(piece),
     }
 }
@@ -287,14 +287,14 @@ fn similar_end(stack: &[SliceSize], start: usize, end_max: usize, settings: &Set
 }
 
 /// The merge to the bottom that frees most for the space that it takes.
-fn most_freeing(stacks: &[StackSizes], settings: &Settings, room: u64) -> Option<Piece> {
-    let budget = Budget::new(stacks, room);
+fn most_freeing(stacks: &[StackSizes], settings: &Settings, budget: &Budget) -> Option<Piece> {
+    let room = budget.room;
     let output_of = |stack: &StackSizes| of_a_cut(bottom_output(stack), bytes_of(stack), settings);
     let gain = |stack: &StackSizes| {
         let (bytes, output) = (of_a_cut(bytes_of(stack), bytes_of(stack), settings), output_of(stack));
         let garbage = bytes.saturating_sub(output);
         let frees_something = garbage > 0 && garbage >= bytes / 16;
-        let fits = with_extra(output) <= room && budget.allows(stack, bottom_output(stack));
+        let fits = with_extra(output) <= room && budget.allows(stack);
         if !is_readable(stack) || !frees_something || !fits {
             return None;
         }
@@ -339,10 +339,10 @@ impl Budget {
         Self { room, shared_bytes: stacks.iter().map(|stack| shared_bytes(stack)).sum() }
     }
 
-    /// Whether a stack may be merged to the bottom with this output: it grows by no more than its share of the room.
-    fn allows(&self, stack: &[SliceSize], output: u64) -> bool {
+    /// Whether a stack may be merged to the bottom: it grows by no more than its share of the room.
+    fn allows(&self, stack: &[SliceSize]) -> bool {
         let shared = shared_bytes(stack);
-        let growth = output.saturating_sub(bytes_of(stack) - shared);
+        let growth = bottom_output(stack).saturating_sub(bytes_of(stack) - shared);
         u128::from(growth) * u128::from(self.shared_bytes) <= u128::from(self.room) * u128::from(shared)
     }
 }

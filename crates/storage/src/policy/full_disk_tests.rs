@@ -45,10 +45,6 @@ impl Disk {
         self.next_table += 1;
         let slice = Slice { table: self.next_table, flushed: true, rows };
         self.stacks.iter_mut().for_each(|stack| stack.insert(0, slice));
-        self.look();
-    }
-
-    fn look(&mut self) {
         self.available_least = self.available_least.min(self.available());
     }
 
@@ -82,23 +78,19 @@ impl Disk {
         self.stacks.iter().map(|stack| stack.iter().map(size).collect()).collect()
     }
 
-    /// Merges as long as something is due and there is room. Says whether a merge met less room than it needed.
-    fn merge(&mut self) -> bool {
+    /// Merges as long as something is due and there is room.
+    fn merge(&mut self) {
         for _ in 0..10_000 {
-            let situation = Situation::short(self.available(), self.reserve);
-            let Situation::Short { room_to_free, .. } = situation else { unreachable!() };
-            let Some(piece) = next_piece(&self.sizes(), &SETTINGS, situation) else { return false };
-            let outputs: Vec<_> = piece
-                .stacks
-                .clone()
-                .zip(&piece.windows)
-                .map(|(place, window)| merged(&self.stacks[place][window.clone()], piece.to_bottom))
-                .collect();
-            if outputs.iter().flatten().map(RowCounts::bytes).sum::<u64>() > room_to_free {
-                return true;
+            let room = Room::of(self.available(), self.reserve);
+            let Some(piece) = next_piece(&self.sizes(), &SETTINGS, Situation::Short(room)) else { return };
+            let windows = piece.stacks.clone().zip(&piece.windows);
+            let outputs: Vec<_> =
+                windows.map(|(place, window)| merged(&self.stacks[place][window.clone()], piece.to_bottom)).collect();
+            let written: u64 = outputs.iter().flatten().map(RowCounts::bytes).sum();
+            if written > room.to_free {
+                return;
             }
             // Both tables are there until the manifest says otherwise.
-            let written: u64 = outputs.iter().flatten().map(RowCounts::bytes).sum();
             self.available_least = self.available_least.min(self.available().saturating_sub(written));
             for ((place, window), output) in piece.stacks.clone().zip(&piece.windows).zip(outputs) {
                 self.next_table += 1;

@@ -133,7 +133,7 @@ fn a_look_at_what_is_replaced_decides_where_counts_do_not() {
     damaged[0][2].damaged = true;
     assert_eq!(next(&damaged, Situation::Idle), Some((0..1, vec![0..2; 1], false)), "never past a damaged table");
     let all = replaced([0, 20, 3, 90]);
-    let within = |room| Situation::Short { room_to_free: room, room };
+    let within = |room| Situation::Short(Room { to_free: room, for_others: room });
     let short = next_piece(&all, &SETTINGS, within(2 * MIB)).expect("it needs nearly nothing");
     assert!(short.to_bottom && short.bytes_needed < 2 * MIB, "{short:?}");
     assert_eq!(next(&all, within(MIB / 2)), None);
@@ -148,7 +148,7 @@ fn with_little_space_the_merge_that_frees_most_comes_first_and_none_that_does_no
         vec![tombstones(rows), values(48 * MIB)],
         vec![values(48 * MIB)],
     ];
-    let within = |room| Situation::Short { room_to_free: room, room };
+    let within = |room| Situation::Short(Room { to_free: room, for_others: room });
     let short = |room| next(&due, within(room)).map(|(stacks, ..)| stacks);
     assert_eq!(short(2 * MIB), Some(2..3), "all of it is deleted, so it needs nearly nothing");
     assert_eq!(short(100 * MIB), Some(2..3));
@@ -156,7 +156,7 @@ fn with_little_space_the_merge_that_frees_most_comes_first_and_none_that_does_no
     assert_eq!(next(&due[..2], within(40 * MIB)).map(|(stacks, ..)| stacks), Some(1..2));
     assert_eq!(next(&due[..2], within(20 * MIB)).map(|(stacks, ..)| stacks), Some(0..1));
     assert_eq!(next(&due[..2], within(3 * MIB)), None);
-    let kept_for_flushes = Situation::Short { room_to_free: 40 * MIB, room: 3 * MIB };
+    let kept_for_flushes = Situation::Short(Room { to_free: 40 * MIB, for_others: 3 * MIB });
     assert_eq!(next(&due[..2], kept_for_flushes).map(|(stacks, ..)| stacks), Some(1..2), "it frees space");
     assert_eq!(next(&due[..1], kept_for_flushes), None, "it frees nothing");
 }
