@@ -176,14 +176,11 @@ pub(super) fn is_noticed(root: &Path, broken: &Break) -> Result<bool, String> {
         command.env("CARGO_TARGET_DIR", output.join("target")).env("CARGO_PROFILE_DEV_DEBUG", "0");
         command
     };
-    let built = succeeds(&mut in_clone("build --quiet --locked -p sim"));
-    let passed = match built {
-        Ok(true) => succeeds(&mut in_clone(&format!("run --quiet --locked -p sim -- {}", broken.noticed_by))),
-        Ok(false) => Err(format!("{} does not compile with its break", broken.file)),
-        Err(error) => Err(error),
-    };
-    std::fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(!passed?)
+    if !succeeds(&mut in_clone("build --quiet --locked -p sim"))? {
+        return Err(format!("{} does not compile with its break", broken.file));
+    }
+    let passed = succeeds(&mut in_clone(&format!("run --quiet --locked -p sim -- {}", broken.noticed_by)))?;
+    Ok(!passed)
 }
 
 fn apply(broken: &Break, source: &str) -> Result<String, String> {
@@ -198,7 +195,7 @@ fn output_directory(root: &Path) -> PathBuf {
     target.join("breaks")
 }
 
-/// The clone at HEAD, without changes.
+/// The clone at HEAD, without the break before.
 fn bring_up_to_date(root: &Path, clone: &Path) -> Result<(), String> {
     let git = |directory: &Path, arguments: &[&str]| {
         let done = succeeds(Command::new("git").current_dir(directory).args(arguments))?;
