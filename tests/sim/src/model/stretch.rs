@@ -13,7 +13,7 @@ mod walk;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use contract::Limits;
+use contract::{Limits, Subject};
 use kernel::records::queue::queue_of;
 use kernel::trim::TrimStep;
 use kernel::{Body, Buckets, ClaimNext, EntryHeader, Keys, Op};
@@ -144,8 +144,8 @@ impl Stretch<'_> {
         records::compare::Both { instance: &self.instance, view, reference: &self.reference, focus: self.habits.focus }
     }
 
-    fn cells<'both>(&'both self, view: &'both dyn View) -> mixed::cells::Both<'both> {
-        mixed::cells::Both { instance: &self.instance, view, reference: &self.reference }
+    fn cells<'both>(&'both self, view: &'both dyn View) -> cells::compare::Both<'both> {
+        cells::compare::Both { instance: &self.instance, view, reference: &self.reference }
     }
 
     fn runs<'both>(&'both self, view: &'both dyn View) -> runs::compare::Both<'both> {
@@ -229,17 +229,18 @@ impl Stretch<'_> {
 
     /// Compares some of the cells that an entry named.
     fn look_at_cells(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
+        let view = self.instance.view()?;
+        let mut random = self.random.clone();
         for (drawn, _) in expected {
             let Some(Body::Transact(transact)) = drawn.body() else {
                 continue;
             };
-            let first = transact.ops.first().and_then(Op::name).filter(|_| self.random.one_in(4));
-            if let Some(name) = first {
+            if let Some(name) = transact.ops.first().and_then(Op::name).filter(|_| random.one_in(4)) {
                 let id = Id::new(transact.space, transact.branch, transact.group, name);
-                let reads = cells::compare::cell(&self.instance, &self.reference, &id, &mut self.random)?;
-                self.count_reads(reads);
+                self.count_reads(self.cells(&*view).cell(&id, &mut random)?);
             }
         }
+        self.random = random;
         Ok(())
     }
 
@@ -291,7 +292,7 @@ impl Stretch<'_> {
                 self.cells(&*view).cell(&id, &mut random)?;
             }
             self.records(&*view).scan(&mut random)?;
-            self.cells(&*view).list(&mut random)?;
+            mixed::compare::list_of_cells(&self.cells(&*view), &mut random)?;
             self.count_reads(8);
         }
         if self.habits.about != About::Records && random.one_in(4) {
@@ -319,7 +320,7 @@ impl Stretch<'_> {
             for id in self.reference.cells.keys().filter(|id| self.reference.is_live(id.space, id.branch)) {
                 reads += self.cells(&*view).cell(id, &mut random)?;
             }
-            self.cells(&*view).feed(&mut random)?;
+            reads += self.cells(&*view).feed(Some(Subject::Cell), &mut random)?;
             mixed::compare::catalogue(&self.instance, &self.reference)?;
             reads += mixed::compare::sessions(&self.instance, &*view, &self.reference)?;
             (self.run_book, self.random) = (run_book, random);

@@ -2,12 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use contract::NameInGroup;
 use kernel::keys::sessions::{HostedId, Owned, read_owned_suffix};
+use kernel::names::InGroup;
 use kv::{KeyRange, Order, View};
 use session::{UserMachine, pushes, row, status};
+use testkit::random::Random;
 
+use crate::model::cells;
 use crate::model::compare::same;
 use crate::model::instance::{Instance, halted, text};
+use crate::model::places::GROUPS;
+use crate::model::records::names::{NAMES, PREFIXES};
 use crate::model::reference::{Id, Owns, Reference};
 use crate::model::sessions::machine::{Counters, OwnRow};
 
@@ -28,6 +34,21 @@ pub(crate) fn catalogue(instance: &Instance, reference: &Reference) -> Result<()
     same(|| "the spaces".into(), &found, &spaces.collect())?;
     same(|| "the limits".into(), &catalogue.limits, &reference.limits)?;
     same(|| "the catalogue's revision".into(), &catalogue.revision, &reference.revision)
+}
+
+/// A list of cells, under the names that records have too.
+pub(crate) fn list_of_cells(both: &cells::compare::Both<'_>, random: &mut Random) -> Result<u64, String> {
+    let place = *random.choose(&both.reference.live_places());
+    let groups = match random.below(4) {
+        0 => InGroup::Own,
+        1 => InGroup::Named(random.pick(&GROUPS)),
+        _ => InGroup::Any,
+    };
+    let after = random.one_in(4).then(|| {
+        let (name, group) = (random.pick(&NAMES), random.pick(&GROUPS));
+        NameInGroup::new(name, (group != name && random.one_in(2)).then(|| group.to_owned()))
+    });
+    both.list(place, groups, random.pick(&PREFIXES), after, random)
 }
 
 /// Every session. Gives how many reads that were.

@@ -70,10 +70,9 @@ fn key(reference: &Reference, id: &Id) -> CellKey {
 
 /// Removes what is in a deleted branch: from one bucket, or all of it with the branch itself. Each step is repeated until
 /// nothing is left for it.
-pub(crate) fn erase(random: &mut Random, reference: &Reference, place: (u32, u32)) -> Drawn {
-    let (space, branch) = place;
+fn erase(random: &mut Random, reference: &Reference, place: (u32, u32)) -> Drawn {
     let only = random.one_in(2).then(|| random.below(reference.buckets.count().into()));
-    erase_from(reference, (space, branch), only)
+    erase_from(reference, place, only)
 }
 
 /// The same, of one bucket or of all.

@@ -67,7 +67,9 @@ impl Reference {
             Due::Session(at_us, session) => return self.give_back_owned(at_us, session, steps_max),
             Due::Message(key) => self.deliver(key),
             Due::Run(id) => self.step_of_run(&id),
-            Due::Ready(id) | Due::Expiry(id) | Due::Lease(id) if self.is_erased(&id) => self.erase(&id),
+            Due::Ready(id) | Due::Expiry(id) | Due::Lease(id) if !self.is_live(id.space, id.branch) => {
+                self.erase(&id);
+            }
             Due::Ready(id) => {
                 let mut kept = self.records[&id].clone();
                 kept.live_mut().waiting = false;
@@ -95,10 +97,6 @@ impl Reference {
             }
         }
         1
-    }
-
-    fn is_erased(&self, id: &Id) -> bool {
-        !self.is_live(id.space, id.branch)
     }
 
     fn step_of_run(&mut self, id: &Id) {

@@ -5,7 +5,6 @@ use kernel::Body;
 use kernel::trim::{TRIM_STEPS_MAX, TrimStep, find_due};
 
 use super::Stretch;
-use crate::model::cells::compare;
 use crate::model::drawn::Drawn;
 use crate::model::instance::halted;
 use crate::model::mixed;
@@ -17,7 +16,10 @@ const WALK_ROUNDS_MAX: usize = 10_000;
 impl Stretch<'_> {
     /// Everything about cells against the reference.
     pub(super) fn check_cells(&mut self) -> Result<(), String> {
-        let reads = compare::everything(&self.instance, &self.reference, &mut self.random)?;
+        let view = self.instance.view()?;
+        let mut random = self.random.clone();
+        let reads = self.cells(&*view).everything(&mut random)?;
+        self.random = random;
         mixed::compare::catalogue(&self.instance, &self.reference)?;
         self.count_reads(reads);
         add(&self.tally.checks, 1);
