@@ -129,7 +129,7 @@ struct Fuzzer {
 
 impl Fuzzer {
     fn new(seed: u64) -> Self {
-        let directory = crate::running::fast_directory().expect("a directory");
+        let directory = crate::directories::fast_directory().expect("a directory");
         let house = Statehouse::open(directory.path().join("house")).expect("a house");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let decoders = Decoders::new(house);

@@ -1,9 +1,8 @@
-//! The server as a separate process: the contracts' suites over HTTP, every route and every code, and the data after kills.
+//! The server as a separate process: the contracts' suites over HTTP, every route and every code.
 
 mod codes;
 mod commands;
 mod hosted;
-mod kills;
 mod routes;
 mod schemathesis;
 mod suites;
@@ -12,7 +11,6 @@ mod tally_machine;
 
 pub(crate) use commands::run as run_commands;
 pub(crate) use hosted::serve as serve_machine;
-pub(crate) use kills::run as run_kills;
 pub(crate) use schemathesis::run as run_schemathesis;
 pub(crate) use suites::run as run_suites;
 pub(crate) use surface::run as run_surface;

@@ -4,24 +4,23 @@
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
 mod backups;
+mod directories;
 mod edge;
 mod flips;
 mod fuzz;
 mod hostile;
 mod http;
-mod kill;
+mod kills;
 mod model;
 mod monitoring;
 mod power_journal;
 mod power_store;
 mod pressure;
 mod records;
-mod running;
 mod runs;
 mod serial;
 mod sessions;
 mod shell_blocks;
-mod sizes;
 mod stretches;
 mod tally;
 mod tools;
@@ -52,14 +51,14 @@ fn main() -> ExitCode {
         "edge-reuse" => edge::run_reuse(&arguments),
         "edge-strictness" => edge::run_strictness(&arguments),
         "flips" => flips::run(&arguments),
-        "http-kills" => http::run_kills(&arguments),
+        "http-kills" => kills::run_server(&arguments),
         "http-schemathesis" => http::run_schemathesis(&arguments),
         "http-surface" => http::run_surface(&arguments),
         "fuzz" => fuzz::run(&arguments),
         "hostile" => hostile::run(&arguments),
         "http-suites" => http::run_suites(&arguments),
-        "kill" => kill::run(&arguments),
-        "kill-child" => return kill::child(&arguments),
+        "kill" => kills::run_cells(&arguments),
+        "kill-child" => return kills::cells_child(&arguments),
         "lossy" => sessions::run_lossy(&arguments),
         "model" => model::cells::run(&arguments),
         "mixed-model" => model::mixed::run(&arguments),
@@ -73,10 +72,10 @@ fn main() -> ExitCode {
         "pressure-transfers" => pressure::run_transfers(&arguments),
         "power-store-child" => return power_store::child(&arguments),
         "power-syncs" => power_store::run_syncs(&arguments),
-        "push-kills" => sessions::run_push_kills(&arguments),
-        "push-kills-child" => return sessions::push_kills_child(&arguments),
-        "projector-child" => return runs::projector_child(&arguments),
-        "projector-kills" => runs::run_projector_kills(&arguments),
+        "push-kills" => kills::run_pushes(&arguments),
+        "push-kills-child" => return kills::pushes_child(&arguments),
+        "projector-child" => return kills::projector_child(&arguments),
+        "projector-kills" => kills::run_projector(&arguments),
         "records-model" => records::run_model(&arguments),
         "runs-model" => runs::run_model(&arguments),
         "runs-readers" => runs::run_readers(&arguments),

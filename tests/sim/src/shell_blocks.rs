@@ -9,7 +9,7 @@ use testkit::pages::{blocks, of_users, reader, repository};
 use testkit::report::Report;
 use testkit::server_process::binary;
 
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 
 #[derive(Default)]
 struct Tally {

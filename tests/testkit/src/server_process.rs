@@ -86,20 +86,15 @@ impl Launch {
         self
     }
 
-    /// Starts it and kills it after a while, wherever it is by then: it may not be ready yet.
-    pub fn crash_after(&self, after: Duration) -> Result<Ended, String> {
-        let (process, _) = self.spawn()?;
-        std::thread::sleep(after);
-        Ok(process.kill())
-    }
-
     /// Starts it and waits until it prints its address. The error is its output instead.
     pub fn start(&self) -> Result<ServerProcess, String> {
-        let (process, address) = self.spawn()?;
-        process.when_ready(&address)
+        let mut process = self.start_opening()?;
+        process.await_ready()?;
+        Ok(process)
     }
 
-    fn spawn(&self) -> Result<(ServerProcess, Receiver<SocketAddr>), String> {
+    /// Starts it, and does not wait: it may still be opening its directory, and has no address yet.
+    pub fn start_opening(&self) -> Result<ServerProcess, String> {
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -108,7 +103,7 @@ impl Launch {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("{}: {error}", self.program.display()))?;
-        let (sender, address) = channel();
+        let (sender, announced) = channel();
         let mut sender = Some(sender);
         let stdout = Said::listen(child.stdout.take().expect("it was asked for"), move |line| {
             if let Some(address) = address_in(line) {
@@ -117,7 +112,7 @@ impl Launch {
             }
         });
         let stderr = Said::listen(child.stderr.take().expect("it was asked for"), |_| {});
-        Ok((ServerProcess { child, stdout, stderr, address: ([127, 0, 0, 1], 0).into() }, address))
+        Ok(ServerProcess { child, stdout, stderr, announced: Mutex::new(announced), address: None })
     }
 }
 
@@ -131,29 +126,35 @@ fn address_in(line: &str) -> Option<SocketAddr> {
 /// A running server; killed on drop.
 pub struct ServerProcess {
     child: Child,
-    address: SocketAddr,
+    /// Locked by nobody: it only lets threads share this value.
+    announced: Mutex<Receiver<SocketAddr>>,
+    address: Option<SocketAddr>,
     stdout: Said,
     stderr: Said,
 }
 
 impl ServerProcess {
-    fn when_ready(mut self, address: &Receiver<SocketAddr>) -> Result<Self, String> {
-        match address.recv_timeout(READY_MAX) {
-            Ok(address) => {
-                self.address = address;
-                Ok(self)
-            }
+    /// Waits until it prints its address. The error is its output instead.
+    pub fn await_ready(&mut self) -> Result<SocketAddr, String> {
+        if let Some(address) = self.address {
+            return Ok(address);
+        }
+        match self.announced.get_mut().expect("no lock, no panic").recv_timeout(READY_MAX) {
+            Ok(address) => Ok(*self.address.insert(address)),
             // It has ended, or is silent: either way it is over, and its last output says why.
             Err(_) => {
-                let ended = self.kill();
+                let ended = self.kill_here();
                 Err(format!("it did not say where it listens: {}: {}{}", ended.status, ended.stdout, ended.stderr))
             }
         }
     }
 
     /// Where it listens.
+    ///
+    /// # Panics
+    /// If nobody waited until it was ready.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.address.expect("a server that is ready")
     }
 
     /// Its process id.
@@ -178,8 +179,7 @@ impl ServerProcess {
 
     /// Kills it (SIGKILL), as a crash would.
     pub fn kill(mut self) -> Ended {
-        self.child.kill().expect("a signal to a child that was not waited for");
-        self.when_ended()
+        self.kill_here()
     }
 
     /// Asks it to stop (SIGTERM) and waits. After `wait` it is killed.
@@ -199,7 +199,8 @@ impl ServerProcess {
         assert!(sent.is_ok_and(|status| status.success()), "kill -{name} {} failed", self.id());
     }
 
-    fn when_ended(&mut self) -> Ended {
+    fn kill_here(&mut self) -> Ended {
+        self.child.kill().expect("a signal to a child that was not waited for");
         let status = self.child.wait().expect("the child is ours");
         Ended { status, stdout: self.stdout.all(), stderr: self.stderr.all() }
     }

@@ -101,7 +101,7 @@ struct Batch {
 }
 
 fn one_store(statehouse: &Path, seed: u64, documents: u64, found: &Found) -> Result<(), String> {
-    let directory = crate::running::fast_directory().map_err(|error| error.to_string())?;
+    let directory = crate::directories::fast_directory().map_err(|error| error.to_string())?;
     let path = |name: &str| directory.path().join(name);
     let server = Launch::serve(statehouse, path("house")).start()?;
     let written: Vec<Batch> = std::thread::scope(|scope| {

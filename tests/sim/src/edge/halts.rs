@@ -14,8 +14,8 @@ use testkit::http::{Client, Request};
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess};
 
+use crate::directories::fast_directory;
 use crate::http::{PLANTED_KEY, TallyMachine};
-use crate::running::fast_directory;
 
 const HALTED: &str = "SH-2007";
 /// A name that is also the prefix of a queue.

@@ -11,7 +11,7 @@ use testkit::http::{Client, Request, Response};
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess};
 
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 
 const REUSED: &str = "SH-5006";
 

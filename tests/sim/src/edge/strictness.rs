@@ -20,7 +20,7 @@ use testkit::arguments::Arguments;
 use testkit::http::{Client, Request, Response};
 use testkit::report::Report;
 
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 
 /// The minimum number of cases.
 const CASES_MIN: u64 = 3_000;

@@ -11,7 +11,7 @@ use testkit::arguments::Arguments;
 use testkit::report::Report;
 use testkit::server_process::{Launch, binary};
 
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 use crate::tools;
 
 const HOOKS: &str = include_str!("schemathesis_hooks.py");

@@ -23,7 +23,7 @@ use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
 use super::tally_machine::TallyMachine;
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 
 /// `sim http-suites [--only SUITE]`. A failing suite panics with the broken duty.
 pub(crate) fn run(arguments: &Arguments) -> Report {

@@ -9,7 +9,7 @@ use testkit::report::Report;
 use testkit::server_process::Launch;
 
 use super::{codes, routes};
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 
 /// Calls every route and provokes every error code.
 pub(crate) fn run(_: &Arguments) -> Report {

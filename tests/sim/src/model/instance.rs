@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use testkit::random::Random;
 
 use super::mixed::machine::machines;
+use crate::directories::fast_directory;
 
 /// What is below the kernel, and how often it is flushed.
 #[derive(Clone, Debug)]
@@ -95,7 +96,7 @@ impl Instance {
         let (below, directory): (Arc<dyn Store>, _) = match plan.below {
             Below::Memory | Below::OverMemory => (Arc::new(MemoryStore::new()), None),
             Below::OverTree => {
-                let directory = fast_directory()?;
+                let directory = fast_directory().map_err(text)?;
                 let path = directory.path().join("store");
                 let tree = TreeStore::create(&path, &plan.storage()).map_err(text)?;
                 (Arc::new(tree), Some(directory))
@@ -196,13 +197,6 @@ pub(crate) fn rows_beside_feed(mut image: &[u8]) -> Result<u64, String> {
     let (store, keys) = (MemoryStore::new(), Keys::new(1, 0));
     image::restore(&mut image, &store, &keys).map_err(text)?;
     Ok(write_image(&*store.view().map_err(text)?, keys)?.1)
-}
-
-/// A new directory: in memory where the system has such a place, since these tests never lose power.
-pub(crate) fn fast_directory() -> Result<TempDir, String> {
-    let memory = std::path::Path::new("/dev/shm");
-    let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    directory.map_err(text)
 }
 
 /// What went wrong, as text.

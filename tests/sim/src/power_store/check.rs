@@ -22,6 +22,7 @@ use super::records::{Cell, Token};
 use super::reference::{Rows, State, States, keys};
 use super::sites::HOUSE;
 use super::workload::{COUNT, SHARED_GROUP, options};
+use crate::directories::copy_directory;
 
 /// How many commands are written after everything was found in order.
 const WRITES_AFTER: i64 = 5;
@@ -218,19 +219,6 @@ fn check_names(house: &Statehouse, group: Option<&str>, known: &BTreeMap<Cell, u
 
 fn cells_of(house: &Statehouse, group: Option<&str>) -> Cells {
     group.map_or_else(|| house.cells(), |group| house.group(group).cells())
-}
-
-fn copy_directory(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            copy_directory(&entry.path(), &to.join(entry.file_name()))?;
-        } else {
-            std::fs::copy(entry.path(), to.join(entry.file_name()))?;
-        }
-    }
-    Ok(())
 }
 
 fn text(error: impl Display) -> String {

@@ -16,7 +16,7 @@ use testkit::arguments::Arguments;
 use testkit::random::Random;
 use testkit::report::Report;
 
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 use scene::Scene;
 pub(super) use scene::{blocks_of, copy};
 use trial::Outcome;

@@ -11,7 +11,7 @@ use testkit::http::{Client, Request};
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 
 /// How long the server stands still; sessions and leases last two seconds.
 const STOPPED: Duration = Duration::from_millis(3_500);

@@ -17,7 +17,7 @@ use testkit::report::Report;
 use testkit::server_process::{Launch, binary};
 
 use super::strace::run_failing;
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 
 /// Records of the source: enough that a transfer takes a while.
 const RECORDS: u64 = 20_000;

@@ -19,7 +19,7 @@ use testkit::server_process::{Launch, ServerProcess, binary};
 
 use super::browser::{Browser, rendered};
 use super::lure::{Lure, Passed};
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 use crate::tools;
 
 const PAGE: &str = include_str!("attack_page.html");

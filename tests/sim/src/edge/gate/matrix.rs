@@ -17,7 +17,7 @@ use testkit::random::Random;
 use testkit::report::Report;
 use testkit::server_process::{Launch, binary};
 
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 
 /// Concurrent clients.
 const SENDERS: usize = 4;

@@ -6,7 +6,7 @@ use testkit::http::{Client, Request};
 use testkit::server_process::{Launch, binary};
 
 use super::Found;
-use crate::running::fast_directory;
+use crate::directories::fast_directory;
 
 /// Provokes SH-2003, SH-2004, SH-2005, SH-2007, SH-2012 and SH-2020, each in its own server.
 pub(super) fn bring_about(found: &mut Found) {

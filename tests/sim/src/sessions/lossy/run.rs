@@ -9,7 +9,7 @@ use super::client::Client;
 use super::findings::Findings;
 use super::line::{Answer, Event, Line, Message, Traffic};
 use super::store::{Store, Way, read};
-use crate::model::instance::fast_directory;
+use crate::directories::fast_directory;
 
 /// Counters that everybody adds to; the first of them is everybody's favourite.
 pub(super) const SHARED_COUNTERS: usize = 301;
@@ -61,7 +61,7 @@ pub(super) struct Execution {
 
 /// Runs a plan in a new directory, and looks at what is left there.
 pub(super) fn run(plan: &Plan) -> Result<Findings, String> {
-    let directory = fast_directory()?;
+    let directory = fast_directory().map_err(|error| error.to_string())?;
     let mut random = Random::new(plan.seed);
     let mut line = Line::new(Random::new(random.next()));
     let mut clients = Vec::new();

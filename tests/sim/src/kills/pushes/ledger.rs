@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Figures of a whole run.
 #[derive(Default)]
 pub(super) struct Sums {
-    pub(super) kills: u64,
     pub(super) reconnects: u64,
     /// Pushes whose commits were answered, one for each receiver.
     pub(super) answered: u64,
@@ -27,11 +26,8 @@ impl Sums {
 
 impl std::fmt::Display for Sums {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { kills, reconnects, answered, delivered, delivered_again, in_doubt_arrived, .. } = self;
-        write!(
-            formatter,
-            "{kills} kills, {reconnects} connections, {answered} pushes answered, {delivered} deliveries, "
-        )?;
+        let Self { reconnects, answered, delivered, delivered_again, in_doubt_arrived, .. } = self;
+        write!(formatter, "{reconnects} connections, {answered} pushes answered, {delivered} deliveries, ")?;
         write!(formatter, "{delivered_again} of them again, {in_doubt_arrived} not answered that arrived, ")?;
         write!(formatter, "{} lost, {} doubled, {} wrong", self.lost, self.doubled, self.wrong)
     }

@@ -5,14 +5,14 @@ use testkit::arguments::Arguments;
 use testkit::random::Random;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
+pub(super) struct Sizes {
     table_bytes: u64,
     replay_bytes: u64,
     file_bytes: u64,
 }
 
 impl Sizes {
-    pub(crate) fn draw(random: &mut Random) -> Self {
+    pub(super) fn draw(random: &mut Random) -> Self {
         Self {
             table_bytes: *random.choose(&[6_000, 40_000, 300_000, 64 << 20]),
             replay_bytes: *random.choose(&[3_000, 30_000, 300_000, 128 << 20]),
@@ -20,17 +20,14 @@ impl Sizes {
         }
     }
 
-    /// The arguments that tell the child.
-    pub(crate) fn arguments(self) -> [String; 6] {
+    /// The options that tell the child.
+    pub(super) fn options_for_child(self) -> [(&'static str, u64); 3] {
         let Self { table_bytes, replay_bytes, file_bytes } = self;
-        let pairs = [("table", table_bytes), ("replay", replay_bytes), ("file", file_bytes)];
-        let words = pairs.map(|(name, bytes)| [format!("--{name}-bytes"), bytes.to_string()]);
-        let [[a, b], [c, d], [e, f]] = words;
-        [a, b, c, d, e, f]
+        [("table-bytes", table_bytes), ("replay-bytes", replay_bytes), ("file-bytes", file_bytes)]
     }
 
     /// What the parent said.
-    pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
+    pub(super) fn from_arguments(arguments: &Arguments) -> Self {
         Self {
             table_bytes: arguments.number("table-bytes", 64 << 20),
             replay_bytes: arguments.number("replay-bytes", 128 << 20),
@@ -38,7 +35,7 @@ impl Sizes {
         }
     }
 
-    pub(crate) fn options(self) -> Options {
+    pub(super) fn options(self) -> Options {
         let mut options = Options::default().buckets(8).replay_bytes_max(self.replay_bytes);
         let table_bytes = usize::try_from(self.table_bytes).expect("it fits");
         options.overlay = options.overlay.table_bytes_max(table_bytes);

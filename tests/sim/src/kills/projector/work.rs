@@ -5,8 +5,8 @@
 //! projector has lost of those is not made good by an event that comes later.
 
 use contract::runs::{NewEvent, StoredEvent};
-use contract::{Error, Json, Value};
-use statehouse::runs::Projector;
+use contract::{Error, Json, Rejection, Value};
+use statehouse::runs::{Projector, Runs};
 use statehouse::{Group, Options, Statehouse};
 
 /// Runs that the projector follows.
@@ -58,6 +58,15 @@ pub(super) fn target(events: u64, upto: u64, run: usize) -> u64 {
     let share = share(events, RUNS);
     let earlier = (run / APPENDERS * APPENDERS) as u64 * share;
     (upto.saturating_sub(earlier) / APPENDERS as u64).min(share)
+}
+
+/// The last sequence of a run; 0 if there is none.
+pub(super) fn last(runs: &Runs, run: &str) -> Result<u64, Error> {
+    match runs.fetch(run, u64::MAX, 1) {
+        Ok(fetched) => Ok(fetched.stable_seq),
+        Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Ok(0),
+        Err(error) => Err(error),
+    }
 }
 
 /// The sum and the number of the first so many events.

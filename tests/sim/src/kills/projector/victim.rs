@@ -1,31 +1,24 @@
-//! The parent: starts children, kills them, and looks at what they left.
+//! The victim: a directory that is opened after each kill, and its projections compared with its events.
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::path::PathBuf;
 
+use contract::Error;
 use contract::runs::StoredEvent;
-use contract::{Error, Rejection};
 use statehouse::Statehouse;
 use statehouse::runs::Runs;
 use testkit::random::Random;
 
+use super::CHILD;
 use super::work::{
-    MODEL_SHARE, MODELS, RUNS, append_with_model, event, expected, model, model_name, open, projector, read_state,
-    run_name, share,
+    MODEL_SHARE, MODELS, RUNS, append_with_model, event, expected, last, model, model_name, open, projector,
+    read_state, run_name, share,
 };
-use crate::model::instance::fast_directory;
-
-/// How long a child may take to open the directory.
-const OPENING_MAX: Duration = Duration::from_secs(60);
+use crate::kills::child::Running;
+use crate::kills::{self, text};
 
 /// What was done and found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
-    pub(super) kills: u64,
-    pub(super) kills_while_opening: u64,
     pub(super) answered: u64,
     /// Read models that were compared with a replay.
     pub(super) models: u64,
@@ -42,92 +35,68 @@ struct Answered {
     models: [u64; MODELS],
 }
 
-/// Kills children `times` times, while `events` events are appended.
-pub(super) fn run(seed: u64, times: u64, events: u64, sums: &mut Sums) -> Result<(), String> {
-    let mut random = Random::new(seed);
-    let place = fast_directory()?;
-    let directory = place.path().join("house");
-    let mut answered = Answered { runs: [0; RUNS], models: [0; MODELS] };
-    while sums.kills < times {
-        // Each child may append a little more, so that all of them have something to do.
-        let upto = events * (sums.kills + 1) / times;
-        let said = round(&directory, (events, upto), &mut random, sums)?;
-        answered.enter(&said)?;
-        sums.answered += said.iter().filter(|line| !line.starts_with('O')).count() as u64;
-        sums.kills += 1;
-        let house = open(&directory).map_err(text)?;
-        look(&house, &answered, sums)?;
-        house.close().map_err(text)?;
-    }
-    let house = open(&directory).map_err(text)?;
-    finish(&house, events).map_err(text)?;
-    sums.events = compare_all(&house, events)?;
-    house.close().map_err(text)
+/// A directory, to which so many events are appended over so many kills.
+pub(super) struct Victim {
+    path: PathBuf,
+    times: u64,
+    events: u64,
+    /// How often it was started.
+    starts: u64,
+    answered: Answered,
 }
 
-/// Starts a child and kills it. Gives what it said.
-fn round(
-    directory: &Path,
-    (events, upto): (u64, u64),
-    random: &mut Random,
-    sums: &mut Sums,
-) -> Result<Vec<String>, String> {
-    let program = std::env::current_exe().map_err(text)?;
-    let mut child = Command::new(program)
-        .arg("projector-child")
-        .arg("--directory")
-        .arg(directory)
-        .args(["--events", &events.to_string(), "--upto", &upto.to_string()])
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(text)?;
-    let out = child.stdout.take().expect("it was asked for");
-    let (sender, opened) = channel();
-    let listener = std::thread::spawn(move || {
-        let mut said = Vec::new();
-        // A read fails only when the child is gone; what it said before counts.
-        for line in BufReader::new(out).lines().map_while(Result::ok) {
-            if line == "O" {
-                let _ = sender.send(());
-            }
-            said.push(line);
-        }
-        said
-    });
-    let while_opening = random.one_in(10);
-    let pause = Duration::from_micros(random.below(if while_opening { 20_000 } else { 60_000 }));
-    if !while_opening && opened.recv_timeout(OPENING_MAX) == Err(RecvTimeoutError::Timeout) {
-        child.kill().map_err(text)?;
-        return Err("the child did not open the directory".into());
+impl Victim {
+    pub(super) fn new(path: PathBuf, times: u64, events: u64) -> Self {
+        let answered = Answered { runs: [0; RUNS], models: [0; MODELS] };
+        Self { path, times, events, starts: 0, answered }
     }
-    std::thread::sleep(pause);
-    let ended = child.try_wait().map_err(text)?;
-    child.kill().map_err(text)?;
-    child.wait().map_err(text)?;
-    let said = listener.join().map_err(|_| "the listener panicked")?;
-    sums.kills_while_opening += u64::from(said.is_empty());
-    if let Some(complaint) = said.iter().find(|line| line.starts_with('E')) {
-        return Err(format!("the child complained: {complaint}"));
+}
+
+impl kills::Victim for Victim {
+    type Process = Running;
+    type Sums = Sums;
+
+    fn start(&mut self, _round: u64, _random: &mut Random) -> Result<Running, String> {
+        // Each child may append a little more, so that all of them have something to do.
+        self.starts += 1;
+        let upto = (self.events * self.starts / self.times).min(self.events);
+        Running::start(CHILD, &self.path, &[("events", self.events), ("upto", upto)])
     }
-    match ended {
-        None => Ok(said),
-        Some(status) => Err(format!("the child ended by itself: {status}")),
+
+    fn await_work(&mut self, process: &mut Running, _random: &mut Random) -> Result<(), String> {
+        process.await_answer()
+    }
+
+    fn kill(&mut self, process: Running, sums: &mut Sums) -> Result<(), String> {
+        let said = process.kill()?;
+        sums.answered += self.answered.enter(&said)?;
+        let house = open(&self.path).map_err(text)?;
+        look(&house, &self.answered, sums)?;
+        house.close().map_err(text)
+    }
+
+    /// Appends what is missing, projects it, and compares everything.
+    fn finish(&mut self, _random: &mut Random, sums: &mut Sums) -> Result<(), String> {
+        let house = open(&self.path).map_err(text)?;
+        append_the_rest(&house, self.events).map_err(text)?;
+        sums.events = compare_all(&house, self.events)?;
+        house.close().map_err(text)
     }
 }
 
 impl Answered {
-    fn enter(&mut self, said: &[String]) -> Result<(), String> {
-        for line in said.iter().filter(|line| *line != "O") {
+    /// Takes what a child said, and gives the number of its answers.
+    fn enter(&mut self, said: &[String]) -> Result<u64, String> {
+        for line in said {
             let words: Vec<&str> = line.split(' ').collect();
-            let number = |place: usize| words.get(place).and_then(|word| word.parse::<u64>().ok());
-            let (Some(which), Some(seq)) = (number(1), number(2)) else {
+            let ["A", what, which, seq] = words[..] else { return Err(format!("the child said {line:?}")) };
+            let (Ok(which), Ok(seq)) = (which.parse::<usize>(), seq.parse::<u64>()) else {
                 return Err(format!("the child said {line:?}"));
             };
-            let which = usize::try_from(which).expect("it fits");
-            let last = if words[0] == "R" { &mut self.runs[which] } else { &mut self.models[which] };
+            let last = if what == "run" { &mut self.runs[which] } else { &mut self.models[which] };
             *last = seq.max(*last);
         }
-        Ok(())
+        Ok(said.len() as u64)
     }
 }
 
@@ -168,7 +137,7 @@ fn look(house: &Statehouse, answered: &Answered, sums: &mut Sums) -> Result<(), 
 }
 
 /// Appends what is missing, and projects it.
-fn finish(house: &Statehouse, events: u64) -> Result<(), Error> {
+fn append_the_rest(house: &Statehouse, events: u64) -> Result<(), Error> {
     for run in 0..RUNS {
         let (runs, name) = (house.runs(), run_name(run));
         let missing: Vec<_> = (last(&runs, &name)? + 1..=share(events, RUNS)).map(event).collect();
@@ -224,17 +193,4 @@ fn all_events(runs: &Runs, run: &str) -> Result<Vec<StoredEvent>, Error> {
         events.extend(runs.fetch(run, after, 1_000)?.events);
     }
     Ok(events)
-}
-
-/// The last sequence of a run; 0 if there is none.
-fn last(runs: &Runs, run: &str) -> Result<u64, Error> {
-    match runs.fetch(run, u64::MAX, 1) {
-        Ok(fetched) => Ok(fetched.stable_seq),
-        Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Ok(0),
-        Err(error) => Err(error),
-    }
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }

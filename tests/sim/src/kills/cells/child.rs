@@ -3,50 +3,37 @@
 //! Before a write it says `I TOKEN OPERATION CELL...`, after the answer `A TOKEN VERSION COMMIT`, with 0 for what the
 //! answer does not tell, or `C TOKEN` if the write was refused by a conflict.
 
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use contract::{Error, Expected, Rejection, Retention, Swapped};
 use statehouse::{DEFAULT_SPACE, Isolation, Statehouse};
+use testkit::arguments::Arguments;
 use testkit::random::Random;
 
-use super::cells::{
+use super::written::{
     ACCOUNTS, BANK, COUNTERS, FLIPS, REGISTERS, SHORT, SHORT_SPACE, SHORT_VERSIONS, TOTAL, handle, parse, value,
 };
-use crate::running::say;
-use crate::sizes::Sizes;
-use testkit::arguments::Arguments;
-
-/// A child that nobody kills ends by itself.
-const LIFE_MAX: Duration = Duration::from_secs(60);
+use crate::kills::child::{self, complain_of, say};
+use crate::kills::sizes::Sizes;
 
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
-    let directory = arguments.text("directory").expect("the parent names a directory");
     let (seed, round) = (arguments.number("seed", 1), arguments.number("round", 0));
-    match write(directory, Sizes::from_arguments(arguments), seed, round) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&format!("E {error}"));
-            ExitCode::FAILURE
-        }
-    }
+    let sizes = Sizes::from_arguments(arguments);
+    child::run(arguments, |directory, deadline| write(directory, deadline, sizes, seed, round))
 }
 
-fn write(directory: &str, sizes: Sizes, seed: u64, round: u64) -> Result<(), Error> {
+fn write(directory: &Path, deadline: Instant, sizes: Sizes, seed: u64, round: u64) -> Result<(), Error> {
     let house = sizes.options().open(directory)?;
     let status = house.status()?;
     say(&format!("R {} {} {}", status.applied_index, status.commit, status.effects_hash));
     prepare(&house, round)?;
-    let deadline = Instant::now() + LIFE_MAX;
     std::thread::scope(|scope| {
         for thread in 0..8 {
             let random = Random::new(seed.wrapping_add(thread));
             let writer = Writer { house: &house, thread, round, random, written: 0 };
-            scope.spawn(move || {
-                if let Err(error) = writer.run(deadline) {
-                    say(&format!("E thread {thread}: {error}"));
-                }
-            });
+            scope.spawn(move || complain_of(&format!("thread {thread}"), writer.run(deadline)));
         }
     });
     Ok(())

@@ -6,10 +6,9 @@
 //! position give, and every read model what all events of its run give. At the end the rest is appended, the projector
 //! catches up, and all of it must be there.
 //! Would see broken: J1, and state and position of a projection that are not in one commit.
-//! When the child dies is drawn from the seed, but what it was doing then is up to the machine.
 
 mod child;
-mod parent;
+mod victim;
 mod work;
 
 use std::process::ExitCode;
@@ -18,7 +17,11 @@ use std::time::Instant;
 use testkit::arguments::Arguments;
 use testkit::report::Report;
 
-use parent::Sums;
+use super::{Killing, print_failure, text};
+use crate::directories::fast_directory;
+use victim::{Sums, Victim};
+
+const CHILD: &str = "projector-child";
 
 /// The parent's side.
 pub(crate) fn run(arguments: &Arguments) -> Report {
@@ -26,18 +29,17 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let (times, events) = (arguments.number("times", 20), arguments.number("events", 100_000));
     println!("projector-kills: seed {seed}, {times} kills, {events} events");
     let started = Instant::now();
-    let mut sums = Sums::default();
-    let outcome = parent::run(seed, times, events, &mut sums);
-    println!("projector-kills: {sums:?}, {:.1} s", started.elapsed().as_secs_f64());
-    let ok = outcome.is_ok() && sums.kills == times;
-    if let Err(what) = outcome {
-        println!("projector-kills: FAILED: {what}");
-        let command = "cargo run --profile stress -p sim --";
-        println!("replay: {command} projector-kills --seed {seed} --times {times} --events {events}");
-    }
+    let mut killing = Killing::<Sums>::new(seed);
+    let place = fast_directory().map_err(text);
+    let outcome =
+        place.and_then(|place| killing.in_directory(place, times, |path, _| Victim::new(path, times, events)));
+    let sums = &killing.sums;
+    println!("projector-kills: {killing}; {sums:?}, {:.1} s", started.elapsed().as_secs_f64());
+    print_failure("projector-kills", &outcome, &format!("--seed {seed} --times {times} --events {events}"));
+    let ok = outcome.is_ok();
     let verdict = if ok { "" } else { "-failed" };
     let mut report = Report::new("runs");
-    let figure = format!("{}-kills-{}-events{verdict}", sums.kills, sums.events);
+    let figure = format!("{}-kills-{}-events{verdict}", killing.at_work, sums.events);
     report.add("projector", figure, "100 kills while 100,000 events arrive, sums and counts right", ok);
     let figure = format!("{}-models-compared{verdict}", sums.models);
     report.add("projector-model", figure, "equal to the replay after every kill", ok && sums.models > 0);

@@ -5,6 +5,7 @@
 //! before it acknowledges and `K SESSION UPTO` when that was answered.
 //! It complains with `E` if what is delivered is not what was pushed, or if a push does not wake its client.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -14,11 +15,8 @@ use testkit::arguments::Arguments;
 use testkit::random::Random;
 
 use super::LAST_ROUND;
-use crate::running::say;
-use crate::sizes::Sizes;
-
-/// A child that nobody kills ends by itself.
-const LIFE_MAX: Duration = Duration::from_secs(60);
+use crate::kills::child::{self, complain_of, say};
+use crate::kills::sizes::Sizes;
 
 const SESSIONS: usize = 3;
 const PRODUCERS: u64 = 3;
@@ -39,18 +37,12 @@ const LONG_WAIT: Duration = Duration::from_secs(10);
 const WAITS_BY_NOW: Duration = Duration::from_millis(50);
 
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
-    let directory = arguments.text("directory").expect("the parent names a directory");
     let (seed, round) = (arguments.number("seed", 1), arguments.number("round", 0));
-    match work(directory, Sizes::from_arguments(arguments), seed, round) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&format!("E {error}"));
-            ExitCode::FAILURE
-        }
-    }
+    let sizes = Sizes::from_arguments(arguments);
+    child::run(arguments, |directory, deadline| work(directory, deadline, sizes, seed, round))
 }
 
-fn work(directory: &str, sizes: Sizes, seed: u64, round: u64) -> Result<(), Error> {
+fn work(directory: &Path, deadline: Instant, sizes: Sizes, seed: u64, round: u64) -> Result<(), Error> {
     let house = sizes.options().open(directory)?;
     let mut sessions = house.sessions().list(0, 100)?;
     while sessions.len() < SESSIONS {
@@ -58,23 +50,17 @@ fn work(directory: &str, sizes: Sizes, seed: u64, round: u64) -> Result<(), Erro
         let session = house.sessions().create(SessionOptions::default().timeout(SESSION_TIME))?;
         sessions.push(session);
     }
-    let deadline = Instant::now() + LIFE_MAX;
     let last = round == LAST_ROUND;
     std::thread::scope(|scope| {
         let (house, sessions) = (&house, sessions.as_slice());
-        let complain = |what: &str, outcome: Result<(), Error>| {
-            if let Err(error) = outcome {
-                say(&format!("E {what}: {error}"));
-            }
-        };
         for (number, session) in (100..).zip(sessions) {
             let client = Client { house, session: *session, random: Random::new(seed.wrapping_add(number)) };
-            scope.spawn(move || complain("a client", client.run(deadline, last)));
+            scope.spawn(move || complain_of("a client", client.run(deadline, last)));
         }
         for thread in 0..if last { 0 } else { PRODUCERS } {
             let random = Random::new(seed.wrapping_add(thread));
             let producer = Producer { house, sessions, thread, round, random };
-            scope.spawn(move || complain("a producer", producer.run(deadline)));
+            scope.spawn(move || complain_of("a producer", producer.run(deadline)));
         }
     });
     house.close()

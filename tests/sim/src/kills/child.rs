@@ -2,37 +2,41 @@
 //!
 //! It is this program again. What it says are lines: `A...` when something was answered, `E...` when it complains.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
+use contract::Error;
+use testkit::arguments::Arguments;
 
-use crate::sizes::Sizes;
+use super::text;
 
-/// How long a child may take to open a directory and write for the first time.
+/// How long a child may take to open a directory and be answered for the first time.
 const FIRST_ANSWER_MAX: Duration = Duration::from_secs(60);
 
+/// A child that nobody kills ends by itself.
+const LIFE_MAX: Duration = Duration::from_secs(60);
+
 /// A running child process and its reports.
-pub(crate) struct Running {
+pub(super) struct Running {
     child: Child,
     listener: JoinHandle<Vec<String>>,
     answered: Receiver<()>,
 }
 
 impl Running {
-    /// Starts this program with another test.
-    pub(crate) fn start(test: &str, directory: &Path, sizes: Sizes, round: u64, seed: u64) -> Result<Self, String> {
+    /// Starts this program with another test, on a directory, with options that are numbers.
+    pub(super) fn start(test: &str, directory: &Path, options: &[(&str, u64)]) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(text)?;
+        let options = options.iter().flat_map(|(name, number)| [format!("--{name}"), number.to_string()]);
         let mut child = Command::new(program)
             .arg(test)
             .arg("--directory")
             .arg(directory)
-            .args(["--round", &round.to_string(), "--seed", &seed.to_string()])
-            .args(sizes.arguments())
+            .args(options)
             .stdout(Stdio::piped())
             .spawn()
             .map_err(text)?;
@@ -53,74 +57,65 @@ impl Running {
     }
 
     /// Waits until the child has been answered something. If it ended by itself, its last words say why.
-    pub(crate) fn await_answer(&self) -> Result<(), String> {
+    pub(super) fn await_answer(&self) -> Result<(), String> {
         match self.answered.recv_timeout(FIRST_ANSWER_MAX) {
             Err(RecvTimeoutError::Timeout) => Err("the child was answered nothing".into()),
             Ok(()) | Err(RecvTimeoutError::Disconnected) => Ok(()),
         }
     }
 
-    /// Kills the child after a while.
-    pub(crate) fn kill(mut self, after: Duration) -> Result<Ended, String> {
-        std::thread::sleep(after);
+    /// Kills the child, and gives what it said. It must have been at work until then.
+    pub(super) fn kill(mut self) -> Result<Vec<String>, String> {
         let by_itself = self.child.try_wait().map_err(text)?;
         self.child.kill().map_err(text)?;
         self.child.wait().map_err(text)?;
-        let said = self.listener.join().map_err(|_| "the listener panicked")?;
-        Ok(Ended { said, by_itself })
+        self.said(by_itself)
     }
 
     /// Waits until the child ends, and gives what it said. It must end well.
-    pub(crate) fn finish(mut self) -> Result<Vec<String>, String> {
-        let said = self.listener.join().map_err(|_| "the listener panicked")?;
+    pub(super) fn finish(mut self) -> Result<Vec<String>, String> {
         let status = self.child.wait().map_err(text)?;
-        let by_itself = Some(status).filter(|status| !status.success());
-        Ended { said, by_itself }.said()
-    }
-}
-
-/// What a child that has ended left.
-pub(crate) struct Ended {
-    said: Vec<String>,
-    /// It was not killed, or ended otherwise than it should.
-    by_itself: Option<ExitStatus>,
-}
-
-impl Ended {
-    /// What it complained of.
-    pub(crate) fn complaint(&self) -> Option<&str> {
-        self.said.iter().map(String::as_str).find(|line| line.starts_with('E'))
+        self.said(Some(status).filter(|status| !status.success()))
     }
 
-    /// What it said, if all went well until it was killed.
-    pub(crate) fn said(self) -> Result<Vec<String>, String> {
-        if let Some(complaint) = self.complaint() {
+    /// What it said, if it ended as it should.
+    fn said(self, ended_wrongly: Option<ExitStatus>) -> Result<Vec<String>, String> {
+        let said = self.listener.join().map_err(|_| "the listener panicked")?;
+        if let Some(complaint) = said.iter().find(|line| line.starts_with('E')) {
             return Err(format!("the child complained: {complaint}"));
         }
-        match self.by_itself {
-            None => Ok(self.said),
+        match ended_wrongly {
+            None => Ok(said),
             Some(status) => Err(format!("the child ended by itself: {status}")),
         }
     }
 }
 
+/// The child's side: works in the directory that the parent named, until a deadline. Complains if that fails.
+pub(super) fn run(arguments: &Arguments, work: impl FnOnce(&Path, Instant) -> Result<(), Error>) -> ExitCode {
+    let directory = arguments.text("directory").expect("the parent names a directory");
+    match work(Path::new(directory), Instant::now() + LIFE_MAX) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("E {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Complains of a thread that failed.
+pub(super) fn complain_of(thread: &str, outcome: Result<(), Error>) {
+    if let Err(error) = outcome {
+        say(&format!("E {thread}: {error}"));
+    }
+}
+
 /// Says a line, in a child; ends the process if nobody listens. A line is shorter than what a pipe takes at once, so that
 /// a kill never leaves half of one.
-pub(crate) fn say(line: &str) {
-    use std::io::Write;
+pub(super) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     let said = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
     if said.is_err() {
         std::process::exit(1);
     }
-}
-
-/// A new directory in memory, where the system has such a place.
-pub(crate) fn fast_directory() -> std::io::Result<TempDir> {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }

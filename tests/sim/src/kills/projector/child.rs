@@ -1,84 +1,49 @@
 //! The child: appends, projects and keeps read models, each in threads of its own, until it is killed.
 //!
-//! It says `R RUN N` or `M MODEL N` when the n-th event of a run was answered. It goes on from what it finds.
+//! It says `A run RUN N` or `A model MODEL N` when the n-th event of a run was answered. It goes on from what it finds.
 
 use std::collections::VecDeque;
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use contract::{Error, Rejection};
-use statehouse::runs::{AppendOptions, AppendResult, Runs};
+use contract::Error;
+use statehouse::runs::{AppendOptions, AppendResult};
 use statehouse::{Pending, Statehouse};
 use testkit::arguments::Arguments;
 
 use super::work::{
-    APPENDERS, MODEL_SHARE, MODELS, RUNS, append_with_model, event, model_name, open, projector, run_name, share,
+    APPENDERS, MODEL_SHARE, MODELS, RUNS, append_with_model, event, last, model_name, open, projector, run_name, share,
     target,
 };
-
-/// A child that nobody kills ends by itself.
-const LIFE_MAX: Duration = Duration::from_secs(60);
+use crate::kills::child::{self, complain_of, say};
 
 /// Appends that a thread has under way.
 const WINDOW: usize = 50;
 
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
-    let directory = arguments.text("directory").expect("the parent names a directory");
     let (events, upto) = (arguments.number("events", 1_000), arguments.number("upto", 1_000));
-    match work(Path::new(directory), events, upto) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&format!("E {error}"));
-            ExitCode::FAILURE
-        }
-    }
+    child::run(arguments, |directory, deadline| work(directory, deadline, events, upto))
 }
 
-/// Says a line; ends the process if nobody listens.
-fn say(line: &str) {
-    let mut out = std::io::stdout().lock();
-    let said = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
-    if said.is_err() {
-        std::process::exit(1);
-    }
-}
-
-fn work(directory: &Path, events: u64, upto: u64) -> Result<(), Error> {
+fn work(directory: &Path, deadline: Instant, events: u64, upto: u64) -> Result<(), Error> {
     let house = open(directory)?;
-    say("O");
-    let deadline = Instant::now() + LIFE_MAX;
-    let complain = |outcome: Result<(), Error>| {
-        if let Err(error) = outcome {
-            say(&format!("E {error}"));
-        }
-    };
     std::thread::scope(|scope| {
         for thread in 0..APPENDERS {
             let house = &house;
-            scope.spawn(move || complain(append(house, thread, events, upto)));
+            scope.spawn(move || complain_of("an appender", append(house, thread, events, upto)));
         }
-        scope.spawn(|| complain(keep_models(&house, upto / MODEL_SHARE)));
+        scope.spawn(|| complain_of("the read models", keep_models(&house, upto / MODEL_SHARE)));
         scope.spawn(|| {
             let mut projector = projector(&house);
             while Instant::now() < deadline {
                 if let Err(error) = projector.step(Duration::from_millis(20)) {
-                    return complain(Err(error));
+                    return complain_of("the projector", Err(error));
                 }
             }
         });
     });
     Ok(())
-}
-
-/// The last sequence of a run; 0 if there is none.
-fn last(runs: &Runs, run: &str) -> Result<u64, Error> {
-    match runs.fetch(run, u64::MAX, 1) {
-        Ok(fetched) => Ok(fetched.stable_seq),
-        Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Ok(0),
-        Err(error) => Err(error),
-    }
 }
 
 /// Appends to the runs of one thread, one after the other, until each has what it is to have by now.
@@ -93,7 +58,7 @@ fn append(house: &Statehouse, thread: usize, events: u64, upto: u64) -> Result<(
             if result.run_seq != number || result.payload_mismatch {
                 say(&format!("E event {number} of run {run} was answered {result:?}"));
             }
-            say(&format!("R {run} {number}"));
+            say(&format!("A run {run} {number}"));
         }
         Ok::<_, Error>(())
     };
@@ -119,7 +84,7 @@ fn keep_models(house: &Statehouse, events: u64) -> Result<(), Error> {
             // The last one is sent again, as above.
             if number >= last(&group.runs(), &name)? {
                 append_with_model(&group, &name, number)?;
-                say(&format!("M {model} {number}"));
+                say(&format!("A model {model} {number}"));
             }
         }
     }

@@ -5,16 +5,12 @@ use std::fmt;
 
 use statehouse::PastVersion;
 
-use super::cells::{self, ACCOUNTS, COUNTERS, SHORT, SHORT_VERSIONS, TOTAL};
-use super::history::Found;
+use super::found::Found;
+use super::written::{self, ACCOUNTS, COUNTERS, SHORT, SHORT_VERSIONS, TOTAL};
 
 /// What all directories of a run showed.
 #[derive(Default)]
 pub(super) struct Sums {
-    pub(super) kills: u64,
-    /// Kills before the child had said that the directory is open.
-    pub(super) kills_while_opening: u64,
-    pub(super) directories: u64,
     pub(super) answered: u64,
     pub(super) refused: u64,
     /// Writes under way at a kill that are there.
@@ -41,13 +37,10 @@ impl fmt::Display for Sums {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{} kills ({} while opening, {} with flushed tables) in {} directories, {} entries; \
+            "{} with flushed tables, {} entries; \
              {} writes answered, {} refused, {} unanswered and there, {} unanswered and not there; \
              {} lost, {} doubled, {} wrong",
-            self.kills,
-            self.kills_while_opening,
             self.kills_with_tables,
-            self.directories,
             self.entries,
             self.answered,
             self.refused,
@@ -145,7 +138,7 @@ impl Ledger {
                 }
                 None => deletions -= 1,
                 Some(value) => {
-                    let (number, token) = cells::parse(value)?;
+                    let (number, token) = written::parse(value)?;
                     round.place(cell, &token, past, sums)?;
                     if COUNTERS.contains(&cell) && u64::try_from(number) != Ok(past.version) {
                         sums.doubled += 1;
@@ -219,7 +212,7 @@ impl Ledger {
         let matches =
             |past: &&PastVersion| (version == 0 || past.version == version) && (commit == 0 || past.commit == commit);
         let is_there = if intent.operation == "delete" {
-            let versions = &found.versions[cells::kept().find(|cell| intent.cells[0] == *cell).expect("known")];
+            let versions = &found.versions[written::kept().find(|cell| intent.cells[0] == *cell).expect("known")];
             versions.iter().any(|past| past.version == version && past.value.is_none())
         } else {
             places.iter().all(|past| past.as_ref().is_some_and(matches))

@@ -8,8 +8,9 @@ use std::time::Duration;
 use contract::HistoryPage;
 use statehouse::{PastVersion, Statehouse};
 
-use super::cells::{self, SHORT, SHORT_SPACE};
-use crate::sizes::Sizes;
+use super::written::{self, SHORT, SHORT_SPACE};
+use crate::kills::sizes::Sizes;
+use crate::kills::text;
 
 /// How long a directory may take to open and to be read.
 const OPENING_MAX: Duration = Duration::from_secs(60);
@@ -43,7 +44,7 @@ impl Found {
         let house = sizes.options().open(path).map_err(text)?;
         let status = house.status().map_err(text)?;
         let mut versions = BTreeMap::new();
-        for cell in cells::kept() {
+        for cell in written::kept() {
             versions.insert(cell, read_from(&house, cell, known.get(cell).copied().unwrap_or(0))?);
         }
         let has_short = house.spaces().map_err(text)?.iter().any(|space| space == SHORT_SPACE);
@@ -61,7 +62,7 @@ impl Found {
 
 /// Versions from `first` on, oldest first; with `first` itself, so that it can be seen to be what it was.
 fn read_from(house: &Statehouse, cell: &str, first: u64) -> Result<Vec<PastVersion>, String> {
-    let cells = cells::handle(house, cell);
+    let cells = written::handle(house, cell);
     let mut versions = Vec::new();
     let mut page = HistoryPage { before: None, limit: 200 };
     loop {
@@ -75,8 +76,4 @@ fn read_from(house: &Statehouse, cell: &str, first: u64) -> Result<Vec<PastVersi
     versions.retain(|past| past.version >= first);
     versions.reverse();
     Ok(versions)
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }

@@ -1,10 +1,10 @@
-//! `sim http-kills --times N --clients N [--seed S]`: kills the server over and over while clients work.
+//! The server: it is killed over and over while clients work.
 //!
-//! Each worker has a client that writes in its own session and retries writes whose answer was lost; one write in ten is
-//! first sent over a connection that closes before the answer. The workers increment shared counters, write and read back
-//! their own cells, put, claim and complete jobs, and append events with idempotency keys. Some kills hit the server while it
-//! opens its directory. Afterwards every counter is exact and each increment returned a different value, the version of
-//! every cell equals its number of writes, every job was claimed and completed once, and every event exists once.
+//! `sim http-kills --times N --clients N [--seed S]`. Each worker has a client that writes in its own session and
+//! retries writes whose answer was lost; one write in ten is first sent over a connection that closes before the answer.
+//! The workers increment shared counters, write and read back their own cells, put, claim and complete jobs, and append
+//! events with idempotency keys. Afterwards every counter is exact and each increment returned a different value, the
+//! version of every cell equals its number of writes, every job was claimed and completed once, and every event exists once.
 //! Would see broken: E2, J1, H1, everything the server does between a commit and its answer, and the client's retries.
 //! The canary is a short run whose increments are sent without a session: its sums must be wrong, or this test could not
 //! find a double write.
@@ -24,12 +24,15 @@ use testkit::random::Random;
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
+use super::Killing;
 use line::Pains;
 
 /// Counters, runs and queues that all clients share.
 const SHARED: u64 = 8;
 /// Kills in the run without sessions: a single one may leave too few increments for a double one.
 const CANARY_KILLS: u64 = 4;
+/// Answers that clients get at most before the server is killed again.
+const ANSWERS_MAX: u64 = 1_000;
 /// How long the server may take to answer for the first time after a start.
 const FIRST_ANSWER_MAX: Duration = Duration::from_secs(60);
 
@@ -121,24 +124,22 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
 fn phase(way: Way, seed: u64, times: u64, clients: u64) -> Answered {
     let directory = tempfile::tempdir().expect("a directory");
     let launch = Launch::serve(binary(), directory.path().join("house"));
-    let mut random = Random::new(seed);
-    let first = launch.start().expect("a server");
-    let scene = Scene { client: Client::to(first.address()), answers: AtomicU64::new(0), over: AtomicBool::new(false) };
+    // This server is killed at once. Clients wait for the next one, as they do after every kill.
+    let address = launch.start().expect("a server").address();
+    let scene = Scene { client: Client::to(address), answers: AtomicU64::new(0), over: AtomicBool::new(false) };
     let mut answered = Answered::default();
     let server = std::thread::scope(|scope| {
-        let mut server = first;
-        let seeds: Vec<u64> = (0..clients).map(|_| random.next()).collect();
+        let mut random = Random::new(seed);
+        let threads = (0..clients).map(|number| (number, random.next()));
         let scene = &scene;
-        let threads = (0..).zip(seeds);
         let threads = threads.map(|(number, seed)| scope.spawn(move || client::work(scene, way, number, seed)));
         let threads: Vec<_> = threads.collect();
-        for _ in 0..times {
-            server = kill_and_start(scene, server, &launch, &mut random).unwrap_or_else(|error| give_up(seed, &error));
-        }
-        scene.await_answers(1).unwrap_or_else(|error| give_up(seed, &error));
+        let mut victim = Victim { scene, launch: &launch, last: None };
+        let killed = Killing::<()>::new(random.next()).again_and_again(&mut victim, times);
+        killed.unwrap_or_else(|error| give_up(seed, &error));
         scene.over.store(true, Ordering::Release);
         threads.into_iter().for_each(|thread| answered.add(thread.join().expect("a client panicked")));
-        server
+        victim.last.expect("a server after the last kill")
     });
     afterwards::check(&scene.client.typed(ClientOptions::default()), &mut answered);
     let ended = server.terminate(Duration::from_secs(60));
@@ -163,25 +164,42 @@ impl Scene {
     }
 }
 
-/// Kills the server at a random moment, sometimes also its successor while it opens, and starts another.
-fn kill_and_start(
-    scene: &Scene,
-    server: ServerProcess,
-    launch: &Launch,
-    random: &mut Random,
-) -> Result<ServerProcess, String> {
-    scene.await_answers(1 + random.below(1_000))?;
-    std::thread::sleep(Duration::from_micros(random.below(20_000)));
-    let ended = server.kill();
-    if ended.stderr.contains("panicked") {
-        return Err(format!("the server panicked: {}", ended.stderr));
+/// The server. Clients go on over all kills, so that what it leaves is compared only at the end.
+struct Victim<'scene> {
+    scene: &'scene Scene,
+    launch: &'scene Launch,
+    /// The one that was started after the last kill.
+    last: Option<ServerProcess>,
+}
+
+impl super::Victim for Victim<'_> {
+    type Process = ServerProcess;
+    type Sums = ();
+
+    fn start(&mut self, _round: u64, _random: &mut Random) -> Result<ServerProcess, String> {
+        self.launch.start_opening()
     }
-    while random.one_in(5) {
-        launch.crash_after(Duration::from_micros(random.below(30_000)))?;
+
+    fn await_work(&mut self, server: &mut ServerProcess, random: &mut Random) -> Result<(), String> {
+        self.scene.client.moved_to(server.await_ready()?);
+        self.scene.await_answers(1 + random.below(ANSWERS_MAX))
     }
-    let server = launch.start()?;
-    scene.client.moved_to(server.address());
-    Ok(server)
+
+    fn kill(&mut self, server: ServerProcess, (): &mut ()) -> Result<(), String> {
+        let ended = server.kill();
+        if ended.stderr.contains("panicked") {
+            return Err(format!("the server panicked: {}", ended.stderr));
+        }
+        Ok(())
+    }
+
+    /// Starts it once more, and leaves it to the clients.
+    fn finish(&mut self, random: &mut Random, (): &mut ()) -> Result<(), String> {
+        let mut server = self.start(u64::MAX, random)?;
+        self.await_work(&mut server, random)?;
+        self.last = Some(server);
+        Ok(())
+    }
 }
 
 /// Ends the program, since clients would retry for ever. The directory is kept for inspection.
