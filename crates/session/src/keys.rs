@@ -23,6 +23,11 @@ impl SessionKeys {
         Self { prefix }
     }
 
+    /// The beginning of all of them.
+    pub fn prefix(&self) -> &Key {
+        &self.prefix
+    }
+
     fn kind(&self, kind: u8) -> Key {
         let mut key = self.prefix.clone();
         key.push(kind);

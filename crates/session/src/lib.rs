@@ -13,7 +13,6 @@
 //!
 //! Touches: the state passed to it. Keeps: E1 to E5 of `ARCHITECTURE.md`. Never: does I/O or reads a clock.
 
-pub mod alone;
 #[cfg(feature = "canary")]
 pub mod canary;
 pub mod command;
@@ -34,7 +33,6 @@ pub mod sessions;
 pub mod status;
 pub mod user;
 
-pub use alone::Alone;
 pub use command::{PendingPush, SESSIONS, SessionAnswer, SessionCommand};
 pub use digest::Digester;
 pub use envelope::Envelope;

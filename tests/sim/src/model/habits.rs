@@ -1,14 +1,16 @@
 //! What a stretch does more or less of.
 
+use kernel::Body;
 use kernel::trim::TrimStep;
 use testkit::random::Random;
 
+use super::clients::Clients;
 use super::drawn::Drawn;
-use super::mixed::clients::Clients;
 use super::records::names::Focus;
 use super::records::post::Post;
 use super::reference::Reference;
-use super::{cells, mixed, records, runs};
+use super::sessions::deeds::Deeds;
+use super::{cells, records, runs};
 
 /// Which contracts the commands of a model are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub(crate) enum About {
     /// Records, with cells and messages.
     Records,
     Runs,
+    /// Sessions and a user's machine.
+    Sessions,
     /// All of them, in the same transactions.
     Everything,
 }
@@ -27,11 +31,21 @@ pub(crate) struct Habits {
     pub(crate) about: About,
     pub(crate) focus: Focus,
     runs: runs::Habits,
+    deeds: Deeds,
 }
 
 impl Habits {
     pub(crate) fn draw(random: &mut Random, about: About, crowd: &'static [String]) -> Self {
-        Self { about, focus: Focus::draw(random, crowd), runs: runs::Habits::draw(random) }
+        let (focus, runs, deeds) = (Focus::draw(random, crowd), runs::Habits::draw(random), Deeds::draw(random));
+        Self { about, focus, runs, deeds }
+    }
+
+    /// How many clients there are.
+    pub(crate) fn clients(&self, random: &mut Random) -> u64 {
+        match self.about {
+            About::Sessions => random.pick(&[5, 40, 400]),
+            About::Cells | About::Records | About::Runs | About::Everything => random.pick(&[1, 3, 10]),
+        }
     }
 
     /// Commands in one entry.
@@ -39,7 +53,7 @@ impl Habits {
         match self.about {
             About::Cells => 20,
             About::Runs => 6,
-            About::Records | About::Everything => 12,
+            About::Records | About::Sessions | About::Everything => 12,
         }
     }
 
@@ -47,6 +61,7 @@ impl Habits {
     pub(crate) fn check_every(&self) -> u64 {
         match self.about {
             About::Cells => 1_000,
+            About::Sessions => 400,
             About::Records | About::Runs | About::Everything => 300,
         }
     }
@@ -63,21 +78,28 @@ impl Habits {
         if self.about == About::Cells {
             return cells::generator::command(random, reference, due);
         }
-        let mut drawn = self.body(random, reference, post);
-        match self.about {
-            About::Everything => {
-                if random.one_in(200) {
-                    drawn.revision = reference.revision + random.below(3);
-                }
-                clients.send(drawn, reference, random)
+        let mut draw = |ticket: Option<(u64, u64)>, random: &mut Random| {
+            let mut drawn = self.body(ticket, random, reference, post);
+            if self.about == About::Everything && random.one_in(200) {
+                drawn.revision = reference.revision + random.below(3);
             }
-            About::Cells | About::Records | About::Runs => drawn,
-        }
+            drawn
+        };
+        let by_nobody = match self.about {
+            About::Sessions => random.one_in(100),
+            About::Everything => random.one_in(2),
+            About::Cells | About::Records | About::Runs => true,
+        };
+        if by_nobody { draw(None, random) } else { clients.next(&mut draw, reference, random) }
     }
 
-    fn body(&self, random: &mut Random, reference: &Reference, post: &mut Post) -> Drawn {
-        if self.about == About::Everything && random.one_in(12) {
-            return mixed::machine::command(random, reference);
+    fn body(&self, ticket: Option<(u64, u64)>, random: &mut Random, reference: &Reference, post: &mut Post) -> Drawn {
+        match self.about {
+            // What an ended session leaves is given back by and by.
+            About::Sessions if ticket.is_none() && random.one_in(2) => return Drawn::plain(&Body::Tick),
+            About::Sessions => return self.deeds.command(ticket, reference, random),
+            About::Everything if random.one_in(12) => return self.deeds.command(ticket, reference, random),
+            _ => {}
         }
         let on_runs = self.about == About::Runs || self.about == About::Everything && random.one_in(5);
         if on_runs {
@@ -94,6 +116,10 @@ impl Habits {
             About::Cells => {
                 let wall_us = cells::generator::wall_us(random, wall_us.max(1_000_000));
                 return reference.begin_entry(wall_us, cluster_us + random.below(1_000));
+            }
+            About::Sessions => {
+                let passed_us = 1 + random.pick(&[0, 10, 1_000, 50_000]);
+                (Some(passed_us), passed_us / 2)
             }
             About::Runs => runs::time_passed(random),
             About::Everything if random.one_in(20) => runs::time_passed(random),

@@ -5,9 +5,7 @@
 //! Would see broken: K7 (a refused transaction leaves nothing, of any contract), R1 to R7, L1 to L4, E1, E2, E5, E6, and anything that
 //! works for each contract alone.
 
-pub(super) mod clients;
 pub(super) mod compare;
-pub(super) mod machine;
 pub(super) mod upkeep;
 
 use std::time::Instant;

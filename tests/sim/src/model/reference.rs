@@ -8,10 +8,12 @@ mod acts;
 mod catalogue;
 mod cells;
 mod claims;
+mod counters;
 mod feed;
 mod id;
 mod lanes;
 mod moves;
+mod one_session;
 mod read;
 mod runs;
 mod sessions;
@@ -26,17 +28,18 @@ use contract::records::types::{RecordType, StateKind};
 use contract::{Limits, RefusalReason, Rejection, Value, WantedKind};
 use kernel::records::claims::CORRECTIONS_MAX;
 use kernel::{Buckets, OpOutcome};
-use session::{Bound, SessionAnswer};
+use session::{Bound, ChangedSessions, SessionAnswer};
 
-use crate::model::sessions::reference::ReferenceCounters;
 pub(crate) use catalogue::Space;
 pub(crate) use cells::Cell;
 use cells::CellFloor;
+pub(crate) use counters::ReferenceCounters;
 use feed::Feed;
 pub(crate) use id::Id;
+pub(crate) use one_session::Session;
 pub(crate) use runs::Run;
 use runs::RunUndo;
-pub(crate) use sessions::{Owns, Session};
+pub(crate) use sessions::Owns;
 
 /// The reason of every rejection here: which one it is, the kernel's own tests say.
 pub(crate) const ANY_REASON: RefusalReason = RefusalReason::Finished;
@@ -217,6 +220,12 @@ pub(crate) struct Reference {
     owns_more: bool,
     /// What the command has pushed.
     pushes: Vec<(u64, Vec<u8>)>,
+    /// Sessions that were answered in this entry, what it has changed in sessions, and how many pushes waited before.
+    answered: Vec<u64>,
+    changed: ChangedSessions,
+    pushes_before: usize,
+    /// Requests of sessions that the machine has executed.
+    pub(crate) executed: u64,
     /// Messages that the command has sent.
     ordinal: u32,
     /// What the command has changed, as it was before.
@@ -259,6 +268,10 @@ impl Reference {
             session: None,
             owns_more: false,
             pushes: Vec::new(),
+            answered: Vec::new(),
+            changed: ChangedSessions::default(),
+            pushes_before: 0,
+            executed: 0,
             floors: BTreeMap::new(),
             messages: BTreeMap::new(),
             to_publish: BTreeMap::new(),

@@ -18,20 +18,22 @@ use kernel::records::queue::queue_of;
 use kernel::trim::TrimStep;
 use kernel::{Body, Buckets, ClaimNext, EntryHeader, Keys, Op};
 use kv::View;
-use session::Stamp;
+use session::{SessionCommand, Stamp};
 use testkit::random::Random;
 
-use super::drawn::Drawn;
+use super::clients::Clients;
+use super::compare::same;
+use super::drawn::{Drawn, What};
 use super::habits::{About, Habits};
 use super::instance::{Instance, Plan};
-use super::mixed::clients::Clients;
 use super::records::feed::Book as RecordBook;
 use super::records::names::NAMES;
 use super::records::post::Post;
 use super::reference::{Expected, Id, Reference};
 use super::runs::book::Book as RunBook;
+use super::sessions::rows::Pages;
 use super::tally::{Tally, add};
-use super::{cells, mixed, records, runs};
+use super::{cells, mixed, records, runs, sessions};
 
 /// One entry in so many is a rush,
 const RUSH_ONE_IN: u64 = 200;
@@ -45,6 +47,8 @@ pub(crate) enum Judges {
     All,
     /// The numbered checks alone, which is how each of them is seen failing.
     ChecksAlone,
+    /// The answers alone, after images that have forgotten what sessions were answered. They must differ.
+    AnswersAfterForgetting,
 }
 
 /// What all stretches of a run have in common.
@@ -64,7 +68,7 @@ impl Course<'_> {
         let plan = Plan::draw(&mut random);
         let instance = Instance::genesis(&plan, Keys::new(1, 0), buckets)?;
         let habits = Habits::draw(&mut random, self.about, self.crowd);
-        let clients = Clients::new(random.pick(&[1, 3, 10]));
+        let clients = Clients::new(habits.clients(&mut random), &mut random);
         let mut stretch = Stretch {
             random,
             habits,
@@ -87,7 +91,11 @@ impl Course<'_> {
         };
         stretch.go(operations).map_err(|what| stretch.explain(&what))?;
         add(&self.tally.sent, stretch.post.sent());
-        stretch.again(buckets)
+        add(&self.tally.executed, stretch.reference.executed);
+        match self.judges {
+            Judges::All | Judges::ChecksAlone => stretch.again(buckets),
+            Judges::AnswersAfterForgetting => Ok(()),
+        }
     }
 }
 
@@ -170,13 +178,14 @@ impl Stretch<'_> {
             let Self { random, reference, post, clients, due, .. } = self;
             let drawn = self.habits.command(random, reference, post, clients, due);
             let answer = reference.apply(&drawn);
-            clients.hear(&drawn, &answer, random);
+            clients.hear(&drawn, &answer, random)?;
             expected.push((drawn, answer));
         }
         self.apply_expecting(&expected)?;
         match self.habits.about {
             About::Cells => self.look_at_cells(&expected),
-            _ => self.look_at_runs(&expected),
+            About::Sessions => self.look_at_sessions(&expected),
+            About::Records | About::Runs | About::Everything => self.look_at_runs(&expected),
         }
     }
 
@@ -209,7 +218,7 @@ impl Stretch<'_> {
 
     /// Applies an entry and compares its answers and the feed.
     fn apply_expecting(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
-        self.reference.end_entry();
+        let changed_sessions = self.reference.end_entry();
         let stamp = Stamp { wall_us: self.reference.wall_us, cluster_us: self.reference.cluster_us };
         let envelopes: Vec<_> = expected.iter().map(|(drawn, _)| drawn.envelope()).collect();
         let payload = EntryHeader::new(stamp).encode(envelopes.iter().map(Vec::as_slice));
@@ -224,6 +233,10 @@ impl Stretch<'_> {
             self.record_book.enter(&self.instance, &*view, &self.reference, self.tally)?;
         }
         compared?;
+        if self.judges == Judges::All {
+            let changed = &self.instance.changed_sessions;
+            same(|| "what an entry changed in sessions".into(), changed, &changed_sessions)?;
+        }
         self.compare_agenda(self.instance.next_due)
     }
 
@@ -244,6 +257,25 @@ impl Stretch<'_> {
         Ok(())
     }
 
+    /// Compares the sessions that an entry named.
+    fn look_at_sessions(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
+        if self.judges != Judges::All {
+            return Ok(());
+        }
+        let view = self.instance.view()?;
+        for (drawn, _) in expected {
+            let named = match &drawn.what {
+                What::Sessions(SessionCommand::Acknowledge { session, .. }) => Some(*session),
+                _ => drawn.sender.map(|sender| sender.session),
+            };
+            if let Some(session) = named {
+                sessions::compare::session(&self.instance, &*view, &self.reference, session)?;
+                self.count_reads(1);
+            }
+        }
+        Ok(())
+    }
+
     /// Compares the runs that an entry named.
     fn look_at_runs(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
         let mut touched = BTreeSet::new();
@@ -255,7 +287,7 @@ impl Stretch<'_> {
             }
         }
         touched.retain(|id| self.reference.is_live(id.space, id.branch));
-        if self.judges == Judges::ChecksAlone {
+        if self.judges != Judges::All {
             return Ok(());
         }
         let view = self.instance.view()?;
@@ -279,7 +311,7 @@ impl Stretch<'_> {
 
     /// Some things, a scan and a list.
     fn look_around(&mut self) -> Result<(), String> {
-        if self.habits.about == About::Cells {
+        if matches!(self.habits.about, About::Cells | About::Sessions) {
             return Ok(());
         }
         let view = self.instance.view()?;
@@ -305,10 +337,15 @@ impl Stretch<'_> {
 
     /// The numbered checks, and everything against the reference.
     fn check(&mut self, drained: bool) -> Result<(), String> {
-        let view = self.instance.view()?;
-        if self.habits.about == About::Cells {
-            return self.check_cells();
+        if self.judges == Judges::AnswersAfterForgetting {
+            return Ok(());
         }
+        match self.habits.about {
+            About::Cells => return self.check_cells(),
+            About::Sessions => return self.check_sessions(Pages::Known),
+            About::Records | About::Runs | About::Everything => {}
+        }
+        let view = self.instance.view()?;
         records::rows::check(&self.instance, &*view)?;
         self.post.check(&self.instance, &*view, drained)?;
         if self.judges == Judges::All {
@@ -321,11 +358,20 @@ impl Stretch<'_> {
                 reads += self.cells(&*view).cell(id, &mut random)?;
             }
             reads += self.cells(&*view).feed(Some(Subject::Cell), &mut random)?;
-            mixed::compare::catalogue(&self.instance, &self.reference)?;
-            reads += mixed::compare::sessions(&self.instance, &*view, &self.reference)?;
             (self.run_book, self.random) = (run_book, random);
             self.count_reads(reads);
+            return self.check_sessions(Pages::Unknown);
         }
+        add(&self.tally.checks, 1);
+        Ok(())
+    }
+
+    /// Sessions and the catalogue against the reference.
+    fn check_sessions(&mut self, pages: Pages) -> Result<(), String> {
+        let view = self.instance.view()?;
+        sessions::rows::check(&self.instance, &*view, &self.reference, pages)?;
+        mixed::compare::catalogue(&self.instance, &self.reference)?;
+        self.count_reads(sessions::compare::everything(&self.instance, &*view, &self.reference)?);
         add(&self.tally.checks, 1);
         Ok(())
     }

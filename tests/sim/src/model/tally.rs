@@ -16,8 +16,9 @@ pub(crate) struct Tally {
     pub(crate) mismatches: AtomicU64,
     pub(crate) forks: AtomicU64,
     pub(crate) deletions: AtomicU64,
-    /// Requests of sessions that were answered from what is stored, refused because their number was used for another
+    /// Requests of sessions that a user's machine has executed, that were answered from what is stored, refused because their number was used for another
     /// command, or not executed because their answer, their session or room for an answer is gone.
+    pub(crate) executed: AtomicU64,
     pub(crate) repeats: AtomicU64,
     pub(crate) reused: AtomicU64,
     pub(crate) evicted: AtomicU64,

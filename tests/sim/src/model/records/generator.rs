@@ -10,9 +10,9 @@ use testkit::random::Random;
 
 use super::names::{FIELDS, Focus, INBOX, NAMES, STATES, types};
 use super::post::{Marked, Post};
+use crate::model::clients::some_session;
 use crate::model::drawn::{Drawn, encode};
 use crate::model::mixed;
-use crate::model::mixed::clients::some_session;
 use crate::model::places::{GROUPS, PLACES};
 use crate::model::reference::{Id, Reference};
 use crate::model::runs;

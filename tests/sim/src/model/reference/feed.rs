@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use contract::{Change, Limits, Reason, Subject};
+use session::ChangedSessions;
 
 use super::{Id, Reference};
 
@@ -57,9 +58,10 @@ impl Feed {
 }
 
 impl Reference {
-    /// Ends an entry: some of what the feed need not keep is given up.
-    pub(crate) fn end_entry(&mut self) {
+    /// Ends an entry: some of what the feed need not keep is given up. Gives what it has changed in sessions.
+    pub(crate) fn end_entry(&mut self) -> ChangedSessions {
         self.feed.end_entry(self.commit, self.wall_us, &self.limits);
+        self.end_entry_of_sessions()
     }
 
     /// What changed in the cells of a branch after a commit, kept or not.

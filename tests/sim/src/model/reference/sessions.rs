@@ -1,35 +1,24 @@
 //! Sessions around everything else: each request once, what a session owns, and pushes.
 
-use std::collections::BTreeMap;
-
 use contract::Rejection;
 use kernel::sessions::hosted::HostedCommand;
-use kernel::{Body, ClaimNext, OpOutcome};
+use kernel::{Answer, Body, ClaimNext, OpOutcome};
 use kv::Writer;
-use session::{Bound, Command, Refused, SessionAnswer, SessionCommand};
+use session::{Bound, ChangedSessions, Command, PendingPush, Refused, SessionAnswer, SessionCommand, SessionRow};
 
-use super::{Expected, Id, Outcome, Reference, Undo};
+use super::counters::Done;
+use super::{Expected, Id, Outcome, Reference, Session, Undo};
 use crate::model::drawn::{Drawn, Sender, What, encode};
 use crate::model::sessions::machine::Act;
-use crate::model::sessions::reference::counters::Done;
 
 /// Giving back one thing of a session that has ended counts as this many steps of a tick.
 const STEPS_FOR_ONE: u32 = 3;
 
-/// A session.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Session {
-    /// It did not acknowledge its pushes.
-    pub(crate) broken: bool,
-    pub(crate) floor: u64,
-    /// The requests whose answers are stored, and what they asked for.
-    pub(crate) answers: BTreeMap<u64, Vec<u8>>,
-    /// It may own something.
-    owned: bool,
-    pub(crate) last_push: u64,
-    pub(crate) acknowledged: u64,
-    pub(crate) pushes: BTreeMap<u64, Vec<u8>>,
-}
+/// Pushes that one command gives to be sent again at most.
+const RETRY_PUSHES_MAX: usize = 1_024;
+
+/// Sessions that such a command looks at.
+const RETRY_SESSIONS_MAX: usize = 1_024;
 
 /// What ends with a session, in the order in which it is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,22 +46,19 @@ impl Reference {
 
     fn request(&mut self, sender: Sender, drawn: &Drawn) -> Expected {
         let limits = self.limits;
-        let Some(session) = self.sessions.get_mut(&sender.session).filter(|session| !session.broken) else {
+        let Some(session) = self.sessions.get_mut(&sender.session).filter(|session| !session.row.broken) else {
             return Expected::SessionExpired;
         };
-        if sender.lowest_pending > session.floor {
-            session.floor = sender.lowest_pending;
-            session.answers = session.answers.split_off(&sender.lowest_pending);
-        }
+        session.raise_floor(sender.lowest_pending);
         if sender.request < session.floor {
             return Expected::Evicted { floor: session.floor };
         }
         let asked = asked(&drawn.what);
         if let Some(stored) = session.answers.get(&sender.request) {
-            return if *stored == asked { Expected::Stored } else { Expected::Reused };
+            return if stored.asked == asked { Expected::Stored } else { Expected::Reused };
         }
-        if session.answers.len() >= limits.session_answers_max as usize {
-            return Expected::Busy { bound: Bound::Answers, max: limits.session_answers_max.into() };
+        if let Some((bound, max)) = session.reached(&limits) {
+            return Expected::Busy { bound, max };
         }
         self.session = Some(sender.session);
         self.owns_more = false;
@@ -80,8 +66,9 @@ impl Reference {
         let owns_more = std::mem::take(&mut self.owns_more);
         if decided {
             let session = self.sessions.get_mut(&sender.session).expect("a request ends no session");
-            session.answers.insert(sender.request, asked);
+            session.store(sender.request, asked, bytes_of(&expected, self.commit));
             session.owned |= owns_more;
+            self.answered.push(sender.session);
         }
         expected
     }
@@ -112,28 +99,29 @@ impl Reference {
 
     fn session_command(&mut self, command: &SessionCommand) -> Expected {
         let answer = match command {
-            SessionCommand::Create { .. } => {
+            SessionCommand::Create { timeout_us, capabilities } => {
                 let max = self.limits.sessions_max;
                 if self.sessions.len() >= max as usize {
                     return Expected::Busy { bound: Bound::Sessions, max: max.into() };
                 }
-                self.sessions.insert(self.commit, Session { floor: 1, ..Session::default() });
+                let (timeout_us, created_us, capabilities) = (*timeout_us, self.wall_us, capabilities.clone());
+                let row = SessionRow { timeout_us, created_us, broken: false, capabilities };
+                self.sessions.insert(self.commit, Session::new(row));
+                self.changed.created.push((self.commit, timeout_us));
                 SessionAnswer::Created(self.commit)
             }
             SessionCommand::Acknowledge { session, upto } => {
                 let Some(session) = self.sessions.get_mut(session) else {
                     return Expected::SessionExpired;
                 };
-                let before = session.pushes.len();
-                session.pushes.retain(|number, _| *number > *upto);
-                session.acknowledged = session.acknowledged.max((*upto).min(session.last_push));
-                SessionAnswer::Done((before - session.pushes.len()) as u64)
+                SessionAnswer::Done(session.acknowledge(*upto))
             }
             SessionCommand::Expire { sessions } => {
                 let mut ended = 0;
                 for number in sessions {
                     if let Some(session) = self.sessions.remove(number) {
                         ended += 1;
+                        self.changed.expired.push(*number);
                         if session.owned {
                             self.ended.insert((self.cluster_us, *number));
                         }
@@ -141,9 +129,41 @@ impl Reference {
                 }
                 SessionAnswer::Done(ended)
             }
-            SessionCommand::RequestsForRetry { .. } => unreachable!("it is not drawn"),
+            SessionCommand::RequestsForRetry { sent_before_us, limit } => {
+                SessionAnswer::Retry(self.retry(*sent_before_us, *limit))
+            }
         };
         Expected::Sessions(answer)
+    }
+
+    fn retry(&mut self, before_us: u64, limit: u32) -> Vec<PendingPush> {
+        let limit = RETRY_PUSHES_MAX.min(limit as usize);
+        let hints = self.sessions.iter().filter_map(|(session, known)| Some((known.sent_hint_us?, *session)));
+        let mut overdue: Vec<_> = hints.filter(|(sent_us, _)| *sent_us < before_us).collect();
+        overdue.sort_unstable();
+        overdue.truncate(RETRY_SESSIONS_MAX);
+        let mut found = Vec::new();
+        for (_, session) in overdue {
+            if found.len() >= limit {
+                break;
+            }
+            let known = self.sessions.get_mut(&session).expect("it was just there");
+            known.retry(session, (before_us, self.wall_us), &mut found, limit);
+        }
+        found
+    }
+
+    /// An entry is over. Gives what it has changed in sessions.
+    pub(super) fn end_entry_of_sessions(&mut self) -> ChangedSessions {
+        for session in std::mem::take(&mut self.answered) {
+            if let Some(session) = self.sessions.get_mut(&session) {
+                session.turn_page();
+            }
+        }
+        let pushes = self.sessions.values().map(|session| session.pushes.len()).sum::<usize>();
+        let before = std::mem::replace(&mut self.pushes_before, pushes);
+        self.changed.pushes = pushes as i64 - before as i64;
+        std::mem::take(&mut self.changed)
     }
 
     pub(super) fn push(&mut self, session: u64, payload: &[u8]) {
@@ -154,15 +174,13 @@ impl Reference {
     /// What a command has pushed arrives, or breaks sessions that have too much already.
     fn deliver_pushes(&mut self) {
         for (number, payload) in std::mem::take(&mut self.pushes) {
-            let Some(session) = self.sessions.get_mut(&number).filter(|session| !session.broken) else {
+            let Some(session) = self.sessions.get_mut(&number).filter(|session| !session.row.broken) else {
                 continue;
             };
-            if session.pushes.len() >= self.limits.session_pushes_max as usize {
-                session.broken = true;
-                continue;
+            match session.push(payload, self.wall_us, &self.limits) {
+                true => self.changed.pushed.push(number),
+                false => self.changed.broken.push(number),
             }
-            session.last_push += 1;
-            session.pushes.insert(session.last_push, payload);
         }
     }
 
@@ -183,6 +201,7 @@ impl Reference {
             Err(_) => Done::refused(Refused::Undecodable),
         };
         pushes.extend(done.pushes);
+        self.executed += u64::from(done.executed && session.is_some());
         self.pushes.extend(pushes);
         Expected::Done(vec![Outcome::Is(OpOutcome::Hosted(done.answer))])
     }
@@ -234,6 +253,19 @@ impl Reference {
         }
         (given_back * STEPS_FOR_ONE).max(1)
     }
+}
+
+/// How many bytes an answer takes; 0 if the reference does not know all of it, which the models must not depend on.
+fn bytes_of(expected: &Expected, commit: u64) -> usize {
+    let Expected::Done(outcomes) = expected else {
+        return 0;
+    };
+    let outcome = |outcome: &Outcome| match outcome {
+        Outcome::Is(outcome) => Some(outcome.clone()),
+        Outcome::Claimed(..) => None,
+    };
+    let outcomes: Option<Vec<_>> = outcomes.iter().map(outcome).collect();
+    outcomes.map_or(0, |outcomes| Answer::Done { commit, outcomes }.encode().len())
 }
 
 /// What a command asks for, without how it was sent.

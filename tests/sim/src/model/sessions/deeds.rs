@@ -1,77 +1,63 @@
 //! What clients ask of the machine: additions to counters with all sorts of names, answers of all sizes, pushes, and
 //! what must be refused.
 
-use std::sync::Arc;
-
-use kv::{Key, Writer};
+use kernel::Keys;
+use kv::Writer;
 use session::Command;
 use testkit::random::Random;
 
-use super::instance::Places;
 use super::machine::{Act, BOOK, Deed, TooLong};
-use super::reference::Reference;
+use crate::model::clients::some_session;
+use crate::model::drawn::Drawn;
+use crate::model::places::{GROUPS, SPACES};
+use crate::model::reference::Reference;
 
-/// Draws bodies.
-pub(super) struct Deeds {
-    /// Where sessions are kept, which a bad name may look like.
-    sessions: Key,
+/// Draws commands for the machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deeds {
     /// Bytes of a long push.
     push_bytes: u64,
 }
 
 impl Deeds {
-    pub(super) fn new(places: &Places, random: &mut Random) -> Self {
-        Self { sessions: places.sessions.clone(), push_bytes: random.pick(&[20, 600]) }
+    pub(crate) fn draw(random: &mut Random) -> Self {
+        Self { push_bytes: random.pick(&[20, 600]) }
     }
 
-    /// The bytes of something to do.
-    pub(super) fn body(&self, ticket: Option<(u64, u64)>, reference: &Reference, random: &mut Random) -> Arc<[u8]> {
+    /// Something to do to the machine's state in some group.
+    pub(crate) fn command(&self, ticket: Option<(u64, u64)>, reference: &Reference, random: &mut Random) -> Drawn {
+        let (space, group) = (random.pick(&SPACES).0, random.pick(&GROUPS).to_owned());
+        Drawn::machine(space, group, self.body(ticket, reference, random))
+    }
+
+    fn body(&self, ticket: Option<(u64, u64)>, reference: &Reference, random: &mut Random) -> Vec<u8> {
         let deed = match random.below(100) {
             0..=79 => Deed::Add {
-                counter: self.name(reference, random),
+                counter: name(reference, random),
                 by: i64::try_from(random.below(2_000)).expect("small") - 500,
                 answer_bytes: answer_bytes(random),
                 pushes: self.pushes(ticket, reference, random),
             },
-            80..=85 => Deed::Remove { counter: self.name(reference, random) },
+            80..=85 => Deed::Remove { counter: name(reference, random) },
             86..=93 => {
-                let mut prefix = self.name(reference, random);
+                let mut prefix = name(reference, random);
                 prefix.truncate(random.index(prefix.len() + 1));
                 Deed::Sum { prefix }
             }
             94..=96 => Deed::TooLong {
-                counter: self.name(reference, random),
+                counter: name(reference, random),
                 what: random.pick(&[TooLong::Key, TooLong::Value]),
                 push_to: any_session(ticket, reference, random),
             },
             // Nothing that the machine can read.
             _ => {
                 let length = random.index(40);
-                return random.bytes(length).into();
+                return random.bytes(length);
             }
         };
         let mut writer = Writer::new();
         Act { ticket, deed }.encode(&mut writer);
-        writer.finish().into()
-    }
-
-    /// Names as people give them, and names that are made like the keys of sessions.
-    fn name(&self, reference: &Reference, random: &mut Random) -> Vec<u8> {
-        match random.below(8) {
-            0..=3 => format!("counter {}", random.below(40)).into_bytes(),
-            4 => Vec::new(),
-            5 => vec![random.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 0xff]); 1 + random.index(2)],
-            other => {
-                let mut name = if other == 6 { self.sessions.to_vec() } else { Vec::new() };
-                name.push(random.pick(&[1, 2, 3, 4, 5, 6]));
-                name.extend(any_session(None, reference, random).to_be_bytes());
-                if random.one_in(2) {
-                    name.extend(random.below(3).to_be_bytes());
-                }
-                assert_ne!(name.first(), Some(&BOOK), "the machine's own");
-                name
-            }
-        }
+        writer.finish()
     }
 
     fn pushes(&self, ticket: Option<(u64, u64)>, reference: &Reference, random: &mut Random) -> Vec<(u64, u32)> {
@@ -81,6 +67,25 @@ impl Deeds {
             (any_session(ticket, reference, random), u32::try_from(bytes).expect("small"))
         };
         (0..count).map(|_| push(random)).collect()
+    }
+}
+
+/// Names as people give them, and names that are made like the keys of sessions.
+fn name(reference: &Reference, random: &mut Random) -> Vec<u8> {
+    match random.below(8) {
+        0..=3 => format!("counter {}", random.below(40)).into_bytes(),
+        4 => Vec::new(),
+        5 => vec![random.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 0xff]); 1 + random.index(2)],
+        6 => Keys::new(1, 0).owned_prefix(some_session(reference, random)).to_vec(),
+        _ => {
+            let mut name = vec![random.pick(&[1, 2, 3, 4, 5, 6])];
+            name.extend(some_session(reference, random).to_be_bytes());
+            if random.one_in(2) {
+                name.extend(random.below(3).to_be_bytes());
+            }
+            assert_ne!(name.first(), Some(&BOOK), "the machine's own");
+            name
+        }
     }
 }
 
@@ -95,10 +100,6 @@ fn any_session(ticket: Option<(u64, u64)>, reference: &Reference, random: &mut R
     match (random.below(10), ticket) {
         (0..=3, Some((session, _))) => session,
         (4, _) => random.pick(&[0, u64::MAX, reference.commit + 1]),
-        _ => {
-            let place = random.below(reference.commit + 1);
-            let found = reference.sessions.range(place..).chain(&reference.sessions).next();
-            found.map_or(place, |(session, _)| *session)
-        }
+        _ => some_session(reference, random),
     }
 }

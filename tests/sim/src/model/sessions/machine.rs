@@ -1,6 +1,9 @@
 //! The machine of the test: named counters that anybody may add to, with long answers, pushes, and its own record of
 //! executed requests.
 
+use std::sync::Arc;
+
+use kernel::sessions::hosted::Hosted;
 use kv::{DecodeError, KvError, Reader, Writer};
 use session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX};
 use session::{Command, NewSession, Pushes, UserCall, UserMachine, UserState};
@@ -133,6 +136,11 @@ fn filler(start: u64, bytes: u32) -> Vec<u8> {
 
 /// A machine of named counters.
 pub(crate) struct Counters;
+
+/// The machines that a kernel under test is given.
+pub(crate) fn machines() -> Hosted {
+    [(Counters::NUMBER, Arc::new(Counters) as _)].into()
+}
 
 impl UserMachine for Counters {
     const NUMBER: u16 = 300;

@@ -25,7 +25,7 @@ impl Stretch<'_> {
         for (reply, (drawn, expected)) in replies.iter().zip(expected) {
             let reply = Reply::decode(reply).map_err(text)?;
             let said = self.note_reply(reply, drawn, expected)?;
-            if self.judges == Judges::All && compared.is_ok() {
+            if self.judges != Judges::ChecksAlone && compared.is_ok() {
                 let asked = || drawn.body().map_or("sessions".to_owned(), |body| format!("{body:?}"));
                 compared = said.map_err(|what| format!("{what}\n  in the answer to {:?} {}", drawn.sender, asked()));
             }
@@ -86,7 +86,18 @@ impl Stretch<'_> {
             }
             _ => false,
         };
-        Ok(if is_same { Ok(()) } else { Err(format!("replied {reply:?}, expected {expected:?}")) })
+        let broken = || {
+            let check = match (reply, expected, drawn.sender) {
+                (Reply::Answer(_), Expected::Stored | Expected::Reused, _) => "(1) a request was executed again: ",
+                (Reply::Answer(_), Expected::Evicted { .. } | Expected::SessionExpired, Some(_)) => {
+                    "(1) a request was executed that nobody answers for any more: "
+                }
+                (.., Some(_)) => "(2) a request was answered otherwise than it must be: ",
+                _ => "",
+            };
+            short(format!("{check}replied {reply:?}, expected {expected:?}"))
+        };
+        Ok(if is_same { Ok(()) } else { Err(broken()) })
     }
 
     fn count_operations(&mut self, body: Option<&Body<'_>>) {
@@ -166,7 +177,7 @@ impl Stretch<'_> {
 
     /// What was applied, and when the next thing is due.
     pub(super) fn compare_agenda(&self, next_due: NextDue) -> Result<(), String> {
-        if self.judges == Judges::ChecksAlone {
+        if self.judges != Judges::All {
             return Ok(());
         }
         let applied = self.instance.kernel.applied();
@@ -175,6 +186,15 @@ impl Stretch<'_> {
         same(|| "what was applied".into(), &found, &expected)?;
         same(|| "when the next thing is due".into(), &next_due, &self.reference.next_due())
     }
+}
+
+/// The beginning of a text: answers can be long.
+fn short(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(800) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 /// What a rejection says without the sentence that explains it.

@@ -26,7 +26,7 @@ impl Stretch<'_> {
             CatalogueChange::CreateBranch { space: 1, name: "draft".to_owned() },
             CatalogueChange::SetLimits(limits),
         ];
-        if self.habits.about == About::Everything {
+        if matches!(self.habits.about, About::Sessions | About::Everything) {
             let (machine, version) = (Counters::NUMBER, Counters::VERSION);
             changes.push(CatalogueChange::RegisterMachine { machine, version });
         }
@@ -46,17 +46,31 @@ impl Stretch<'_> {
         Ok(())
     }
 
+    /// Somebody sets limits anew.
+    pub(super) fn set_limits(&mut self) -> Result<(), String> {
+        let limits = self.limits();
+        self.pass_time();
+        self.apply(vec![Drawn::plain(&Body::Catalogue(CatalogueChange::SetLimits(limits)))])
+    }
+
     fn limits(&mut self) -> Limits {
         let mut limits = Limits::default();
         limits.tick_steps_max = self.random.pick(&[1, 3, 20, 256]);
         // The books follow the feed entry by entry.
         limits.changes_age_us_max = u64::MAX;
-        if self.habits.about != About::Runs {
+        if self.habits.about == About::Sessions {
+            let clients = self.clients.count();
+            limits.sessions_max = u32::try_from(clients + clients / 4).expect("few");
+            limits.session_answers_max = self.random.pick(&[1, 4, 10, 256, 256]);
+            limits.session_answer_bytes_max = self.random.pick(&[200, 20_000, 100_000, 1 << 20]);
+            limits.session_pushes_max = self.random.pick(&[5, 30, 1_024]);
+            limits.session_push_bytes_max = self.random.pick(&[2_000, 20_000, 4 << 20]);
+        } else if self.habits.about != About::Runs {
             limits.tombstone_age_us = self.random.pick(&[0, 3_000, 40_000]);
             limits.claim_records_max = self.random.pick(&[2, 256]);
             limits.record_fields_max = self.random.pick(&[4, 256]);
             limits.sessions_max = self.random.pick(&[6, 100]);
-            limits.session_answers_max = self.random.pick(&[2, 6, 256]);
+            limits.session_answers_max = self.random.pick(&[4, 30, 256]);
             limits.session_pushes_max = self.random.pick(&[3, 30]);
             // Which answer would be one too many by its bytes, only the sessions' own model says.
             limits.session_answer_bytes_max = 1 << 30;

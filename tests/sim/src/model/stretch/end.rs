@@ -1,6 +1,7 @@
 //! The end of a stretch: everything that is due is done, and the same entries are applied again.
 
 use kernel::{Body, Buckets};
+use session::SessionCommand;
 
 use super::Stretch;
 use crate::model::again::apply_again;
@@ -22,6 +23,7 @@ impl Stretch<'_> {
         }
         self.check(false)?;
         self.unpin()?;
+        self.end_sessions()?;
         let forever_us = 200_000_000 + 2 * self.reference.limits.tombstone_age_us;
         for _ in 0..TICKS_MAX {
             let view = self.instance.view()?;
@@ -39,6 +41,16 @@ impl Stretch<'_> {
             self.apply(vec![Drawn::plain(&Body::Tick)])?;
         }
         Err(format!("something is still due after {TICKS_MAX} ticks: {:?}", self.instance.next_due))
+    }
+
+    /// All sessions end: nothing may be left of any.
+    fn end_sessions(&mut self) -> Result<(), String> {
+        let sessions: Vec<u64> = self.reference.sessions.keys().copied().collect();
+        if sessions.is_empty() {
+            return Ok(());
+        }
+        self.pass_time();
+        self.apply(vec![Drawn::sessions(SessionCommand::Expire { sessions })])
     }
 
     /// The remains of deleted branches go, and nothing is left of them: a branch that has rows is not forgotten.

@@ -19,11 +19,12 @@ impl Stretch<'_> {
         match self.random.below(300) {
             0..=14 => self.instance.flush(),
             15..=29 => self.reload(),
-            30..=35 => self.restart(),
+            30..=35 if self.judges != Judges::AnswersAfterForgetting => self.restart(),
             36..=40 => self.change_over(),
             41..=44 => self.pin(),
             45..=67 if self.habits.about == About::Cells => self.look_for_due(),
             68..=71 if self.habits.about == About::Cells => self.walk(),
+            72 if self.habits.about == About::Sessions => self.set_limits(),
             _ => Ok(()),
         }
     }
@@ -72,6 +73,9 @@ impl Stretch<'_> {
         self.instance = restored;
         self.walk_after = None;
         add(&self.tally.images, 1);
+        if self.judges == Judges::AnswersAfterForgetting {
+            self.instance.forget_answers()?;
+        }
         self.compare_next_due()
     }
 

@@ -6,7 +6,7 @@ use kv::Writer;
 use session::Refused;
 use session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX};
 
-use super::super::machine::{Act, Deed, Ended, TooLong, added, news, payload, summed};
+use crate::model::sessions::machine::{Act, Deed, Ended, TooLong, added, news, payload, summed};
 
 /// What becomes of a body.
 pub(crate) struct Done {
