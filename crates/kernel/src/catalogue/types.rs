@@ -130,8 +130,9 @@ impl Types {
         if prefix.len() > NAME_BYTES_MAX {
             return Err(invalid(RefusalReason::LongName));
         }
-        let prefixes = self.by_id.values().map(|declared| declared.prefixes.len()).sum::<usize>() + 1;
-        Rejection::check_limit("record_types_max", TYPES_MAX, prefixes)?;
+        let prefixes = self.by_id.values().flat_map(|declared| &declared.prefixes);
+        let others = prefixes.filter(|other| *other != prefix).count();
+        Rejection::check_limit("record_types_max", TYPES_MAX, others + 1)?;
         for declared in self.by_id.values_mut() {
             declared.prefixes.retain(|other| other != prefix);
         }

@@ -135,14 +135,20 @@ pub(crate) fn increment(applying: &mut Applying<'_>, record: &ThingId<'_>, field
         Some(Value::Integer(integer)) => integer,
         Some(_) => return Ok(Err(wrong_kind(record, field, WantedKind::Integer))),
     };
-    if applying.declared(record, &before).is_some() && [CREATED_AT, UPDATED_AT].contains(&field) {
+    let mut after = successor(applying, &before);
+    let declared = type_after(applying, record, &before, &mut after);
+    // What is written to them is not kept, so a sum would be no one's; a lease can be moved while there is one.
+    let is_kept = match field {
+        CREATED_AT | UPDATED_AT => declared.is_some(),
+        TIMEOUT_AT => declared.is_some() && !after.numbers.is_held(),
+        _ => false,
+    };
+    if is_kept {
         return Ok(Err(wrong_kind(record, field, WantedKind::Kept)));
     }
     let Some(sum) = current.checked_add(by) else {
         return Ok(Err(wrong_kind(record, field, WantedKind::Addable)));
     };
-    let mut after = successor(applying, &before);
-    let declared = type_after(applying, record, &before, &mut after);
     let patches = std::iter::once((field, Some(ValueRef::Integer(sum))));
     if let Err(rejection) = write_fields(applying, record, &mut after, declared, patches, By::Write) {
         return Ok(Err(rejection));

@@ -188,6 +188,29 @@ fn the_times_of_a_record_are_the_stores() {
 }
 
 #[test]
+fn what_is_counted_is_stored() {
+    let kept = |field: &str, record: &str| {
+        format!(
+            "field \"{field}\" of record \"{record}\" does not hold a number that callers may change; \
+             the store maintains it [SH-1016]"
+        )
+    };
+    check(
+        "declare job for jobs. lease 10s; advance 10s; incr jobs.1 created_at 1; incr jobs.1 updated_at 1; \
+         incr jobs.1 timeout_at 1; read jobs.1; put jobs.1; incr jobs.1 timeout_at 1; claim jobs.1; \
+         incr jobs.1 timeout_at 500; field jobs.1 timeout_at; incr a created_at 1; incr a timeout_at 2; read a",
+        &format!(
+            "#2; {}; {}; {}; absent; jobs.1 v1; {}; jobs.1 #1; jobs.1 v3 is 20500; 20500 v3; a v1 is 1; a v2 is 2; \
+             v2 created_at=1 timeout_at=2",
+            kept("created_at", "jobs.1"),
+            kept("updated_at", "jobs.1"),
+            kept("timeout_at", "jobs.1"),
+            kept("timeout_at", "jobs.1"),
+        ),
+    );
+}
+
+#[test]
 fn a_write_to_the_worker_field_renames_the_holder() {
     check(
         "declare job for jobs. lease 10s and later:ready; \

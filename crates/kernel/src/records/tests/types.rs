@@ -131,6 +131,16 @@ fn the_names_in_a_type_are_at_most_256_bytes_and_its_prefix_1024() {
     );
 }
 
+/// The types and the prefixes of a space are counted; one that is declared once more is one of them already.
+#[test]
+fn a_type_can_be_declared_again_at_the_limit() {
+    check(
+        "repeat 255 declare t% for t%.; declare t7 for t7. lease 7s; declare t7 for other.; declare t9 for t7.; put t7.1; \
+         read t7.1",
+        "#256; #8; 257 exceeds record_types_max = 256 [SH-1002]; #10; t7.1 v1; t9 pending v1",
+    );
+}
+
 #[test]
 fn a_space_has_256_types_and_no_more() {
     check(

@@ -42,8 +42,12 @@ impl Reference {
             }
             RecordAct::Increment { field, by } => {
                 let live = self.records.get(id).and_then(|kept| kept.live.as_ref()).filter(|_| self.exists(id));
-                let typed = live.is_some_and(|live| live.record_type.is_some());
-                if typed && ["created_at", "updated_at"].contains(field) {
+                let typed = match live {
+                    Some(live) => live.record_type.is_some(),
+                    None => self.type_of_name(id.space, &id.name).is_some(),
+                };
+                let held = live.is_some_and(|live| live.lease_us.is_some());
+                if typed && (["created_at", "updated_at"].contains(field) || *field == "timeout_at" && !held) {
                     return Err(wrong_kind(id, field));
                 }
                 let current = match self.field(id, field) {
