@@ -146,6 +146,12 @@ impl Batch {
         self
     }
 
+    /// What it writes to a key; none if it deletes it or leaves it alone.
+    pub fn value(&self, key: &[u8]) -> Option<&Bytes> {
+        let place = self.writes.binary_search_by(|(other, _)| other.as_slice().cmp(key)).ok()?;
+        self.writes[place].1.as_ref()
+    }
+
     /// The writes in key order; none deletes.
     pub fn writes(&self) -> impl ExactSizeIterator<Item = (&Key, Option<&Bytes>)> {
         self.writes.iter().map(|(key, value)| (key, value.as_ref()))

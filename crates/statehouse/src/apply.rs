@@ -20,7 +20,7 @@ use session::user::panic_message;
 use crate::access::Access;
 use crate::adoption::Adoption;
 use crate::answers::Answers;
-use crate::arrivals::StopsAtEnd;
+use crate::arrivals::{Arrived, StopsAtEnd};
 use crate::copies::{load_kernel, with_copies};
 use crate::error::{from_halted_entry, from_panic};
 use crate::journal_cut::JournalCut;
@@ -28,6 +28,7 @@ use crate::proposer::DurableEntry;
 use crate::publish::Outbox;
 use crate::records::waiters::SharedWaiters;
 use crate::sessions::keeper::Keeper;
+use crate::shard::keys;
 use crate::shared::Shared;
 use crate::timer::Agenda;
 
@@ -152,8 +153,10 @@ impl ApplyLoop {
     }
 
     fn apply(&mut self, index: u64, payload: &[u8]) -> Result<Applied, Halt> {
-        let revision = self.kernel.catalogue().revision;
+        let (revision, before) = (self.kernel.catalogue().revision, self.kernel.applied().commit);
         let effects = self.kernel.apply(self.store.view()?, index, payload)?;
+        let commits = (before + 1, self.kernel.applied().commit);
+        let changes = effects.batch.value(&keys().changes(commits.1)).cloned();
         match self.store.commit(with_copies(effects.batch))? {
             Committed::Applied(_) => {}
             Committed::ConditionFailed => {
@@ -167,10 +170,11 @@ impl ApplyLoop {
         if effects.publishes {
             self.outbox.wake();
         }
-        if self.kernel.catalogue().revision != revision {
+        let catalogue_changed = self.kernel.catalogue().revision != revision;
+        if catalogue_changed {
             self.shared.publish_catalogue(self.kernel.catalogue().clone());
         }
-        self.shared.arrivals.reached(self.kernel.applied().commit);
+        self.shared.arrivals.arrived(&Arrived { commits, changes, readied: &effects.readied, catalogue_changed });
         self.shared.entry_bytes.fetch_add(payload.len() as u64, Ordering::Relaxed);
         self.bytes_since_flush += payload.len() as u64;
         if self.bytes_since_flush >= self.replay_bytes_max {

@@ -1,124 +1,218 @@
-//! Wakes those who wait for changes. The apply loop publishes its progress; while nobody waits, that takes no lock.
+//! Wakes those who wait for changes, each by what it waits for: a thing, a group, a branch, or a queue. While nobody waits,
+//! an entry costs one load.
 //!
-//! Keeps: nobody sleeps through an entry. A waiter registers before it checks the loop's progress, and the loop
-//! publishes its progress before it checks for waiters, so one of the two sees the other.
+//! Keeps: nobody sleeps through an entry. Who waits listens first and looks afterwards; the apply loop commits first and
+//! looks for listeners afterwards; so one of the two sees the other. Never: remembers who waits no longer.
 
+use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// The progress of the apply loop, and those who wait for it.
-pub(crate) struct Arrivals {
-    newest: AtomicU64,
-    stopped: AtomicBool,
-    waiting: AtomicUsize,
-    /// Tasks that wait.
-    lock: Mutex<Vec<Waker>>,
-    arrived: Condvar,
+use contract::Subject;
+use kernel::ReadyQueue;
+use kernel::changes::{Noted, for_each_change};
+use kv::Bytes;
+
+use crate::bell::{Bell, Rung};
+
+/// What somebody waits for. Two different ones may be equal by chance, so who is woken looks again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Topic(u64);
+
+/// Space and branch.
+type Place = (u32, u32);
+
+impl Topic {
+    /// A thing changes.
+    pub(crate) fn thing(subject: Subject, place: Place, group: Option<&str>, name: &str) -> Self {
+        Self::of((0_u8, subject.code(), place, group.unwrap_or(name), name))
+    }
+
+    /// Something changes in a group.
+    pub(crate) fn group(place: Place, group: &str) -> Self {
+        Self::of((1_u8, place, group))
+    }
+
+    /// Something changes in a branch.
+    pub(crate) fn branch(place: Place) -> Self {
+        Self::of((2_u8, place))
+    }
+
+    /// A record of a queue becomes ready.
+    pub(crate) fn queue(place: Place, queue: &str) -> Self {
+        Self::of((3_u8, place, queue))
+    }
+
+    fn of(what: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        what.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+/// An entry that has just become visible.
+pub(crate) struct Arrived<'entry> {
+    /// The numbers of its first and of its last command.
+    pub(crate) commits: (u64, u64),
+    /// Its row of the change feed, if it has one.
+    pub(crate) changes: Option<Bytes>,
+    pub(crate) readied: &'entry [ReadyQueue],
+    /// It has changed the catalogue, which nearly everything can depend on.
+    pub(crate) catalogue_changed: bool,
 }
 
 /// Why waiting ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// Something newer is visible.
-    Arrived,
+    /// There is something to look at; nothing of it happened before this command.
+    Arrived {
+        /// The first command of an entry; none if it is not known.
+        first_commit: Option<u64>,
+    },
     /// Nothing came in time.
     TimeOver,
     /// Nothing more will come.
     Stopped,
 }
 
+/// Those who wait for entries.
+#[derive(Default)]
+pub(crate) struct Arrivals {
+    stopped: AtomicBool,
+    /// How many topics are listened to, with those that several listen to.
+    listening: AtomicUsize,
+    bells: Mutex<HashMap<Topic, Vec<Arc<Bell>>>>,
+}
+
 impl Arrivals {
-    /// Everything up to this commit is visible.
-    pub(crate) fn new(newest: u64) -> Self {
-        Self {
-            newest: AtomicU64::new(newest),
-            stopped: AtomicBool::new(false),
-            waiting: AtomicUsize::new(0),
-            lock: Mutex::new(Vec::new()),
-            arrived: Condvar::new(),
+    fn lock(&self) -> MutexGuard<'_, HashMap<Topic, Vec<Arc<Bell>>>> {
+        self.bells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes those who wait for what an entry has changed.
+    pub(crate) fn arrived(&self, entry: &Arrived<'_>) {
+        // After the commit, and before the look for listeners.
+        fence(Ordering::SeqCst);
+        if self.listening.load(Ordering::SeqCst) == 0 {
+            return;
         }
-    }
-
-    /// Everything up to this commit is visible now.
-    pub(crate) fn reached(&self, commit: u64) {
-        self.newest.store(commit, Ordering::SeqCst);
-        self.wake();
-    }
-
-    /// Everything up to this commit is visible.
-    pub(crate) fn newest(&self) -> u64 {
-        self.newest.load(Ordering::SeqCst)
+        let bells = self.lock();
+        let mut to_ring = Vec::new();
+        let mut find = |topic: Topic| to_ring.extend(bells.get(&topic).into_iter().flatten().cloned());
+        let (first, last) = entry.commits;
+        let mut unknown = entry.catalogue_changed;
+        if let Some(row) = &entry.changes {
+            let visited = for_each_change(row, last, |change| topics(change).into_iter().for_each(&mut find));
+            unknown |= visited.is_err();
+        }
+        for queue in entry.readied {
+            find(Topic::queue((queue.space, queue.branch), &queue.name));
+        }
+        if unknown {
+            to_ring.extend(bells.values().flatten().cloned());
+        }
+        drop(bells);
+        to_ring.iter().for_each(|bell| bell.ring_for(Some(first)));
     }
 
     /// Nothing more will come.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        self.wake();
+        let bells: Vec<_> = self.lock().values().flatten().cloned().collect();
+        bells.iter().for_each(|bell| bell.ring());
     }
 
-    fn wake(&self) {
-        if self.waiting.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        // Taking the lock once ensures that a waiter who checked and found nothing is asleep and is woken by this.
-        let tasks = std::mem::take(&mut *self.lock.lock().unwrap_or_else(PoisonError::into_inner));
-        self.arrived.notify_all();
-        self.waiting.fetch_sub(tasks.len(), Ordering::SeqCst);
-        for task in tasks {
-            task.wake();
-        }
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
     }
 
-    /// Whether something newer than `commit` is visible, or nothing more will come; otherwise the task is woken when
-    /// there is something to check.
-    pub(crate) fn poll_beyond(&self, commit: u64, waker: &Waker) -> Option<Waited> {
-        let look = || match (self.newest.load(Ordering::SeqCst) > commit, self.stopped.load(Ordering::SeqCst)) {
-            (true, _) => Some(Waited::Arrived),
-            (false, true) => Some(Waited::Stopped),
-            (false, false) => None,
-        };
-        let mut tasks = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if !tasks.iter().any(|task| task.will_wake(waker)) {
-            tasks.push(waker.clone());
-            self.waiting.fetch_add(1, Ordering::SeqCst);
-        }
-        // The waiter is registered before it checks; anything that arrives now wakes it.
-        look()
+    /// Listens for some topics, from now on.
+    pub(crate) fn listen(&self, topics: Vec<Topic>) -> Listener<'_> {
+        self.listen_with(Arc::new(Bell::default()), topics)
     }
 
-    /// Waits, in a task, until something newer than `commit` is visible or nothing more will come.
-    pub(crate) async fn beyond(&self, commit: u64) -> Waited {
-        poll_fn(|context| match self.poll_beyond(commit, context.waker()) {
+    /// Lets a bell ring for some topics too, from now on.
+    pub(crate) fn listen_with(&self, bell: Arc<Bell>, topics: Vec<Topic>) -> Listener<'_> {
+        let mut bells = self.lock();
+        for topic in &topics {
+            bells.entry(*topic).or_default().push(bell.clone());
+        }
+        self.listening.fetch_add(topics.len(), Ordering::SeqCst);
+        drop(bells);
+        // Before whatever it looks at.
+        fence(Ordering::SeqCst);
+        Listener { arrivals: self, bell, topics }
+    }
+}
+
+/// The topics that a change is about.
+fn topics(change: &Noted<'_>) -> [Topic; 3] {
+    let place = (change.space, change.branch);
+    [
+        Topic::thing(change.subject, place, change.group, change.name),
+        Topic::group(place, change.group.unwrap_or(change.name)),
+        Topic::branch(place),
+    ]
+}
+
+/// Somebody who listens; forgotten on drop.
+pub(crate) struct Listener<'arrivals> {
+    arrivals: &'arrivals Arrivals,
+    bell: Arc<Bell>,
+    topics: Vec<Topic>,
+}
+
+impl Listener<'_> {
+    /// Waits, in a task, until something has happened since it listens, or nothing more will.
+    pub(crate) async fn heard(&self) -> Waited {
+        poll_fn(|context| match self.poll(context.waker()) {
             Some(waited) => Poll::Ready(waited),
             None => Poll::Pending,
         })
         .await
     }
 
-    /// Waits until something newer than `commit` is visible.
-    pub(crate) fn wait_beyond(&self, commit: u64, timeout: Duration) -> Waited {
-        let newer = || self.newest.load(Ordering::SeqCst) > commit;
-        self.waiting.fetch_add(1, Ordering::SeqCst);
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let nothing = |_: &mut Vec<Waker>| !newer() && !self.stopped.load(Ordering::SeqCst);
-        let waited = self.arrived.wait_timeout_while(lock, timeout, nothing);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
-        if newer() {
-            Waited::Arrived
-        } else if self.stopped.load(Ordering::SeqCst) {
-            Waited::Stopped
-        } else {
-            Waited::TimeOver
+    fn poll(&self, waker: &Waker) -> Option<Waited> {
+        match self.bell.poll(waker) {
+            Some(Rung { first_commit }) => Some(Waited::Arrived { first_commit }),
+            // Who stops it rings afterwards.
+            None => self.arrivals.is_stopped().then_some(Waited::Stopped),
+        }
+    }
+
+    /// Waits until something has happened since it listens.
+    pub(crate) fn wait(&self, timeout: Duration) -> Waited {
+        if let Some(waited) = self.poll(Waker::noop()) {
+            return waited;
+        }
+        match self.bell.wait(timeout) {
+            Some(Rung { first_commit }) => Waited::Arrived { first_commit },
+            None => Waited::TimeOver,
         }
     }
 }
 
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        let mut bells = self.arrivals.lock();
+        for topic in &self.topics {
+            if let Some(hung) = bells.get_mut(topic) {
+                hung.retain(|bell| !Arc::ptr_eq(bell, &self.bell));
+                if hung.is_empty() {
+                    bells.remove(topic);
+                }
+            }
+        }
+        self.arrivals.listening.fetch_sub(self.topics.len(), Ordering::SeqCst);
+    }
+}
+
 /// Announces on drop that nothing more will come: at the end of the apply loop, however it ends.
-pub(crate) struct StopsAtEnd(pub(crate) std::sync::Arc<crate::shared::Shared>);
+pub(crate) struct StopsAtEnd(pub(crate) Arc<crate::shared::Shared>);
 
 impl Drop for StopsAtEnd {
     fn drop(&mut self) {
@@ -127,58 +221,4 @@ impl Drop for StopsAtEnd {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-    use std::sync::mpsc::{Receiver, channel};
-
-    /// Longer than any test: a waiter that is not woken misses the test's deadline.
-    const LONG: Duration = Duration::from_secs(3_600);
-    const SOON: Duration = Duration::from_secs(20);
-
-    fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
-        let (sender, receiver) = channel();
-        std::thread::spawn(move || sender.send(work()));
-        receiver
-    }
-
-    #[test]
-    fn who_waits_is_woken_by_what_is_newer_and_by_the_end() {
-        let arrivals = Arc::new(Arrivals::new(3));
-        assert_eq!(arrivals.wait_beyond(2, LONG), Waited::Arrived);
-        assert_eq!(arrivals.wait_beyond(3, Duration::from_millis(5)), Waited::TimeOver);
-        for (commit, expected) in [(3, Waited::Arrived), (4, Waited::Stopped)] {
-            let waiter = {
-                let arrivals = arrivals.clone();
-                apart(move || arrivals.wait_beyond(commit, LONG))
-            };
-            while arrivals.waiting.load(Ordering::SeqCst) == 0 {
-                std::thread::yield_now();
-            }
-            if expected == Waited::Arrived {
-                arrivals.reached(4)
-            } else {
-                arrivals.stop()
-            }
-            assert_eq!(waiter.recv_timeout(SOON), Ok(expected));
-        }
-        assert_eq!(arrivals.wait_beyond(3, LONG), Waited::Arrived, "what has come is still said after the end");
-    }
-
-    #[test]
-    fn nobody_sleeps_through_an_entry() {
-        let arrivals = Arc::new(Arrivals::new(0));
-        let waiters: Vec<_> = (0..3)
-            .map(|_| {
-                let arrivals = arrivals.clone();
-                apart(move || (0..20_000).all(|seen| arrivals.wait_beyond(seen, LONG) == Waited::Arrived))
-            })
-            .collect();
-        for commit in 1..=20_000 {
-            arrivals.reached(commit);
-        }
-        for waiter in waiters {
-            assert_eq!(waiter.recv_timeout(SOON), Ok(true));
-        }
-    }
-}
+mod tests;

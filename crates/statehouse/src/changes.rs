@@ -11,7 +11,7 @@ use kernel::changes::{Filter, changes_after};
 use kernel::names::InGroup;
 
 use crate::admission::Scope;
-use crate::arrivals::Waited;
+use crate::arrivals::{Listener, Topic, Waited};
 use crate::cells::{Cells, check_page};
 use crate::error::from_halt;
 use crate::group::Group;
@@ -108,6 +108,7 @@ impl Changes {
         let began_us = shard.clock().monotonic_us();
         let mut cursor = cursor;
         loop {
+            let listener = self.listen()?;
             let page = match self.read(cursor, limit)? {
                 Followed::Page(page) if page.changes.is_empty() => page,
                 found => return Ok(found),
@@ -121,8 +122,8 @@ impl Changes {
             if page.more {
                 continue;
             }
-            match shard.shared.arrivals.wait_beyond(cursor, left) {
-                Waited::Arrived => {}
+            match listener.wait(left) {
+                Waited::Arrived { first_commit } => cursor = unchanged_before(cursor, first_commit),
                 Waited::TimeOver => return Ok(Followed::Page(page)),
                 Waited::Stopped => return Err(shard.why_stopped()),
             }
@@ -136,6 +137,7 @@ impl Changes {
         let shard = &self.scope.shard;
         let mut cursor = cursor;
         loop {
+            let listener = self.listen()?;
             match self.read(cursor, limit)? {
                 Followed::Page(page) if page.changes.is_empty() => {
                     cursor = page.next;
@@ -145,11 +147,29 @@ impl Changes {
                 }
                 found => return Ok(found),
             }
-            if shard.shared.arrivals.beyond(cursor).await == Waited::Stopped {
-                return Err(shard.why_stopped());
+            match listener.heard().await {
+                Waited::Arrived { first_commit } => cursor = unchanged_before(cursor, first_commit),
+                Waited::TimeOver | Waited::Stopped => return Err(shard.why_stopped()),
             }
         }
     }
+
+    fn listen(&self) -> Result<Listener<'_>, Error> {
+        Ok(self.scope.shard.shared.arrivals.listen(vec![self.topic()?]))
+    }
+
+    /// What must change before there can be something new here.
+    pub(crate) fn topic(&self) -> Result<Topic, Error> {
+        let (_, ids) = self.scope.current()?;
+        let place = (ids.space, ids.branch);
+        Ok(self.group.as_deref().map_or_else(|| Topic::branch(place), |group| Topic::group(place, group)))
+    }
+}
+
+/// The cursor of one who has seen everything up to it and was woken by an entry with this first command: nothing that it
+/// follows lies between, however much of the feed that is, and however little of that is still kept.
+pub(crate) fn unchanged_before(cursor: u64, first_commit: Option<u64>) -> u64 {
+    first_commit.map_or(cursor, |first| cursor.max(first - 1))
 }
 
 impl Statehouse {

@@ -40,6 +40,7 @@ mod apply;
 mod arrivals;
 mod background;
 pub mod backup;
+mod bell;
 mod branches;
 mod cells;
 mod changes;

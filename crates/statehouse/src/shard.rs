@@ -176,7 +176,7 @@ impl Shard {
         let kernel = load_kernel(&*view, options.hosted()).map_err(|halt| from_halt(&halt))?;
         let mut kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
         kernel.expect_damage(adoption.has_parts());
-        let shared = Arc::new(Shared::new(kernel.catalogue().clone(), kernel.applied().commit));
+        let shared = Arc::new(Shared::new(kernel.catalogue().clone()));
         let applied_at_open = kernel.applied().index;
         let agenda = Arc::new(Agenda::default());
         let outbox = Arc::new(Outbox::default());

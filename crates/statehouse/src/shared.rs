@@ -33,11 +33,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Everything up to this commit is visible, by this catalogue.
-    pub(crate) fn new(catalogue: Catalogue, commit: u64) -> Self {
+    /// What is visible is by this catalogue.
+    pub(crate) fn new(catalogue: Catalogue) -> Self {
         Self {
             catalogue: ArcSwap::from_pointee(catalogue),
-            arrivals: Arrivals::new(commit),
+            arrivals: Arrivals::default(),
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
             command_rows: AtomicU64::new(0),

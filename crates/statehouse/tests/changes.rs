@@ -1,8 +1,11 @@
 //! The change feed as a user meets it: following, waiting, gaps, view then tail (F1), reopening.
 
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use statehouse::{ChangesPage, Error, FailureKind, Followed, Reason, Rejection, Statehouse, Subject, Watch};
@@ -247,4 +250,30 @@ fn view_then_tail_misses_nothing_and_repeats_nothing_under_concurrent_writers() 
             assert_eq!(watcher.join().expect("no panic"), truth, "F1: nothing is missing at the end");
         }
     });
+}
+
+/// It sleeps while the feed gives up what it has not looked at, because none of that is for it.
+#[test]
+fn a_follower_of_a_quiet_branch_meets_no_gap() {
+    let directory = directory();
+    let house = Statehouse::open(directory.path().join("house")).expect("open");
+    let draft = house.space("default").create_branch("draft").expect("a branch");
+    let mut limits = house.limits().expect("limits");
+    limits.changes_commits_max = 5;
+    house.set_limits(limits).expect("limits are catalogue state");
+    let (of_branch, of_group) = (draft.changes(), house.group("quiet").changes());
+    let cursor = of_branch.newest().expect("a cursor");
+    let mut in_branch = pin!(of_branch.follow_async(cursor, 10));
+    let mut in_group = pin!(of_group.follow_async(cursor, 10));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(in_branch.as_mut().poll(&mut context).is_pending() && in_group.as_mut().poll(&mut context).is_pending());
+    for number in 0..100 {
+        house.cells().set("elsewhere", number).expect("set");
+    }
+    draft.cells().set("here", 1).expect("set");
+    house.group("quiet").cells().set("a", 1).expect("set");
+    let Poll::Ready(found) = in_branch.poll(&mut context) else { panic!("it has heard nothing") };
+    assert_eq!(names(&page(found)), [(cursor + 101, "here")]);
+    let Poll::Ready(found) = in_group.poll(&mut context) else { panic!("it has heard nothing") };
+    assert_eq!(names(&page(found)), [(cursor + 102, "a")]);
 }

@@ -20,20 +20,26 @@ use crate::keys::Keys;
 use crate::tally::Tally;
 use low_end::LowEnd;
 pub(crate) use low_end::{begin, begin_after};
-pub use read::{CHANGES_LOOKED_AT_MAX, Filter, changes_after};
+pub use read::{CHANGES_LOOKED_AT_MAX, Filter, changes_after, for_each_change};
 use row::RowWriter;
 
 /// A change, borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Noted<'name> {
-    pub(crate) subject: Subject,
-    pub(crate) reason: Reason,
-    pub(crate) space: u32,
-    pub(crate) branch: u32,
-    /// None if it is the name itself.
-    pub(crate) group: Option<&'name str>,
-    pub(crate) name: &'name str,
-    pub(crate) version: u64,
+pub struct Noted<'name> {
+    /// The kind of thing that changed.
+    pub subject: Subject,
+    /// How.
+    pub reason: Reason,
+    /// Its space.
+    pub space: u32,
+    /// Its branch.
+    pub branch: u32,
+    /// Its group; none if that is the name itself.
+    pub group: Option<&'name str>,
+    /// Its name.
+    pub name: &'name str,
+    /// Its version after the change.
+    pub version: u64,
 }
 
 /// The changes of the current entry, and the state of the feed before it.

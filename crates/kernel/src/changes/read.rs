@@ -99,6 +99,15 @@ pub fn changes_after(
     Ok(Followed::Page(page))
 }
 
+/// Visits the changes in the row of the entry whose last command has this number.
+pub fn for_each_change(row: &[u8], last_commit: u64, mut visit: impl FnMut(&Noted<'_>)) -> Result<(), Halt> {
+    let mut changes = RowReader::open(row, last_commit)?;
+    while let Some((_, change)) = changes.next()? {
+        visit(&change);
+    }
+    Ok(())
+}
+
 /// The cursor from which on nothing is lost in a damaged range. Rows that are readable in it are newer than all lost ones,
 /// and it may reach far beyond those: up to rows of other kinds.
 fn known_from(view: &dyn View, keys: &Keys, damaged: &KeyRange, applied: &Applied) -> Result<u64, Halt> {

@@ -137,13 +137,14 @@ pub(crate) fn increment(applying: &mut Applying<'_>, record: &ThingId<'_>, field
     };
     let mut after = successor(applying, &before);
     let declared = type_after(applying, record, &before, &mut after);
-    // What is written to them is not kept, so a sum would be no one's; a lease can be moved while there is one.
-    let is_kept = match field {
+    // The store ignores writes to these fields, so the sum would be lost; a lease can be moved while a worker holds the
+    // record.
+    let is_ignored = match field {
         CREATED_AT | UPDATED_AT => declared.is_some(),
         TIMEOUT_AT => declared.is_some() && !after.numbers.is_held(),
         _ => false,
     };
-    if is_kept {
+    if is_ignored {
         return Ok(Err(wrong_kind(record, field, WantedKind::Kept)));
     }
     let Some(sum) = current.checked_add(by) else {

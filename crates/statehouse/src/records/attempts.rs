@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use contract::limits::{QUEUE_DEPTH_MAX, WORKER_BYTES_MAX};
 use contract::records::{Claimed, Retry};
-use contract::{Error, Rejection, Value, Written, names};
+use contract::{Error, Rejection, Subject, Value, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::keys::ThingId;
 use kernel::keys::queues::QueueId;
 use kernel::records::get::whole_record;
 use kernel::records::lanes::may_be_ready;
-use kernel::records::queue::{SEPARATORS, depth};
+use kernel::records::queue::{SEPARATORS, depth, queue_of};
 use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
 
 use super::waiters::Wanted;
 use super::{Records, borrowed, owned, owned_patches};
-use crate::arrivals::Waited;
+use crate::arrivals::{Topic, Waited};
 use crate::cells::{outcome, written};
 use crate::error::{from_halt, unexpected_answer};
 use crate::pending::{Decode, Pending, block_on};
@@ -92,7 +92,7 @@ impl Records {
         let in_session = self.scope.session.as_ref().and_then(InSession::request).is_some();
         let mut time_over = pin!(time_over);
         loop {
-            let seen = shard.shared.arrivals.newest();
+            let listener = shard.shared.arrivals.listen(self.topics(record)?);
             let free = self.get(record)?.is_some_and(|found| found.holder.is_none() && found.ready_in.is_none());
             if free {
                 match self.claim_later(record, options).await {
@@ -101,7 +101,7 @@ impl Records {
                     other => return other,
                 }
             }
-            let mut arrived = pin!(shard.shared.arrivals.beyond(seen));
+            let mut arrived = pin!(listener.heard());
             let waited = poll_fn(|context| match arrived.as_mut().poll(context) {
                 Poll::Ready(waited) => Poll::Ready(Some(waited)),
                 Poll::Pending => time_over.as_mut().poll(context).map(|()| None),
@@ -112,6 +112,14 @@ impl Records {
                 None => return self.claim_later(record, options).await,
             }
         }
+    }
+
+    /// What must happen before a record can be claimed: it changes, or its pause is over.
+    fn topics(&self, record: &str) -> Result<Vec<Topic>, Error> {
+        let (_, ids) = self.scope.current()?;
+        let place = (ids.space, ids.branch);
+        let changes = Topic::thing(Subject::Record, place, self.group.as_deref(), record);
+        Ok(vec![changes, Topic::queue(place, queue_of(record))])
     }
 
     fn is_held(&self, record: &str) -> Result<bool, Error> {

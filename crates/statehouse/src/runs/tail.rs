@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use contract::runs::Fetched;
-use contract::{Error, Rejection};
+use contract::{Error, Rejection, Subject};
 
 use super::Runs;
-use crate::arrivals::Waited;
+use crate::arrivals::{Topic, Waited};
 
 /// A reader of a run, by a cursor. A run that does not exist yet is waited for. Waiting with a cursor beyond the run's end
 /// is refused with [`Rejection::SequenceConflict`]: it is from another history, and what comes next would be missed.
@@ -75,12 +75,18 @@ impl Tail {
         }
     }
 
+    /// What must change before there can be something new.
+    fn topic(&self) -> Result<Topic, Error> {
+        let (_, ids) = self.runs.scope.current()?;
+        Ok(Topic::thing(Subject::Run, (ids.space, ids.branch), self.runs.group.as_deref(), &self.run))
+    }
+
     /// The next events, at most `limit`, as soon as there is one; empty if none arrives in time.
     pub fn next(&mut self, limit: usize, timeout: Duration) -> Result<Fetched, Error> {
         let shard = self.runs.scope.shard.clone();
         let began_us = shard.clock().monotonic_us();
         loop {
-            let seen = shard.shared.arrivals.newest();
+            let listener = shard.shared.arrivals.listen(vec![self.topic()?]);
             let fetched = self.read(limit)?;
             let passed = Duration::from_micros(shard.clock().monotonic_us().saturating_sub(began_us));
             let left = timeout.saturating_sub(passed);
@@ -88,7 +94,7 @@ impl Tail {
                 return Ok(fetched);
             }
             self.refuse_beyond(fetched.stable_seq)?;
-            if shard.shared.arrivals.wait_beyond(seen, left) == Waited::Stopped {
+            if listener.wait(left) == Waited::Stopped {
                 return Err(shard.why_stopped());
             }
         }
@@ -98,13 +104,13 @@ impl Tail {
     pub async fn next_async(&mut self, limit: usize) -> Result<Fetched, Error> {
         let shard = self.runs.scope.shard.clone();
         loop {
-            let seen = shard.shared.arrivals.newest();
+            let listener = shard.shared.arrivals.listen(vec![self.topic()?]);
             let fetched = self.read(limit)?;
             if !fetched.events.is_empty() {
                 return Ok(fetched);
             }
             self.refuse_beyond(fetched.stable_seq)?;
-            if shard.shared.arrivals.beyond(seen).await == Waited::Stopped {
+            if listener.heard().await == Waited::Stopped {
                 return Err(shard.why_stopped());
             }
         }

@@ -12,8 +12,10 @@ use std::time::Duration;
 use ::session::PendingPush;
 use contract::{ChangesPage, Error, Followed, Rejection};
 
-use super::keeper::{Bell, LifeState};
-use crate::changes::Changes;
+use super::keeper::LifeState;
+use crate::arrivals::Listener;
+use crate::bell::{Bell, Rung};
+use crate::changes::{Changes, unchanged_before};
 use crate::error::from_halt;
 use crate::shard::{Shard, keys};
 
@@ -124,7 +126,7 @@ impl Deliveries {
         let now = || shard.now();
         let _alive = shard.keeper.wait_in(self.session, &now);
         loop {
-            let seen = self.shard.shared.arrivals.newest();
+            let _listener = self.listen(&shard)?;
             if let Some(delivery) = self.ready()? {
                 return Ok(Some(delivery));
             }
@@ -134,11 +136,8 @@ impl Deliveries {
             }
             let until_resend = self.until_resend().unwrap_or(left);
             let wait = left.min(until_resend);
-            if self.subscriptions.is_empty() {
-                self.bell.wait(wait);
-            } else {
-                self.shard.shared.arrivals.wait_beyond(seen, wait);
-            }
+            let rung = self.bell.wait(wait);
+            self.heard(rung);
         }
     }
 
@@ -149,17 +148,26 @@ impl Deliveries {
         let now = || shard.now();
         let _alive = shard.keeper.wait_in(self.session, &now);
         loop {
-            let seen = shard.shared.arrivals.newest();
+            let _listener = self.listen(&shard)?;
             if let Some(delivery) = self.ready()? {
                 return Ok(delivery);
             }
-            let (bell, follows) = (&self.bell, !self.subscriptions.is_empty());
-            poll_fn(|context| {
-                let rung = bell.poll(context.waker());
-                let arrived = follows && shard.shared.arrivals.poll_beyond(seen, context.waker()).is_some();
-                if rung || arrived { Poll::Ready(()) } else { Poll::Pending }
-            })
-            .await;
+            let bell = &self.bell;
+            let rung = poll_fn(|context| bell.poll(context.waker()).map_or(Poll::Pending, Poll::Ready)).await;
+            self.heard(Some(rung));
+        }
+    }
+
+    /// Lets the session's bell ring for what it has subscribed to, too.
+    fn listen<'shard>(&self, shard: &'shard Shard) -> Result<Listener<'shard>, Error> {
+        let topics = self.subscriptions.iter().map(|(changes, _)| changes.topic()).collect::<Result<_, _>>()?;
+        let listener = shard.shared.arrivals.listen_with(self.bell.clone(), topics);
+        if shard.shared.arrivals.is_stopped() { Err(shard.why_stopped()) } else { Ok(listener) }
+    }
+
+    fn heard(&mut self, rung: Option<Rung>) {
+        for (_, cursor) in &mut self.subscriptions {
+            *cursor = unchanged_before(*cursor, rung.and_then(|rung| rung.first_commit));
         }
     }
 

@@ -4,14 +4,13 @@
 //! full timeout again. Expiry is decided here, and takes effect by a command.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contract::Error;
 use kv::View;
 use session::{ChangedSessions, Stamp};
 
+use crate::bell::Bell;
 use crate::error::from_halt;
 use crate::sessions::census::{EndedSessions, LivingSessions};
 use crate::shard::keys;
@@ -80,49 +79,6 @@ struct Lives {
     closing: bool,
     ended: EndedSessions,
     pushes_waiting: u64,
-}
-
-/// Rings when a session has got a push, or has ended.
-#[derive(Default)]
-pub(crate) struct Bell {
-    rung: Mutex<Rung>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Rung {
-    /// Since the last time that it was waited for.
-    rung: bool,
-    /// The task that waits.
-    task: Option<Waker>,
-}
-
-impl Bell {
-    fn ring(&self) {
-        let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        rung.rung = true;
-        let task = rung.task.take();
-        drop(rung);
-        self.changed.notify_all();
-        if let Some(task) = task {
-            task.wake();
-        }
-    }
-
-    /// Whether it has rung since the last time; if not, the task is woken when it does.
-    pub(crate) fn poll(&self, waker: &Waker) -> bool {
-        let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_rung = std::mem::take(&mut rung.rung);
-        rung.task = (!has_rung).then(|| waker.clone());
-        has_rung
-    }
-
-    /// Waits until it has rung since the last time.
-    pub(crate) fn wait(&self, timeout: Duration) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(rung, timeout, |rung| !rung.rung);
-        waited.unwrap_or_else(PoisonError::into_inner).0.rung = false;
-    }
 }
 
 impl Keeper {

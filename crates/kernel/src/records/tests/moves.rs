@@ -188,7 +188,7 @@ fn the_times_of_a_record_are_the_stores() {
 }
 
 #[test]
-fn what_is_counted_is_stored() {
+fn an_increment_of_a_field_that_the_store_maintains_is_refused() {
     let kept = |field: &str, record: &str| {
         format!(
             "field \"{field}\" of record \"{record}\" does not hold a number that callers may change; \
