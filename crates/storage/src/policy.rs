@@ -125,6 +125,7 @@ pub(crate) fn next_piece(stacks: &[StackSizes], settings: &Settings, situation: 
             return Some(piece);
         }
         for (want, stack) in wants.iter_mut().zip(stacks) {
+            // A merge that stops above the bottom is for a table of which little is left; it takes less than it frees.
             want.take_if(|want| want.frees && want.to_bottom && !budget.allows(stack));
         }
     }

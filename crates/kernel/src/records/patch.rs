@@ -3,6 +3,8 @@
 //! Touches: the record. A field that the store maintains for records of a type is not stored as a field: a write to the
 //! state field is a move between states, one to `timeout_at` moves the lease.
 
+use std::ops::RangeInclusive;
+
 use contract::records::types::{CREATED_AT, StateKind, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::{RefusalReason, Rejection, Value, WantedKind};
 use session::Halt;
@@ -20,6 +22,9 @@ use crate::command::{FieldPatch, FieldValue, TtlArgument};
 use crate::keys::ThingId;
 use crate::machine::Applying;
 use crate::value::ValueRef;
+
+/// The ends that a lease can have, in cluster time. 0 would be none.
+const LEASES_US: RangeInclusive<i128> = 1..=u64::MAX as i128;
 
 /// Replaces the record.
 pub(crate) fn put(
@@ -147,7 +152,9 @@ pub(crate) fn increment(applying: &mut Applying<'_>, record: &ThingId<'_>, field
     if is_ignored {
         return Ok(Err(wrong_kind(record, field, WantedKind::Kept)));
     }
-    let Some(sum) = current.checked_add(by) else {
+    let sum = current.checked_add(by);
+    let is_lease = field == TIMEOUT_AT && declared.is_some();
+    let Some(sum) = sum.filter(|sum| !is_lease || LEASES_US.contains(&lease_us(applying, *sum))) else {
         return Ok(Err(wrong_kind(record, field, WantedKind::Addable)));
     };
     let patches = std::iter::once((field, Some(ValueRef::Integer(sum))));
@@ -300,10 +307,15 @@ fn move_lease(applying: &Applying<'_>, row: &mut Row<'_>, until_ms: i64) {
     if !row.numbers.is_held() {
         return;
     }
+    let until_us = lease_us(applying, until_ms).clamp(*LEASES_US.start(), *LEASES_US.end());
+    row.numbers.lease_us = u64::try_from(until_us).expect("it was clamped");
+}
+
+/// The cluster time that a wall time is taken for.
+fn lease_us(applying: &Applying<'_>, until_ms: i64) -> i128 {
     let stamp = applying.call.stamp;
     let left_us = i128::from(until_ms) * 1_000 - i128::from(stamp.wall_us);
-    let until_us = i128::from(stamp.cluster_us) + left_us;
-    row.numbers.lease_us = u64::try_from(until_us.max(1)).unwrap_or(u64::MAX);
+    i128::from(stamp.cluster_us) + left_us
 }
 
 /// The reason of a write in the change feed.
