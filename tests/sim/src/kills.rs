@@ -1,8 +1,8 @@
 //! Kills: a process at work is killed again and again, and what it leaves is compared with what it had answered.
 //!
-//! One driver, [`Killing`], chooses the moments; a [`Victim`] says how its process is started, what it must have
-//! done before it is killed, and what must be true of the rest. Most kills come while the process works. Before some of
-//! them others come while it opens its directory, which is the recovery of the kill before.
+//! One driver, [`Killing`], chooses the moments. A [`Victim`] says how its process is started, what it must have done before it
+//! is killed, and what must be true of what it leaves. Each kill at work may be preceded by kills while the process opens its
+//! directory, which is the recovery of the kill before.
 //! When a process dies is drawn from the seed, but what it was doing then is up to the machine.
 
 mod cells;
@@ -25,22 +25,20 @@ pub(crate) use server::run as run_server;
 
 use crate::directories::fast_directory;
 
-/// One in so many starts is killed while it opens its directory.
+/// One start in so many is killed while it opens its directory.
 const OPENING_EACH: u64 = 6;
-/// And of a directory that holds nothing yet, while it is made.
+/// One start in so many is killed while it creates its directory.
 const CREATION_EACH: u64 = 2;
-/// A kill while it opens comes by then.
+/// A kill of a process that opens its directory comes within this time after the start.
 const OPENING_US_MAX: u64 = 30_000;
-/// Most kills at work come this soon after the process had done something,
+/// Half of the kills at work come within this time after the process did something.
 const SOON_US_MAX: u64 = 50_000;
-/// and one in so many
-const LATE_EACH: u64 = 4;
-/// up to this much later.
+/// The other half come within this time.
 const LATE_US_MAX: u64 = 150_000;
 
 /// What is killed, and must leave what it should.
 trait Victim {
-    /// It at work.
+    /// The running process.
     type Process;
     /// What is counted over all victims of a run.
     type Sums;
@@ -51,8 +49,8 @@ trait Victim {
     /// Waits until the process has done something.
     fn await_work(&mut self, process: &mut Self::Process, random: &mut Random) -> Result<(), String>;
 
-    /// Kills the process, and looks at what it leaves.
-    fn kill(&mut self, process: Self::Process, sums: &mut Self::Sums) -> Result<(), String>;
+    /// Kills the process, and looks at what it leaves. Says whether it had done anything.
+    fn kill(&mut self, process: Self::Process, sums: &mut Self::Sums) -> Result<bool, String>;
 
     /// Looks at everything once more, after the last kill.
     fn finish(&mut self, random: &mut Random, sums: &mut Self::Sums) -> Result<(), String>;
@@ -63,10 +61,13 @@ trait Victim {
     }
 }
 
-/// A run: how often what was killed, and what that showed.
+/// One run of a test: its victims are killed, and what that shows is counted.
 struct Killing<S> {
     random: Random,
+    starts: u64,
+    /// Kills of processes that had done something.
     at_work: u64,
+    /// Kills of processes that had not done anything yet.
     while_opening: u64,
     directories: u64,
     sums: S,
@@ -74,26 +75,38 @@ struct Killing<S> {
 
 impl<S: Default> Killing<S> {
     fn new(seed: u64) -> Self {
-        Self { random: Random::new(seed), at_work: 0, while_opening: 0, directories: 0, sums: S::default() }
+        let random = Random::new(seed);
+        Self { random, starts: 0, at_work: 0, while_opening: 0, directories: 0, sums: S::default() }
     }
 
     /// Kills a victim at work this many times, and now and then while it opens.
-    fn again_and_again(&mut self, victim: &mut impl Victim<Sums = S>, times: u64) -> Result<(), String> {
+    fn kill_repeatedly(&mut self, victim: &mut impl Victim<Sums = S>, times: u64) -> Result<(), String> {
         for _ in 0..times {
-            while self.random.one_in(if victim.is_new() { CREATION_EACH } else { OPENING_EACH }) {
-                let process = victim.start(self.round(), &mut self.random)?;
-                self.sleep_up_to(OPENING_US_MAX);
-                victim.kill(process, &mut self.sums)?;
-                self.while_opening += 1;
-            }
-            let mut process = victim.start(self.round(), &mut self.random)?;
+            self.kill_while_opening(victim)?;
+            let mut process = self.start(victim)?;
             victim.await_work(&mut process, &mut self.random)?;
-            let most_us = if self.random.one_in(LATE_EACH) { LATE_US_MAX } else { SOON_US_MAX };
+            let most_us = if self.random.one_in(2) { LATE_US_MAX } else { SOON_US_MAX };
             self.sleep_up_to(most_us);
             victim.kill(process, &mut self.sums)?;
             self.at_work += 1;
         }
+        self.kill_while_opening(victim)?;
         victim.finish(&mut self.random, &mut self.sums)
+    }
+
+    fn kill_while_opening(&mut self, victim: &mut impl Victim<Sums = S>) -> Result<(), String> {
+        while self.random.one_in(if victim.is_new() { CREATION_EACH } else { OPENING_EACH }) {
+            let process = self.start(victim)?;
+            self.sleep_up_to(OPENING_US_MAX);
+            let had_worked = victim.kill(process, &mut self.sums)?;
+            self.while_opening += u64::from(!had_worked);
+        }
+        Ok(())
+    }
+
+    fn start<V: Victim<Sums = S>>(&mut self, victim: &mut V) -> Result<V::Process, String> {
+        self.starts += 1;
+        victim.start(self.starts, &mut self.random)
     }
 
     /// Kills the victim of one directory. If something is wrong with what is left, the directory is kept.
@@ -105,7 +118,7 @@ impl<S: Default> Killing<S> {
     ) -> Result<(), String> {
         self.directories += 1;
         let mut victim = victim_in(place.path().join("house"), &mut self.random);
-        self.again_and_again(&mut victim, times).map_err(|what| {
+        self.kill_repeatedly(&mut victim, times).map_err(|what| {
             place.disable_cleanup(true);
             format!("{what}\n  after {self}, in {}, kept", place.path().display())
         })
@@ -125,10 +138,6 @@ impl<S: Default> Killing<S> {
             self.in_directory(place.map_err(text)?, times, &victim_in)?;
         }
         Ok(())
-    }
-
-    fn round(&self) -> u64 {
-        self.at_work + self.while_opening
     }
 
     fn sleep_up_to(&mut self, most_us: u64) {

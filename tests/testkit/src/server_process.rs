@@ -126,7 +126,7 @@ fn address_in(line: &str) -> Option<SocketAddr> {
 /// A running server; killed on drop.
 pub struct ServerProcess {
     child: Child,
-    /// Locked by nobody: it only lets threads share this value.
+    /// Never locked: the mutex only lets threads share this value.
     announced: Mutex<Receiver<SocketAddr>>,
     address: Option<SocketAddr>,
     stdout: Said,

@@ -195,7 +195,7 @@ fn output_directory(root: &Path) -> PathBuf {
     target.join("breaks")
 }
 
-/// The clone at HEAD, without the break before.
+/// The clone at HEAD, without the previous break.
 fn bring_up_to_date(root: &Path, clone: &Path) -> Result<(), String> {
     let git = |directory: &Path, arguments: &[&str]| {
         let done = succeeds(Command::new("git").current_dir(directory).args(arguments))?;

@@ -23,7 +23,7 @@ use std::time::Instant;
 use ledger::Sums;
 use testkit::arguments::Arguments;
 use testkit::report::Report;
-use victim::Victim;
+use victim::CellsVictim;
 
 use super::{Killing, print_failure};
 
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     println!("kill: seed {seed}, {times} kills");
     let started = Instant::now();
     let mut killing = Killing::<Sums>::new(seed);
-    let outcome = killing.in_many_directories(times, times.div_ceil(DIRECTORIES).max(5), Victim::new);
+    let outcome = killing.in_many_directories(times, times.div_ceil(DIRECTORIES).max(5), CellsVictim::new);
     if outcome.is_err() && killing.sums.is_sound() {
         killing.sums.wrong += 1;
     }

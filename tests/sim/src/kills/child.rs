@@ -23,7 +23,8 @@ const LIFE_MAX: Duration = Duration::from_secs(60);
 /// A running child process and its reports.
 pub(super) struct Running {
     child: Child,
-    listener: JoinHandle<Vec<String>>,
+    /// None once it was joined.
+    listener: Option<JoinHandle<Vec<String>>>,
     answered: Receiver<()>,
 }
 
@@ -53,7 +54,7 @@ impl Running {
             }
             said
         });
-        Ok(Self { child, listener, answered })
+        Ok(Self { child, listener: Some(listener), answered })
     }
 
     /// Waits until the child has been answered something. If it ended by itself, its last words say why.
@@ -79,8 +80,9 @@ impl Running {
     }
 
     /// What it said, if it ended as it should.
-    fn said(self, ended_wrongly: Option<ExitStatus>) -> Result<Vec<String>, String> {
-        let said = self.listener.join().map_err(|_| "the listener panicked")?;
+    fn said(mut self, ended_wrongly: Option<ExitStatus>) -> Result<Vec<String>, String> {
+        let listener = self.listener.take().expect("nobody has joined it");
+        let said = listener.join().map_err(|_| "the listener panicked")?;
         if let Some(complaint) = said.iter().find(|line| line.starts_with('E')) {
             return Err(format!("the child complained: {complaint}"));
         }
@@ -88,6 +90,14 @@ impl Running {
             None => Ok(said),
             Some(status) => Err(format!("the child ended by itself: {status}")),
         }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both are harmless if it has ended. If not, it must not go on in a directory that somebody looks at.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -19,9 +19,12 @@ use testkit::report::Report;
 
 use super::{Killing, print_failure, text};
 use crate::directories::fast_directory;
-use victim::{Sums, Victim};
+use victim::{ProjectorVictim, Sums};
 
 const CHILD: &str = "projector-child";
+
+/// What the child says first: it may be killed before it has appended anything.
+const OPENED: &str = "A directory";
 
 /// The parent's side.
 pub(crate) fn run(arguments: &Arguments) -> Report {
@@ -32,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let mut killing = Killing::<Sums>::new(seed);
     let place = fast_directory().map_err(text);
     let outcome =
-        place.and_then(|place| killing.in_directory(place, times, |path, _| Victim::new(path, times, events)));
+        place.and_then(|place| killing.in_directory(place, times, |path, _| ProjectorVictim::new(path, times, events)));
     let sums = &killing.sums;
     println!("projector-kills: {killing}; {sums:?}, {:.1} s", started.elapsed().as_secs_f64());
     print_failure("projector-kills", &outcome, &format!("--seed {seed} --times {times} --events {events}"));

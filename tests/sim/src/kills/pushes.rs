@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     println!("push-kills: seed {seed}, {times} kills");
     let started = Instant::now();
     let mut killing = Killing::<Sums>::new(seed);
-    let outcome = killing.in_many_directories(times, KILLS_PER_DIRECTORY, Victim::new);
+    let outcome = killing.in_many_directories(times, KILLS_PER_DIRECTORY, PushesVictim::new);
     let sums = &killing.sums;
     println!("push-kills: {killing}; {sums}, {:.1} s", started.elapsed().as_secs_f64());
     print_failure("push-kills", &outcome, &format!("--seed {seed} --times {times}"));
@@ -60,33 +60,34 @@ pub(crate) fn child(arguments: &Arguments) -> ExitCode {
 }
 
 /// A directory with sessions, and what its children said.
-struct Victim {
+struct PushesVictim {
     path: PathBuf,
     sizes: Sizes,
     ledger: Ledger,
 }
 
-impl Victim {
+impl PushesVictim {
     fn new(path: PathBuf, random: &mut Random) -> Self {
         Self { path, sizes: Sizes::draw(random), ledger: Ledger::default() }
     }
 }
 
-impl super::Victim for Victim {
+impl super::Victim for PushesVictim {
     type Process = Running;
     type Sums = Sums;
 
     fn start(&mut self, round: u64, random: &mut Random) -> Result<Running, String> {
-        let own = [("round", round), ("seed", random.next() >> 1)];
-        Running::start(CHILD, &self.path, &[&own[..], &self.sizes.options_for_child()].concat())
+        self.sizes.start(CHILD, &self.path, round, random)
     }
 
     fn await_work(&mut self, process: &mut Running, _random: &mut Random) -> Result<(), String> {
         process.await_answer()
     }
 
-    fn kill(&mut self, process: Running, sums: &mut Sums) -> Result<(), String> {
-        self.ledger.read(&process.kill()?, sums)
+    fn kill(&mut self, process: Running, sums: &mut Sums) -> Result<bool, String> {
+        let said = process.kill()?;
+        self.ledger.read(&said, sums)?;
+        Ok(!said.is_empty())
     }
 
     /// Delivers until nothing is left.

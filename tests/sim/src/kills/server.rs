@@ -24,14 +24,14 @@ use testkit::random::Random;
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
-use super::Killing;
+use super::{Killing, print_failure};
 use line::Pains;
 
 /// Counters, runs and queues that all clients share.
 const SHARED: u64 = 8;
 /// Kills in the run without sessions: a single one may leave too few increments for a double one.
 const CANARY_KILLS: u64 = 4;
-/// Answers that clients get at most before the server is killed again.
+/// A kill waits for at most this many answers.
 const ANSWERS_MAX: u64 = 1_000;
 /// How long the server may take to answer for the first time after a start.
 const FIRST_ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -134,9 +134,14 @@ fn phase(way: Way, seed: u64, times: u64, clients: u64) -> Answered {
         let scene = &scene;
         let threads = threads.map(|(number, seed)| scope.spawn(move || client::work(scene, way, number, seed)));
         let threads: Vec<_> = threads.collect();
-        let mut victim = Victim { scene, launch: &launch, last: None };
-        let killed = Killing::<()>::new(random.next()).again_and_again(&mut victim, times);
-        killed.unwrap_or_else(|error| give_up(seed, &error));
+        let mut victim = ServerVictim { scene, launch: &launch, last: None };
+        let killed = Killing::<()>::new(random.next()).kill_repeatedly(&mut victim, times);
+        if killed.is_err() {
+            // Clients would retry for ever.
+            print_failure("http-kills", &killed, &format!("--times {times} --clients {clients} --seed {seed}"));
+            println!("http-kills: {} is kept", directory.path().display());
+            std::process::exit(1);
+        }
         scene.over.store(true, Ordering::Release);
         threads.into_iter().for_each(|thread| answered.add(thread.join().expect("a client panicked")));
         victim.last.expect("a server after the last kill")
@@ -165,14 +170,14 @@ impl Scene {
 }
 
 /// The server. Clients go on over all kills, so that what it leaves is compared only at the end.
-struct Victim<'scene> {
+struct ServerVictim<'scene> {
     scene: &'scene Scene,
     launch: &'scene Launch,
     /// The one that was started after the last kill.
     last: Option<ServerProcess>,
 }
 
-impl super::Victim for Victim<'_> {
+impl super::Victim for ServerVictim<'_> {
     type Process = ServerProcess;
     type Sums = ();
 
@@ -185,12 +190,12 @@ impl super::Victim for Victim<'_> {
         self.scene.await_answers(1 + random.below(ANSWERS_MAX))
     }
 
-    fn kill(&mut self, server: ServerProcess, (): &mut ()) -> Result<(), String> {
+    fn kill(&mut self, server: ServerProcess, (): &mut ()) -> Result<bool, String> {
         let ended = server.kill();
         if ended.stderr.contains("panicked") {
             return Err(format!("the server panicked: {}", ended.stderr));
         }
-        Ok(())
+        Ok(ended.stdout.contains("http://"))
     }
 
     /// Starts it once more, and leaves it to the clients.
@@ -200,10 +205,4 @@ impl super::Victim for Victim<'_> {
         self.last = Some(server);
         Ok(())
     }
-}
-
-/// Ends the program, since clients would retry for ever. The directory is kept for inspection.
-fn give_up(seed: u64, error: &str) -> ! {
-    println!("http-kills: {error}, seed {seed}");
-    std::process::exit(1)
 }

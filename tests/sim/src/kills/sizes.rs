@@ -1,8 +1,12 @@
 //! How large tables and files get in one directory whose process is killed; the parent draws it and tells the child.
 
+use std::path::Path;
+
 use statehouse::Options;
 use testkit::arguments::Arguments;
 use testkit::random::Random;
+
+use super::child::Running;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
@@ -20,10 +24,17 @@ impl Sizes {
         }
     }
 
-    /// The options that tell the child.
-    pub(super) fn options_for_child(self) -> [(&'static str, u64); 3] {
+    /// Starts a child that is told them, its round, and a seed.
+    pub(super) fn start(self, test: &str, path: &Path, round: u64, random: &mut Random) -> Result<Running, String> {
         let Self { table_bytes, replay_bytes, file_bytes } = self;
-        [("table-bytes", table_bytes), ("replay-bytes", replay_bytes), ("file-bytes", file_bytes)]
+        let options = [
+            ("round", round),
+            ("seed", random.next() >> 1),
+            ("table-bytes", table_bytes),
+            ("replay-bytes", replay_bytes),
+            ("file-bytes", file_bytes),
+        ];
+        Running::start(test, path, &options)
     }
 
     /// What the parent said.

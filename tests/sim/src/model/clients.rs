@@ -10,7 +10,7 @@ use super::drawn::{Drawn, Sender};
 use super::reference::{Expected, Reference};
 
 /// Requests that are kept to come once more, long after.
-const LATE_MAX: usize = 2_000;
+const LATE_MAX: usize = 300;
 
 /// Requests of a client whose numbers it may use once more.
 const SENT_MAX: usize = 20;
@@ -178,7 +178,9 @@ impl Client {
                 self.waiting.remove(&request);
             }
             Expected::Evicted { floor } if self.waiting.contains_key(&request) => {
-                return Err(format!("(2) {request} is below the floor {floor}, and its client waits for it"));
+                return Err(format!(
+                    "drawn wrongly: {request} is below the floor {floor}, and its client waits for it"
+                ));
             }
             Expected::SessionExpired if random.one_in(2) => *self = self.anew(),
             _ => {}

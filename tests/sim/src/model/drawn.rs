@@ -5,10 +5,10 @@ use kernel::machine::MACHINE;
 use kernel::sessions::hosted::HostedCommand;
 use kv::Writer;
 use session::user::machine_id;
-use session::{Envelope, SESSIONS, SessionCommand, UserMachine};
+use session::{Command, Envelope, SESSIONS, SessionCommand, UserMachine};
 
 use super::records::post::Marked;
-use super::sessions::machine::Counters;
+use super::sessions::machine::{Act, Counters};
 
 /// A command.
 #[derive(Clone)]
@@ -68,6 +68,15 @@ impl Drawn {
         match &self.what {
             What::Body(body) => Some(Body::decode(body).expect("the generator makes bodies")),
             What::Sessions(_) | What::Machine { .. } => None,
+        }
+    }
+
+    /// What it asks for, for a message.
+    pub(crate) fn describe(&self) -> String {
+        match &self.what {
+            What::Body(_) => format!("{:?}", self.body().expect("just seen")),
+            What::Sessions(command) => format!("{command:?}"),
+            What::Machine { space, group, body } => format!("{:?} in {space} {group:?}", Act::decode(body)),
         }
     }
 

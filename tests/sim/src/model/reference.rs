@@ -224,8 +224,10 @@ pub(crate) struct Reference {
     answered: Vec<u64>,
     changed: ChangedSessions,
     pushes_before: usize,
-    /// Requests of sessions that the machine has executed.
-    pub(crate) executed: u64,
+    /// Requests of sessions that the machine has executed, ever.
+    pub(crate) executed: BTreeSet<(u64, u64)>,
+    /// Whether there ever was a session.
+    pub(crate) had_sessions: bool,
     /// Messages that the command has sent.
     ordinal: u32,
     /// What the command has changed, as it was before.
@@ -271,7 +273,8 @@ impl Reference {
             answered: Vec::new(),
             changed: ChangedSessions::default(),
             pushes_before: 0,
-            executed: 0,
+            executed: BTreeSet::new(),
+            had_sessions: false,
             floors: BTreeMap::new(),
             messages: BTreeMap::new(),
             to_publish: BTreeMap::new(),

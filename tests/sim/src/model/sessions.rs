@@ -59,11 +59,12 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         sum(&tally.reused),
     );
     println!(
-        "sessions-model: {} evicted, {} busy, {} of sessions that are gone, {} checks, {} restarts, {} images, {:.1} s",
+        "sessions-model: {} evicted, {} busy, {} of sessions that are gone, {} checks, {} reloads, {} restarts, {} images, {:.1} s",
         sum(&tally.evicted),
         sum(&tally.busy),
         sum(&tally.expired),
         sum(&tally.checks),
+        sum(&tally.reloads),
         sum(&tally.restarts),
         sum(&tally.images),
         started.elapsed().as_secs_f64()
@@ -76,6 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         &tally.evicted,
         &tally.busy,
         &tally.expired,
+        &tally.reloads,
         &tally.restarts,
         &tally.images,
         &tally.replayed,

@@ -83,6 +83,7 @@ impl Course<'_> {
             due: Vec::new(),
             walk_after: None,
             pinned: None,
+            other_rows: None,
             record_book: RecordBook::default(),
             run_book: RunBook::default(),
             done: 0,
@@ -91,7 +92,7 @@ impl Course<'_> {
         };
         stretch.go(operations).map_err(|what| stretch.explain(&what))?;
         add(&self.tally.sent, stretch.post.sent());
-        add(&self.tally.executed, stretch.reference.executed);
+        add(&self.tally.executed, stretch.reference.executed.len() as u64);
         match self.judges {
             Judges::All | Judges::ChecksAlone => stretch.again(buckets),
             Judges::AnswersAfterForgetting => Ok(()),
@@ -124,6 +125,8 @@ struct Stretch<'tally> {
     due: Vec<TrimStep>,
     walk_after: Option<Vec<u8>>,
     pinned: Option<Pinned>,
+    /// In the sessions' model, the rows that are neither of sessions nor of machines.
+    other_rows: Option<usize>,
     /// Operations so far.
     done: u64,
     /// Every entry so far; the first has index 1.
@@ -161,7 +164,12 @@ impl Stretch<'_> {
     }
 
     fn explain(&self, what: &str) -> String {
-        format!("{what}\n  after {} entries on {}", self.entries.len(), self.instance.describe())
+        let Reference { sessions, limits, .. } = &self.reference;
+        let about = match self.habits.about {
+            About::Sessions => format!(", {} sessions, {limits:?}", sessions.len()),
+            About::Cells | About::Records | About::Runs | About::Everything => String::new(),
+        };
+        format!("{what}\n  after {} entries on {}{about}", self.entries.len(), self.instance.describe())
     }
 
     fn pass_time(&mut self) {
@@ -324,8 +332,8 @@ impl Stretch<'_> {
                 self.cells(&*view).cell(&id, &mut random)?;
             }
             self.records(&*view).scan(&mut random)?;
-            mixed::compare::list_of_cells(&self.cells(&*view), &mut random)?;
-            self.count_reads(8);
+            let listed = mixed::compare::list_of_cells(&self.cells(&*view), &mut random)?;
+            self.count_reads(7 + listed);
         }
         if self.habits.about != About::Records && random.one_in(4) {
             self.runs(&*view).list(&mut random)?;
@@ -370,6 +378,11 @@ impl Stretch<'_> {
     fn check_sessions(&mut self, pages: Pages) -> Result<(), String> {
         let view = self.instance.view()?;
         sessions::rows::check(&self.instance, &*view, &self.reference, pages)?;
+        if pages == Pages::Known {
+            let others = sessions::rows::others(&self.instance, &*view, &self.reference)?;
+            let before = *self.other_rows.get_or_insert(others);
+            same(|| "(6) rows that are of nobody".into(), &others, &before)?;
+        }
         mixed::compare::catalogue(&self.instance, &self.reference)?;
         self.count_reads(sessions::compare::everything(&self.instance, &*view, &self.reference)?);
         add(&self.tally.checks, 1);

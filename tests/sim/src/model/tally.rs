@@ -16,13 +16,17 @@ pub(crate) struct Tally {
     pub(crate) mismatches: AtomicU64,
     pub(crate) forks: AtomicU64,
     pub(crate) deletions: AtomicU64,
-    /// Requests of sessions that a user's machine has executed, that were answered from what is stored, refused because their number was used for another
-    /// command, or not executed because their answer, their session or room for an answer is gone.
+    /// Requests of sessions that a user's machine has executed.
     pub(crate) executed: AtomicU64,
+    /// Requests that were answered from what is stored.
     pub(crate) repeats: AtomicU64,
+    /// Requests that were refused because their number was used for another command.
     pub(crate) reused: AtomicU64,
+    /// Requests whose answers are gone.
     pub(crate) evicted: AtomicU64,
+    /// Requests whose sessions are gone.
     pub(crate) expired: AtomicU64,
+    /// Requests without room for an answer, and sessions without room.
     pub(crate) busy: AtomicU64,
     /// Branches that were deleted, and those of them that were forgotten with everything in them.
     pub(crate) branches_deleted: AtomicU64,

@@ -37,7 +37,7 @@ impl fmt::Display for Sums {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{} with flushed tables, {} entries; \
+            "{} kills with flushed tables, {} entries; \
              {} writes answered, {} refused, {} unanswered and there, {} unanswered and not there; \
              {} lost, {} doubled, {} wrong",
             self.kills_with_tables,

@@ -13,18 +13,18 @@ use crate::kills::sizes::Sizes;
 use crate::kills::{self, text};
 
 /// A directory, and what is known of it.
-pub(super) struct Victim {
+pub(super) struct CellsVictim {
     path: PathBuf,
     sizes: Sizes,
     ledger: Ledger,
 }
 
-impl Victim {
+impl CellsVictim {
     pub(super) fn new(path: PathBuf, random: &mut Random) -> Self {
         Self { path, sizes: Sizes::draw(random), ledger: Ledger::default() }
     }
 
-    fn kill_and_look(&mut self, process: Running, sums: &mut Sums) -> Result<(), String> {
+    fn kill_and_look(&mut self, process: Running, sums: &mut Sums) -> Result<bool, String> {
         let said = process.kill()?;
         let copy = fast_directory().map_err(text)?;
         let path = copy.path().join("house");
@@ -35,24 +35,24 @@ impl Victim {
         sums.kills_with_tables += u64::from(found.store_bytes > 4_096);
         let before = self.ledger.applied.map_or(0, |applied| applied[0]);
         sums.entries += found.applied[0].saturating_sub(before);
-        self.ledger.settle(&said, &found, sums)
+        self.ledger.settle(&said, &found, sums)?;
+        Ok(!said.is_empty())
     }
 }
 
-impl kills::Victim for Victim {
+impl kills::Victim for CellsVictim {
     type Process = Running;
     type Sums = Sums;
 
     fn start(&mut self, round: u64, random: &mut Random) -> Result<Running, String> {
-        let own = [("round", round), ("seed", random.next() >> 1)];
-        Running::start(CHILD, &self.path, &[&own[..], &self.sizes.options_for_child()].concat())
+        self.sizes.start(CHILD, &self.path, round, random)
     }
 
     fn await_work(&mut self, process: &mut Running, _random: &mut Random) -> Result<(), String> {
         process.await_answer()
     }
 
-    fn kill(&mut self, process: Running, sums: &mut Sums) -> Result<(), String> {
+    fn kill(&mut self, process: Running, sums: &mut Sums) -> Result<bool, String> {
         self.kill_and_look(process, sums).map_err(|what| format!("{what}\n  with {:?}", self.sizes))
     }
 

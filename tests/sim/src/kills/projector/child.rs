@@ -1,6 +1,6 @@
 //! The child: appends, projects and keeps read models, each in threads of its own, until it is killed.
 //!
-//! It says `A run RUN N` or `A model MODEL N` when the n-th event of a run was answered. It goes on from what it finds.
+//! It says [`OPENED`], and `A run RUN N` or `A model MODEL N` when the n-th event of a run was answered. It goes on from what it finds.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -12,6 +12,7 @@ use statehouse::runs::{AppendOptions, AppendResult};
 use statehouse::{Pending, Statehouse};
 use testkit::arguments::Arguments;
 
+use super::OPENED;
 use super::work::{
     APPENDERS, MODEL_SHARE, MODELS, RUNS, append_with_model, event, last, model_name, open, projector, run_name, share,
     target,
@@ -28,6 +29,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
 
 fn work(directory: &Path, deadline: Instant, events: u64, upto: u64) -> Result<(), Error> {
     let house = open(directory)?;
+    say(OPENED);
     std::thread::scope(|scope| {
         for thread in 0..APPENDERS {
             let house = &house;

@@ -8,11 +8,11 @@ use statehouse::Statehouse;
 use statehouse::runs::Runs;
 use testkit::random::Random;
 
-use super::CHILD;
 use super::work::{
     MODEL_SHARE, MODELS, RUNS, append_with_model, event, expected, last, model, model_name, open, projector,
     read_state, run_name, share,
 };
+use super::{CHILD, OPENED};
 use crate::kills::child::Running;
 use crate::kills::{self, text};
 
@@ -36,43 +36,44 @@ struct Answered {
 }
 
 /// A directory, to which so many events are appended over so many kills.
-pub(super) struct Victim {
+pub(super) struct ProjectorVictim {
     path: PathBuf,
     times: u64,
     events: u64,
-    /// How often it was started.
-    starts: u64,
+    /// How often it was killed at work.
+    worked: u64,
     answered: Answered,
 }
 
-impl Victim {
+impl ProjectorVictim {
     pub(super) fn new(path: PathBuf, times: u64, events: u64) -> Self {
         let answered = Answered { runs: [0; RUNS], models: [0; MODELS] };
-        Self { path, times, events, starts: 0, answered }
+        Self { path, times, events, worked: 0, answered }
     }
 }
 
-impl kills::Victim for Victim {
+impl kills::Victim for ProjectorVictim {
     type Process = Running;
     type Sums = Sums;
 
     fn start(&mut self, _round: u64, _random: &mut Random) -> Result<Running, String> {
-        // Each child may append a little more, so that all of them have something to do.
-        self.starts += 1;
-        let upto = (self.events * self.starts / self.times).min(self.events);
+        // Each child that gets to work may append a little more, so that all of them have something to do.
+        let upto = self.events * (self.worked + 1).min(self.times) / self.times;
         Running::start(CHILD, &self.path, &[("events", self.events), ("upto", upto)])
     }
 
     fn await_work(&mut self, process: &mut Running, _random: &mut Random) -> Result<(), String> {
+        self.worked += 1;
         process.await_answer()
     }
 
-    fn kill(&mut self, process: Running, sums: &mut Sums) -> Result<(), String> {
+    fn kill(&mut self, process: Running, sums: &mut Sums) -> Result<bool, String> {
         let said = process.kill()?;
         sums.answered += self.answered.enter(&said)?;
         let house = open(&self.path).map_err(text)?;
         look(&house, &self.answered, sums)?;
-        house.close().map_err(text)
+        house.close().map_err(text)?;
+        Ok(!said.is_empty())
     }
 
     /// Appends what is missing, projects it, and compares everything.
@@ -87,7 +88,8 @@ impl kills::Victim for Victim {
 impl Answered {
     /// Takes what a child said, and gives the number of its answers.
     fn enter(&mut self, said: &[String]) -> Result<u64, String> {
-        for line in said {
+        let answers = said.iter().filter(|line| *line != OPENED);
+        for line in answers.clone() {
             let words: Vec<&str> = line.split(' ').collect();
             let ["A", what, which, seq] = words[..] else { return Err(format!("the child said {line:?}")) };
             let (Ok(which), Ok(seq)) = (which.parse::<usize>(), seq.parse::<u64>()) else {
@@ -96,7 +98,7 @@ impl Answered {
             let last = if what == "run" { &mut self.runs[which] } else { &mut self.models[which] };
             *last = seq.max(*last);
         }
-        Ok(said.len() as u64)
+        Ok(answers.count() as u64)
     }
 }
 

@@ -138,7 +138,7 @@ pub(crate) const QUEUES: [&str; 10] = [
 pub(crate) const PREFIXES: [&str; 7] = ["", "jobs.", "jobs.m", "mail.", "mail.x", "plain", "nothing"];
 
 /// Fields: ordinary ones, indexed ones, and those that the store keeps.
-pub(crate) const FIELDS: [&str; 15] = [
+pub(crate) const FIELDS: [&str; 16] = [
     "a",
     "b",
     "n",
@@ -152,6 +152,7 @@ pub(crate) const FIELDS: [&str; 15] = [
     "state",
     "status",
     "timeout_at",
+    "created_at",
     "worker",
     "updated_at",
 ];

@@ -56,6 +56,9 @@ impl Reference {
                     Some(_) => return Err(wrong_kind(id, field)),
                 };
                 let value = current.checked_add(*by).ok_or_else(|| wrong_kind(id, field))?;
+                if typed && *field == "timeout_at" && !(1..=i128::from(u64::MAX)).contains(&self.lease_until(value)) {
+                    return Err(wrong_kind(id, field));
+                }
                 let version = self.patch(id, &owned(&[(field, Some(ValueRef::Integer(value)))]), false)?;
                 Ok(Outcome::Is(OpOutcome::Counted { version, value }))
             }
@@ -159,6 +162,11 @@ impl Reference {
     fn default_end(&self, declared: Option<&Declared>) -> Option<u64> {
         let ttl = declared.and_then(|declared| declared.definition.default_ttl)?;
         Some(self.wall_us + micros(ttl))
+    }
+
+    /// When a lease would end, in cluster time, that ends at a wall time.
+    pub(super) fn lease_until(&self, wall_ms: i64) -> i128 {
+        i128::from(self.cluster_us) + i128::from(wall_ms) * 1_000 - i128::from(self.wall_us)
     }
 
     /// Whether it exists now.

@@ -1,6 +1,6 @@
 //! The counters of the reference, and its own record of what was executed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kv::Writer;
 use session::Refused;
@@ -38,8 +38,8 @@ impl Done {
 #[derive(Default)]
 pub(crate) struct ReferenceCounters {
     pub(crate) values: BTreeMap<Vec<u8>, i64>,
-    /// How often each request of a session that is known was executed.
-    pub(crate) executed: BTreeMap<(u64, u64), u64>,
+    /// The executed requests of sessions that are known.
+    pub(crate) executed: BTreeSet<(u64, u64)>,
     pub(crate) newest: u64,
     pub(crate) ended: Ended,
 }
@@ -53,7 +53,7 @@ impl ReferenceCounters {
             });
         }
         if let Some(ticket) = act.ticket {
-            *self.executed.entry(ticket).or_default() += 1;
+            self.executed.insert(ticket);
         }
         match &act.deed {
             Deed::Add { counter, by, answer_bytes, pushes } => {
@@ -81,7 +81,7 @@ impl ReferenceCounters {
 
     /// A session ends. Gives what is pushed.
     pub(crate) fn end(&mut self, session: u64) -> Vec<(u64, Vec<u8>)> {
-        let requests: Vec<_> = self.executed.range((session, 0)..=(session, u64::MAX)).map(|(key, _)| *key).collect();
+        let requests: Vec<_> = self.executed.range((session, 0)..=(session, u64::MAX)).copied().collect();
         for request in &requests {
             self.executed.remove(request);
         }

@@ -116,8 +116,7 @@ impl Reference {
                 }
                 ("created_at" | "updated_at", _) | ("timeout_at", None) => {}
                 ("timeout_at", Some(Value::Integer(ms))) => {
-                    let left = i128::from(*ms) * 1_000 - i128::from(self.wall_us);
-                    let until = (i128::from(self.cluster_us) + left).clamp(1, i128::from(u64::MAX));
+                    let until = self.lease_until(*ms).clamp(1, i128::from(u64::MAX));
                     let live = draft.live_mut();
                     if live.lease_us.is_some() {
                         live.lease_us = Some(u64::try_from(until).expect("it was clamped"));

@@ -108,6 +108,7 @@ impl Reference {
                 let row = SessionRow { timeout_us, created_us, broken: false, capabilities };
                 self.sessions.insert(self.commit, Session::new(row));
                 self.changed.created.push((self.commit, timeout_us));
+                self.had_sessions = true;
                 SessionAnswer::Created(self.commit)
             }
             SessionCommand::Acknowledge { session, upto } => {
@@ -196,12 +197,17 @@ impl Reference {
             self.owns_more = true;
             pushes.extend(counters.begin(session));
         }
-        let done = match Act::decode(body) {
-            Ok(act) => counters.apply(&act, commit),
+        let act = Act::decode(body);
+        let done = match &act {
+            Ok(act) => counters.apply(act, commit),
             Err(_) => Done::refused(Refused::Undecodable),
         };
+        if let Ok(Act { ticket: Some(ticket), .. }) = act
+            && done.executed
+        {
+            assert!(self.executed.insert(ticket), "(1) the reference executes {ticket:?} a second time");
+        }
         pushes.extend(done.pushes);
-        self.executed += u64::from(done.executed && session.is_some());
         self.pushes.extend(pushes);
         Expected::Done(vec![Outcome::Is(OpOutcome::Hosted(done.answer))])
     }

@@ -114,7 +114,7 @@ fn machines(instance: &Instance, view: &dyn View, reference: &Reference) -> Resu
         let newest = (counters.newest != 0).then_some(OwnRow::Newest(counters.newest));
         let ended = reference.left.contains(&(*space, group.clone())).then_some(OwnRow::Ended(counters.ended));
         // (1) Each request is executed once.
-        let executed = counters.executed.keys().map(|(session, request)| OwnRow::Executed {
+        let executed = counters.executed.iter().map(|(session, request)| OwnRow::Executed {
             session: *session,
             request: *request,
             times: 1,

@@ -70,7 +70,7 @@ impl Deeds {
     }
 }
 
-/// Names as people give them, and names that are made like the keys of sessions.
+/// Names as people give them, and names that are made like the keys of sessions and of what they own.
 fn name(reference: &Reference, random: &mut Random) -> Vec<u8> {
     match random.below(8) {
         0..=3 => format!("counter {}", random.below(40)).into_bytes(),
@@ -78,7 +78,8 @@ fn name(reference: &Reference, random: &mut Random) -> Vec<u8> {
         5 => vec![random.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 0xff]); 1 + random.index(2)],
         6 => Keys::new(1, 0).owned_prefix(some_session(reference, random)).to_vec(),
         _ => {
-            let mut name = vec![random.pick(&[1, 2, 3, 4, 5, 6])];
+            let mut name = if random.one_in(2) { Keys::new(1, 0).sessions().prefix().to_vec() } else { Vec::new() };
+            name.push(random.pick(&[1, 2, 3, 4, 5, 6]));
             name.extend(some_session(reference, random).to_be_bytes());
             if random.one_in(2) {
                 name.extend(random.below(3).to_be_bytes());

@@ -56,7 +56,7 @@ pub(crate) fn check(instance: &Instance, view: &dyn View, reference: &Reference,
     }
     // It stands there from the first session on.
     expected.extend(found.get(&(Kind::Count, 0, 0)));
-    if !reference.sessions.is_empty() {
+    if reference.had_sessions {
         expected.insert((Kind::Count, 0, 0));
     }
     if let Some(left) = found.difference(&expected).next() {
@@ -66,6 +66,21 @@ pub(crate) fn check(instance: &Instance, view: &dyn View, reference: &Reference,
         Some(missing) => Err(format!("(6) a row is missing: {missing:?}")),
         None => Ok(()),
     }
+}
+
+/// How many rows are not of sessions, of what they own, of machines, or of the change feed, beside those that say when what
+/// sessions owned is given back. They are there from the beginning and stay.
+pub(crate) fn others(instance: &Instance, view: &dyn View, reference: &Reference) -> Result<usize, String> {
+    let keys = instance.keys;
+    let mut known = vec![KeyRange::prefix(keys.sessions().prefix()), KeyRange::prefix(&keys.all_owned())];
+    known.push(keys.changes_from(0));
+    known.extend((0..reference.buckets.count()).map(|bucket| keys.hosted_of_bucket(bucket)));
+    let mut others = 0;
+    for row in view.scan(&keys.all(), Order::Ascending) {
+        let (key, _) = row.map_err(text)?;
+        others += usize::from(!known.iter().any(|range| range.contains(&key)));
+    }
+    others.checked_sub(reference.ended.len()).ok_or_else(|| "(6) a row of the agenda is missing".into())
 }
 
 /// The kind of a key, and its one or two numbers.

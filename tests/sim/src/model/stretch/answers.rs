@@ -3,11 +3,11 @@
 use contract::Rejection;
 use kernel::records::get::whole_record;
 use kernel::{Answer, Body, NextDue, Op, OpOutcome, RunAct, Transact};
-use session::{Reply, SessionAnswer};
+use session::{Reply, SessionAnswer, SessionCommand};
 
 use super::{Judges, Stretch};
 use crate::model::compare::same;
-use crate::model::drawn::Drawn;
+use crate::model::drawn::{Drawn, What};
 use crate::model::habits::About;
 use crate::model::instance::text;
 use crate::model::reference::{ANY_KIND, ANY_REASON, Expected, Id, Outcome};
@@ -26,8 +26,10 @@ impl Stretch<'_> {
             let reply = Reply::decode(reply).map_err(text)?;
             let said = self.note_reply(reply, drawn, expected)?;
             if self.judges != Judges::ChecksAlone && compared.is_ok() {
-                let asked = || drawn.body().map_or("sessions".to_owned(), |body| format!("{body:?}"));
-                compared = said.map_err(|what| format!("{what}\n  in the answer to {:?} {}", drawn.sender, asked()));
+                compared = said.map_err(|what| {
+                    let asked = short(drawn.describe());
+                    format!("{what}\n  in the answer to {:?} {asked}", drawn.sender)
+                });
             }
         }
         Ok(compared)
@@ -54,7 +56,7 @@ impl Stretch<'_> {
                 true
             }
             (Reply::SessionExpired, Expected::SessionExpired) => {
-                add(&counts.expired, 1);
+                add(&counts.expired, u64::from(drawn.sender.is_some()));
                 true
             }
             (Reply::Evicted { floor }, Expected::Evicted { floor: expected }) => {
@@ -93,7 +95,11 @@ impl Stretch<'_> {
                     "(1) a request was executed that nobody answers for any more: "
                 }
                 (.., Some(_)) => "(2) a request was answered otherwise than it must be: ",
-                _ => "",
+                _ => match &drawn.what {
+                    What::Sessions(SessionCommand::Acknowledge { .. }) => "(3) an acknowledgement: ",
+                    What::Sessions(SessionCommand::RequestsForRetry { .. }) => "(4) pushes to be sent again: ",
+                    _ => "",
+                },
             };
             short(format!("{check}replied {reply:?}, expected {expected:?}"))
         };

@@ -32,6 +32,7 @@ impl Stretch<'_> {
             if next.wall_us.is_none() && next.cluster_us.is_none() {
                 add(&self.tally.forgotten, self.reference.floors.len() as u64);
                 self.check(true)?;
+                self.count_executed()?;
                 return self.forget_branches();
             }
             let (wall_us, cluster_us) = (self.reference.wall_us, self.reference.cluster_us);
@@ -51,6 +52,12 @@ impl Stretch<'_> {
         }
         self.pass_time();
         self.apply(vec![Drawn::sessions(SessionCommand::Expire { sessions })])
+    }
+
+    /// (1) What the books of the machines say that ended sessions have executed, and what the reference's own book says.
+    fn count_executed(&self) -> Result<(), String> {
+        let ended: u64 = self.reference.machines.values().map(|counters| counters.ended.requests).sum();
+        same(|| "(1) how many requests were executed".into(), &ended, &(self.reference.executed.len() as u64))
     }
 
     /// The remains of deleted branches go, and nothing is left of them: a branch that has rows is not forgotten.
