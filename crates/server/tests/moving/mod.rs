@@ -7,8 +7,8 @@ use crate::served::Served;
 /// What one step moves: the sample, and by how much.
 pub type Moved = BTreeMap<String, f64>;
 
-/// Metrics that move with the clock, the disk or the process, whatever is done.
-const RESTLESS: [&str; 12] = [
+/// Metrics that move with the clock, the disk, the process or work in the background, whatever is done.
+const RESTLESS: [&str; 13] = [
     "process_",
     "statehouse_journal_bytes",
     "statehouse_store_bytes",
@@ -21,6 +21,7 @@ const RESTLESS: [&str; 12] = [
     "statehouse_run_oldest_stalled_seconds",
     "statehouse_label_values",
     "statehouse_journal_queue",
+    "statehouse_scrubbed_bytes",
 ];
 
 fn restless(sample: &str) -> bool {
