@@ -1,8 +1,7 @@
 //! The session machine: any deterministic machine, with each request of a session executed exactly once.
 //!
 //! - [`sessions`]: [`SessionMachine`], which executes, stores answers, and refuses.
-//! - [`machine`]: a deterministic machine, in bytes. [`user`]: a typed machine supplied by a user, and [`alone`]: such
-//!   a machine by itself on a store.
+//! - [`machine`]: a deterministic machine, in bytes. [`user`]: a typed machine supplied by a user.
 //! - [`envelope`]: the fields that every command carries around its body, sessions' included. [`command`]: the commands
 //!   of sessions themselves.
 //! - [`digest`]: tells apart different commands sent with the same number.
