@@ -1,8 +1,8 @@
 //! Wakes those who wait for changes, each by what it waits for: a thing, a group, a branch, or a queue. While nobody waits,
-//! an entry costs one load.
+//! the apply loop takes no lock.
 //!
-//! Keeps: nobody sleeps through an entry. Who waits listens first and looks afterwards; the apply loop commits first and
-//! looks for listeners afterwards; so one of the two sees the other. Never: remembers who waits no longer.
+//! Keeps: nobody sleeps through an entry. A waiter registers first and reads afterwards; the apply loop commits first and
+//! looks for waiters afterwards; so one of the two sees the other. Never: keeps a waiter that is gone.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -19,7 +19,7 @@ use kv::Bytes;
 
 use crate::bell::{Bell, Rung};
 
-/// What somebody waits for. Two different ones may be equal by chance, so who is woken looks again.
+/// What a waiter waits for. Two different topics may be equal by chance, so a waiter that is woken reads again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Topic(u64);
 
@@ -61,7 +61,7 @@ pub(crate) struct Arrived<'entry> {
     /// Its row of the change feed, if it has one.
     pub(crate) changes: Option<Bytes>,
     pub(crate) readied: &'entry [ReadyQueue],
-    /// It has changed the catalogue, which nearly everything can depend on.
+    /// Whether it changed the catalogue, which nearly everything depends on: it wakes everyone.
     pub(crate) catalogue_changed: bool,
 }
 
@@ -137,13 +137,15 @@ impl Arrivals {
 
     /// Lets a bell ring for some topics too, from now on.
     pub(crate) fn listen_with(&self, bell: Arc<Bell>, topics: Vec<Topic>) -> Listener<'_> {
-        let mut bells = self.lock();
-        for topic in &topics {
-            bells.entry(*topic).or_default().push(bell.clone());
+        // Most sessions have pushes and no subscriptions: they stay out of the way of the apply loop.
+        if !topics.is_empty() {
+            let mut bells = self.lock();
+            for topic in &topics {
+                bells.entry(*topic).or_default().push(bell.clone());
+            }
+            self.listening.fetch_add(topics.len(), Ordering::SeqCst);
         }
-        self.listening.fetch_add(topics.len(), Ordering::SeqCst);
-        drop(bells);
-        // Before whatever it looks at.
+        // Before whatever the waiter reads.
         fence(Ordering::SeqCst);
         Listener { arrivals: self, bell, topics }
     }
@@ -179,7 +181,7 @@ impl Listener<'_> {
     fn poll(&self, waker: &Waker) -> Option<Waited> {
         match self.bell.poll(waker) {
             Some(Rung { first_commit }) => Some(Waited::Arrived { first_commit }),
-            // Who stops it rings afterwards.
+            // `stop` sets its flag before it rings, so a stop that is not seen here rings the bell.
             None => self.arrivals.is_stopped().then_some(Waited::Stopped),
         }
     }
@@ -198,6 +200,9 @@ impl Listener<'_> {
 
 impl Drop for Listener<'_> {
     fn drop(&mut self) {
+        if self.topics.is_empty() {
+            return;
+        }
         let mut bells = self.arrivals.lock();
         for topic in &self.topics {
             if let Some(hung) = bells.get_mut(topic) {

@@ -166,8 +166,8 @@ impl Changes {
     }
 }
 
-/// The cursor of one who has seen everything up to it and was woken by an entry with this first command: nothing that it
-/// follows lies between, however much of the feed that is, and however little of that is still kept.
+/// The cursor of a follower that has read everything up to `cursor` and was woken by an entry whose first command is
+/// `first_commit`. Nothing that it follows lies between, so it skips that part of the feed, which may be gone by now.
 pub(crate) fn unchanged_before(cursor: u64, first_commit: Option<u64>) -> u64 {
     first_commit.map_or(cursor, |first| cursor.max(first - 1))
 }

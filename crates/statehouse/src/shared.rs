@@ -33,7 +33,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// What is visible is by this catalogue.
+    /// The shared state of a store with this catalogue.
     pub(crate) fn new(catalogue: Catalogue) -> Self {
         Self {
             catalogue: ArcSwap::from_pointee(catalogue),

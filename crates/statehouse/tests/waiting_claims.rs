@@ -23,8 +23,8 @@ impl Wake for Woken {
     }
 }
 
-/// Claims a record which cannot be claimed now, does something, and expects to be woken until it is claimed. What happens
-/// elsewhere does not wake it.
+/// Claims a record that cannot be claimed yet, lets it go, and polls the claim only when it is woken. Changes elsewhere must
+/// not wake it.
 fn claimed_after(records: &Records, elsewhere: &dyn Fn(), let_go: &dyn Fn()) -> Claimed {
     let (woken, options) = (Arc::new(Woken::default()), ClaimOptions::worker("w"));
     let waker = Waker::from(woken.clone());
@@ -32,7 +32,7 @@ fn claimed_after(records: &Records, elsewhere: &dyn Fn(), let_go: &dyn Fn()) -> 
     let mut claim = pin!(records.claim_until("jobs.1", &options, pending()));
     assert!(claim.as_mut().poll(&mut context).is_pending());
     elsewhere();
-    assert_eq!(woken.0.load(Ordering::SeqCst), 0, "woken by what is no concern of it");
+    assert_eq!(woken.0.load(Ordering::SeqCst), 0, "woken by what does not concern it");
     let_go();
     let mut seen = 0;
     let mut answer = None;
