@@ -142,18 +142,13 @@ pub(crate) fn increment(applying: &mut Applying<'_>, record: &ThingId<'_>, field
     };
     let mut after = successor(applying, &before);
     let declared = type_after(applying, record, &before, &mut after);
-    // The store ignores writes to these fields, so the sum would be lost; a lease can be moved while a worker holds the
-    // record.
-    let is_ignored = match field {
-        CREATED_AT | UPDATED_AT => declared.is_some(),
-        TIMEOUT_AT => declared.is_some() && !after.numbers.is_held(),
-        _ => false,
-    };
-    if is_ignored {
+    let is_time = declared.is_some() && [CREATED_AT, UPDATED_AT].contains(&field);
+    let is_lease = declared.is_some() && field == TIMEOUT_AT;
+    // The store ignores such a write, so the sum would be lost.
+    if is_time || is_lease && !after.numbers.is_held() {
         return Ok(Err(wrong_kind(record, field, WantedKind::Kept)));
     }
     let sum = current.checked_add(by);
-    let is_lease = field == TIMEOUT_AT && declared.is_some();
     let Some(sum) = sum.filter(|sum| !is_lease || LEASES_US.contains(&lease_us(applying, *sum))) else {
         return Ok(Err(wrong_kind(record, field, WantedKind::Addable)));
     };

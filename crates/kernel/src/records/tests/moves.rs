@@ -198,7 +198,8 @@ fn an_increment_of_a_field_that_the_store_maintains_is_refused() {
     check(
         "declare job for jobs. lease 10s; advance 10s; incr jobs.1 created_at 1; incr jobs.1 updated_at 1; \
          incr jobs.1 timeout_at 1; read jobs.1; put jobs.1; incr jobs.1 timeout_at 1; claim jobs.1; \
-         incr jobs.1 timeout_at -99999999999; incr jobs.1 timeout_at 500; field jobs.1 timeout_at; incr a created_at 1; incr a timeout_at 2; read a",
+         incr jobs.1 timeout_at -99999999999; incr jobs.1 timeout_at 500; field jobs.1 timeout_at; \
+         incr a created_at 1; incr a timeout_at 2; read a",
         &format!(
             "#2; {}; {}; {}; absent; jobs.1 v1; {}; jobs.1 #1; \
              field \"timeout_at\" of record \"jobs.1\" does not hold an integer that can be incremented by this amount \
