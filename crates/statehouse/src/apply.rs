@@ -16,17 +16,17 @@ use kernel::{Kernel, Tally};
 use kv::{Committed, Overlay, Store};
 use session::Halt;
 use session::user::panic_message;
+use waiting::Waiters;
 
 use crate::access::Access;
 use crate::adoption::Adoption;
 use crate::answers::Answers;
-use crate::arrivals::{Arrived, StopsAtEnd};
+use crate::arrivals::{Arrived, StopsAtEnd, arrived};
 use crate::copies::{load_kernel, with_copies};
 use crate::error::{from_halted_entry, from_panic};
 use crate::journal_cut::JournalCut;
 use crate::proposer::DurableEntry;
 use crate::publish::Outbox;
-use crate::records::waiters::SharedWaiters;
 use crate::sessions::keeper::Keeper;
 use crate::shard::keys;
 use crate::shared::Shared;
@@ -49,7 +49,7 @@ pub(crate) struct ApplyLoop {
     pub(crate) answers: Answers,
     pub(crate) agenda: Arc<Agenda>,
     pub(crate) outbox: Arc<Outbox>,
-    pub(crate) waiters: SharedWaiters,
+    pub(crate) waiters: Arc<Waiters>,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) adoption: Adoption,
     /// Whether the entries at hand were durable before the directory was opened.
@@ -165,7 +165,7 @@ impl ApplyLoop {
         }
         self.shared.command_rows.fetch_add(effects.command_rows as u64, Ordering::Relaxed);
         self.agenda.set(effects.next_due);
-        self.waiters.ready(&effects.readied);
+        self.waiters.ready(effects.readied.iter().map(|queue| ((queue.space, queue.branch), queue.name.as_str())));
         self.keeper.changed(&effects.sessions, self.kernel.applied().stamp);
         if effects.publishes {
             self.outbox.wake();
@@ -174,7 +174,8 @@ impl ApplyLoop {
         if catalogue_changed {
             self.shared.publish_catalogue(self.kernel.catalogue().clone());
         }
-        self.shared.arrivals.arrived(&Arrived { commits, changes, readied: &effects.readied, catalogue_changed });
+        let entry = Arrived { commits, changes, readied: &effects.readied, catalogue_changed };
+        arrived(&self.shared.arrivals, &entry);
         self.shared.entry_bytes.fetch_add(payload.len() as u64, Ordering::Relaxed);
         self.bytes_since_flush += payload.len() as u64;
         if self.bytes_since_flush >= self.replay_bytes_max {

@@ -11,7 +11,9 @@ use kernel::changes::{Filter, changes_after};
 use kernel::names::InGroup;
 
 use crate::admission::Scope;
-use crate::arrivals::{Listener, Topic, Waited};
+use waiting::Waited;
+
+use crate::arrivals::{Listener, Topic};
 use crate::cells::{Cells, check_page};
 use crate::error::from_halt;
 use crate::group::Group;

@@ -40,7 +40,6 @@ mod apply;
 mod arrivals;
 mod background;
 pub mod backup;
-mod bell;
 mod branches;
 mod cells;
 mod changes;

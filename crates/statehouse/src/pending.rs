@@ -2,19 +2,16 @@
 //!
 //! Keeps: an answer is delivered once, and only after it is durable and visible to reads (J1).
 
-use std::cell::Cell;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
-use std::time::Duration;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use contract::{Error, Failure, FailureKind, Rejection};
 use kernel::{Answer, Catalogue};
 use session::{Halt, Reply as SessionReply, SessionAnswer};
+use waiting::Slot;
 
 use crate::error::{from_halt, unexpected_answer};
 use crate::sessions::requests::Request;
@@ -42,7 +39,7 @@ pub struct Pending<T> {
 }
 
 enum State<T> {
-    Waiting { slot: Arc<Slot>, decode: Decode<T>, request: Option<Request> },
+    Waiting { slot: Arc<Slot<Reply>>, decode: Decode<T>, request: Option<Request> },
     Refused(Option<Error>),
 }
 
@@ -62,7 +59,7 @@ pub(crate) enum Decode<T> {
 pub(crate) type Again<T> = Box<dyn Fn() -> Pending<T> + Send + Sync>;
 
 impl<T> Pending<T> {
-    pub(crate) fn waiting(slot: Arc<Slot>, decode: Decode<T>) -> Self {
+    pub(crate) fn waiting(slot: Arc<Slot<Reply>>, decode: Decode<T>) -> Self {
         Self { state: State::Waiting { slot, decode, request: None }, result: PhantomData }
     }
 
@@ -170,104 +167,11 @@ impl<T> Decode<T> {
     }
 }
 
-/// Runs a future on this thread. When the time is up, according to `left` or after sleeping for that long, it sets
-/// `time_over`, and still waits for the future to finish.
-pub(crate) fn block_on<T>(future: impl Future<Output = T>, left: impl Fn() -> Duration, time_over: &Cell<bool>) -> T {
-    let mut future = std::pin::pin!(future);
-    let wakes = Arc::new(WakesThread { thread: std::thread::current(), woken: AtomicBool::new(false) });
-    let waker = Waker::from(wakes.clone());
-    loop {
-        if let Poll::Ready(ready) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return ready;
-        }
-        match left() {
-            _ if time_over.get() => std::thread::park(),
-            Duration::ZERO => time_over.set(true),
-            left => {
-                std::thread::park_timeout(left);
-                // A clock controlled by a test does not show that time has passed.
-                time_over.set(!wakes.woken.load(Ordering::Acquire));
-            }
-        }
-        wakes.woken.store(false, Ordering::Release);
-    }
-}
-
-struct WakesThread {
-    thread: Thread,
-    woken: AtomicBool,
-}
-
-impl Wake for WakesThread {
-    fn wake(self: Arc<Self>) {
-        self.woken.store(true, Ordering::Release);
-        self.thread.unpark();
-    }
-}
-
-/// Where an answer is put.
-#[derive(Default)]
-pub(crate) struct Slot {
-    reply: Mutex<SlotState>,
-}
-
-#[derive(Default)]
-enum SlotState {
-    #[default]
-    Empty,
-    Parked(Thread),
-    Awaited(Waker),
-    Given(Reply),
-    Taken,
-}
-
-impl Slot {
-    fn lock(&self) -> MutexGuard<'_, SlotState> {
-        self.reply.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Delivers the answer and wakes its waiter.
-    pub(crate) fn give(&self, reply: Reply) {
-        let before = std::mem::replace(&mut *self.lock(), SlotState::Given(reply));
-        match before {
-            SlotState::Parked(thread) => thread.unpark(),
-            SlotState::Awaited(waker) => waker.wake(),
-            SlotState::Empty => {}
-            SlotState::Given(_) | SlotState::Taken => unreachable!("an answer is given once"),
-        }
-    }
-
-    fn wait(&self) -> Reply {
-        loop {
-            let mut state = self.lock();
-            match std::mem::replace(&mut *state, SlotState::Taken) {
-                SlotState::Given(reply) => return reply,
-                _ => *state = SlotState::Parked(std::thread::current()),
-            }
-            drop(state);
-            // A stale permit only costs one more turn of the loop.
-            std::thread::park();
-        }
-    }
-
-    fn poll(&self, waker: &Waker) -> Option<Reply> {
-        let mut state = self.lock();
-        match std::mem::replace(&mut *state, SlotState::Taken) {
-            SlotState::Given(reply) => Some(reply),
-            SlotState::Taken => panic!("a pending answer was polled after it was ready"),
-            _ => {
-                *state = SlotState::Awaited(waker.clone());
-                None
-            }
-        }
-    }
-}
-
 /// Delivers the answer of one command; dropped without one, it reports that the outcome is unknown.
-pub(crate) struct Responder(Option<Arc<Slot>>);
+pub(crate) struct Responder(Option<Arc<Slot<Reply>>>);
 
 impl Responder {
-    pub(crate) fn new() -> (Self, Arc<Slot>) {
+    pub(crate) fn new() -> (Self, Arc<Slot<Reply>>) {
         let slot = Arc::new(Slot::default());
         (Self(Some(slot.clone())), slot)
     }
@@ -290,6 +194,8 @@ impl Drop for Responder {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+
     use super::*;
 
     fn done() -> Answer {

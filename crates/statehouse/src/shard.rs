@@ -16,6 +16,7 @@ use kernel::{Buckets, Catalogue, Kernel, Keys};
 use kv::{Overlay, Readable, Store, View};
 use session::Halt;
 use storage::TreeStore;
+use waiting::Waiters;
 
 use crate::access::Access;
 use crate::adoption::Adoption;
@@ -33,7 +34,6 @@ use crate::options::Options;
 use crate::proposer::{DurableEntry, Proposer};
 use crate::publish::Outbox;
 use crate::quarantine::Quarantine;
-use crate::records::waiters::SharedWaiters;
 use crate::sessions::hosted::register_machines;
 use crate::sessions::keeper::Keeper;
 use crate::shared::Shared;
@@ -66,7 +66,7 @@ pub(crate) struct Shard {
     files: Arc<dyn EntryFiles>,
     apply: Mutex<Option<JoinHandle<()>>>,
     background: Mutex<Option<Background>>,
-    pub(crate) waiters: SharedWaiters,
+    pub(crate) waiters: Arc<Waiters>,
     pub(crate) keeper: Arc<Keeper>,
     closed: AtomicBool,
     pub(crate) backups: BackupLog,
@@ -180,7 +180,7 @@ impl Shard {
         let applied_at_open = kernel.applied().index;
         let agenda = Arc::new(Agenda::default());
         let outbox = Arc::new(Outbox::default());
-        let waiters = SharedWaiters::default();
+        let waiters = Arc::<Waiters>::default();
         let keeper = Arc::new(Keeper::default());
         let mut apply_loop = ApplyLoop {
             kernel,

@@ -4,7 +4,10 @@
 //! arguments; the program does.
 
 use super::summed::{Does, Part};
-use super::{Item, Judge, SIM, Topic, Work, breaks};
+use super::{Item, Judge, Program, SIM, Topic, Work, breaks};
+
+/// The waits, on locks and atomics that try out the orders of events.
+const LOOM: &str = "test --profile stress --locked --config build.rustflags=\"--cfg=loom\" -p statehouse-waiting";
 
 /// The table.
 pub(super) const TOPIC: Topic = Topic {
@@ -30,6 +33,12 @@ pub(super) const TOPIC: Topic = Topic {
             shows: "one line of the product is changed, and the mixed model fails",
             // Each builds the product again.
             work: Work::Summed { parts: breaks::BREAKS, small: None },
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "waits",
+            shows: "nobody sleeps through an answer, a change, a push or a turn, in any order of events of small models",
+            work: Work::Programs(&[Program { cargo: LOOM, full: "--test loom", small: "--test loom" }]),
             judge: Judge::Correctness,
         },
     ],

@@ -22,6 +22,7 @@ enum Sees {
 const LEVELS: &[(&str, Sees)] = &[
     ("statehouse-contract", Sees::Only(&[])),
     ("statehouse-kv", Sees::Only(&[])),
+    ("statehouse-waiting", Sees::Only(&[])),
     ("statehouse-wire", Sees::Only(&["statehouse-contract"])),
     ("statehouse-client", Sees::Only(&["statehouse-contract", "statehouse-wire"])),
     (
@@ -41,6 +42,7 @@ const LEVELS: &[(&str, Sees)] = &[
             "statehouse-kernel",
             "statehouse-storage",
             "statehouse-journal",
+            "statehouse-waiting",
         ]),
     ),
     ("statehouse-server", Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse"])),

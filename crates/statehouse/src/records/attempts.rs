@@ -16,13 +16,13 @@ use kernel::records::get::whole_record;
 use kernel::records::lanes::may_be_ready;
 use kernel::records::queue::{SEPARATORS, depth, queue_of};
 use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
+use waiting::{Waited, Wanted, block_on};
 
-use super::waiters::Wanted;
 use super::{Records, borrowed, owned, owned_patches};
-use crate::arrivals::{Topic, Waited};
+use crate::arrivals::Topic;
 use crate::cells::{outcome, written};
 use crate::error::{from_halt, unexpected_answer};
-use crate::pending::{Decode, Pending, block_on};
+use crate::pending::{Decode, Pending};
 use crate::sessions::requests::InSession;
 use crate::shard::keys;
 
@@ -170,7 +170,7 @@ impl Records {
         let mut time_over = pin!(time_over);
         loop {
             // It joins before it checks, so that nothing becomes ready unseen in between.
-            let place = shard.waiters.join(Wanted { space: ids.space, branch: ids.branch, prefix: prefix.to_owned() });
+            let place = shard.waiters.join(Wanted { scope: (ids.space, ids.branch), prefix: prefix.to_owned() });
             // A request of a session enters the journal only if there is something; an empty result stores no answer.
             let is_worth_executing = match request {
                 Some((session, request)) => self.is_worth_executing(prefix, session, request)?,

@@ -3,7 +3,6 @@
 mod attempts;
 mod portable;
 mod reads;
-pub(crate) mod waiters;
 
 use std::sync::Arc;
 use std::time::Duration;

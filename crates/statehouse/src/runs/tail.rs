@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use contract::runs::Fetched;
 use contract::{Error, Rejection, Subject};
+use waiting::Waited;
 
 use super::Runs;
-use crate::arrivals::{Topic, Waited};
+use crate::arrivals::Topic;
 
 /// A reader of a run, by a cursor. A run that does not exist yet is waited for. Waiting with a cursor beyond the run's end
 /// is refused with [`Rejection::SequenceConflict`]: it is from another history, and what comes next would be missed.

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use ::session::PendingPush;
 use contract::{ChangesPage, Error, Followed, Rejection};
+use waiting::{Bell, Rung};
 
 use super::keeper::LifeState;
 use crate::arrivals::Listener;
-use crate::bell::{Bell, Rung};
 use crate::changes::{Changes, unchanged_before};
 use crate::error::from_halt;
 use crate::shard::{Shard, keys};

@@ -3,14 +3,14 @@
 //! A session's timeout runs in cluster time from the last activity of its client. After a restart every session has its
 //! full timeout again. Expiry is decided here, and takes effect by a command.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contract::Error;
 use kv::View;
 use session::{ChangedSessions, Stamp};
+use waiting::{Bell, Bells};
 
-use crate::bell::Bell;
 use crate::error::from_halt;
 use crate::sessions::census::{EndedSessions, LivingSessions};
 use crate::shard::keys;
@@ -67,6 +67,8 @@ impl Life {
 #[derive(Default)]
 pub(crate) struct Keeper {
     lives: Mutex<Lives>,
+    /// Those who wait for pushes, by session.
+    listeners: Bells<u64>,
 }
 
 #[derive(Default)]
@@ -74,9 +76,6 @@ struct Lives {
     by_session: HashMap<u64, Life>,
     /// No deadline is before this one.
     next_deadline_us: u64,
-    /// Those who wait for pushes.
-    listeners: BTreeMap<u64, Vec<Arc<Bell>>>,
-    closing: bool,
     ended: EndedSessions,
     pushes_waiting: u64,
 }
@@ -128,10 +127,11 @@ impl Keeper {
             }
         }
         lives.pushes_waiting = lives.pushes_waiting.saturating_add_signed(sessions.pushes);
-        for session in sessions.expired.iter().chain(&sessions.pushed).chain(&sessions.broken) {
-            for bell in lives.listeners.get(session).into_iter().flatten() {
-                bell.ring();
-            }
+        drop(lives);
+        if let Some(mut ringing) = self.listeners.ringing() {
+            let heard = sessions.expired.iter().chain(&sessions.pushed).chain(&sessions.broken);
+            heard.for_each(|session| ringing.add(session));
+            ringing.ring_for(None);
         }
     }
 
@@ -232,34 +232,24 @@ impl Keeper {
         lives.next_deadline_us = 0;
     }
 
-    /// Rings from now on when a session gets a push or ends.
+    /// Rings from now on when a session gets a push or ends, until [`unlisten`](Self::unlisten).
     pub(crate) fn listen(&self, session: u64) -> Arc<Bell> {
         let bell = Arc::new(Bell::default());
-        self.lock().listeners.entry(session).or_default().push(bell.clone());
+        self.listeners.hang(&bell, &[session]);
         bell
     }
 
     pub(crate) fn unlisten(&self, session: u64, bell: &Arc<Bell>) {
-        let mut lives = self.lock();
-        if let Some(bells) = lives.listeners.get_mut(&session) {
-            bells.retain(|one| !Arc::ptr_eq(one, bell));
-            if bells.is_empty() {
-                lives.listeners.remove(&session);
-            }
-        }
+        self.listeners.take_down(bell, &[session]);
     }
 
     /// Nothing will be pushed any more.
     pub(crate) fn close(&self) {
-        let mut lives = self.lock();
-        lives.closing = true;
-        for bell in lives.listeners.values().flatten() {
-            bell.ring();
-        }
+        self.listeners.stop();
     }
 
     pub(crate) fn is_closing(&self) -> bool {
-        self.lock().closing
+        self.listeners.is_stopped()
     }
 }
 
