@@ -20,6 +20,8 @@
 //! - `stores`: the same as `growth` by the kernel on a bare store: what the store costs, and how much it writes and keeps.
 //! - `tables`: the tree store beside `lsm-tree`: merges, gets, scans, deletions.
 //! - `journal`: durable appends of three sizes to the journal's files, beside bare ones; how long 1 GB takes to open.
+//! - `idle-polls`: long polls that get nothing, and the memory of the server after them.
+//! - `idle-followers`: what followers of quiet runs take of a core while others commit.
 //! - `flat`: many writes over few cells: memory, disk and journal must not grow.
 //!
 //! Figures are ratios taken in one run, because machines differ and are noisy. The results are lines
@@ -31,6 +33,8 @@ mod callers;
 mod claim_wait;
 mod flat;
 mod http_speed;
+mod idle_followers;
+mod idle_polls;
 mod journal_append;
 mod new_user;
 mod profile;
@@ -81,6 +85,8 @@ fn main() -> ExitCode {
         "claims" => bench::growth::run_claims(&arguments),
         "stores" => return stores::run(&arguments),
         "flat" => flat::run(&arguments),
+        "idle-polls" => idle_polls::run(&arguments),
+        "idle-followers" => idle_followers::run(&arguments),
         "journal" => journal_append::run(&arguments),
         "http-speed" => http_speed::run(&arguments),
         "http-batches" => http_speed::run_batches(&arguments),

@@ -77,6 +77,8 @@ numbered_texts! {
         NewerRegistered = "a newer version of it is already registered",
         OtherStore = "it is for another store",
         BadTimeout = "it is below 100 ms or above a day",
+        HeldKeepsType = "a worker holds it; its type cannot change",
+        FieldsMoveIt = "the fields written with it move it to another state",
     }
 }
 

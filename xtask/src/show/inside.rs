@@ -4,7 +4,7 @@
 //! arguments; the program does.
 
 use super::summed::{Does, Part};
-use super::{Item, Judge, Program, SIM, Topic, Work, breaks};
+use super::{BENCH, Item, Judge, Program, SIM, Topic, Work, breaks};
 
 /// The waits, on locks and atomics that try out the orders of events.
 const LOOM: &str = "test --profile stress --locked --config build.rustflags=\"--cfg=loom\" -p statehouse-waiting";
@@ -40,6 +40,18 @@ pub(super) const TOPIC: Topic = Topic {
             shows: "nobody sleeps through an answer, a change, a push or a turn, in any order of events of small models",
             work: Work::Programs(&[Program { cargo: LOOM, full: "--test loom", small: "--test loom" }]),
             judge: Judge::Correctness,
+        },
+        Item {
+            name: "polls",
+            shows: "the server's memory after 100,000 long polls that got nothing, over ten minutes",
+            work: Work::Programs(&[Program { cargo: BENCH, full: "idle-polls", small: "idle-polls --small" }]),
+            judge: Judge::Speed,
+        },
+        Item {
+            name: "followers",
+            shows: "what 1,000 followers of quiet runs take of a core while others commit 10,000 times a second",
+            work: Work::Programs(&[Program { cargo: BENCH, full: "idle-followers", small: "idle-followers --small" }]),
+            judge: Judge::Speed,
         },
     ],
 };

@@ -246,7 +246,7 @@ pub const UPDATED_AT: &str = "updated_at";
 /// The field with the end of the lease, ms, while the record is held.
 pub const TIMEOUT_AT: &str = "timeout_at";
 
-/// The field with the current or last holder.
+/// The field with the worker that holds the record, or held it when it finished.
 pub const WORKER: &str = "worker";
 
 /// The state of a record that is not there, where a refused attempt names its record's state.

@@ -138,6 +138,7 @@ impl<'bytes> RecordAct<'bytes> {
                 (&[], fields, None)
             }
             RecordAct::Swap { new, .. } => (&[], &[], *new),
+            RecordAct::Increment { by, .. } => (&[], &[], Some(ValueRef::Integer(*by))),
             _ => (&[], &[], None),
         };
         let put = put.iter().map(|(_, value)| *value);

@@ -32,7 +32,7 @@ pub(crate) fn claim(applying: &mut Applying<'_>, record: &ThingId<'_>, worker: &
     let Some(declared) = applying.declared(record, &before) else {
         return Ok(Err(Rejection::NoSuchType { name: record.name.to_owned() }));
     };
-    let pausing = before.numbers.waiting && before.numbers.ready_us > applying.call.stamp.wall_us;
+    let pausing = before.numbers.pauses_at(applying.call.stamp.wall_us);
     if declared.kind(before.numbers.state) != StateKind::Ready || pausing {
         let state = declared.state_name(before.numbers.state).to_owned();
         let reason = if pausing { RefusalReason::Pausing } else { RefusalReason::NotReady };
@@ -124,6 +124,10 @@ pub(crate) fn complete(
 ) -> Outcome {
     in_attempt(applying, record, attempt, Some(fields), |applying, before, mut after, declared| {
         let completed = declared.completed();
+        let is_held = declared.kind(after.numbers.state) == StateKind::Held;
+        if !is_held && after.numbers.state != completed {
+            return Ok(Err(refused(record, before, declared, RefusalReason::FieldsMoveIt)));
+        }
         if let Err(rejection) = move_to(applying, record, &mut after, declared, completed, By::Write) {
             return Ok(Err(rejection));
         }
@@ -140,12 +144,16 @@ pub(crate) fn fail(
 ) -> Outcome {
     in_attempt(applying, record, attempt, Some(fields), |applying, before, after, declared| {
         if declared.kind(after.numbers.state) == StateKind::Terminal {
-            let state = declared.state_name(after.numbers.state).to_owned();
-            let reason = RefusalReason::FailureFinishes;
-            return Ok(Err(Rejection::WrongState { record: record.name.to_owned(), state, reason }));
+            return Ok(Err(refused(record, before, declared, RefusalReason::FailureFinishes)));
         }
         end_attempt(applying, record, before, after, declared, Reason::Failed)
     })
+}
+
+/// A refusal that names the state that the record has, and not one that the refused operation would have given it.
+fn refused(record: &ThingId<'_>, before: &Row<'_>, declared: &Declared, reason: RefusalReason) -> Rejection {
+    let state = declared.state_name(before.numbers.state).to_owned();
+    Rejection::WrongState { record: record.name.to_owned(), state, reason }
 }
 
 /// Ends an attempt from outside, because its lease or its session has ended.

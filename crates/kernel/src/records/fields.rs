@@ -129,7 +129,7 @@ impl<R: ReadRow + ?Sized> FieldReader<'_, R> {
         }
         whole.attempt = numbers.attempt;
         whole.failures = numbers.failures.into();
-        let pausing = numbers.waiting && numbers.ready_us > self.stamp.wall_us;
+        let pausing = numbers.pauses_at(self.stamp.wall_us);
         whole.ready_in = pausing.then(|| Duration::from_micros(numbers.ready_us - self.stamp.wall_us));
         if numbers.expires_us != 0 {
             whole.ttl = Some(Duration::from_micros(numbers.expires_us.saturating_sub(self.stamp.wall_us)));

@@ -41,11 +41,11 @@ pub(crate) fn put(
         Ok(declared) => declared,
         Err(rejection) => return Ok(Err(rejection)),
     };
-    if let Some(rejection) = refuse_to_replace(applying, record, &before, fenced) {
+    let same_type = !before.numbers.deleted && before.numbers.record_type == declared.map_or(0, |found| found.id);
+    if let Some(rejection) = refuse_to_replace(applying, record, &before, fenced, same_type) {
         return Ok(Err(rejection));
     }
     let mut after = successor(applying, &before);
-    let same_type = !before.numbers.deleted && before.numbers.record_type == declared.map_or(0, |found| found.id);
     after.fields.clear();
     if !after.numbers.is_held() {
         // A name written by a caller is an ordinary field; the holder's name belongs to the store.
@@ -61,7 +61,7 @@ pub(crate) fn put(
     if let Err(rejection) = write_fields(applying, record, &mut after, declared, patches, By::Write) {
         return Ok(Err(rejection));
     }
-    let reason = moved(declared, &before, &after);
+    let reason = moved(applying, record, &before, &after);
     Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, reason)?)))
 }
 
@@ -71,12 +71,14 @@ fn refuse_to_replace(
     record: &ThingId<'_>,
     before: &Row<'_>,
     fenced: bool,
+    same_type: bool,
 ) -> Option<Rejection> {
     let declared = applying.declared(record, before)?;
     let reason = match declared.kind(before.numbers.state) {
         _ if before.numbers.deleted => return None,
         StateKind::Ready => return None,
-        StateKind::Held if fenced => return None,
+        StateKind::Held if fenced && same_type => return None,
+        StateKind::Held if fenced => RefusalReason::HeldKeepsType,
         StateKind::Held => RefusalReason::HeldByWorker,
         StateKind::Terminal => RefusalReason::FinishedBeforePut,
     };
@@ -101,7 +103,7 @@ pub(crate) fn patch(
     if let Err(rejection) = write_fields(applying, record, &mut after, declared, fields.iter().copied(), By::Write) {
         return Ok(Err(rejection));
     }
-    let reason = moved(declared, &before, &after);
+    let reason = moved(applying, record, &before, &after);
     Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, reason)?)))
 }
 
@@ -126,7 +128,7 @@ pub(crate) fn swap(
     if let Err(rejection) = write_fields(applying, record, &mut after, declared, patches, By::Claim) {
         return Ok(Err(rejection));
     }
-    let reason = moved(declared, &before, &after);
+    let reason = moved(applying, record, &before, &after);
     Ok(Ok(OpOutcome::Written(store(applying, record, &before, after, reason)?)))
 }
 
@@ -314,12 +316,12 @@ fn lease_us(applying: &Applying<'_>, until_ms: i64) -> i128 {
 }
 
 /// The reason of a write in the change feed.
-fn moved(declared: Option<&Declared>, before: &Row<'_>, after: &Row<'_>) -> Reason {
-    let Some(declared) = declared else {
+fn moved(applying: &Applying<'_>, record: &ThingId<'_>, before: &Row<'_>, after: &Row<'_>) -> Reason {
+    let kind = |row: &Row<'_>| applying.declared(record, row).map(|declared| declared.kind(row.numbers.state));
+    let kind_before = kind(before).filter(|_| !before.numbers.deleted);
+    let Some(kind_after) = kind(after) else {
         return Reason::Written;
     };
-    let kind_before = (!before.numbers.deleted).then(|| declared.kind(before.numbers.state));
-    let kind_after = declared.kind(after.numbers.state);
     match kind_after {
         StateKind::Held if kind_before == Some(StateKind::Ready) => Reason::Claimed,
         StateKind::Ready if kind_before == Some(StateKind::Held) => Reason::Released,

@@ -84,6 +84,11 @@ impl Numbers {
         !self.deleted && !self.expired_at(wall_us)
     }
 
+    /// Whether its pause after a failure is not over.
+    pub(crate) fn pauses_at(&self, wall_us: u64) -> bool {
+        self.waiting && self.ready_us > wall_us
+    }
+
     /// Whether it has expired at a wall time, without the expiry being committed.
     pub fn expired_at(&self, wall_us: u64) -> bool {
         !self.deleted && self.expires_us != 0 && self.expires_us <= wall_us
@@ -138,7 +143,7 @@ pub struct FieldRow<'bytes> {
 pub struct Row<'bytes> {
     /// The numbers maintained by the store.
     pub numbers: Numbers,
-    /// Its current or last holder.
+    /// The worker that holds it, or held it when it finished.
     pub worker: Option<&'bytes str>,
     /// The fields, in name order.
     pub fields: Vec<FieldRow<'bytes>>,

@@ -49,6 +49,8 @@ pub(crate) fn move_to(
         }
         (StateKind::Ready, StateKind::Held) => hold(applying, row, declared, None),
         (StateKind::Held, StateKind::Held) => {}
+        // A pause after a failure is not over because the record is moved.
+        (StateKind::Ready, StateKind::Ready) if row.numbers.pauses_at(applying.call.stamp.wall_us) => {}
         (_, StateKind::Ready) => give_back(applying, row, 0),
         (_, StateKind::Terminal) => finish(applying, row, declared),
     }

@@ -62,9 +62,9 @@ fn what_ends_an_attempt_cannot_finish_the_record_otherwise_by_its_fields() {
         "declare job for jobs.; put jobs.1; claim jobs.1 by w; complete jobs.1 #1 state=cancelled; \
          fail jobs.1 #1 state=cancelled; complete jobs.1 #1 state=pending; read jobs.1; complete jobs.1 #1 state=completed; \
          read jobs.1",
-        "#2; jobs.1 v1; jobs.1 #1; record \"jobs.1\" is cancelled: it is finished and stays finished [SH-1015]; \
-         record \"jobs.1\" is cancelled: a failed attempt cannot finish it by writing fields [SH-1015]; \
-         record \"jobs.1\" is pending: nobody has claimed it, or its claim is over; it cannot be completed [SH-1015]; \
+        "#2; jobs.1 v1; jobs.1 #1; record \"jobs.1\" is claimed: the fields written with it move it to another state [SH-1015]; \
+         record \"jobs.1\" is claimed: a failed attempt cannot finish it by writing fields [SH-1015]; \
+         record \"jobs.1\" is claimed: the fields written with it move it to another state [SH-1015]; \
          job claimed v2 #1 by w for 300s; jobs.1 v3; job completed v3 #1",
     );
 }

@@ -120,11 +120,24 @@ fn a_put_is_refused_while_a_worker_holds_the_record_unless_it_is_fenced() {
     check(
         "declare job for jobs. lease 10s and later:ready; \
          put jobs.1 x=1; claim jobs.1 by w; put jobs.1 x=2; put jobs.1 as task; in no group fence jobs.1 #1: put jobs.1 x=3; \
-         read jobs.1; in no group fence jobs.1 #2: put jobs.1 x=4",
+         read jobs.1; in no group fence jobs.1 #2: put jobs.1 x=4; in no group fence jobs.1 #1: put jobs.1 as task x=5; \
+         read jobs.1",
         &format!(
             "#2; jobs.1 v1; jobs.1 #1; {held}; {held}; jobs.1 v3; job claimed v3 #1 by w for 10s x=3; \
-             attempt 2 of record \"jobs.1\" is over: it is claimed at attempt 1, held by \"w\" [SH-4002]"
+             attempt 2 of record \"jobs.1\" is over: it is claimed at attempt 1, held by \"w\" [SH-4002]; \
+             record \"jobs.1\" is claimed: a worker holds it; its type cannot change [SH-1015]; \
+             job claimed v3 #1 by w for 10s x=3"
         ),
+    );
+}
+
+#[test]
+fn a_move_between_ready_states_does_not_end_a_pause() {
+    check(
+        "declare job for jobs. lease 10s pause 5s..5s and later:ready; put jobs.1; put jobs.2; claim jobs.1; fail jobs.1 #1; \
+         patch jobs.1 state=later; next jobs. 5; claim jobs.1; advance 4999ms; tick; next jobs.; advance 1ms; tick; next jobs.",
+        "#2; jobs.1 v1; jobs.2 v1; jobs.1 #1; jobs.1 v3 again in 5s; jobs.1 v4; jobs.2 #1; \
+         record \"jobs.1\" is later: its pause after a failure is not over yet [SH-1015]; nothing; jobs.1 #2",
     );
 }
 

@@ -114,10 +114,11 @@ fn a_value_is_at_most_so_long_wherever_it_is_written() {
     check(
         "declare job for jobs.; limit value_bytes_max 3; put jobs.1 x=abc; put jobs.1 x=abcd; patch jobs.1 x=abcd; \
          update jobs.1 x=abcd; swap jobs.1 x abc abcd; claim jobs.1; complete jobs.1 #1 x=abcd; fail jobs.1 #1 x=abcd; \
-         in g: publish t abc; in g: publish t abcd; read jobs.1",
+         incr jobs.1 n 1; in g: publish t abc; in g: publish t abcd; read jobs.1",
         "#2; jobs.1 v1; 4 exceeds value_bytes_max = 3 [SH-1002]; 4 exceeds value_bytes_max = 3 [SH-1002]; \
          4 exceeds value_bytes_max = 3 [SH-1002]; 4 exceeds value_bytes_max = 3 [SH-1002]; jobs.1 #1; \
-         4 exceeds value_bytes_max = 3 [SH-1002]; 4 exceeds value_bytes_max = 3 [SH-1002]; sent; \
+         4 exceeds value_bytes_max = 3 [SH-1002]; 4 exceeds value_bytes_max = 3 [SH-1002]; \
+         8 exceeds value_bytes_max = 3 [SH-1002]; sent; \
          4 exceeds value_bytes_max = 3 [SH-1002]; job claimed v2 #1 by somebody for 300s x=abc",
     );
 }

@@ -101,7 +101,13 @@ impl Reference {
             let state = &before.as_ref().expect("just seen").state;
             match old.kind(state) {
                 StateKind::Terminal => return Err(wrong_state(id, state)),
-                StateKind::Held if !fenced => return Err(wrong_state(id, state)),
+                StateKind::Held
+                    if !fenced
+                        || declared.as_ref().map(|new| new.definition.name.as_str())
+                            != Some(old.definition.name.as_str()) =>
+                {
+                    return Err(wrong_state(id, state));
+                }
                 StateKind::Held | StateKind::Ready => {}
             }
         }

@@ -26,16 +26,21 @@ impl Reference {
             }
             RecordAct::Complete { attempt, fields } => {
                 let (mut draft, declared) = self.attempted(id, *attempt)?;
+                let before = draft.live_mut().state.clone();
                 self.write_fields(id, &mut draft, Some(&declared), &owned(fields), false)?;
+                let state = draft.live_mut().state.clone();
+                if state != declared.definition.completed && declared.kind(&state) != StateKind::Held {
+                    return Err(wrong_state(id, &before));
+                }
                 self.move_to(id, &mut draft, &declared, &declared.definition.completed, false)?;
                 Ok(written(self.store(id, draft)))
             }
             RecordAct::Fail { attempt, fields } => {
                 let (mut draft, declared) = self.attempted(id, *attempt)?;
+                let before = draft.live_mut().state.clone();
                 self.write_fields(id, &mut draft, Some(&declared), &owned(fields), false)?;
-                let state = draft.live_mut().state.clone();
-                if declared.kind(&state) == StateKind::Terminal {
-                    return Err(wrong_state(id, &state));
+                if declared.kind(&draft.live_mut().state) == StateKind::Terminal {
+                    return Err(wrong_state(id, &before));
                 }
                 self.end_attempt(id, draft, &declared, false)
             }

@@ -77,6 +77,7 @@ impl Reference {
             (Ready, Terminal) if target == declared.definition.completed => return Err(wrong_state(id, &from)),
             (Ready, Held) => self.begin_attempt(draft, declared, None),
             (Held, Held) => {}
+            (Ready, Ready) if draft.live_mut().waiting && draft.live_mut().ready_us > self.wall_us => {}
             (Ready | Held, Ready) => self.give_back(draft, 0),
             (Ready | Held, Terminal) => {
                 let live = draft.live_mut();

@@ -1,0 +1,111 @@
+//! Followers of runs to which nothing happens: what they take of a core while others commit.
+//!
+//! The same commits at the same pace, in turns without and with followers; the figure is the difference of the process's
+//! CPU time.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bench::usage::{Usage, Used};
+use statehouse::runs::NewEvent;
+use statehouse::{Json, Options, Statehouse};
+use testkit::arguments::Arguments;
+use testkit::report::Report;
+
+/// Threads that commit.
+const CALLERS: u32 = 64;
+
+/// Longer than all of it takes.
+const NEVER: Duration = Duration::from_secs(3_600);
+
+/// Time for the followers to fall asleep.
+const QUIET_AFTER: Duration = Duration::from_millis(500);
+
+pub fn run(arguments: &Arguments) -> Report {
+    let small = arguments.flag("small");
+    let followers = arguments.number("followers", if small { 50 } else { 1_000 });
+    let rate = u32::try_from(arguments.number("rate", 10_000)).expect("a rate");
+    let rounds = arguments.number("rounds", if small { 1 } else { 5 });
+    let length = Duration::from_secs(arguments.number("seconds", if small { 1 } else { 10 }));
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = Options::default().open(directory.path().join("house")).expect("a house");
+    commit(&house, rate, length);
+    let (mut without, mut with, mut commits) = (Used::default(), Used::default(), 0);
+    for round in 0..rounds {
+        let (used, _) = commit(&house, rate, length);
+        println!("round {round}: {:.1} % of a core without followers", percent(&used));
+        without += &used;
+        let (used, committed) = followed(&house, followers, round, || commit(&house, rate, length));
+        println!("round {round}: {:.1} % of a core with {followers}", percent(&used));
+        with += &used;
+        commits += committed;
+    }
+    let pace = commits as f64 / with.seconds;
+    let apply = |used: &Used| used.of_threads(|name| name == "apply") / used.seconds / 1e4;
+    println!("of it the apply thread: {:.1} % and {:.1} %", apply(&without), apply(&with));
+    house.close().expect("close");
+
+    let mut report = Report::new("inside");
+    let more = percent(&with) - percent(&without);
+    let figure = format!("{more:.2}%-of-a-core-for-{followers}-at-{pace:.0}/s");
+    report.add("followers", figure, "<=5% of a core", more <= 5.0);
+    let kept = pace >= f64::from(rate) * 0.95;
+    report.add("followers.pace", format!("{pace:.0}/s"), "the pace was kept", kept);
+    report
+}
+
+fn percent(used: &Used) -> f64 {
+    used.cpu_us / used.seconds / 1e4
+}
+
+/// Does something while many follow, each another run; then an event in each of these runs ends it.
+fn followed<T>(house: &Statehouse, followers: u64, round: u64, work: impl FnOnce() -> T) -> T {
+    let name = |follower: u64| format!("quiet-{round}-{follower}");
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..followers)
+            .map(|follower| {
+                let mut tail = house.runs().tail(&name(follower), 0);
+                scope.spawn(move || tail.next(1, NEVER).expect("its event").events.len())
+            })
+            .collect();
+        std::thread::sleep(QUIET_AFTER);
+        let done = work();
+        for follower in 0..followers {
+            let data = Json::new("{}").expect("JSON");
+            let event = NewEvent::new("Progress", "end", "2026-02-11T10:00:00Z", data);
+            house.runs().append(&name(follower), &event).expect("an append");
+        }
+        let ended: usize = threads.into_iter().map(|thread| thread.join().expect("a follower")).sum();
+        assert_eq!(ended as u64, followers, "each has its event");
+        done
+    })
+}
+
+/// Commits at a steady pace; returns what that took, and how many there were.
+fn commit(house: &Statehouse, rate: u32, length: Duration) -> (Used, u64) {
+    let (stop, committed) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (stop, committed) = (&stop, &committed);
+    let pause = Duration::from_secs(1) * CALLERS / rate;
+    std::thread::scope(|scope| {
+        for caller in 0..CALLERS {
+            scope.spawn(move || {
+                let cells = house.cells();
+                // Not all at once.
+                let mut due = Instant::now() + pause * caller / CALLERS;
+                while !stop.load(Ordering::Relaxed) {
+                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                    due += pause;
+                    cells.set(&format!("cell-{caller}"), i64::from(caller)).expect("a commit");
+                    committed.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let before = Usage::now();
+        let counted = committed.load(Ordering::Relaxed);
+        std::thread::sleep(length);
+        let used = Usage::now().since(&before);
+        let commits = committed.load(Ordering::Relaxed) - counted;
+        stop.store(true, Ordering::Relaxed);
+        (used, commits)
+    })
+}
