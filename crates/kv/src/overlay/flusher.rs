@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{OverlayView, Shared};
+use super::{Shared, Tables};
 use crate::range::KeyRange;
 use crate::store::{Batch, Committed, KvError, Order, Sequence};
 use crate::table::Table;
@@ -79,8 +79,8 @@ fn next_frozen(shared: &Shared) -> Option<(Arc<Table>, Sequence)> {
             return None;
         }
         if let Some(upto) = state.frozen_upto.first() {
-            let view = shared.published.load();
-            let table = view.frozen.first().expect("a frozen table for every frozen sequence");
+            let tables = shared.published.load();
+            let table = tables.frozen.first().expect("a frozen table for every frozen sequence");
             return Some((table.clone(), *upto));
         }
         state = shared.wait(state);
@@ -103,13 +103,13 @@ fn publish(shared: &Shared, table: &Arc<Table>, upto: Sequence) {
     let mut state = shared.lock();
     match shared.below.view() {
         Ok(below) => {
-            let view = shared.published.load_full();
-            let mut frozen = view.frozen.clone();
+            let tables = shared.published.load_full();
+            let mut frozen = tables.frozen.clone();
             let flushed = frozen.remove(0);
             assert!(Arc::ptr_eq(&flushed, table), "S1: tables are flushed oldest first");
             // First, so that a caller who sees no flush in progress also sees what the last one made durable.
             shared.durable.store(upto, Ordering::Release);
-            shared.published.store(Arc::new(OverlayView { frozen, below, ..(*view).clone() }));
+            shared.published.store(Arc::new(Tables { frozen, below, active: tables.active.clone() }));
             state.frozen_upto.remove(0);
             state.last_failure = None;
         }

@@ -1,8 +1,8 @@
 //! The overlay: every batch is visible at once from memory, and reaches the store below later, in bulk.
 //!
 //! A batch goes into the *active* table. When that has grown to [`OverlayOptions::table_bytes_max`] it is frozen, a new
-//! one takes its place, and a thread writes the frozen one to the store below as one batch (one *flush*). A view is one
-//! published snapshot: active table, frozen tables, a view of the store below, and the newest sequence it may see.
+//! one takes its place, and a thread writes the frozen one to the store below as one batch (one *flush*). A view is a set
+//! of published tables (active, frozen, and a view of the store below) and the newest sequence it may see.
 //!
 //! Touches: the store below, which it owns exclusively. Keeps: S1 (after power loss the store is exactly one of the
 //! flushes: tables are frozen between batches, flushed oldest first, one batch each) and S2 (a view never changes).
@@ -74,8 +74,10 @@ pub struct Overlay {
 /// State shared by the committing thread, the flushing thread and the readers.
 struct Shared {
     below: Arc<dyn Store>,
-    /// The picture that new views take. Replaced under `state`'s lock.
-    published: ArcSwap<OverlayView>,
+    /// What new views read. Replaced under `state`'s lock, and rarely: a replacement looks at every thread that ever read it.
+    published: ArcSwap<Tables>,
+    /// The last batch that new views see. Raised under `state`'s lock, after its rows are in the active table.
+    newest: AtomicU64,
     state: Mutex<State>,
     /// Signalled when a table was frozen, a flush ended, or the overlay closes.
     changed: Condvar,
@@ -110,16 +112,23 @@ impl Shared {
 
     /// Sets the active table aside for flushing. The caller holds the lock.
     fn freeze(&self, state: &mut State) {
-        let view = self.published.load_full();
-        if view.active.is_empty() {
+        let tables = self.published.load_full();
+        if tables.active.is_empty() {
             return;
         }
-        let mut frozen = view.frozen.clone();
-        frozen.push(view.active.clone());
+        let mut frozen = tables.frozen.clone();
+        frozen.push(tables.active.clone());
         let active = Arc::new(Table::new(self.table_bytes_max));
-        self.published.store(Arc::new(OverlayView { active, frozen, ..(*view).clone() }));
-        state.frozen_upto.push(view.sequence);
+        self.published.store(Arc::new(Tables { active, frozen, below: tables.below.clone() }));
+        state.frozen_upto.push(self.newest.load(Ordering::Relaxed));
         self.changed.notify_all();
+    }
+
+    fn view(&self) -> OverlayView {
+        // Tables that are loaded afterwards have every batch up to the sequence. If the store below has later ones by then, it
+        // has them wholly, and they are seen.
+        let sequence = self.newest.load(Ordering::Acquire);
+        OverlayView { tables: self.published.load_full(), sequence }
     }
 }
 
@@ -141,15 +150,12 @@ impl State {
 impl Overlay {
     /// An overlay above `below`; from now on, every write must go through the overlay.
     pub fn new(below: Arc<dyn Store>, options: OverlayOptions) -> Result<Self, KvError> {
-        let view = OverlayView {
-            active: Arc::new(Table::new(options.table_bytes_max)),
-            frozen: Vec::new(),
-            below: below.view()?,
-            sequence: 0,
-        };
+        let tables =
+            Tables { active: Arc::new(Table::new(options.table_bytes_max)), frozen: Vec::new(), below: below.view()? };
         let shared = Arc::new(Shared {
             below,
-            published: ArcSwap::from_pointee(view),
+            published: ArcSwap::from_pointee(tables),
+            newest: AtomicU64::new(0),
             state: Mutex::default(),
             changed: Condvar::new(),
             durable: AtomicU64::new(0),
@@ -186,8 +192,8 @@ impl Overlay {
     pub fn refresh(&self) -> Result<(), KvError> {
         let _state = self.shared.lock();
         let below = self.shared.below.view()?;
-        let view = self.shared.published.load_full();
-        self.shared.published.store(Arc::new(OverlayView { below, ..(*view).clone() }));
+        let tables = self.shared.published.load_full();
+        self.shared.published.store(Arc::new(Tables { below, ..(*tables).clone() }));
         Ok(())
     }
 
@@ -204,14 +210,14 @@ impl Overlay {
 
     /// The number of bytes in memory: the active table and the frozen ones.
     pub fn bytes_in_memory(&self) -> usize {
-        let view = self.shared.published.load();
-        view.active.bytes() + view.frozen.iter().map(|table| table.bytes()).sum::<usize>()
+        let tables = self.shared.published.load();
+        tables.active.bytes() + tables.frozen.iter().map(|table| table.bytes()).sum::<usize>()
     }
 }
 
 impl Store for Overlay {
     fn view(&self) -> Result<Arc<dyn View>, KvError> {
-        Ok(self.shared.published.load_full())
+        Ok(Arc::new(self.shared.view()))
     }
 
     fn commit(&self, batch: Batch) -> Result<Committed, KvError> {
@@ -220,8 +226,8 @@ impl Store for Overlay {
             state = self.shared.wait(state);
         }
         state.refuse_if_failed()?;
-        let view = self.shared.published.load_full();
-        if !batch.condition_holds(&*view)? {
+        let view = self.shared.view();
+        if !batch.condition_holds(&view)? {
             return Ok(Committed::ConditionFailed);
         }
         if batch.is_empty() {
@@ -229,11 +235,11 @@ impl Store for Overlay {
         }
         let sequence = view.sequence + 1;
         for (key, value) in batch.into_writes() {
-            // Readers cannot see these before the new view is published: their sequence is too low.
-            view.active.insert(key, value, sequence);
+            // Readers cannot see these yet: their sequence is too low.
+            view.tables.active.insert(key, value, sequence);
         }
-        self.shared.published.store(Arc::new(OverlayView { sequence, ..(*view).clone() }));
-        if view.active.bytes() >= self.options.table_bytes_max {
+        self.shared.newest.store(sequence, Ordering::Release);
+        if view.tables.active.bytes() >= self.options.table_bytes_max {
             self.shared.freeze(&mut state);
         }
         Ok(Committed::Applied(sequence))
@@ -245,7 +251,7 @@ impl Store for Overlay {
 
     fn persist(&self) -> Result<Sequence, KvError> {
         let mut state = self.shared.lock();
-        let committed = self.shared.published.load().sequence;
+        let committed = self.shared.newest.load(Ordering::Relaxed);
         let failed_before = state.failed_flushes;
         self.shared.freeze(&mut state);
         loop {
@@ -276,35 +282,47 @@ impl Drop for Overlay {
     }
 }
 
-/// One published picture of the whole store.
+/// Everything there is to read.
 #[derive(Clone)]
-struct OverlayView {
+struct Tables {
     active: Arc<Table>,
     /// Oldest first.
     frozen: Vec<Arc<Table>>,
     below: Arc<dyn View>,
+}
+
+impl Tables {
+    fn newest_first(&self) -> impl Iterator<Item = &Arc<Table>> {
+        std::iter::once(&self.active).chain(self.frozen.iter().rev())
+    }
+}
+
+/// The whole store after one of its batches.
+struct OverlayView {
+    tables: Arc<Tables>,
     sequence: Sequence,
 }
 
 impl View for OverlayView {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
         let probe = Probe::new(key, self.sequence);
-        let newest_first = std::iter::once(&self.active).chain(self.frozen.iter().rev());
-        for table in newest_first {
+        for table in self.tables.newest_first() {
             if let Some(found) = table.get(&probe) {
                 return Ok(found);
             }
         }
-        self.below.get(key)
+        self.tables.below.get(key)
     }
 
     fn scan(&self, range: &KeyRange, order: Order) -> Rows<'_> {
         if range.is_empty() {
             return Box::new(std::iter::empty());
         }
-        let newest_first = std::iter::once(&self.active).chain(self.frozen.iter().rev());
-        let scans = newest_first.map(|table| table.scan(range, order, self.sequence));
+        let scans = self.tables.newest_first().map(|table| table.scan(range, order, self.sequence));
         let tables = scans.map(|scan| Box::new(scan) as Writes<'_>).collect();
-        Box::new(Merge::new(tables, self.below.scan(range, order), order))
+        Box::new(Merge::new(tables, self.tables.below.scan(range, order), order))
     }
 }
+
+#[cfg(test)]
+mod tests;
