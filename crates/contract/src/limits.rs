@@ -44,8 +44,20 @@ pub const EVENT_EXTRA_BYTES_MAX: usize = 16 << 10;
 /// Steps in the projection of a run. Events of further steps are only counted.
 pub const RUN_STEPS_MAX: usize = 10_000;
 
-/// Artifacts in the projection of a run, or of one of its steps.
+/// Artifacts in the projection of a run, or of one of its steps. Further ones are in the events only.
 pub const RUN_ARTIFACTS_MAX: usize = 64;
+
+/// Bytes of artifacts in the projection of a run, or of one of its steps. Those that do not fit are in the events only.
+pub const RUN_ARTIFACT_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of the code, and of the message, of a step's error in the projection. The event has the whole text.
+pub const STEP_ERROR_BYTES_MAX: usize = 4096;
+
+/// Bytes of a run's kind.
+pub const RUN_TYPE_BYTES_MAX: usize = 256;
+
+/// How deep transactions may be nested that are sent as messages.
+pub const MESSAGE_DEPTH_MAX: usize = 8;
 
 /// Bytes of a session's capabilities, names and values together.
 pub const CAPABILITY_BYTES_MAX: usize = 4096;
@@ -61,7 +73,7 @@ pub const TRANSACTION_AGE_MAX: Duration = Duration::from_secs(60);
 /// Cells that an interactive transaction may read, by name or in ranges.
 pub const TRANSACTION_READS_MAX: usize = 10_000;
 
-/// Ranges and names that an interactive transaction may read; each becomes a guard.
+/// Guards of a transaction. In an interactive one, each name and each range that it reads becomes one.
 pub const TRANSACTION_GUARDS_MAX: usize = 1_000;
 
 /// Limits that are catalogue state.

@@ -2,8 +2,9 @@
 //!
 //! Touches: whatever its operations touch, in one group. Keeps: K7 (a rejected transaction changes nothing).
 
+use contract::limits::TRANSACTION_GUARDS_MAX;
 use contract::{RefusalReason, Rejection};
-use session::{Call, Halt};
+use session::Halt;
 
 use crate::answer::{Answer, OpOutcome};
 use crate::catalogue::Catalogue;
@@ -35,7 +36,7 @@ pub(crate) fn try_transact(
     transact: &Transact<'_>,
 ) -> Result<Result<Vec<OpOutcome>, Rejection>, Halt> {
     let (catalogue, keys) = (applying.catalogue, applying.keys);
-    if let Err(rejection) = within_limits(catalogue, applying.call, transact) {
+    if let Err(rejection) = within_limits(catalogue, applying.call.body.len(), transact) {
         return Ok(Err(rejection));
     }
     let space = match catalogue.space(transact.space) {
@@ -159,11 +160,13 @@ fn check_fence(
     Ok(checked)
 }
 
-fn within_limits(catalogue: &Catalogue, call: &Call<'_>, transact: &Transact<'_>) -> Result<(), Rejection> {
+/// Refuses a transaction that is too large, sent as so many bytes.
+pub(crate) fn within_limits(catalogue: &Catalogue, bytes: usize, transact: &Transact<'_>) -> Result<(), Rejection> {
     let limits = &catalogue.limits;
     let check = |limit, max: u32, got| Rejection::check_limit(limit, max as usize, got);
     check("transaction_ops_max", limits.transaction_ops_max, transact.ops.len())?;
-    check("transaction_bytes_max", limits.transaction_bytes_max, call.body.len())?;
+    check("transaction_bytes_max", limits.transaction_bytes_max, bytes)?;
+    Rejection::check_limit("transaction_guards_max", TRANSACTION_GUARDS_MAX, transact.guards.len())?;
     for op in &transact.ops {
         check("value_bytes_max", limits.value_bytes_max, op.value_bytes())?;
     }

@@ -10,11 +10,15 @@
 //! | `StepCompleted` | the step succeeded; its artifacts |
 //! | `StepFailed` | the step failed; its error |
 //! | `StepSkipped` | the step was skipped |
+//! | `StepCorrected` | replaces what its content names: `status`, `artifacts` (or `artifactRefs`), `error`, `startedAt`, `completedAt` |
 //! | `SignalAccepted`, `SignalRejected` | none: the event records the decision |
 //! | any other | none |
 
+use std::borrow::Cow;
+
 use super::event::NewEvent;
 use super::snapshot::{RunStatus, StepError, StepStatus};
+use crate::limits::STEP_ERROR_BYTES_MAX;
 use crate::object_text::{self, Member};
 use crate::value::Json;
 
@@ -24,7 +28,16 @@ pub struct Effect {
     /// On the run as a whole.
     pub run: Option<RunEffect>,
     /// On the event's step.
-    pub step: Option<StepEffect>,
+    pub step: Option<StepChange>,
+}
+
+/// How a step changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepChange {
+    /// It went on.
+    Went(StepEffect),
+    /// What was said about it is put right.
+    Corrected(StepCorrection),
 }
 
 /// The effect on the run as a whole. It does not change a run that is over.
@@ -57,6 +70,25 @@ pub struct StepEffect {
     pub error: Option<StepError>,
 }
 
+/// What a correction of a step says. What is none stays as it was; an inner none removes it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct StepCorrection {
+    /// Its status.
+    pub status: Option<StepStatus>,
+    /// All its artifacts.
+    pub artifacts: Option<Vec<Json>>,
+    /// Why it failed.
+    pub error: Option<Option<StepError>>,
+    /// When it started.
+    pub started_at: Option<Option<String>>,
+    /// When it ended.
+    pub completed_at: Option<Option<String>>,
+    /// The logical attempt of the event.
+    pub logical_attempt_id: Option<String>,
+    /// The engine attempt of the event.
+    pub engine_attempt_id: Option<String>,
+}
+
 /// The effect of an event.
 pub fn effect(event: &NewEvent) -> Effect {
     let run = match event.event_type.as_str() {
@@ -75,6 +107,10 @@ pub fn effect(event: &NewEvent) -> Effect {
         "StepSkipped" => Some(StepStatus::Skipped),
         _ => None,
     };
+    if event.event_type == "StepCorrected" {
+        let corrected = event.step_id.as_ref().map(|_| StepChange::Corrected(correction(event)));
+        return Effect { run: None, step: corrected };
+    }
     // The content is parsed only where it matters.
     let ends =
         run.is_some_and(RunStatus::is_terminal) || matches!(step, Some(StepStatus::Success | StepStatus::Failed));
@@ -88,14 +124,36 @@ pub fn effect(event: &NewEvent) -> Effect {
             completed_at: status.is_terminal().then(|| at.clone()),
             artifacts: data.artifacts(),
         }),
-        step: step.filter(|_| event.step_id.is_some()).map(|status| StepEffect {
-            status,
-            at: at.clone(),
-            logical_attempt_id: event.logical_attempt_id.clone(),
-            engine_attempt_id: event.engine_attempt_id.clone(),
-            artifacts: data.artifacts(),
-            error: (status == StepStatus::Failed).then(|| data.error()),
+        step: step.filter(|_| event.step_id.is_some()).map(|status| {
+            StepChange::Went(StepEffect {
+                status,
+                at: at.clone(),
+                logical_attempt_id: event.logical_attempt_id.clone(),
+                engine_attempt_id: event.engine_attempt_id.clone(),
+                artifacts: data.artifacts(),
+                error: (status == StepStatus::Failed).then(|| data.error()),
+            })
         }),
+    }
+}
+
+fn correction(event: &NewEvent) -> StepCorrection {
+    let data = Content::read(event.data.as_str());
+    let status = data.text("status").and_then(|name| StepStatus::ALL.into_iter().find(|status| status.name() == name));
+    let names_artifacts = data.member("artifactRefs").or(data.member("artifacts")).is_some();
+    let error = match data.member("error") {
+        None => None,
+        Some("null") => Some(None),
+        Some(_) => Some(Some(data.error())),
+    };
+    StepCorrection {
+        status,
+        artifacts: names_artifacts.then(|| data.artifacts()),
+        error,
+        started_at: data.time("startedAt"),
+        completed_at: data.time("completedAt"),
+        logical_attempt_id: event.logical_attempt_id.clone(),
+        engine_attempt_id: event.engine_attempt_id.clone(),
     }
 }
 
@@ -120,12 +178,27 @@ impl<'data> Content<'data> {
         objects.map(|artifact| Json::from_checked(artifact.to_owned())).collect()
     }
 
+    fn text(&self, name: &str) -> Option<String> {
+        self.member(name).and_then(|json| object_text::text(json).ok()).map(Cow::into_owned)
+    }
+
+    /// A time, or that there is none; whatever else is there says nothing.
+    fn time(&self, name: &str) -> Option<Option<String>> {
+        match self.member(name) {
+            Some("null") => Some(None),
+            _ => self.text(name).filter(|text| text.parse::<jiff::Timestamp>().is_ok()).map(Some),
+        }
+    }
+
     /// `error`, or the content itself.
     fn error(&self) -> StepError {
         let inner = self.member("error").map(Content::read);
         let error = inner.as_ref().unwrap_or(self);
-        let text =
-            |name| error.member(name).and_then(|json| object_text::text(json).ok()).unwrap_or_default().into_owned();
+        let text = |name| {
+            let mut text = error.text(name).unwrap_or_default();
+            text.truncate(text.floor_char_boundary(STEP_ERROR_BYTES_MAX));
+            text
+        };
         StepError { code: text("code"), message: text("message"), retryable: error.member("retryable") == Some("true") }
     }
 }

@@ -1,4 +1,4 @@
-//! The contract of runs: append-only logs of events, each with a projection that is never behind. Version 1.0.
+//! The contract of runs: append-only logs of events, each with a projection that is never behind. Version 1.1.
 //!
 //! - Events are numbered at commit: sequences rise by one, so nothing can appear later behind a reader's position.
 //!   Every event names the one before it.
@@ -7,7 +7,7 @@
 //! - Events are never changed or deleted one by one. A correction is another event.
 //! - The projection applies [`effect()`] to the events in order. Unknown types of events only advance its position.
 //!
-//! Changing this contract: a new optional field, optional parameter or type of event makes it 1.1; removing a required
+//! Changing this contract: a new optional field, optional parameter or type of event makes it 1.2; removing a required
 //! field, or numbering events or building keys differently, makes it 2.0.
 
 pub mod effect;
@@ -24,7 +24,7 @@ pub use snapshot::{RunSnapshot, RunStatus, StepError, StepSnapshot, StepStatus};
 use crate::error::Error;
 
 /// The version of the contract of runs.
-pub const RUNS_CONTRACT_VERSION: &str = "1.0";
+pub const RUNS_CONTRACT_VERSION: &str = "1.1";
 
 /// The default number of events in a fetch.
 pub const FETCH_LIMIT: usize = 1000;

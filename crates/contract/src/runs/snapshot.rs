@@ -1,8 +1,8 @@
 //! The projection of a run: its current state according to its events.
 
-use super::effect::{Effect, RunEffect, StepEffect, effect};
+use super::effect::{Effect, RunEffect, StepChange, StepCorrection, StepEffect, effect};
 use super::event::StoredEvent;
-use crate::limits::{RUN_ARTIFACTS_MAX, RUN_STEPS_MAX};
+use crate::limits::{RUN_ARTIFACT_BYTES_MAX, RUN_ARTIFACTS_MAX, RUN_STEPS_MAX};
 use crate::object_text::ObjectText;
 use crate::value::Json;
 
@@ -156,11 +156,11 @@ impl RunSnapshot {
             return;
         };
         match self.steps.binary_search_by(|known| known.step_id.as_str().cmp(step_id)) {
-            Ok(place) => self.steps[place].apply(step),
+            Ok(place) => self.steps[place].change(step),
             Err(_) if self.steps.len() >= RUN_STEPS_MAX => self.steps_left_out += 1,
             Err(place) => {
                 let mut new = StepSnapshot { step_id: step_id.clone(), ..StepSnapshot::default() };
-                new.apply(step);
+                new.change(step);
                 self.steps.insert(place, new);
             }
         }
@@ -180,8 +180,7 @@ impl RunSnapshot {
             self.completed_at = effect.completed_at;
             self.total_duration_ms = duration_ms(self.started_at.as_deref(), self.completed_at.as_deref());
         }
-        self.artifacts.extend(effect.artifacts);
-        self.artifacts.truncate(RUN_ARTIFACTS_MAX);
+        keep(&mut self.artifacts, effect.artifacts);
     }
 
     /// The projection as the contract's JSON.
@@ -209,9 +208,28 @@ pub fn duration_ms(started_at: Option<&str>, completed_at: Option<&str>) -> Opti
     u64::try_from(ms(completed_at)?.checked_sub(ms(started_at)?)?).ok()
 }
 
+/// Adds artifacts, as long as they fit.
+fn keep(kept: &mut Vec<Json>, artifacts: Vec<Json>) {
+    let mut bytes: usize = kept.iter().map(|artifact| artifact.as_str().len()).sum();
+    for artifact in artifacts {
+        let fits = kept.len() < RUN_ARTIFACTS_MAX && bytes + artifact.as_str().len() <= RUN_ARTIFACT_BYTES_MAX;
+        if fits {
+            bytes += artifact.as_str().len();
+            kept.push(artifact);
+        }
+    }
+}
+
 impl StepSnapshot {
     /// The step after one more event.
-    pub fn apply(&mut self, effect: StepEffect) {
+    pub fn change(&mut self, change: StepChange) {
+        match change {
+            StepChange::Went(effect) => self.apply(effect),
+            StepChange::Corrected(correction) => self.correct(correction),
+        }
+    }
+
+    fn apply(&mut self, effect: StepEffect) {
         self.status = effect.status;
         self.logical_attempt_id = effect.logical_attempt_id.unwrap_or_default();
         self.engine_attempt_id = effect.engine_attempt_id;
@@ -223,8 +241,34 @@ impl StepSnapshot {
             _ => self.completed_at = Some(effect.at),
         }
         self.error = effect.error;
-        self.artifacts.extend(effect.artifacts);
-        self.artifacts.truncate(RUN_ARTIFACTS_MAX);
+        keep(&mut self.artifacts, effect.artifacts);
+    }
+
+    /// The step after a correction: what it names is replaced, and what would contradict the new status goes.
+    fn correct(&mut self, correction: StepCorrection) {
+        if let Some(status) = correction.status {
+            self.status = status;
+            if status != StepStatus::Failed {
+                self.error = None;
+            }
+            if matches!(status, StepStatus::Pending | StepStatus::Running) {
+                self.completed_at = None;
+            }
+        }
+        let replace = |kept: &mut Option<String>, given: Option<Option<String>>| *kept = given.unwrap_or(kept.take());
+        replace(&mut self.started_at, correction.started_at);
+        replace(&mut self.completed_at, correction.completed_at);
+        if let Some(error) = correction.error {
+            self.error = error;
+        }
+        if let Some(artifacts) = correction.artifacts {
+            self.artifacts.clear();
+            keep(&mut self.artifacts, artifacts);
+        }
+        if let Some(attempt) = correction.logical_attempt_id {
+            self.logical_attempt_id = attempt;
+        }
+        self.engine_attempt_id = correction.engine_attempt_id.or(self.engine_attempt_id.take());
     }
 
     fn to_json(&self) -> String {

@@ -6,7 +6,7 @@ use kv::{DecodeError, Reader, Writer};
 use crate::command::{decode_value, encode_value};
 
 /// The limits that the kernel itself checks; their names are numbers in an answer.
-const LIMIT_NAMES: [&str; 11] = [
+const LIMIT_NAMES: [&str; 14] = [
     "value_bytes_max",
     "transaction_ops_max",
     "transaction_bytes_max",
@@ -18,6 +18,9 @@ const LIMIT_NAMES: [&str; 11] = [
     "record_bytes_max",
     "run_fork_depth_max",
     "run_fork_events_max",
+    "worker_bytes_max",
+    "transaction_guards_max",
+    "message_depth_max",
 ];
 
 /// The kinds of things that can already exist.

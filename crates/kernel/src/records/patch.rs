@@ -5,6 +5,7 @@
 
 use std::ops::RangeInclusive;
 
+use contract::limits::WORKER_BYTES_MAX;
 use contract::records::types::{CREATED_AT, StateKind, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::{RefusalReason, Rejection, Value, WantedKind};
 use session::Halt;
@@ -291,7 +292,10 @@ fn write_kept<'row>(
         (TIMEOUT_AT, Some(ValueRef::Integer(ms))) => move_lease(applying, row, ms),
         (TIMEOUT_AT, None) => {}
         (TIMEOUT_AT, Some(_)) => return Err(wrong_kind(record, field, WantedKind::Milliseconds)),
-        (WORKER, Some(ValueRef::Text(worker))) => row.worker = Some(worker).filter(|worker| !worker.is_empty()),
+        (WORKER, Some(ValueRef::Text(worker))) => {
+            Rejection::check_limit("worker_bytes_max", WORKER_BYTES_MAX, worker.len())?;
+            row.worker = Some(worker).filter(|worker| !worker.is_empty());
+        }
         (WORKER, None) => row.worker = None,
         (WORKER, Some(_)) => return Err(wrong_kind(record, field, WantedKind::Worker)),
         _ => return Ok(false),

@@ -8,21 +8,22 @@
 //!
 //! Touches: `DueWall` and `Publish` rows. Keeps: R6 (a message is delivered once, in order).
 
+use contract::limits::MESSAGE_DEPTH_MAX;
 use contract::records::sweep_message;
 use contract::{RefusalReason, Rejection};
 use kv::{DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
-use crate::catalogue::Declared;
+use crate::catalogue::{Catalogue, Declared};
 use crate::changes::{Noted, Reason, Subject};
-use crate::command::{Body, Send, Target};
+use crate::command::{Body, Op, Send, Target};
 use crate::folded::MessageCounts;
 use crate::keys::Keys;
 use crate::keys::ThingId;
 use crate::keys::records::{Due, DueClock, read_due_suffix, read_publish_key};
 use crate::machine::Applying;
 use crate::place::Buckets;
-use crate::transact;
+use crate::transact::{self, within_limits};
 
 const FORMAT: u8 = 1;
 
@@ -60,17 +61,7 @@ impl<'bytes> Stored<'bytes> {
 
 /// Sends a message. `source` is the sending group.
 pub(crate) fn send(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Send<'_>) -> Result<(), Rejection> {
-    if let Target::Transact(body) = send.target {
-        match Body::decode(body) {
-            Ok(Body::Transact(_)) => {}
-            _ => {
-                return Err(Rejection::InvalidDeclaration {
-                    what: "a message".to_owned(),
-                    reason: RefusalReason::NoTransaction,
-                });
-            }
-        }
-    }
+    check_message(applying.catalogue, send, 1)?;
     let ordinal = applying.next_ordinal();
     let now_us = applying.call.stamp.wall_us;
     let commit = applying.call.commit;
@@ -80,6 +71,25 @@ pub(crate) fn send(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Sen
     let publish_now = matches!(send.target, Target::Topic { .. }) && after_us == 0;
     let due_us = (!publish_now).then_some(now_us.saturating_add(after_us));
     put_waiting(applying, source.bucket, due_us, commit, ordinal, &stored);
+    Ok(())
+}
+
+/// Refuses a message that could not be delivered, or that sends one: nobody would hear of it then.
+fn check_message(catalogue: &Catalogue, send: &Send<'_>, depth: usize) -> Result<(), Rejection> {
+    let Target::Transact(body) = send.target else {
+        return Ok(());
+    };
+    Rejection::check_limit("message_depth_max", MESSAGE_DEPTH_MAX, depth)?;
+    let Ok(Body::Transact(transact)) = Body::decode(body) else {
+        let reason = RefusalReason::NoTransaction;
+        return Err(Rejection::InvalidDeclaration { what: "a message".to_owned(), reason });
+    };
+    within_limits(catalogue, body.len(), &transact)?;
+    for op in &transact.ops {
+        if let Op::Send(inner) = op {
+            check_message(catalogue, inner, depth + 1)?;
+        }
+    }
     Ok(())
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn apply(
             StepSnapshot { step_id: step_id.to_owned(), ..StepSnapshot::default() }
         }
     };
-    step.apply(effect);
+    step.change(effect);
     applying.state.put_encoded(key, |writer| encode_step(writer, &step));
     Ok(())
 }

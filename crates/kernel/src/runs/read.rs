@@ -37,8 +37,9 @@ pub fn fetch(
     if after >= head.last_seq {
         return Ok(Fetched { events: Vec::new(), stable_seq: head.last_seq });
     }
-    // From the run back to those whose events it shares, until one has the next event.
-    let mut pieces: Vec<Vec<StoredEvent>> = Vec::new();
+    // From the run back to those whose events it shares, until one has the next event. Each comes before what was found so far,
+    // of which the page then has less.
+    let mut found: Vec<(usize, StoredEvent)> = Vec::new();
     walk(view, keys, run, head, head.last_seq, |of, upto| {
         let mut piece = Vec::new();
         let mut first = None;
@@ -51,19 +52,19 @@ pub fn fetch(
             }
             first.get_or_insert(seq);
             if bytes >= PAGE_BYTES_MAX {
-                // What follows this piece would leave a gap.
-                pieces.clear();
                 break;
             }
             bytes += row.len();
-            piece.push(stored(run.name, seq, &row)?);
+            piece.push((row.len(), stored(run.name, seq, &row)?));
         }
-        pieces.push(piece);
+        piece.append(&mut found);
+        let fits = piece.iter().scan(0, |before, (bytes, _)| Some(std::mem::replace(before, *before + bytes)));
+        piece.truncate(fits.take_while(|before| *before < PAGE_BYTES_MAX).count().min(limit));
+        found = piece;
         // If the first event directly follows the cursor, no other run is needed.
         Ok(first.is_none_or(|first| first > after + 1))
     })?;
-    let mut events: Vec<_> = pieces.into_iter().rev().flatten().collect();
-    events.truncate(limit);
+    let events = found.into_iter().map(|(_, event)| event).collect();
     Ok(Fetched { events, stable_seq: head.last_seq })
 }
 

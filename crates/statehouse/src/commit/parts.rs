@@ -9,7 +9,7 @@ use kernel::{Duplicates, Guard, Op, RecordAct, Send, Target, TtlArgument, ValueR
 
 use super::Commit;
 use crate::records::{Ttl, borrowed, check_fields, ttl_argument};
-use crate::runs::{AppendOptions, NewEvent, append_act};
+use crate::runs::{AppendOptions, NewEvent, append_act, check_run_type};
 
 pub(super) enum OwnGuard {
     RecordStateIn(String, Vec<String>),
@@ -74,9 +74,10 @@ impl OwnOp {
             OwnOp::DeleteRecord(name) | OwnOp::Touch(name, _) | OwnOp::Release(name, _) => names::check_record(name)?,
             OwnOp::Publish { topic, .. } => names::check_topic(topic)?,
             OwnOp::Send { .. } | OwnOp::Push(..) => {}
-            OwnOp::Append { run, event, .. } => {
+            OwnOp::Append { run, event, options } => {
                 names::check_run(run)?;
                 event.check()?;
+                check_run_type(&options.run_type)?;
             }
         }
         Ok(())

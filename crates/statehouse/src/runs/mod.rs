@@ -10,6 +10,7 @@ pub(crate) mod verifier;
 
 use std::sync::Arc;
 
+use contract::limits::RUN_TYPE_BYTES_MAX;
 use contract::{Error, Rejection, names};
 use kernel::{Answer, Append, Body, Catalogue, Duplicates, EventRef, Op, OpOutcome, RunAct, Transact};
 
@@ -148,6 +149,7 @@ impl Runs {
     ) -> Pending<T> {
         let prepare = || {
             events.iter().try_for_each(NewEvent::check)?;
+            check_run_type(&options.run_type)?;
             self.prepare(run)
         };
         let (catalogue, ids) = match prepare() {
@@ -226,4 +228,9 @@ impl RunStateStore for Runs {
     fn project_snapshot(&self, run: &str) -> Result<RunSnapshot, Error> {
         self.project(run)
     }
+}
+
+/// Refuses a kind of runs that is too long.
+pub(crate) fn check_run_type(run_type: &str) -> Result<(), Rejection> {
+    Rejection::check_limit("run_type_bytes_max", RUN_TYPE_BYTES_MAX, run_type.len())
 }

@@ -68,6 +68,44 @@ fn a_step_and_a_run_keep_64_artifacts_each() {
     );
 }
 
+#[test]
+fn the_artifacts_of_a_step_have_64_kib_and_its_error_4_kib() {
+    let sized = |bytes: usize| format!("{{\"n\":\"{}\"}}", "x".repeat(bytes - 8));
+    let (half, most, more) = (sized(32 << 10), sized(32 << 10), sized((32 << 10) + 1));
+    let append = |key: &str, artifacts: &str| {
+        format!("append r {key} StepCompleted step a emitted 1s data {{\"artifacts\":[{artifacts}]}}; ")
+    };
+    let last = |script: &str| Stage::new(1).say(script).rsplit("; ").next().map(str::to_owned).unwrap();
+    let script = append("1", &half) + &append("2", &format!("{more},{most}")) + &append("3", "{}") + "snapshot r";
+    assert_eq!(last(&script), format!("PENDING at 3, a SUCCESS to 1s {half} {most}"), "what does not fit is left out");
+    for (bytes, kept) in [(4096, 4096), (4097, 4096)] {
+        let text = "x".repeat(bytes);
+        let script = format!(
+            "append r k StepFailed step a emitted 1s data {{\"error\":{{\"code\":\"{text}\",\"message\":\"{text}\"}}}}; \
+             snapshot r"
+        );
+        assert_eq!(last(&script).matches('x').count(), 2 * kept, "{bytes}");
+    }
+}
+
+#[test]
+fn a_correction_replaces_what_it_names() {
+    check(
+        "append r k1 StepStarted step a attempt 1 emitted 1s; \
+         append r k2 StepFailed step a emitted 2s data {\"error\":{\"code\":\"E\"},\"artifacts\":[{\"n\":1}]}; snapshot r; \
+         append r k3 StepCorrected step a emitted 9s data {\"status\":\"SUCCESS\"}; snapshot r; \
+         append r k4 StepCorrected step a emitted 9s data {\"artifacts\":[{\"n\":2}],\"completedAt\":null}; snapshot r; \
+         append r k5 StepCorrected step a emitted 9s data {\"status\":\"FAILED\",\"error\":{\"code\":\"F\"}}; snapshot r; \
+         append r k6 StepCorrected step a emitted 9s data {\"status\":\"NONE\",\"startedAt\":7,\"error\":null}; snapshot r; \
+         append r k7 StepCorrected step b emitted 9s data {\"status\":\"SKIPPED\"}; append r k8 StepCorrected emitted 9s data {\"status\":\"FAILED\"}; \
+         append r k9 StepCorrected step a emitted 9s data []; snapshot r",
+        "r 1; r 2; PENDING at 2, a FAILED from 1s to 2s error \"E\" \"\" {\"n\":1}; \
+         r 3; PENDING at 3, a SUCCESS from 1s to 2s {\"n\":1}; r 4; PENDING at 4, a SUCCESS from 1s {\"n\":2}; \
+         r 5; PENDING at 5, a FAILED from 1s error \"F\" \"\" {\"n\":2}; r 6; PENDING at 6, a FAILED from 1s {\"n\":2}; \
+         r 7; r 8; r 9; PENDING at 9, a FAILED from 1s {\"n\":2}, b SKIPPED",
+    );
+}
+
 /// Events of further steps are only counted, and steps that are known go on.
 #[test]
 fn a_run_keeps_10_000_steps_and_counts_what_it_leaves_out() {

@@ -1,7 +1,7 @@
 //! Commands: a transaction with its fence, guards and operations, and the commands of the shard.
 
 use contract::Rejection;
-use kernel::{Body, Guard, Op, OpOutcome, Target, Transact, ValueRef};
+use kernel::{Body, Guard, Op, OpOutcome, Send, Target, Transact, ValueRef};
 
 use super::{ANY_REASON, Expected, Id, Outcome, Reference};
 
@@ -135,11 +135,7 @@ impl Reference {
                 return self.act(id, act, fenced);
             }
             Op::Send(send) => {
-                if let Target::Transact(body) = send.target
-                    && !matches!(Body::decode(body), Ok(Body::Transact(_)))
-                {
-                    return Err(Rejection::InvalidDeclaration { what: "a message".to_owned(), reason: ANY_REASON });
-                }
+                self.check_message(send, 1)?;
                 self.send(id, send);
                 OpOutcome::Sent
             }
@@ -151,6 +147,26 @@ impl Reference {
             Op::CellInit(..) | Op::CellSet(..) | Op::CellCas(..) | Op::CellDelete(_) => self.cell_op(id, op)?,
         };
         Ok(Outcome::Is(outcome))
+    }
+
+    /// A message can be delivered, and so can those that it sends.
+    fn check_message(&self, send: &Send<'_>, depth: usize) -> Result<(), Rejection> {
+        let Target::Transact(body) = send.target else {
+            return Ok(());
+        };
+        if depth > 8 {
+            return Err(Rejection::too_large("message_depth_max", 8, depth));
+        }
+        let Ok(Body::Transact(inner)) = Body::decode(body) else {
+            return Err(Rejection::InvalidDeclaration { what: "a message".to_owned(), reason: ANY_REASON });
+        };
+        match self.exceeded_limits(&inner, body.len()).into_iter().next() {
+            Some(exceeded) => Err(exceeded),
+            None => inner.ops.iter().try_for_each(|op| match op {
+                Op::Send(sent) => self.check_message(sent, depth + 1),
+                _ => Ok(()),
+            }),
+        }
     }
 
     fn check_guard(&self, id: &Id, guard: &Guard<'_>) -> Result<(), Rejection> {

@@ -14,7 +14,7 @@ use crate::model::reference::{Id, Reference, Run};
 pub(crate) const RUN_TYPES: [&str; 3] = ["", "etl", "etl.daily"];
 
 /// The types of the contract, and some that it does not know.
-const EVENT_TYPES: [&str; 17] = [
+const EVENT_TYPES: [&str; 18] = [
     "RunApproved",
     "RunStarted",
     "RunPaused",
@@ -26,6 +26,7 @@ const EVENT_TYPES: [&str; 17] = [
     "StepCompleted",
     "StepFailed",
     "StepSkipped",
+    "StepCorrected",
     "SignalAccepted",
     "SignalRejected",
     "Progress",
@@ -36,7 +37,7 @@ const EVENT_TYPES: [&str; 17] = [
 
 const STEPS: [&str; 6] = ["load", "load2", "a", "", "\u{0}", "é"];
 
-const DATA: [&str; 9] = [
+const DATA: [&str; 11] = [
     "{}",
     "null",
     "7",
@@ -46,6 +47,8 @@ const DATA: [&str; 9] = [
     r#"{"error":{"code":"E1","message":"it broke","retryable":true}}"#,
     r#"{"code":"E2","message":7}"#,
     r#"{"error":[],"artifacts":[{}]}"#,
+    r#"{"status":"SUCCESS","completedAt":null}"#,
+    r#"{"status":"PENDING","startedAt":"2026-02-11T09:00:00Z","error":null}"#,
 ];
 
 const TIMES: [&str; 5] = [
