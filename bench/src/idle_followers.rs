@@ -1,8 +1,9 @@
 //! Followers of runs to which nothing happens: what they take of a core while others commit.
 //!
-//! The same commits at the same pace, in turns without and with followers; the figure is the difference of the process's
-//! CPU time.
+//! The same commits at the same pace beside the same threads, which sleep or follow in turns; the figure is the difference of
+//! the process's CPU time.
 
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -32,13 +33,18 @@ pub fn run(arguments: &Arguments) -> Report {
     commit(&house, rate, length);
     let (mut without, mut with, mut commits) = (Used::default(), Used::default(), 0);
     for round in 0..rounds {
-        let (used, _) = commit(&house, rate, length);
-        println!("round {round}: {:.1} % of a core without followers", percent(&used));
-        without += &used;
-        let (used, committed) = followed(&house, followers, round, || commit(&house, rate, length));
-        println!("round {round}: {:.1} % of a core with {followers}", percent(&used));
-        with += &used;
-        commits += committed;
+        // Not always in the same order: what a store costs changes while it grows.
+        for follow in [round % 2 == 1, round % 2 == 0] {
+            let (used, committed) = beside(&house, followers, round, follow, || commit(&house, rate, length));
+            let doing = if follow { "follow" } else { "sleep" };
+            println!("round {round}: {:.1} % of a core while {followers} threads {doing}", percent(&used));
+            if follow {
+                with += &used;
+                commits += committed;
+            } else {
+                without += &used;
+            }
+        }
     }
     let pace = commits as f64 / with.seconds;
     let apply = |used: &Used| used.of_threads(|name| name == "apply") / used.seconds / 1e4;
@@ -58,18 +64,28 @@ fn percent(used: &Used) -> f64 {
     used.cpu_us / used.seconds / 1e4
 }
 
-/// Does something while many follow, each another run; then an event in each of these runs ends it.
-fn followed<T>(house: &Statehouse, followers: u64, round: u64, work: impl FnOnce() -> T) -> T {
-    let name = |follower: u64| format!("quiet-{round}-{follower}");
+/// Does something beside many threads, which follow each another run, or sleep; then an event in each of these runs ends it.
+fn beside<T>(house: &Statehouse, followers: u64, round: u64, follow: bool, work: impl FnOnce() -> T) -> T {
+    let name = |follower: u64| format!("quiet-{round}-{follow}-{follower}");
+    let awake = Barrier::new(usize::try_from(followers).expect("few") + 1);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..followers)
             .map(|follower| {
                 let mut tail = house.runs().tail(&name(follower), 0);
-                scope.spawn(move || tail.next(1, NEVER).expect("its event").events.len())
+                let awake = &awake;
+                scope.spawn(move || {
+                    if !follow {
+                        awake.wait();
+                    }
+                    tail.next(1, NEVER).expect("its event").events.len()
+                })
             })
             .collect();
         std::thread::sleep(QUIET_AFTER);
         let done = work();
+        if !follow {
+            awake.wait();
+        }
         for follower in 0..followers {
             let data = Json::new("{}").expect("JSON");
             let event = NewEvent::new("Progress", "end", "2026-02-11T10:00:00Z", data);

@@ -165,10 +165,10 @@ enum Verb {
     /// Delete a run and its events. Its name cannot be reused.
     ///
     /// Examples:
-    ///   statehouse run archive order-7
-    ///   statehouse run archive order-7 --yes
+    ///   statehouse run del order-7
+    ///   statehouse run del order-7 --yes
     #[command(verbatim_doc_comment)]
-    Archive {
+    Del {
         /// The run.
         run: String,
         #[command(flatten)]
@@ -280,7 +280,7 @@ impl Verb {
                 output.one(&forked, FORKED)
             }
             Verb::Close { run } => last(connection, output, RUNS_CLOSE, run).await,
-            Verb::Archive { run, sure } => {
+            Verb::Del { run, sure } => {
                 sure.or_ask(&format!("delete the run {run:?} and all its events"))?;
                 last(connection, output, RUNS_DELETE, run).await
             }

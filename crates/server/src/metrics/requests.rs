@@ -56,7 +56,7 @@ impl Operation {
 }
 
 /// The number of codes counted separately; there are fewer.
-const CODES_MAX: usize = 64;
+const CODES_MAX: usize = 128;
 const OK: &str = "ok";
 /// The code of a request that waited and ended with its client.
 const CANCELLED: &str = "cancelled";
@@ -175,6 +175,8 @@ fn now() -> Instant {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -183,6 +185,14 @@ mod tests {
         let operation = Operation::of_entry(claim.expect("an entry").place);
         assert_eq!(operation.labels(), ("records", "claim"));
         assert_eq!(Operation::NONE.labels(), ("other", "none"));
+    }
+
+    #[test]
+    fn every_code_has_a_place_of_its_own() {
+        let others = [OK, CANCELLED, "http-4xx", "http-5xx"];
+        let requests = Requests::default();
+        let places: BTreeSet<_> = crate::errors::codes().chain(others).map(|code| requests.code_place(code)).collect();
+        assert_eq!(places.len(), crate::errors::codes().count() + others.len());
     }
 
     #[test]

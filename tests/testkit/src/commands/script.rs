@@ -213,8 +213,8 @@ pub(super) const STEPS: &[Step] = &[
     does("run fork order-7 2 order-7-again"),
     does("run close order-7-again --group order-7"),
     ends("run append order-7-again Noted --group order-7", 4),
-    ends("run archive order-7-again --group order-7", 2),
-    does("run archive order-7-again --group order-7 --yes"),
+    ends("run del order-7-again --group order-7", 2),
+    does("run del order-7-again --group order-7 --yes"),
     // One commit over a group.
     does("txn -f order.json"),
     ends("txn -f order.json", 4),
