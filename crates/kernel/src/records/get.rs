@@ -1,13 +1,14 @@
 //! Reading one record.
 
+use contract::Value;
 use contract::records::Record;
-use kv::View;
+use kv::{Bytes, View};
 use session::{Halt, Stamp};
 
 use super::fields::FieldReader;
 use super::row::{Row, decode_numbers};
 use crate::applied::Applied;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Declared};
 use crate::keys::{Keys, ThingId};
 
 /// Records as a view has them, at the view's own time.
@@ -48,19 +49,36 @@ impl<'view> ViewRecords<'view> {
 
     /// The record, if it exists, read at a time that is computed only if something of the record expires.
     pub fn get_at(&self, record: &ThingId<'_>, now: impl FnOnce() -> Stamp) -> Result<Option<Record>, Halt> {
-        let Some(bytes) = self.view.get(&self.keys.record(record))? else {
-            return Ok(None);
-        };
-        self.record_of_row(record, &bytes, now)
+        let bytes = self.row(record)?;
+        let found = bytes.as_deref().map(|bytes| self.found(record, bytes, now)).transpose()?.flatten();
+        found.map(|found| found.whole()).transpose()
     }
 
-    /// The record of a row, if it exists.
-    pub(super) fn record_of_row(
-        &self,
-        record: &ThingId<'_>,
-        bytes: &[u8],
+    /// The value of one field, if the record exists and has it. The others are not read.
+    pub fn field(&self, record: &ThingId<'_>, field: &str, now: impl FnOnce() -> Stamp) -> Result<Option<Value>, Halt> {
+        let bytes = self.row(record)?;
+        let found = bytes.as_deref().map(|bytes| self.found(record, bytes, now)).transpose()?.flatten();
+        found.map_or(Ok(None), |found| found.value(field))
+    }
+
+    /// The type of a record, if it exists and has one.
+    pub fn type_of(&self, record: &ThingId<'_>) -> Result<Option<&'view Declared>, Halt> {
+        let numbers = self.row(record)?.map(|bytes| decode_numbers(&bytes)).transpose()?;
+        let existing = numbers.filter(|numbers| numbers.exists_at(self.stamp.wall_us));
+        Ok(existing.and_then(|numbers| self.catalogue.record_type(record.space, numbers.record_type)))
+    }
+
+    pub(super) fn row(&self, record: &ThingId<'_>) -> Result<Option<Bytes>, Halt> {
+        Ok(self.view.get(&self.keys.record(record))?)
+    }
+
+    /// What a row says, if its record exists.
+    pub(super) fn found<'read>(
+        &'read self,
+        record: &'read ThingId<'read>,
+        bytes: &'read [u8],
         now: impl FnOnce() -> Stamp,
-    ) -> Result<Option<Record>, Halt> {
+    ) -> Result<Option<Found<'read>>, Halt> {
         if !decode_numbers(bytes)?.exists_at(self.stamp.wall_us) {
             return Ok(None);
         }
@@ -69,7 +87,29 @@ impl<'view> ViewRecords<'view> {
         let runs_out = row.numbers.expires_us != 0 || row.numbers.is_held();
         let stamp = if runs_out { now() } else { self.stamp };
         let fields = FieldReader { rows: self.view, keys: self.keys, stamp };
-        fields.record(record, &row, declared).map(Some)
+        Ok(Some(Found { record, row, declared, fields }))
+    }
+}
+
+/// A record that exists, of which only the row has been read: large fields are apart.
+pub(super) struct Found<'read> {
+    record: &'read ThingId<'read>,
+    row: Row<'read>,
+    declared: Option<&'read Declared>,
+    fields: FieldReader<'read, dyn View + 'read>,
+}
+
+impl Found<'_> {
+    pub(super) fn is_of_type(&self, name: &str) -> bool {
+        self.declared.is_some_and(|declared| declared.definition.name == name)
+    }
+
+    pub(super) fn value(&self, field: &str) -> Result<Option<Value>, Halt> {
+        self.fields.value(self.record, &self.row, self.declared, field)
+    }
+
+    pub(super) fn whole(&self) -> Result<Record, Halt> {
+        self.fields.record(self.record, &self.row, self.declared)
     }
 }
 
@@ -89,7 +129,7 @@ pub fn whole_record(
 struct NoRows;
 
 impl super::fields::ReadRow for NoRows {
-    fn read_row(&self, _: &[u8]) -> Result<Option<kv::Bytes>, Halt> {
+    fn read_row(&self, _: &[u8]) -> Result<Option<Bytes>, Halt> {
         Ok(None)
     }
 }

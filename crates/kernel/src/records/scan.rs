@@ -4,13 +4,13 @@
 //! for one type and tests a field with a declared index, only records in the index are examined.
 
 use contract::limits::PAGE_BYTES_MAX;
+use contract::records::Scanned;
 use contract::records::filter::{Filter, Test};
-use contract::records::{Record, Scanned};
 use contract::{NameInGroup, Rejection, Value};
 use kv::{Key, KeyRange};
 use session::Halt;
 
-use super::get::ViewRecords;
+use super::get::{Found, ViewRecords};
 use super::index::sort_key;
 use super::row::decode_numbers;
 use crate::catalogue::Declared;
@@ -82,12 +82,12 @@ impl ViewRecords<'_> {
         let mut things = Things::new(self.view, self.keys, self.catalogue, &listing)?;
         while let Some(thing) = things.next()? {
             let record = thing.id.in_bucket(thing.bucket);
-            let whole = match &thing.row {
+            let found = match &thing.row {
                 None => None,
                 Some(row) if thing.indexed && decode_numbers(row)?.deleted => return Err(thing.nothing_there()),
-                Some(row) => self.record_of_row(&record, row, || self.now)?,
+                Some(row) => self.found(&record, row, || self.now)?,
             };
-            if !page.look_at(&thing.id, whole, || thing.position()) {
+            if !page.look_at(&thing.id, found.as_ref(), || thing.position())? {
                 break;
             }
         }
@@ -122,8 +122,10 @@ impl ViewRecords<'_> {
             let (_, id) = read_index_suffix(found.suffix(), scan.space, scan.branch)
                 .ok_or_else(|| Halt::Inconsistent("a row has a key of another form".into()))?;
             let of_scan = scan.groups.has(id.group.as_deref(), &id.name) && id.name.starts_with(scan.prefix);
-            let whole = if of_scan { self.get(&id.in_bucket(found.bucket))? } else { None };
-            if !page.look_at(&id, whole, || found.suffix().to_vec()) {
+            let record = id.in_bucket(found.bucket);
+            let row = if of_scan { self.row(&record)? } else { None };
+            let record = row.as_deref().map(|row| self.found(&record, row, || self.now)).transpose()?.flatten();
+            if !page.look_at(&id, record.as_ref(), || found.suffix().to_vec())? {
                 break;
             }
         }
@@ -144,14 +146,19 @@ impl<'scan> Page<'scan> {
         Self { scan, by, bytes: 0, scanned: Scanned::default() }
     }
 
-    /// Takes a record if it matches; false when the page has ended.
-    fn look_at(&mut self, id: &OwnedId, record: Option<Record>, position: impl FnOnce() -> Vec<u8>) -> bool {
+    /// Takes a record if it matches; false when the page has ended. Of one that does not, large fields are read only if the
+    /// filter tests them.
+    fn look_at(
+        &mut self,
+        id: &OwnedId,
+        found: Option<&Found<'_>>,
+        position: impl FnOnce() -> Vec<u8>,
+    ) -> Result<bool, Halt> {
         self.scanned.looked_at += 1;
-        let matches = |record: &Record| {
-            let typed = self.scan.record_type.is_none_or(|wanted| record.record_type.as_deref() == Some(wanted));
-            typed && self.scan.filter.matches(|field| record.value(field).cloned())
-        };
-        if let Some(record) = record.filter(matches) {
+        if let Some(found) = found
+            && self.matches(found)?
+        {
+            let record = found.whole()?;
             self.bytes += record.fields.iter().map(|(name, field)| name.len() + field.value.len()).sum::<usize>();
             self.scanned.records.push((NameInGroup::new(id.name.as_str(), id.group.clone()), record));
         }
@@ -161,7 +168,19 @@ impl<'scan> Page<'scan> {
         if full {
             self.scanned.cursor = Some([&[self.by], &*position()].concat());
         }
-        !full
+        Ok(!full)
+    }
+
+    fn matches(&self, found: &Found<'_>) -> Result<bool, Halt> {
+        if self.scan.record_type.is_some_and(|wanted| !found.is_of_type(wanted)) {
+            return Ok(false);
+        }
+        for (field, test) in &self.scan.filter.tests {
+            if !test.holds(found.value(field)?.as_ref()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn finish(self) -> Scanned {

@@ -48,13 +48,9 @@ impl Records {
 
     /// The type that a record has or would get.
     fn type_of(&self, record: &str) -> Result<Option<RecordType>, Error> {
-        let (catalogue, ids) = self.prepare(record)?;
-        let types = &catalogue.space(ids.space)?.types;
-        let declared = match self.get(record)?.and_then(|record| record.record_type) {
-            Some(name) => types.named(&name),
-            None => types.of_record(record),
-        };
-        Ok(declared.map(|declared| declared.definition.clone()))
+        let found =
+            self.read(record, |records, id, _| Ok(records.type_of(id)?.map(|declared| declared.definition.clone())))?;
+        found.map_or_else(|| self.type_by_name(record), |found| Ok(Some(found)))
     }
 }
 

@@ -5,13 +5,14 @@ use contract::records::filter::Filter;
 use contract::records::{Counts, Record, Scanned};
 use contract::{Error, Value};
 use kernel::Catalogue;
+use kernel::keys::ThingId;
 use kernel::keys::queues::QueueId;
 use kernel::names::InGroup;
 use kernel::records::counts::{count_group, count_states};
 use kernel::records::get::ViewRecords;
 use kernel::records::scan::Scan;
 use kv::View;
-use session::Stamp;
+use session::{Halt, Stamp};
 
 use super::Records;
 use super::attempts::check_queue_prefix;
@@ -65,18 +66,26 @@ pub(crate) fn scan_view(view: &dyn View, catalogue: &Catalogue, now: Stamp, scan
 impl Records {
     /// The record, or none if it does not exist.
     pub fn get(&self, record: &str) -> Result<Option<Record>, Error> {
+        self.read(record, |records, id, now| records.get_at(id, now))
+    }
+
+    /// Reads something of a record at the newest view.
+    pub(super) fn read<T>(
+        &self,
+        record: &str,
+        read: impl FnOnce(&ViewRecords<'_>, &ThingId<'_>, &dyn Fn() -> Stamp) -> Result<T, Halt>,
+    ) -> Result<T, Error> {
         let (_, ids) = self.prepare(record)?;
         let (view, catalogue) = self.scope.shard.view()?;
         let id = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), record)?;
         let now = || self.scope.shard.now();
-        let read = || ViewRecords::new(&*view, keys(), &catalogue)?.get_at(&id, now);
+        let read = || read(&ViewRecords::new(&*view, keys(), &catalogue)?, &id, &now);
         read().map_err(|halt| from_halt(&halt))
     }
 
-    /// The value of a field, or none if it or its record does not exist.
+    /// The value of a field, or none if it or its record does not exist. Other fields are not read.
     pub fn get_field(&self, record: &str, field: &str) -> Result<Option<Value>, Error> {
-        let found = self.get(record)?;
-        Ok(found.and_then(|mut record| record.fields.remove(field)).map(|field| field.value))
+        self.read(record, |records, id, now| records.field(id, field, now))
     }
 
     /// A page of the matching records whose names start with `prefix`, from one view: those of all groups of the

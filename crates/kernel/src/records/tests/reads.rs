@@ -11,6 +11,19 @@ fn a_scan_is_in_the_order_of_name_and_group() {
 }
 
 #[test]
+fn a_scan_reads_large_fields_of_what_it_returns_and_of_what_it_tests() {
+    check(
+        "declare job for jobs.; put jobs.1 n=1 x=y*2000 z=y*3000; put jobs.2 n=2 x=y*2000; put other x=y*2000; \
+         scan counting; scan where n = 1 counting; scan where n = 3 counting; scan of job where n = 2 counting; \
+         scan where x = y*2000 and n = 2 counting; scan where n = 2 and x = y*2000 counting; scan where z exists counting; \
+         scan of job where state = claimed counting",
+        "#2; jobs.1 v1; jobs.2 v1; other v1; jobs.1, jobs.2, other, 4 large fields read; jobs.1, 2 large fields read; \
+         0 large fields read; jobs.2, 1 large fields read; jobs.2, 4 large fields read; jobs.2, 2 large fields read; \
+         jobs.1, 3 large fields read; 0 large fields read",
+    );
+}
+
+#[test]
 fn a_scan_comes_in_pages_that_continue_where_they_ended() {
     check(
         "put a; put b; put g/b; put c x=1; put d; scan limit 2; scan limit 2 more; scan limit 2 more; scan limit 5; \

@@ -1,9 +1,13 @@
 //! What a script can read of records.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use contract::limits::SCAN_ROWS_MAX;
 use contract::records::filter::{Filter, Test};
 use contract::records::types::{CREATED_AT, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::records::{Counts, Holder, Record};
+use kv::{Bytes, KeyRange, KvError, Order, Rows, View};
 
 use super::super::Stage;
 use super::super::words::{
@@ -11,13 +15,35 @@ use super::super::words::{
     small_number, value,
 };
 use crate::keys::queues::QueueId;
+use crate::keys::readable::kind_of;
 use crate::records::counts::{count_group, count_states};
 use crate::records::get::ViewRecords;
 use crate::records::oldest::oldest_ready;
 use crate::records::scan::Scan;
 
 /// Words that end what precedes them.
-const SCAN_OPTIONS: [&str; 5] = ["of", "where", "limit", "examine", "more"];
+const SCAN_OPTIONS: [&str; 6] = ["of", "where", "limit", "examine", "more", "counting"];
+
+/// The kind of key of a large field.
+const LARGE_FIELD: &str = "fields of record";
+
+/// A view that counts the large fields that are read.
+struct CountsLargeFields {
+    view: Arc<dyn View>,
+    read: AtomicUsize,
+}
+
+impl View for CountsLargeFields {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        let is_large = kind_of(key) == Some(LARGE_FIELD);
+        self.read.fetch_add(usize::from(is_large), Ordering::Relaxed);
+        self.view.get(key)
+    }
+
+    fn scan(&self, range: &KeyRange, order: Order) -> Rows<'_> {
+        self.view.scan(range, order)
+    }
+}
 
 impl Stage {
     pub(in crate::script) fn read_records(&mut self, words: &[&str]) -> Option<String> {
@@ -69,6 +95,10 @@ impl Stage {
     /// A field with the version that wrote it, whether the store maintains it or not.
     fn field(&self, record: &str, field: &str) -> String {
         let found = self.read_record(record).and_then(|record| record.fields.get(field).cloned());
+        let view = self.view();
+        let records = ViewRecords::new(&*view, self.kernel.keys(), self.kernel.catalogue()).unwrap();
+        let alone = records.field(&self.thing(record), field, || records.stamp()).unwrap();
+        assert_eq!(alone, found.as_ref().map(|found| found.value.clone()), "field {field} of {record}, read alone");
         found.map_or("absent".into(), |found| format!("{} v{}", show(&found.value), found.version))
     }
 
@@ -86,14 +116,16 @@ impl Stage {
             rows_max: option(options, "examine").map_or(SCAN_ROWS_MAX, small_number),
             cursor: cursor.as_deref(),
         };
-        let view = self.view();
-        let records = ViewRecords::new(&*view, self.kernel.keys(), self.kernel.catalogue()).unwrap();
+        let view = CountsLargeFields { view: self.view(), read: AtomicUsize::new(0) };
+        let records = ViewRecords::new(&view, self.kernel.keys(), self.kernel.catalogue()).unwrap();
         let scanned = match records.scan(&scan).unwrap() {
             Ok(scanned) => scanned,
             Err(rejection) => return rejection.to_string(),
         };
         let names = scanned.records.iter().map(|(found, _)| shown_name(found.group.as_deref(), &found.name));
-        let shown = joined(names.chain(scanned.cursor.as_ref().map(|_| "more".into())).collect());
+        let read = view.read.load(Ordering::Relaxed);
+        let counted = options.contains(&"counting").then(|| format!("{read} large fields read"));
+        let shown = joined(names.chain(scanned.cursor.as_ref().map(|_| "more".into())).chain(counted).collect());
         self.cursor = scanned.cursor;
         shown
     }
