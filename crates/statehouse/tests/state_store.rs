@@ -9,7 +9,7 @@ use std::time::Duration;
 use contract::Error;
 use held::HeldClock;
 use statehouse::Statehouse;
-use statehouse::records::{PortableRecord, PortableRecords, Records, ScanFilter, StateStore};
+use statehouse::records::{PortableRecord, PortableRecords, PortableScan, Records, ScanFilter, StateStore};
 
 /// Records with the directory that holds them.
 struct Kept {
@@ -35,7 +35,7 @@ delegate! {
     get_field(key: &str, field: &str) -> Result<Option<Vec<u8>>, Error>;
     set_fields(key: &str, fields: &BTreeMap<String, Option<Vec<u8>>>) -> Result<(), Error>;
     compare_and_swap(key: &str, field: &str, expected: Option<&[u8]>, new: &[u8]) -> Result<bool, Error>;
-    scan(prefix: &str, filter: Option<&ScanFilter>) -> Result<Vec<(String, PortableRecord)>, Error>;
+    scan(prefix: &str, filter: Option<&ScanFilter>) -> PortableScan<'_>;
     ping() -> bool;
 }
 

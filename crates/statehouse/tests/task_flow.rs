@@ -148,7 +148,7 @@ fn a_sweeper_finds_what_was_not_touched_for_long() {
         value: threshold.to_string().into_bytes(),
         max_results: None,
     };
-    let found = store.scan("gbe.state.tasks.", Some(&old)).expect("scan");
+    let found = store.scan("gbe.state.tasks.", Some(&old)).collect::<Result<Vec<_>, _>>().expect("scan");
     let live =
         found.iter().filter(|(_, record)| TERMINAL.iter().all(|state| record.fields["state"] != state.as_bytes()));
     assert_eq!(live.map(|(name, _)| name.clone()).collect::<Vec<_>>(), stuck);
@@ -190,7 +190,7 @@ fn an_index_on_updated_at_serves_the_sweeper() {
         store.set_field(&format!("gbe.state.tasks.mail.{number:02}"), "size", size.as_bytes()).expect("set_field");
     }
     let small = ScanFilter { field: "size".into(), op: Comparison::Lt, value: b"10".to_vec(), max_results: None };
-    let found = store.scan("gbe.state.tasks.mail.", Some(&small)).expect("scan");
+    let found = store.scan("gbe.state.tasks.mail.", Some(&small)).collect::<Result<Vec<_>, _>>().expect("scan");
     let names: Vec<_> = found.iter().map(|(name, _)| name.trim_start_matches("gbe.state.tasks.")).collect();
     assert_eq!(names, ["mail.01", "mail.03"]);
     assert!(store.set_field("gbe.state.tasks.mail.01", "size", b"many").is_err(), "it holds an integer");

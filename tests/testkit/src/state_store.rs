@@ -71,8 +71,7 @@ fn swap(store: &impl StateStore, field: &str, expected: Option<&str>, new: &str)
 
 /// The names in a scan.
 fn names(store: &impl StateStore, prefix: &str, filter: Option<&ScanFilter>) -> Vec<String> {
-    let found = store.scan(prefix, filter).expect("scan");
-    found.into_iter().map(|(name, _)| name).collect()
+    store.scan(prefix, filter).map(|found| found.expect("scan").0).collect()
 }
 
 fn filter(field: &str, op: Comparison, value: &str) -> ScanFilter {
@@ -216,7 +215,8 @@ fn a_scan_is_by_prefix_and_in_name_order(store: &impl StateStore) {
     let even = ScanFilter { max_results: Some(3), ..filter("even", Comparison::Eq, "no") };
     assert_eq!(names(store, "", Some(&even)), ["a", "b", "b.1"], "the first by name");
     assert!(names(store, "", Some(&ScanFilter { max_results: Some(0), ..even })).is_empty());
-    for (name, record) in store.scan("", None).expect("scan") {
+    for found in store.scan("", None) {
+        let (name, record) = found.expect("scan");
         assert_eq!(record.fields["name"], bytes(&name), "a scan gives whole records");
     }
     for number in 0..250 {
@@ -304,7 +304,7 @@ fn only_the_argument_of_a_put_sets_the_ttl<S: StateStore>(store: &S, advance: &i
     advance(store, HALF);
     let left = get(store, "plain.a").ttl.expect("bounded");
     assert!(left <= LEFT_MAX && !left.is_zero(), "the TTL that is left, not {left:?}");
-    let scanned = store.scan("plain.a", None).expect("scan").remove(0).1.ttl.expect("bounded");
+    let scanned = store.scan("plain.a", None).next().expect("one").expect("scan").1.ttl.expect("bounded");
     assert!(scanned <= LEFT_MAX, "a scan gives the TTL that is left, not {scanned:?}");
     put(store, "plain.b", [("a", "2")], None);
     assert_eq!(get(store, "plain.b").ttl, None, "a put without a TTL persists");

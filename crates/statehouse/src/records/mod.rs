@@ -14,7 +14,7 @@ use kernel::{Answer, Body, Catalogue, Fence, Op, OpOutcome, RecordAct, Transact,
 
 pub use attempts::ClaimOptions;
 pub use contract::records::filter::{Filter, Test};
-pub use contract::records::state_store::{Comparison, PortableRecord, ScanFilter, StateStore};
+pub use contract::records::state_store::{Comparison, PortableRecord, PortableScan, ScanFilter, StateStore};
 pub use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind};
 pub use contract::records::{Claimed, Counts, Field, FieldSwapped, Holder, Put, Record, Retry, Scanned, Ttl};
 pub use portable::PortableRecords;

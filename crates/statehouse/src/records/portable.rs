@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use contract::limits::PAGE_ROWS_MAX;
 use contract::records::filter::Filter;
-use contract::records::state_store::{PortableRecord, ScanFilter, StateStore};
+use contract::records::state_store::{PortableRecord, PortableScan, ScanFilter, StateStore, by_pages};
 use contract::records::types::{CREATED_AT, IndexKind, RecordType, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::records::{FieldSwapped, Put, Record, Ttl};
 use contract::{Error, Rejection, Value, WantedKind};
@@ -154,23 +154,17 @@ impl StateStore for PortableRecords {
         Ok(matches!(swapped, FieldSwapped::Written(_)))
     }
 
-    fn scan(&self, prefix: &str, filter: Option<&ScanFilter>) -> Result<Vec<(String, PortableRecord)>, Error> {
+    fn scan(&self, prefix: &str, filter: Option<&ScanFilter>) -> PortableScan<'_> {
         let max = filter.and_then(|filter| filter.max_results).map_or(usize::MAX, |max| max as usize);
-        let matches = |record: &Record| filter.is_none_or(|filter| matches(filter, record));
-        let mut found = Vec::new();
-        let mut cursor = None;
-        while found.len() < max {
+        let (prefix, filter) = (prefix.to_owned(), filter.cloned());
+        let matches = move |record: &Record| filter.as_ref().is_none_or(|filter| matches(filter, record));
+        let found = by_pages(move |cursor| {
             let options = ScanOptions::default().limit(PAGE_ROWS_MAX).after(cursor);
-            let page = self.records.scan_exact(prefix, &Filter::all(), &options)?;
+            let page = self.records.scan_exact(&prefix, &Filter::all(), &options)?;
             let matching = page.records.iter().filter(|(_, record)| matches(record));
-            found.extend(matching.map(|(thing, record)| (thing.name.clone(), to_portable(record))));
-            cursor = page.cursor;
-            if cursor.is_none() {
-                break;
-            }
-        }
-        found.truncate(max);
-        Ok(found)
+            Ok((matching.map(|(thing, record)| (thing.name.clone(), to_portable(record))).collect(), page.cursor))
+        });
+        Box::new(found.take(max))
     }
 
     fn ping(&self) -> bool {

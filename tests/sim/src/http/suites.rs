@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use client::{Client, ClientOptions};
-use contract::records::state_store::{PortableRecord, ScanFilter, StateStore};
+use contract::records::state_store::{PortableRecord, PortableScan, ScanFilter, StateStore};
 use contract::runs::{AppendResult, NewEvent, RunSnapshot, RunStateStore, StoredEvent};
 use contract::sessions::{PushedRequest, SessionStore};
 use contract::{
@@ -142,7 +142,7 @@ delegate! {
     get_field(key: &str, field: &str) -> Result<Option<Vec<u8>>, Error>;
     set_fields(key: &str, fields: &BTreeMap<String, Option<Vec<u8>>>) -> Result<(), Error>;
     compare_and_swap(key: &str, field: &str, expected: Option<&[u8]>, new: &[u8]) -> Result<bool, Error>;
-    scan(prefix: &str, filter: Option<&ScanFilter>) -> Result<Vec<(String, PortableRecord)>, Error>;
+    scan(prefix: &str, filter: Option<&ScanFilter>) -> PortableScan<'_>;
     ping() -> bool;
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use client::Client;
 use contract::records::Ttl;
-use contract::records::state_store::{PortableRecord, ScanFilter, StateStore};
+use contract::records::state_store::{PortableRecord, PortableScan, ScanFilter, StateStore, by_pages};
 use contract::records::types::{CREATED_AT, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::{Error, Rejection, Value, WantedKind};
 use wire::catalogue::{IndexKindText, ShownType};
@@ -152,24 +152,19 @@ impl StateStore for HttpRecords {
         }
     }
 
-    fn scan(&self, prefix: &str, filter: Option<&ScanFilter>) -> Result<Vec<(String, PortableRecord)>, Error> {
+    fn scan(&self, prefix: &str, filter: Option<&ScanFilter>) -> PortableScan<'_> {
         let max = filter.and_then(|filter| filter.max_results).map_or(usize::MAX, |max| max as usize);
-        let mut query =
-            ScanRecords { prefix: Some(prefix.to_owned()), limit: Some(PAGE_ROWS), ..ScanRecords::default() };
-        let mut matching = Vec::new();
-        while matching.len() < max {
+        let (prefix, filter) = (prefix.to_owned(), filter.cloned());
+        let matching = by_pages(move |cursor| {
+            let (prefix, limit) = (Some(prefix.clone()), Some(PAGE_ROWS));
+            let query = ScanRecords { prefix, limit, cursor, ..ScanRecords::default() };
             let page = block_on(self.client.records().scan(&query)).map_err(error)?;
             // Records in groups have no name in the portable contract.
             let records = page.records.into_iter().filter(|record| record.group.is_none());
-            let records = records.filter(|record| filter.is_none_or(|filter| matches(record, filter)));
-            matching.extend(records.map(|record| (record.name.clone(), portable(record))));
-            query.cursor = page.cursor;
-            if query.cursor.is_none() {
-                break;
-            }
-        }
-        matching.truncate(max);
-        Ok(matching)
+            let records = records.filter(|record| filter.as_ref().is_none_or(|filter| matches(record, filter)));
+            Ok((records.map(|record| (record.name.clone(), portable(record))).collect(), page.cursor))
+        });
+        Box::new(matching.take(max))
     }
 
     fn ping(&self) -> bool {
