@@ -140,15 +140,16 @@ pub fn effect(event: &NewEvent) -> Effect {
 fn correction(event: &NewEvent) -> StepCorrection {
     let data = Content::read(event.data.as_str());
     let status = data.text("status").and_then(|name| StepStatus::ALL.into_iter().find(|status| status.name() == name));
-    let names_artifacts = data.member("artifactRefs").or(data.member("artifacts")).is_some();
+    // What has the wrong form says nothing: a slip must not remove what is there.
+    let artifacts = data.artifact_list().filter(|list| list.starts_with('['));
     let error = match data.member("error") {
-        None => None,
         Some("null") => Some(None),
-        Some(_) => Some(Some(data.error())),
+        Some(error) if error.starts_with('{') => Some(Some(data.error())),
+        _ => None,
     };
     StepCorrection {
         status,
-        artifacts: names_artifacts.then(|| data.artifacts()),
+        artifacts: artifacts.map(|_| data.artifacts()),
         error,
         started_at: data.time("startedAt"),
         completed_at: data.time("completedAt"),
@@ -170,10 +171,13 @@ impl<'data> Content<'data> {
         self.0.iter().rev().find(|member| member.name == name).map(|member| member.json)
     }
 
+    fn artifact_list(&self) -> Option<&'data str> {
+        self.member("artifactRefs").or_else(|| self.member("artifacts"))
+    }
+
     /// `artifactRefs` or `artifacts`: a list of objects, each as sent.
     fn artifacts(&self) -> Vec<Json> {
-        let found = self.member("artifactRefs").or_else(|| self.member("artifacts"));
-        let entries = found.and_then(|list| object_text::entries(list).ok()).unwrap_or_default();
+        let entries = self.artifact_list().and_then(|list| object_text::entries(list).ok()).unwrap_or_default();
         let objects = entries.into_iter().filter(|entry| entry.starts_with('{'));
         objects.map(|artifact| Json::from_checked(artifact.to_owned())).collect()
     }

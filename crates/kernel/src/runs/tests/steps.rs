@@ -98,11 +98,14 @@ fn a_correction_replaces_what_it_names() {
          append r k5 StepCorrected step a emitted 9s data {\"status\":\"FAILED\",\"error\":{\"code\":\"F\"}}; snapshot r; \
          append r k6 StepCorrected step a emitted 9s data {\"status\":\"NONE\",\"startedAt\":7,\"error\":null}; snapshot r; \
          append r k7 StepCorrected step b emitted 9s data {\"status\":\"SKIPPED\"}; append r k8 StepCorrected emitted 9s data {\"status\":\"FAILED\"}; \
-         append r k9 StepCorrected step a emitted 9s data []; snapshot r",
+         append r k9 StepCorrected step a emitted 9s data []; snapshot r; \
+         append r k10 StepCorrected step a emitted 9s data {\"artifacts\":7,\"error\":[],\"stauts\":\"SUCCESS\",\"startedAt\":{}}; \
+         snapshot r",
         "r 1; r 2; PENDING at 2, a FAILED from 1s to 2s error \"E\" \"\" {\"n\":1}; \
          r 3; PENDING at 3, a SUCCESS from 1s to 2s {\"n\":1}; r 4; PENDING at 4, a SUCCESS from 1s {\"n\":2}; \
          r 5; PENDING at 5, a FAILED from 1s error \"F\" \"\" {\"n\":2}; r 6; PENDING at 6, a FAILED from 1s {\"n\":2}; \
-         r 7; r 8; r 9; PENDING at 9, a FAILED from 1s {\"n\":2}, b SKIPPED",
+         r 7; r 8; r 9; PENDING at 9, a FAILED from 1s {\"n\":2}, b SKIPPED; \
+         r 10; PENDING at 10, a FAILED from 1s {\"n\":2}, b SKIPPED",
     );
 }
 
