@@ -14,8 +14,8 @@ use crate::sync::{Condvar, Mutex, lock, wait_while};
 /// use std::time::Duration;
 /// use statehouse_waiting::Bell;
 /// let bell = Bell::default();
-/// bell.ring_for(7);
-/// bell.ring_for(8);
+/// bell.ring_for(Some(7));
+/// bell.ring_for(Some(8));
 /// assert_eq!(bell.wait(Duration::ZERO).and_then(|rung| rung.first_commit), Some(7));
 /// assert_eq!(bell.wait(Duration::ZERO), None);
 /// ```
@@ -43,15 +43,11 @@ pub struct Rung {
 impl Bell {
     /// Rings.
     pub fn ring(&self) {
-        self.ring_because(None);
+        self.ring_for(None);
     }
 
-    /// Rings because of a commit.
-    pub fn ring_for(&self, commit: u64) {
-        self.ring_because(Some(commit));
-    }
-
-    pub(crate) fn ring_because(&self, commit: Option<u64>) {
+    /// Rings, for a commit if there was one.
+    pub fn ring_for(&self, commit: Option<u64>) {
         let mut state = lock(&self.state);
         let rung = state.rung.get_or_insert_default();
         rung.first_commit = rung.first_commit.or(commit);

@@ -162,7 +162,7 @@ impl<Topic: Hash + Eq> Ringing<'_, Topic> {
     pub fn ring_for(self, commit: Option<u64>) {
         // A task that is woken may listen again at once.
         drop(self.bells);
-        self.to_ring.iter().for_each(|bell| bell.ring_because(commit));
+        self.to_ring.iter().for_each(|bell| bell.ring_for(commit));
     }
 }
 

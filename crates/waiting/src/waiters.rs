@@ -76,8 +76,8 @@ impl State {
     /// Chooses the one that has waited longest for something that covers a queue; its task must be woken without the lock.
     fn choose(&mut self, scope: Scope, queue: &str) -> Option<Waker> {
         let by_prefix = self.waiting.get(&scope)?;
-        let oldest = covering(by_prefix, queue).filter_map(|prefix| oldest_of(by_prefix, prefix)).min()?;
-        self.remove_oldest(scope, oldest)
+        let oldest = oldest(by_prefix, covering(by_prefix, queue))?;
+        self.remove(scope, &oldest.1, oldest.0)?
     }
 
     /// Chooses the one that has waited longest for something that another may have waited for too.
@@ -86,20 +86,15 @@ impl State {
         let from = (Bound::Excluded(other.prefix.as_str()), Bound::Unbounded);
         let narrower = by_prefix.range::<str, _>(from).map(|(prefix, _)| prefix.as_str());
         let narrower = narrower.take_while(|prefix| prefix.starts_with(&other.prefix));
-        let meeting = covering(by_prefix, &other.prefix).chain(narrower);
-        let oldest = meeting.filter_map(|prefix| oldest_of(by_prefix, prefix)).min()?;
-        self.remove_oldest(other.scope, oldest)
-    }
-
-    fn remove_oldest(&mut self, scope: Scope, (number, prefix): (u64, String)) -> Option<Waker> {
-        self.remove(scope, &prefix, number)?
+        let oldest = oldest(by_prefix, covering(by_prefix, &other.prefix).chain(narrower))?;
+        self.remove(other.scope, &oldest.1, oldest.0)?
     }
 }
 
-/// The one that has waited longest for a prefix.
-fn oldest_of(by_prefix: &ByPrefix, prefix: &str) -> Option<(u64, String)> {
-    let (number, _) = by_prefix.get(prefix)?.first_key_value()?;
-    Some((*number, prefix.to_owned()))
+/// The one that has waited longest for one of these prefixes: its number and its prefix.
+fn oldest<'map>(by_prefix: &'map ByPrefix, prefixes: impl Iterator<Item = &'map str>) -> Option<(u64, String)> {
+    let first = |prefix: &'map str| Some((*by_prefix.get(prefix)?.first_key_value()?.0, prefix));
+    prefixes.filter_map(first).min().map(|(number, prefix)| (number, prefix.to_owned()))
 }
 
 /// The prefixes of a name that somebody waits for, the longest first. Each step goes to the last one that can be one, so

@@ -12,7 +12,7 @@ use super::Outcome;
 use super::patch::{no_such_record, write_fields};
 use super::row::Row;
 use super::send::{self, Sweep};
-use super::state::{By, check_fence, extend as extend_lease, give_back, hold, move_to};
+use super::state::{By, check_fence, extend as extend_lease, give_back, hold, move_to, wrong_state};
 use super::write::{open, remove, store, successor};
 use crate::answer::{ClaimedOutcome, OpOutcome};
 use crate::catalogue::Declared;
@@ -34,9 +34,8 @@ pub(crate) fn claim(applying: &mut Applying<'_>, record: &ThingId<'_>, worker: &
     };
     let pausing = before.numbers.pauses_at(applying.call.stamp.wall_us);
     if declared.kind(before.numbers.state) != StateKind::Ready || pausing {
-        let state = declared.state_name(before.numbers.state).to_owned();
         let reason = if pausing { RefusalReason::Pausing } else { RefusalReason::NotReady };
-        return Ok(Err(Rejection::WrongState { record: record.name.to_owned(), state, reason }));
+        return Ok(Err(wrong_state(record, &before, declared, reason)));
     }
     let mut after = successor(applying, &before);
     hold(applying, &mut after, declared, lease_us);
@@ -126,7 +125,8 @@ pub(crate) fn complete(
         let completed = declared.completed();
         let is_held = declared.kind(after.numbers.state) == StateKind::Held;
         if !is_held && after.numbers.state != completed {
-            return Ok(Err(refused(record, before, declared, RefusalReason::FieldsMoveIt)));
+            // The state that the record has, and not the one that the refused operation would have given it.
+            return Ok(Err(wrong_state(record, before, declared, RefusalReason::FieldsMoveIt)));
         }
         if let Err(rejection) = move_to(applying, record, &mut after, declared, completed, By::Write) {
             return Ok(Err(rejection));
@@ -144,16 +144,10 @@ pub(crate) fn fail(
 ) -> Outcome {
     in_attempt(applying, record, attempt, Some(fields), |applying, before, after, declared| {
         if declared.kind(after.numbers.state) == StateKind::Terminal {
-            return Ok(Err(refused(record, before, declared, RefusalReason::FailureFinishes)));
+            return Ok(Err(wrong_state(record, before, declared, RefusalReason::FailureFinishes)));
         }
         end_attempt(applying, record, before, after, declared, Reason::Failed)
     })
-}
-
-/// A refusal that names the state that the record has, and not one that the refused operation would have given it.
-fn refused(record: &ThingId<'_>, before: &Row<'_>, declared: &Declared, reason: RefusalReason) -> Rejection {
-    let state = declared.state_name(before.numbers.state).to_owned();
-    Rejection::WrongState { record: record.name.to_owned(), state, reason }
 }
 
 /// Ends an attempt from outside, because its lease or its session has ended.

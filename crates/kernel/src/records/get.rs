@@ -50,15 +50,13 @@ impl<'view> ViewRecords<'view> {
     /// The record, if it exists, read at a time that is computed only if something of the record expires.
     pub fn get_at(&self, record: &ThingId<'_>, now: impl FnOnce() -> Stamp) -> Result<Option<Record>, Halt> {
         let bytes = self.row(record)?;
-        let found = bytes.as_deref().map(|bytes| self.found(record, bytes, now)).transpose()?.flatten();
-        found.map(|found| found.whole()).transpose()
+        self.found(record, bytes.as_deref(), now)?.map(|found| found.whole()).transpose()
     }
 
     /// The value of one field, if the record exists and has it. The others are not read.
     pub fn field(&self, record: &ThingId<'_>, field: &str, now: impl FnOnce() -> Stamp) -> Result<Option<Value>, Halt> {
         let bytes = self.row(record)?;
-        let found = bytes.as_deref().map(|bytes| self.found(record, bytes, now)).transpose()?.flatten();
-        found.map_or(Ok(None), |found| found.value(field))
+        self.found(record, bytes.as_deref(), now)?.map_or(Ok(None), |found| found.value(field))
     }
 
     /// The type of a record, if it exists and has one.
@@ -72,13 +70,14 @@ impl<'view> ViewRecords<'view> {
         Ok(self.view.get(&self.keys.record(record))?)
     }
 
-    /// What a row says, if its record exists.
+    /// What a row says, if there is one and its record exists.
     pub(super) fn found<'read>(
         &'read self,
         record: &'read ThingId<'read>,
-        bytes: &'read [u8],
+        bytes: Option<&'read [u8]>,
         now: impl FnOnce() -> Stamp,
     ) -> Result<Option<Found<'read>>, Halt> {
+        let Some(bytes) = bytes else { return Ok(None) };
         if !decode_numbers(bytes)?.exists_at(self.stamp.wall_us) {
             return Ok(None);
         }

@@ -13,7 +13,7 @@ use session::Halt;
 use super::Outcome;
 use super::fields::wrong_kind;
 use super::row::{NO_STATE, Row};
-use super::state::{By, give_back, move_to};
+use super::state::{By, give_back, move_to, wrong_state};
 use super::write::{open, store, successor};
 use crate::answer::OpOutcome;
 use crate::catalogue::Declared;
@@ -83,8 +83,7 @@ fn refuse_to_replace(
         StateKind::Held => RefusalReason::HeldByWorker,
         StateKind::Terminal => RefusalReason::FinishedBeforePut,
     };
-    let state = declared.state_name(before.numbers.state).to_owned();
-    Some(Rejection::WrongState { record: record.name.to_owned(), state, reason })
+    Some(wrong_state(record, before, declared, reason))
 }
 
 /// Writes and removes fields.

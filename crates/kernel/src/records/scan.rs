@@ -82,11 +82,13 @@ impl ViewRecords<'_> {
         let mut things = Things::new(self.view, self.keys, self.catalogue, &listing)?;
         while let Some(thing) = things.next()? {
             let record = thing.id.in_bucket(thing.bucket);
-            let found = match &thing.row {
-                None => None,
-                Some(row) if thing.indexed && decode_numbers(row)?.deleted => return Err(thing.nothing_there()),
-                Some(row) => self.found(&record, row, || self.now)?,
-            };
+            if let Some(row) = &thing.row
+                && thing.indexed
+                && decode_numbers(row)?.deleted
+            {
+                return Err(thing.nothing_there());
+            }
+            let found = self.found(&record, thing.row.as_deref(), || self.now)?;
             if !page.look_at(&thing.id, found.as_ref(), || thing.position())? {
                 break;
             }
@@ -124,7 +126,7 @@ impl ViewRecords<'_> {
             let of_scan = scan.groups.has(id.group.as_deref(), &id.name) && id.name.starts_with(scan.prefix);
             let record = id.in_bucket(found.bucket);
             let row = if of_scan { self.row(&record)? } else { None };
-            let record = row.as_deref().map(|row| self.found(&record, row, || self.now)).transpose()?.flatten();
+            let record = self.found(&record, row.as_deref(), || self.now)?;
             if !page.look_at(&id, record.as_ref(), || found.suffix().to_vec())? {
                 break;
             }

@@ -32,10 +32,7 @@ pub(crate) fn move_to(
 ) -> Result<(), Rejection> {
     let from = declared.kind(row.numbers.state);
     let to = declared.kind(target);
-    let refused = |reason| {
-        let state = declared.state_name(row.numbers.state).to_owned();
-        Err(Rejection::WrongState { record: record.name.to_owned(), state, reason })
-    };
+    let refused = |reason| Err(wrong_state(record, row, declared, reason));
     if target == row.numbers.state {
         return Ok(());
     }
@@ -56,6 +53,17 @@ pub(crate) fn move_to(
     }
     row.numbers.state = target;
     Ok(())
+}
+
+/// A refusal that names the state of a row.
+pub(crate) fn wrong_state(
+    record: &ThingId<'_>,
+    row: &Row<'_>,
+    declared: &Declared,
+    reason: RefusalReason,
+) -> Rejection {
+    let state = declared.state_name(row.numbers.state).to_owned();
+    Rejection::WrongState { record: record.name.to_owned(), state, reason }
 }
 
 /// Begins the next attempt. The state is set by the caller.

@@ -3,6 +3,7 @@
 //! Keeps: every condition of a guard or an operation is part of the commit. A fence or guard that does not hold refuses
 //! all of it, with the current state.
 
+use contract::limits::MESSAGE_DEPTH_MAX;
 use contract::time::millis;
 use statehouse::records::Claimed;
 use statehouse::runs::AppendOptions;
@@ -18,9 +19,6 @@ use super::records::{counted_values, fields, patched, put_options};
 use super::runs::{appended, event_of};
 use super::{Answered, Call, Refusal, Reply};
 use crate::Server;
-
-/// How deep transactions may send each other.
-const SEND_DEPTH_MAX: usize = 8;
 
 pub(crate) async fn commit(server: Server, call: Call<NoQuery, Transaction>) -> Answered<Committed> {
     let Call { scope, name: group, body, .. } = call;
@@ -55,8 +53,8 @@ struct Shape {
 
 impl<'space> Building<'space> {
     fn new(space: &'space Space, group: &'space str, depth: usize) -> Result<Self, Refusal> {
-        if depth > SEND_DEPTH_MAX {
-            return Err(Refusal::invalid("do", "do sends transactions more than 8 deep"));
+        if depth > MESSAGE_DEPTH_MAX {
+            return Err(Refusal::invalid("do", format!("do sends transactions more than {MESSAGE_DEPTH_MAX} deep")));
         }
         let commit = space.group(group).commit();
         Ok(Self { space, group, commit, fence: None, shapes: Vec::new(), depth })

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicU64, Ordering};
-use loom::thread::spawn;
+use loom::thread::{JoinHandle, spawn};
 use statehouse_waiting::{Bell, Bells, Slot, Waited, Waiters, Wanted, block_on};
 
 /// Time does not pass here: a waiter that nobody wakes is a deadlock, which loom reports.
@@ -235,22 +235,22 @@ impl Queue {
     }
 }
 
+/// Does something with the queue in another thread.
+fn beside<T: 'static>(queue: &Arc<Queue>, work: impl FnOnce(&Queue) -> T + 'static) -> JoinHandle<T> {
+    let queue = queue.clone();
+    spawn(move || work(&queue))
+}
+
 fn two_records_wake_two_workers() {
     model(|| {
         let queue = Arc::new(Queue::default());
-        let worker = spawn({
-            let queue = queue.clone();
-            move || assert!(run(queue.work(std::future::pending())))
-        });
-        let puts = spawn({
-            let queue = queue.clone();
-            move || {
-                queue.put();
-                queue.put();
-            }
+        let worker = beside(&queue, |queue| run(queue.work(std::future::pending())));
+        let puts = beside(&queue, |queue| {
+            queue.put();
+            queue.put();
         });
         assert!(run(queue.work(std::future::pending())));
-        worker.join().expect("no panic");
+        assert!(worker.join().expect("no panic"));
         puts.join().expect("no panic");
         assert_eq!((queue.claim(), queue.waiters.count()), (false, 0));
     });
@@ -259,14 +259,8 @@ fn two_records_wake_two_workers() {
 fn who_gives_up_leaves_its_record_to_another() {
     model(|| {
         let queue = Arc::new(Queue::default());
-        let patient = spawn({
-            let queue = queue.clone();
-            move || run(queue.work(std::future::pending()))
-        });
-        let puts = spawn({
-            let queue = queue.clone();
-            move || queue.put()
-        });
+        let patient = beside(&queue, |queue| run(queue.work(std::future::pending())));
+        let puts = beside(&queue, Queue::put);
         // Its time is over at once: it joins, looks, and leaves.
         if run(queue.work(std::future::ready(()))) {
             // The other has to get one too, or it would wait for ever.
@@ -281,10 +275,7 @@ fn who_gives_up_leaves_its_record_to_another() {
 fn the_end_reaches_those_who_wait_for_a_turn() {
     model(|| {
         let queue = Arc::new(Queue::default());
-        let worker = spawn({
-            let queue = queue.clone();
-            move || run(queue.work(std::future::pending()))
-        });
+        let worker = beside(&queue, |queue| run(queue.work(std::future::pending())));
         queue.waiters.close();
         assert!(!worker.join().expect("no panic"));
     });

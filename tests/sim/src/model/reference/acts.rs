@@ -97,17 +97,13 @@ impl Reference {
         };
         let existed = self.exists(id);
         let before = self.records.get(id).and_then(|kept| kept.live.clone());
+        let keeps_type =
+            |old: &Declared| declared.as_ref().is_some_and(|new| new.definition.name == old.definition.name);
         if let Some(old) = before.as_ref().and_then(|live| self.declared(id, live)) {
             let state = &before.as_ref().expect("just seen").state;
             match old.kind(state) {
                 StateKind::Terminal => return Err(wrong_state(id, state)),
-                StateKind::Held
-                    if !fenced
-                        || declared.as_ref().map(|new| new.definition.name.as_str())
-                            != Some(old.definition.name.as_str()) =>
-                {
-                    return Err(wrong_state(id, state));
-                }
+                StateKind::Held if !fenced || !keeps_type(old) => return Err(wrong_state(id, state)),
                 StateKind::Held | StateKind::Ready => {}
             }
         }
