@@ -146,12 +146,13 @@ pub enum Rejection {
         /// Its last sequence.
         last: u64,
     },
-    /// The key or the id was used before, and the append asked to be refused in that case.
-    #[error("run {run:?} has an event with this idempotency key or id, at sequence {seq} [SH-3004]")]
+    /// The key or the id was used before, and the append asked to be refused in that case; or the id is that which the store
+    /// gives to an event to come.
+    #[error("this idempotency key or id belongs to event {seq} of run {run:?} [SH-3004]")]
     KeyReused {
         /// The run.
         run: String,
-        /// The sequence of that event.
+        /// The sequence of the event that has it, or will have it.
         seq: u64,
     },
     /// The run is closed to further events.

@@ -170,6 +170,12 @@ fn an_id_that_is_known_gets_the_first_sequence(store: &impl RunStateStore) {
     assert_eq!((crossed.run_seq, crossed.idempotent), (1, true), "duplicates: the key comes first");
     assert_eq!(keys(store, "r"), ["a", "b"]);
     assert_eq!(append(store, "r", &event("Progress", "another-key")).run_seq, 3, "that key was never used");
+    // So does an id that the store has made.
+    append(store, "made", &event("Progress", "a"));
+    let made = whole(store, "made", 10)[0].event_id.clone();
+    let again = append(store, "made", &event("Progress", "b").with_id(made));
+    assert_eq!((again.run_seq, again.idempotent), (1, true));
+    assert_eq!(keys(store, "made"), ["a"]);
 }
 
 fn another_content_is_told_and_changes_nothing(store: &impl RunStateStore) {

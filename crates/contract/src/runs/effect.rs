@@ -249,7 +249,7 @@ mod tests {
         ];
         let mut snapshot = RunSnapshot::empty("r");
         for (seq, event) in (1..).zip(events) {
-            snapshot.apply(&StoredEvent::new("r".into(), seq, seq - 1, 0, seq, event));
+            snapshot.apply(&StoredEvent::new("r".into(), 0, seq, seq - 1, 0, seq, event));
         }
         let expected = concat!(
             r#"{"runId":"r","status":"COMPLETED","lastEventSeq":13,"steps":["#,

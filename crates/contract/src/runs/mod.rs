@@ -17,7 +17,7 @@ pub mod idempotency;
 pub mod snapshot;
 
 pub use effect::{Effect, effect};
-pub use event::{NewEvent, StoredEvent};
+pub use event::{NewEvent, StoredEvent, seq_of_derived_id};
 pub use idempotency::IdempotencyKey;
 pub use snapshot::{RunSnapshot, RunStatus, StepError, StepSnapshot, StepStatus};
 

@@ -5,6 +5,7 @@
 //! life of the run, and an append with a known one changes nothing).
 
 use contract::Rejection;
+use contract::runs::seq_of_derived_id;
 use contract::time::iso;
 use session::Halt;
 
@@ -55,6 +56,9 @@ pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Ap
         created_us: stamp.wall_us,
         ..RunHead::default()
     });
+    if let Some(coming) = derived_seq(run, &after, event).filter(|seq| *seq > last) {
+        return Ok(Err(Rejection::KeyReused { run: name(), seq: coming }));
+    }
     let seq = last + 1;
     after.last_seq = seq;
     after.last_event_us = stamp.wall_us;
@@ -116,10 +120,38 @@ fn find(
     let keys = applying.keys;
     // The key is looked up everywhere first: the answer is the same, whatever id comes with it.
     let by_key = find_by(applying, run, head, |run| keys.run_key(run, event.idempotency_key))?;
-    match event.event_id {
-        Some(event_id) if by_key.is_none() => find_by(applying, run, head, |run| keys.run_event_id(run, event_id)),
-        _ => Ok(by_key),
+    let Some(event_id) = event.event_id.filter(|_| by_key.is_none()) else {
+        return Ok(by_key);
+    };
+    let by_id = find_by(applying, run, head, |run| keys.run_event_id(run, event_id))?;
+    match derived_seq(run, head, event).filter(|seq| by_id.is_none() && *seq <= head.last_seq) {
+        Some(seq) => find_without_id(applying, run, head, seq),
+        None => Ok(by_id),
     }
+}
+
+/// The sequence of the event, there or to come, that gets this event's id if it has none of its own.
+fn derived_seq(run: &ThingId<'_>, head: &RunHead, event: &EventRef<'_>) -> Option<u64> {
+    seq_of_derived_id(run.name, head.created_us, event.event_id?)
+}
+
+/// The event at a sequence, if it came without an id.
+fn find_without_id(
+    applying: &Applying<'_>,
+    run: &ThingId<'_>,
+    head: &RunHead,
+    seq: u64,
+) -> Result<Option<Known>, Halt> {
+    let state = &*applying.state;
+    let mut found = None;
+    walk(state, &applying.keys, run, head, head.last_seq, |run, upto| {
+        let row = if seq <= upto { state.get(&applying.keys.run_event(run, seq))? } else { None };
+        let Some(row) = row else { return Ok(true) };
+        let event = EventRow::decode(&row)?.event;
+        found = event.event_id.is_none().then(|| Known { seq, digest: digest(&event) });
+        Ok(false)
+    })?;
+    Ok(found)
 }
 
 fn find_by(

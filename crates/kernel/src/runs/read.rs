@@ -55,7 +55,7 @@ pub fn fetch(
                 break;
             }
             bytes += row.len();
-            piece.push((row.len(), stored(run.name, seq, &row)?));
+            piece.push((row.len(), stored(run.name, head.created_us, seq, &row)?));
         }
         piece.append(&mut found);
         let fits = piece.iter().scan(0, |before, (bytes, _)| Some(std::mem::replace(before, *before + bytes)));
@@ -68,9 +68,9 @@ pub fn fetch(
     Ok(Fetched { events, stable_seq: head.last_seq })
 }
 
-fn stored(run: &str, seq: u64, row: &[u8]) -> Result<StoredEvent, Halt> {
+fn stored(run: &str, created_us: u64, seq: u64, row: &[u8]) -> Result<StoredEvent, Halt> {
     let EventRow { persisted_us, commit, prev_seq, event } = EventRow::decode(row)?;
-    Ok(StoredEvent::new(run.to_owned(), seq, prev_seq, persisted_us, commit, event.to_new_event()))
+    Ok(StoredEvent::new(run.to_owned(), created_us, seq, prev_seq, persisted_us, commit, event.to_new_event()))
 }
 
 /// The last event committed before a wall time, in µs; 0 if there is none.

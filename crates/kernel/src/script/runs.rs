@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! append r KEY TYPE [kind K] [expect 2] [strict, once] [step S] [logical 1] [engine 1] [id ID] [data JSON]
-//!     [extra JSON] [emitted 10s]    strict: refused if the known event differs; once: refused if it is known
+//!     [extra JSON] [emitted 10s]    strict: refused if the known event differs; once: refused if it is known;
+//!     the id made(r,10s+3,2) is that which event 2 of a run r, created 3 µs after 10s, gets if it comes without one
 //! close r           delete run r      fork r2 from r at 3
 //! events r [after 2] [limit 3]        event r 2       before r 10s      snapshot r      quietest KIND
 //! runs PREFIX [status RUNNING|PAUSED] [kind K] [idle 10s] [limit 2] [examine 3] [more], runs g/PREFIX
@@ -12,6 +13,7 @@
 mod reads;
 
 use contract::Json;
+use contract::runs::{NewEvent, StoredEvent};
 use contract::time::iso;
 
 use super::words::{number, option, time_us};
@@ -40,7 +42,7 @@ fn append<'text>(key: &'text str, event_type: &'text str, options: &[&'text str]
         event_type,
         data: json("data").unwrap_or("null"),
         idempotency_key: key,
-        event_id: option(options, "id"),
+        event_id: option(options, "id").map(id),
         step_id: option(options, "step"),
         engine_attempt_id: option(options, "engine"),
         logical_attempt_id: option(options, "logical"),
@@ -58,4 +60,17 @@ fn append<'text>(key: &'text str, event_type: &'text str, options: &[&'text str]
     };
     let run_type = option(options, "kind").unwrap_or_default();
     Append { expected_last: option(options, "expect").map(number), duplicates, run_type, event }
+}
+
+fn id(text: &str) -> &str {
+    let Some(made) = text.strip_prefix("made(").and_then(|rest| rest.strip_suffix(')')) else {
+        return text;
+    };
+    let [run, created, seq] = made.split(',').collect::<Vec<_>>()[..] else {
+        panic!("{text}: made(RUN,CREATED[+US],SEQ)")
+    };
+    let event = NewEvent::new("", "", "", Json::from_checked("null".into()));
+    let seq = number(seq);
+    let (created, later) = created.split_once('+').unwrap_or((created, "0"));
+    StoredEvent::new(run.to_owned(), time_us(created) + number(later), seq, seq - 1, 0, 0, event).event_id.leak()
 }

@@ -69,6 +69,40 @@ fn an_id_identifies_an_event_too() {
 }
 
 #[test]
+fn an_id_that_the_store_made_identifies_its_event_too() {
+    check(
+        "advance 5s; append r k1 X; append r k2 Y id e2; advance 1s; append r k3 X id made(r,5s,1); append r k3 Z id made(r,5s,1); \
+         append r k3 Z id made(r,5s,1) strict; append r k3 Z id made(r,5s,2); append r k4 Z id made(r,5s,2); events r",
+        "r 1; r 2; r 1 known; r 1 differs; this idempotency key or id belongs to event 1 of run \"r\" [SH-3004]; \
+         r 3; r 3 known; 1 X, 2 Y, 3 Z of 3",
+    );
+}
+
+#[test]
+fn an_id_that_the_store_will_make_is_refused() {
+    check(
+        "advance 5s; append r k1 X; append r k2 X id made(r,5s,2); append r k2 X id made(r,5s,9); append r k2 X id made(s,5s,2); \
+         append r k3 X id made(r,6s,9); events r; advance 1s; append s k X id made(s,6s+4,1); append s k X; events s; close r; \
+         append r k4 X id made(r,5s,1); append r k4 X id made(r,5s,4)",
+        "r 1; this idempotency key or id belongs to event 2 of run \"r\" [SH-3004]; \
+         this idempotency key or id belongs to event 9 of run \"r\" [SH-3004]; r 2; r 3; 1 X, 2 X, 3 X of 3; \
+         this idempotency key or id belongs to event 1 of run \"s\" [SH-3004]; s 1; 1 X of 1; r at 3; r 1 known; \
+         run \"r\" is closed at sequence 3 [SH-3005]",
+    );
+}
+
+#[test]
+fn a_fork_knows_the_ids_that_its_own_readers_see() {
+    check(
+        "append g/r k1 X; append g/r k2 Y; append g/r k3 Z id e3; advance 3s; fork g/f from r at 2; append g/f f3 F; \
+         append g/f a X id made(f,3s+3,1); append g/f a Y id made(f,3s+3,2); append g/f a F id made(f,3s+3,3); \
+         append g/f a G id made(r,0s+1,2); append g/r a Y id made(r,0s+1,2); events g/f; events g/r",
+        "r 1; r 2; r 3; f at 2; f 3; f 1 known; f 2 known; f 3 known; f 4; r 2 known; 1 X, 2 Y, 3 F, 4 G of 4; \
+         1 X, 2 Y, 3 Z of 3",
+    );
+}
+
+#[test]
 fn a_key_counts_before_an_id() {
     check(
         "append r k1 X id e1; append r k2 Y id e2; append r k1 X id e2; append r k2 Y id e1; append r k3 Y id e2; events r",
@@ -81,8 +115,8 @@ fn a_strict_append_refuses_a_known_event_with_other_content() {
     check(
         "append r k X strict; append r k X strict; append r k Y strict; append r k2 X id e strict; append r k3 Y id e strict; \
          append r k3 X id e strict; events r",
-        "r 1; r 1 known; run \"r\" has an event with this idempotency key or id, at sequence 1 [SH-3004]; r 2; \
-         run \"r\" has an event with this idempotency key or id, at sequence 2 [SH-3004]; r 2 known; 1 X, 2 X of 2",
+        "r 1; r 1 known; this idempotency key or id belongs to event 1 of run \"r\" [SH-3004]; r 2; \
+         this idempotency key or id belongs to event 2 of run \"r\" [SH-3004]; r 2 known; 1 X, 2 X of 2",
     );
 }
 
@@ -91,8 +125,8 @@ fn an_append_that_must_be_the_first_is_refused_with_the_rest_of_its_commit() {
     check(
         "in g: append r k X once, incr a n 1; in g: append r k X once, incr a n 1; in g: incr a n 1, append r k Y once; \
          read g/a; events g/r",
-        "r 1, a v1 is 1; run \"r\" has an event with this idempotency key or id, at sequence 1 [SH-3004]; \
-         run \"r\" has an event with this idempotency key or id, at sequence 1 [SH-3004]; v1 n=1; 1 X of 1",
+        "r 1, a v1 is 1; this idempotency key or id belongs to event 1 of run \"r\" [SH-3004]; \
+         this idempotency key or id belongs to event 1 of run \"r\" [SH-3004]; v1 n=1; 1 X of 1",
     );
 }
 

@@ -16,8 +16,8 @@ fn a_closed_run_still_answers_for_the_events_that_it_has() {
     check(
         "append r k1 X id e; close r; append r k1 X; append r k1 Y; append r k9 X id e; append r k1 Y strict; append r k1 X once",
         "r 1; r at 1; r 1 known; r 1 differs; r 1 known; \
-         run \"r\" has an event with this idempotency key or id, at sequence 1 [SH-3004]; \
-         run \"r\" has an event with this idempotency key or id, at sequence 1 [SH-3004]",
+         this idempotency key or id belongs to event 1 of run \"r\" [SH-3004]; \
+         this idempotency key or id belongs to event 1 of run \"r\" [SH-3004]",
     );
 }
 

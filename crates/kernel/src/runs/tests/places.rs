@@ -66,7 +66,7 @@ fn a_read_model_in_the_group_is_written_with_the_event_or_not_at_all() {
     check(
         "in g: append r k1 X expect 0 once, put m n=1; in g: append r k2 X expect 1 once, put m n=2; \
          in g: append r k2 X expect 1 once, put m n=2; in g: append r k3 X expect 1 once, put m n=9; read g/m; events g/r",
-        "r 1, m v1; r 2, m v2; run \"r\" has an event with this idempotency key or id, at sequence 2 [SH-3004]; \
+        "r 1, m v1; r 2, m v2; this idempotency key or id belongs to event 2 of run \"r\" [SH-3004]; \
          run \"r\" is at sequence 2, not at 1 [SH-3003]; v2 n=2; 1 X, 2 X of 2",
     );
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use contract::runs::{NewEvent, RunSnapshot, RunStatus, StoredEvent};
+use contract::runs::{NewEvent, RunSnapshot, RunStatus, StoredEvent, seq_of_derived_id};
 use contract::{Json, Rejection};
 use kernel::{Append, Duplicates, EventRef, OpOutcome, RunAct};
 
@@ -23,10 +23,12 @@ pub(crate) type RowCounts = [usize; 4];
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) run_type: String,
+    pub(crate) created_us: u64,
     pub(crate) last: u64,
     /// All of them, those that it shares too; none when it is deleted.
     pub(crate) events: Vec<Rc<StoredEvent>>,
     keys: BTreeMap<String, u64>,
+    /// Those that came with the events, and those that were made for the others.
     ids: BTreeMap<String, u64>,
     pub(crate) parent: Option<(Id, u64)>,
     pub(crate) depth: usize,
@@ -136,11 +138,17 @@ impl Reference {
         if let Some(expected) = append.expected_last.filter(|expected| *expected != last) {
             return Err(Rejection::SequenceConflict { run: name(), expected, last });
         }
+        let created_us = self.runs.get(id).map_or(self.wall_us, |run| run.created_us);
+        let event_id = event.event_id.as_deref();
+        let derived_seq = event_id.and_then(|event_id| seq_of_derived_id(&id.name, created_us, event_id));
+        if let Some(seq) = derived_seq.filter(|seq| *seq > last) {
+            return Err(Rejection::KeyReused { run: name(), seq });
+        }
         let seq = last + 1;
         let has_id = event.event_id.is_some();
-        let stored = StoredEvent::new(name(), seq, last, self.wall_us, self.commit, event);
+        let stored = StoredEvent::new(name(), created_us, seq, last, self.wall_us, self.commit, event);
         if !self.runs.contains_key(id) {
-            self.make_run(id, Run::new(id, append.run_type));
+            self.make_run(id, Run::new(id, append.run_type, created_us));
         }
         let run = self.runs.get_mut(id).expect("just made, or known");
         let snapshot = Box::new(run.snapshot.clone());
@@ -177,13 +185,15 @@ impl Reference {
         if parent.depth >= DEPTH_MAX {
             return Err(Rejection::too_large("run_fork_depth_max", DEPTH_MAX, parent.depth + 1));
         }
-        let mut fork = Run::new(id, &parent.run_type);
-        for shared in parent.events.iter().take_while(|event| event.run_seq <= at) {
+        let (run_type, depth, events) = (parent.run_type.clone(), parent.depth, parent.events.clone());
+        let mut fork = Run::new(id, &run_type, self.wall_us);
+        for shared in events.iter().take_while(|event| event.run_seq <= at) {
             let StoredEvent { run_seq, prev_seq, persisted_at, commit, event, .. } = &**shared;
-            let name = id.name.clone();
-            fork.push(Rc::new(StoredEvent::new(name, *run_seq, *prev_seq, *persisted_at, *commit, event.clone())));
+            let (name, event) = (id.name.clone(), event.clone());
+            let stored = StoredEvent::new(name, fork.created_us, *run_seq, *prev_seq, *persisted_at, *commit, event);
+            fork.push(Rc::new(stored));
         }
-        fork.depth = parent.depth + 1;
+        fork.depth = depth + 1;
         fork.last_event_us = self.wall_us;
         fork.parent = Some((from.clone(), at));
         fork.life.rows[3] = fork.snapshot.steps.len();
@@ -235,9 +245,7 @@ impl Reference {
                 let event = run.events.pop().expect("it was appended");
                 run.last = event.prev_seq;
                 run.keys.remove(&event.event.idempotency_key);
-                if let Some(event_id) = &event.event.event_id {
-                    run.ids.remove(event_id);
-                }
+                run.ids.remove(&event.event_id);
                 (run.snapshot, run.last_event_us, run.life) = (*snapshot, last_event_us, life);
             }
         }
@@ -259,9 +267,10 @@ impl Reference {
 }
 
 impl Run {
-    fn new(id: &Id, run_type: &str) -> Self {
+    fn new(id: &Id, run_type: &str, created_us: u64) -> Self {
         Self {
             run_type: run_type.to_owned(),
+            created_us,
             last: 0,
             events: Vec::new(),
             keys: BTreeMap::new(),
@@ -277,9 +286,7 @@ impl Run {
     fn push(&mut self, event: Rc<StoredEvent>) {
         self.last = event.run_seq;
         self.keys.insert(event.event.idempotency_key.clone(), event.run_seq);
-        if let Some(event_id) = &event.event.event_id {
-            self.ids.insert(event_id.clone(), event.run_seq);
-        }
+        self.ids.insert(event.event_id.clone(), event.run_seq);
         self.snapshot.apply(&event);
         self.events.push(event);
     }

@@ -1,7 +1,7 @@
 //! Draws commands that are likely to hit existing state: a known key, the last sequence, a deleted run.
 
 use contract::Json;
-use contract::runs::NewEvent;
+use contract::runs::{NewEvent, StoredEvent};
 use kernel::{Body, Duplicates, Op, Transact};
 use testkit::random::Random;
 
@@ -219,9 +219,10 @@ impl Generator<'_> {
             Some(other) if !other.events.is_empty() => &other.events,
             _ => &run.events,
         };
-        let mut one = self.random.choose(events).event.clone();
+        let stored = self.random.choose(events).clone();
+        let mut one = stored.event.clone();
         let mut new = self.new_event();
-        match self.random.below(7) {
+        match self.random.below(8) {
             // Sent again; when it was emitted does not matter.
             0 | 1 => one.emitted_at = new.emitted_at,
             2 => {
@@ -229,7 +230,15 @@ impl Generator<'_> {
                 return new;
             }
             3 => {
-                new.event_id = one.event_id;
+                new.event_id = Some(stored.event_id.clone());
+                return new;
+            }
+            // The id that an event to come would get.
+            6 => {
+                let (name, seq) = (id.name.clone(), run.last + 1 + self.random.below(2));
+                new.event_id = None;
+                let coming = StoredEvent::new(name, run.created_us, seq, seq - 1, 0, 0, new.clone());
+                new.event_id = Some(coming.event_id);
                 return new;
             }
             4 => one.idempotency_key = new.idempotency_key,
@@ -241,7 +250,7 @@ impl Generator<'_> {
                 _ => one.data = new.data,
             },
             // The key of one and the id of another.
-            _ => one.event_id = self.random.choose(&run.events).event.event_id.clone(),
+            _ => one.event_id = Some(self.random.choose(&run.events).event_id.clone()),
         }
         one
     }
