@@ -116,11 +116,13 @@ impl UserMachine for Seats {
         session: u64,
         pushes: &mut Pushes,
     ) -> Result<(), KvError> {
-        let waiting: Vec<_> = state.scan(b"w")?.into_iter().map(|(key, _)| key).collect();
+        // A hall has few seats, and few who wait for them: all in memory. `state.page` is for larger things.
+        let waiting = state.scan(b"w").map(|row| row.map(|(key, _)| key)).collect::<Result<Vec<_>, _>>()?;
+        let taken = state.scan(b"s").collect::<Result<Vec<_>, _>>()?;
         for own in waiting.iter().filter(|key| session_of(key) == session) {
             state.delete(own);
         }
-        for (seat, owner) in state.scan(b"s")? {
+        for (seat, owner) in taken {
             if session_of(&owner) != session {
                 continue;
             }

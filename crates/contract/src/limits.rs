@@ -118,6 +118,8 @@ pub struct Limits {
     pub session_pushes_max: u32,
     /// Bytes of unacknowledged pushes. A session with more is ended.
     pub session_push_bytes_max: u32,
+    /// Messages that wait: for their time, to be applied in a group, or to be published.
+    pub messages_waiting_max: u32,
 }
 
 impl Default for Limits {
@@ -142,6 +144,7 @@ impl Default for Limits {
             session_answer_bytes_max: 1 << 20,
             session_pushes_max: 1_024,
             session_push_bytes_max: 4 << 20,
+            messages_waiting_max: 10_000_000,
         }
     }
 }

@@ -80,6 +80,13 @@ pub struct MessageCounts {
     pub publish: i64,
 }
 
+impl MessageCounts {
+    /// All that wait.
+    pub(crate) fn total(self) -> i64 {
+        self.due + self.publish
+    }
+}
+
 impl Folded {
     /// Sets the point to which [`undo`](Self::undo) returns.
     pub(crate) fn savepoint(&mut self) {
@@ -112,6 +119,11 @@ impl Folded {
         self.messages.due += due;
         self.messages.publish += publish;
         self.publishes |= publish > 0;
+    }
+
+    /// By how much the number of messages has changed in this entry.
+    pub(crate) fn messages(&self) -> MessageCounts {
+        self.messages
     }
 
     /// Reads the rows of everything noted since the savepoint, to find out whether they can be written.

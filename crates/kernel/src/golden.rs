@@ -69,8 +69,8 @@ fn golden_answers_hash_and_image() {
     );
     let mut bytes = Vec::new();
     image::write(&*store.view().unwrap(), &keys, &mut bytes).unwrap();
-    assert_eq!((hex(&bytes[..8]), bytes.len()), ("5348696d61676502".to_owned(), 568));
-    assert_eq!((kernel.applied().hash, xxh3_64(&bytes)), (15_866_578_294_107_513_627, 10_486_679_809_264_699_006));
+    assert_eq!((hex(&bytes[..8]), bytes.len()), ("5348696d61676502".to_owned(), 572));
+    assert_eq!((kernel.applied().hash, xxh3_64(&bytes)), (5_140_088_542_588_406_561, 17_102_722_550_048_694_606));
 }
 
 #[test]
@@ -85,10 +85,13 @@ fn golden_limits_and_those_of_earlier_formats() {
     let six = "0000100080000000000020000400000010270000e8030000";
     // Sessions, answers and their bytes, pushes and their bytes.
     let sessions = "a086010000010000000010000004000000004000";
-    assert_eq!(hex(bytes.as_slice()), format!("020603{six}020100000000000000a493d600000000{new}{sessions}"));
-    let mut format_2 = bytes.as_slice()[..bytes.len() - 20].to_vec();
-    format_2[2] = 2;
-    assert_eq!(Body::decode(&format_2).unwrap(), change);
+    let messages = "80969800";
+    assert_eq!(hex(bytes.as_slice()), format!("020604{six}020100000000000000a493d600000000{new}{sessions}{messages}"));
+    for (format, lacks) in [(2, 24), (3, 4)] {
+        let mut earlier = bytes.as_slice()[..bytes.len() - lacks].to_vec();
+        earlier[2] = format;
+        assert_eq!(Body::decode(&earlier).unwrap(), change);
+    }
     assert_eq!(Body::decode(bytes.as_slice()).unwrap(), change);
     let before: Vec<u8> = [&[0x02, 0x05], &bytes.as_slice()[3..27]].concat();
     let defaults = Body::Catalogue(CatalogueChange::SetLimits(contract::Limits::default()));

@@ -102,7 +102,7 @@ fn apply_op(
             applying.pushes.push(*session, *payload);
             Ok(OpOutcome::Sent)
         }
-        Op::Send(message) => records::send::send(applying, &thing, message).map(|()| OpOutcome::Sent),
+        Op::Send(message) => records::send::send(applying, &thing, message)?.map(|()| OpOutcome::Sent),
     })
 }
 

@@ -3,12 +3,17 @@
 mod client;
 mod running;
 
-use client::served;
+use std::sync::Arc;
+
+use client::{served, served_with};
 use serde_json::json;
+use statehouse::Options;
+use statehouse::publish::MemoryBroker;
 
 #[test]
 fn a_transaction_is_all_or_nothing() {
-    let served = served();
+    let broker = MemoryBroker::default();
+    let served = served_with(&Options::default().publish_to(Arc::new(broker)));
     let path = "/v1/groups/order-7/txn";
     served.put("/v1/records/charge?group=order-7", r#"{"type":"task","fields":{"eur":10}}"#);
     let claimed = served.post("/v1/claims", r#"{"name":"charge","worker":"w1"}"#);
@@ -128,10 +133,47 @@ fn spaces_branches_and_types_are_declared_and_shown() {
     );
     let shown = shown.expect("the type").to_string();
     assert_eq!(served.put("/v1/types/mails.?space=shop", &shown).status, 200, "what is shown can be declared");
+    let week = json!(7 * 24 * 3_600_000);
+    for (said, ttl_ms, keeps) in [
+        ("{}", &week, false),
+        (r#"{"keep_finished":false}"#, &week, false),
+        (r#"{"keep_finished":true}"#, &json!(null), true),
+        (r#"{"keep_finished":true,"terminal_ttl_ms":null}"#, &json!(null), true),
+        (r#"{"terminal_ttl":"1m"}"#, &json!(60_000), false),
+    ] {
+        let mut body: serde_json::Value = serde_json::from_str(said).expect("JSON");
+        body["name"] = json!("kept");
+        let shown = served.put("/v1/types/kept.", &body.to_string()).body;
+        assert_eq!((&shown["terminal_ttl_ms"], &shown["keep_finished"]), (ttl_ms, &json!(keeps)), "{said}");
+        assert_eq!(served.put("/v1/types/kept.", &shown.to_string()).body, shown, "what is shown can be declared");
+    }
+    let both = r#"{"name":"kept","keep_finished":true,"terminal_ttl":"1m"}"#;
+    assert_eq!(served.put("/v1/types/kept.", both).status, 400);
     assert_eq!(served.put("/v1/types/x.", r#"{"name":"x","attempts_max":0}"#).body["code"], json!("SH-1018"));
     assert_eq!(served.put("/v1/types/x.", r#"{"name":"x","states":[{"name":"a","kind":"b"}]}"#).status, 400);
     served.put("/v1/records/mails.1?space=shop", r#"{"fields":{"to":"ann"}}"#);
     let counts = served.get("/v1/counts?prefix=mails.&space=shop");
     assert_eq!(counts.body["counts"], json!([{ "type": "mail", "state": "pending", "count": 1 }]));
     assert_eq!(served.get("/v1/limits").body["value_bytes_max"], json!(1 << 20));
+}
+
+#[test]
+fn a_message_that_nobody_would_take_is_refused() {
+    let served = served();
+    let publish = json!({ "op": "publish", "topic": "mails", "payload": "paid" });
+    let later = json!({ "op": "publish", "topic": "mails", "payload": "paid", "after": "10m" });
+    let send = |inner: &serde_json::Value| json!({ "op": "send", "group": "h", "do": [inner] });
+    let set = json!({ "op": "cell.set", "name": "a", "value": 1 });
+    for wanted in [&publish, &later, &send(&publish), &send(&send(&publish))] {
+        let body = json!({ "do": [set, wanted] }).to_string();
+        let refused = served.post("/v1/groups/g/txn", &body);
+        assert_eq!((refused.status, &refused.body["code"]), (400, &json!("SH-1018")), "{wanted} {refused:?}");
+        assert_eq!(refused.body["what"], json!("a message to \"mails\""));
+    }
+    assert_eq!(served.get("/v1/cells/a?group=g").status, 404, "nothing was done");
+    for member in ["rescued_to", "exhausted_to"] {
+        let refused = served.put("/v1/types/jobs.", &json!({ "name": "job", member: "mails" }).to_string());
+        assert_eq!((refused.status, &refused.body["code"]), (400, &json!("SH-1018")), "{member} {refused:?}");
+    }
+    assert_eq!(served.put("/v1/types/jobs.", r#"{"name":"job"}"#).status, 200);
 }

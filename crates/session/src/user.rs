@@ -114,6 +114,10 @@ pub fn machine_id(number: u16, version: u16) -> u32 {
 pub const USER_KEY_BYTES_MAX: usize = 1024;
 /// Bytes of a value of a user's machine.
 pub const USER_VALUE_BYTES_MAX: usize = 1 << 20;
+/// Rows of a page of a user's machine.
+pub const USER_PAGE_ROWS_MAX: usize = 1_000;
+/// Bytes of keys and values after which a page of a user's machine ends.
+pub const USER_PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// Why a command of a user's machine was refused by the framework. It changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,10 +194,43 @@ impl<'state> UserState<'state> {
         self.state.delete(self.own.key(key));
     }
 
-    /// The rows whose keys start with `prefix`, in key order. They are read at once, so that the state can be written
-    /// during iteration.
-    pub fn scan(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Bytes)>, KvError> {
-        self.own.rows(self.state.scan(&self.own.range(prefix), Order::Ascending)).collect()
+    /// The rows whose keys start with `prefix`, in key order. They are read one by one; to write in between, read
+    /// [pages](Self::page).
+    pub fn scan(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(Vec<u8>, Bytes), KvError>> + '_ {
+        self.own.rows(self.state.scan(&self.own.range(prefix), Order::Ascending))
+    }
+
+    /// The next rows whose keys start with `prefix` and come after the key `after`, in key order; none at the end. A page
+    /// ends after [`USER_PAGE_ROWS_MAX`] rows, or with the row that reaches [`USER_PAGE_BYTES_MAX`].
+    ///
+    /// ```
+    /// use kv::KvError;
+    /// use statehouse_session::UserState;
+    ///
+    /// fn forget_all(state: &mut UserState<'_>, prefix: &[u8]) -> Result<(), KvError> {
+    ///     let mut after = Vec::new();
+    ///     loop {
+    ///         let page = state.page(prefix, &after)?;
+    ///         let Some((last, _)) = page.last() else { return Ok(()) };
+    ///         after = last.clone();
+    ///         page.iter().for_each(|(key, _)| state.delete(key));
+    ///     }
+    /// }
+    /// ```
+    pub fn page(&self, prefix: &[u8], after: &[u8]) -> Result<Vec<(Vec<u8>, Bytes)>, KvError> {
+        let range = self.own.range(prefix);
+        let range = if after.is_empty() { range } else { range.after(&self.own.key(after)) };
+        let mut page = Vec::new();
+        let mut bytes = 0;
+        for row in self.own.rows(self.state.scan(&range, Order::Ascending)).take(USER_PAGE_ROWS_MAX) {
+            let (key, value) = row?;
+            bytes += key.len() + value.len();
+            page.push((key, value));
+            if bytes >= USER_PAGE_BYTES_MAX {
+                break;
+            }
+        }
+        Ok(page)
     }
 }
 
@@ -366,5 +403,45 @@ impl<'bytes> UserAnswer<'bytes> {
             }
         };
         reader.end().map(|()| UserAnswer::Refused(refused))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kv::{MemoryStore, Store};
+
+    #[test]
+    fn pages_have_so_many_rows_or_bytes_and_together_all_rows() {
+        let large = USER_PAGE_BYTES_MAX / 4 - 3;
+        for (rows, value_bytes, pages) in [
+            (0, 1, vec![]),
+            (USER_PAGE_ROWS_MAX, 1, vec![USER_PAGE_ROWS_MAX]),
+            (USER_PAGE_ROWS_MAX + 1, 1, vec![USER_PAGE_ROWS_MAX, 1]),
+            (4, large, vec![4]),
+            (5, large, vec![4, 1]),
+            (5, large - 1, vec![5]),
+        ] {
+            let store = MemoryStore::new();
+            let mut staging = Staging::new(store.view().expect("a view"));
+            let mut state = UserState::new(&mut staging, Key::from(b"own".as_slice()));
+            state.put(b"a", b"before");
+            state.put(b"c", b"after");
+            for row in 0..rows {
+                let row = u16::try_from(row).expect("few");
+                state.put(&[b"b".as_slice(), &row.to_be_bytes()].concat(), &vec![0; value_bytes]);
+            }
+            let (mut after, mut found) = (Vec::new(), Vec::new());
+            loop {
+                let page = state.page(b"b", &after).expect("a page");
+                let Some((last, _)) = page.last() else { break };
+                after.clone_from(last);
+                found.push(page.len());
+                // What was read can be removed before the next page.
+                page.iter().for_each(|(key, _)| state.delete(key));
+            }
+            assert_eq!(found, pages, "{rows} rows of {value_bytes}");
+            assert_eq!(state.scan(b"").count(), 2);
+        }
     }
 }

@@ -86,6 +86,11 @@ impl Statehouse {
         found.map_err(|halt| from_halt(&halt))
     }
 
+    /// Whether [`Options::publish_to`] was given a broker. Without one, messages for brokers wait.
+    pub fn has_broker(&self) -> bool {
+        self.shard.has_broker
+    }
+
     /// The number of waiting messages: for their time or to be applied in a group, and to be published.
     pub fn messages_waiting(&self) -> Result<MessageCounts, Error> {
         let (view, _) = self.shard.view()?;

@@ -42,7 +42,7 @@ pub struct Options {
     pub retention_walk_every: Duration,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// Where messages for brokers go; without one they wait.
+    /// Where messages for brokers go; without one they wait, and a server refuses them.
     pub broker: Option<Arc<dyn Publish>>,
     /// How often to look for expired sessions.
     pub session_check_every: Duration,

@@ -70,6 +70,8 @@ pub(crate) struct Shard {
     pub(crate) keeper: Arc<Keeper>,
     closed: AtomicBool,
     pub(crate) backups: BackupLog,
+    /// Whether messages for brokers go anywhere.
+    pub(crate) has_broker: bool,
     /// Last, so that the lock is released after everything else.
     directory: Directory,
 }
@@ -242,6 +244,7 @@ impl Shard {
             keeper: keeper.clone(),
             closed: AtomicBool::new(false),
             backups: BackupLog::open(directory.path()),
+            has_broker: options.broker.is_some(),
             directory,
         });
         register_machines(&access, options)?;

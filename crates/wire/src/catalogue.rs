@@ -86,10 +86,12 @@ object! {
         default_ttl: Option<DurationText>,
         /// The same in ms, as answers show it.
         default_ttl_ms: Option<u64>,
-        /// Time to live of a record after it has reached a terminal state.
+        /// Time to live of a record after it has reached a terminal state; a week if it is left out.
         terminal_ttl: Option<DurationText>,
         /// The same in ms, as answers show it.
         terminal_ttl_ms: Option<u64>,
+        /// Whether a record that has reached a terminal state lives on as before.
+        keep_finished: Option<bool>,
         /// The default lease of a claim.
         lease: Option<DurationText>,
         /// The same in ms, as answers show it.
@@ -134,6 +136,8 @@ object! {
         default_ttl_ms: Option<u64>,
         /// Time to live of a record after it has reached a terminal state.
         terminal_ttl_ms: Option<u64>,
+        /// Whether a record that has reached a terminal state lives on as before.
+        keep_finished: bool,
         /// The default lease of a claim.
         lease_ms: u64,
         /// Maximum number of attempts.
@@ -194,6 +198,8 @@ object! {
         session_pushes_max: u32,
         /// Bytes of unacknowledged pushes of a session.
         session_push_bytes_max: u32,
+        /// Messages that wait: for their time, to be applied in a group, or to be published.
+        messages_waiting_max: u32,
     }
 }
 

@@ -139,7 +139,7 @@ impl RecordType {
             failed: "failed".to_owned(),
             indexes: Vec::new(),
             default_ttl: None,
-            terminal_ttl: None,
+            terminal_ttl: Some(Duration::from_secs(7 * 24 * 60 * 60)),
             lease: Duration::from_secs(300),
             attempts_max: 4,
             backoff: Backoff { first: Duration::from_secs(1), max: Duration::from_secs(300) },

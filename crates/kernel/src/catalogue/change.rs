@@ -167,7 +167,9 @@ const SET_LIMITS_V1: u8 = 5;
 const SET_LIMITS: u8 = 6;
 
 /// The layout of limits. The first layout had no format number.
-const LIMITS_FORMAT: u8 = 3;
+const LIMITS_FORMAT: u8 = 4;
+/// Without that of messages.
+const LIMITS_FORMAT_V3: u8 = 3;
 /// Without the limits of sessions.
 const LIMITS_FORMAT_V2: u8 = 2;
 const DECLARE_TYPE: u8 = 7;
@@ -236,7 +238,7 @@ pub(super) fn encode_limits<'writer>(writer: &'writer mut Writer, limits: &Limit
     writer.u32(limits.claim_records_max).u32(limits.claim_bytes_max).u32(limits.tick_steps_max);
     writer.u64(limits.tombstone_age_us);
     writer.u32(limits.sessions_max).u32(limits.session_answers_max).u32(limits.session_answer_bytes_max);
-    writer.u32(limits.session_pushes_max).u32(limits.session_push_bytes_max)
+    writer.u32(limits.session_pushes_max).u32(limits.session_push_bytes_max).u32(limits.messages_waiting_max)
 }
 
 pub(super) fn decode_limits(reader: &mut Reader<'_>) -> Result<Limits, DecodeError> {
@@ -253,12 +255,15 @@ pub(super) fn decode_limits(reader: &mut Reader<'_>) -> Result<Limits, DecodeErr
     limits.claim_bytes_max = reader.u32()?;
     limits.tick_steps_max = reader.u32()?;
     limits.tombstone_age_us = reader.u64()?;
-    if format == LIMITS_FORMAT {
+    if format >= LIMITS_FORMAT_V3 {
         limits.sessions_max = reader.u32()?;
         limits.session_answers_max = reader.u32()?;
         limits.session_answer_bytes_max = reader.u32()?;
         limits.session_pushes_max = reader.u32()?;
         limits.session_push_bytes_max = reader.u32()?;
+    }
+    if format >= LIMITS_FORMAT {
+        limits.messages_waiting_max = reader.u32()?;
     }
     Ok(limits)
 }

@@ -60,8 +60,20 @@ impl<'bytes> Stored<'bytes> {
 }
 
 /// Sends a message. `source` is the sending group.
-pub(crate) fn send(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Send<'_>) -> Result<(), Rejection> {
-    check_message(applying.catalogue, send, 1)?;
+pub(crate) fn send(
+    applying: &mut Applying<'_>,
+    source: &ThingId<'_>,
+    send: &Send<'_>,
+) -> Result<Result<(), Rejection>, Halt> {
+    let checked = check_message(applying.catalogue, send, 1);
+    let checked = checked.and(check_waiting(applying)?);
+    if checked.is_ok() {
+        put(applying, source, send);
+    }
+    Ok(checked)
+}
+
+fn put(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Send<'_>) {
     let ordinal = applying.next_ordinal();
     let now_us = applying.call.stamp.wall_us;
     let commit = applying.call.commit;
@@ -71,7 +83,16 @@ pub(crate) fn send(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Sen
     let publish_now = matches!(send.target, Target::Topic { .. }) && after_us == 0;
     let due_us = (!publish_now).then_some(now_us.saturating_add(after_us));
     put_waiting(applying, source.bucket, due_us, commit, ordinal, &stored);
-    Ok(())
+}
+
+/// Refuses one more message than may wait.
+fn check_waiting(applying: &Applying<'_>) -> Result<Result<(), Rejection>, Halt> {
+    let row = applying.state.get(&applying.keys.message_counts())?;
+    let before = row.map_or(Ok(MessageCounts::default()), |row| decode_counts(&row))?;
+    let waiting = before.total() + applying.folded.messages().total() + 1;
+    let waiting = usize::try_from(waiting).map_err(|_| Halt::Inconsistent(format!("R6: {waiting} messages wait")))?;
+    let max = applying.catalogue.limits.messages_waiting_max as usize;
+    Ok(Rejection::check_limit("messages_waiting_max", max, waiting))
 }
 
 /// Refuses a message that could not be delivered, or that sends one: nobody would hear of it then.
@@ -174,7 +195,8 @@ pub(crate) enum Sweep {
     Exhausted,
 }
 
-/// Sends the message that a type asks for when a record is rescued or its attempts are used up.
+/// Sends the message that a type asks for when a record is rescued or its attempts are used up. Nobody is there who could be
+/// refused, so it is sent however many wait: one for an attempt of a record, and records are bounded.
 pub(crate) fn sweep(
     applying: &mut Applying<'_>,
     record: &ThingId<'_>,
@@ -191,7 +213,7 @@ pub(crate) fn sweep(
     };
     let payload = sweep_message(record.group, record.name, attempt, reason);
     let message = Send { target: Target::Topic { topic, payload: payload.as_bytes() }, after_us: None };
-    send(applying, record, &message).expect("a message for a broker is never refused");
+    put(applying, record, &message);
 }
 
 /// Forgets published messages.

@@ -61,6 +61,7 @@ fn limits(mut limits: Limits, name: &str, max: &str) -> Limits {
         "claim_records_max" => &mut limits.claim_records_max,
         "claim_bytes_max" => &mut limits.claim_bytes_max,
         "tick_steps_max" => &mut limits.tick_steps_max,
+        "messages_waiting_max" => &mut limits.messages_waiting_max,
         "tombstone_age_us" => {
             limits.tombstone_age_us = time_us(max);
             return limits;

@@ -91,6 +91,7 @@ pub(crate) async fn limits(server: Server, _: Call<NoQuery, NoBody>) -> Answered
         session_answer_bytes_max: limits.session_answer_bytes_max,
         session_pushes_max: limits.session_pushes_max,
         session_push_bytes_max: limits.session_push_bytes_max,
+        messages_waiting_max: limits.messages_waiting_max,
     }))
 }
 
@@ -111,6 +112,9 @@ pub(crate) async fn declare_type(server: Server, call: Call<NoQuery, DeclareType
         return Err(Refusal::invalid("prefixes", detail));
     }
     let declared = declared(body)?;
+    if declared.rescued_to.is_some() || declared.exhausted_to.is_some() {
+        server.expect_broker(|| format!("a type with rescued_to or exhausted_to, {:?},", declared.name))?;
+    }
     let answer = shown(vec![prefix.clone()], declared.clone());
     server.call(move |house| scope.open(house).space.declare_type(&prefix, declared)).await?;
     Ok(Reply::new(answer))
@@ -145,6 +149,7 @@ fn shown(prefixes: Vec<String>, declared: RecordType) -> ShownType {
         indexes: indexes.collect(),
         default_ttl_ms: declared.default_ttl.map(millis),
         terminal_ttl_ms: declared.terminal_ttl.map(millis),
+        keep_finished: declared.terminal_ttl.is_none(),
         lease_ms: millis(declared.lease),
         attempts_max: declared.attempts_max,
         backoff: ShownBackoff { first_ms: millis(declared.backoff.first), max_ms: millis(declared.backoff.max) },
@@ -184,7 +189,15 @@ fn declared(body: DeclareType) -> Result<RecordType, Refusal> {
         declared = declared.index(&field, kind);
     }
     declared.default_ttl = time("default_ttl_ms", body.default_ttl, body.default_ttl_ms)?;
-    declared.terminal_ttl = time("terminal_ttl_ms", body.terminal_ttl, body.terminal_ttl_ms)?;
+    let terminal_ttl = time("terminal_ttl_ms", body.terminal_ttl, body.terminal_ttl_ms)?;
+    declared.terminal_ttl = match (terminal_ttl, body.keep_finished) {
+        (Some(_), Some(true)) => {
+            let detail = "keep_finished contradicts terminal_ttl: send one of them";
+            return Err(Refusal::invalid("keep_finished", detail));
+        }
+        (None, Some(true)) => None,
+        (ttl, _) => ttl.or(declared.terminal_ttl),
+    };
     declared.lease = time("lease_ms", body.lease, body.lease_ms)?.unwrap_or(declared.lease);
     declared.attempts_max = body.attempts_max.unwrap_or(declared.attempts_max);
     if let Some(backoff) = body.backoff {

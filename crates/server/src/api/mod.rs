@@ -24,10 +24,11 @@ pub(crate) mod transactions;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use contract::{Error, Expected};
+use contract::{Error, Expected, RefusalReason, Rejection};
 
 pub(crate) use scope::RequestScope;
 
+use crate::Server;
 use crate::page_memory::PagePermit;
 
 /// A decoded request.
@@ -133,6 +134,19 @@ impl Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Refusal::Store(error)
+    }
+}
+
+impl Server {
+    /// Refuses what would send messages to a broker, if there is none: they would wait for good.
+    pub(crate) fn expect_broker(&self, what: impl FnOnce() -> String) -> Result<(), Refusal> {
+        match self.house.has_broker() {
+            true => Ok(()),
+            false => {
+                let reason = RefusalReason::NoBroker;
+                Err(Refusal::Store(Rejection::InvalidDeclaration { what: what(), reason }.into()))
+            }
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use crate::Server;
 pub(crate) async fn commit(server: Server, call: Call<NoQuery, Transaction>) -> Answered<Committed> {
     let Call { scope, name: group, body, .. } = call;
     let handles = scope.open(&server.house);
-    let mut building = Building::new(&handles.space, &group, 0)?;
+    let mut building = Building::new(&server, &handles.space, &group, 0)?;
     building.add(body.guards, body.fence, body.operations)?;
     let Building { commit, shapes, .. } = building;
     let (committed, done) = commit.run_each_later().await?;
@@ -33,6 +33,7 @@ pub(crate) async fn commit(server: Server, call: Call<NoQuery, Transaction>) -> 
 
 /// A commit under construction.
 struct Building<'space> {
+    server: &'space Server,
     space: &'space Space,
     group: &'space str,
     commit: Commit,
@@ -52,12 +53,12 @@ struct Shape {
 }
 
 impl<'space> Building<'space> {
-    fn new(space: &'space Space, group: &'space str, depth: usize) -> Result<Self, Refusal> {
+    fn new(server: &'space Server, space: &'space Space, group: &'space str, depth: usize) -> Result<Self, Refusal> {
         if depth > MESSAGE_DEPTH_MAX {
             return Err(Refusal::invalid("do", format!("do sends transactions more than {MESSAGE_DEPTH_MAX} deep")));
         }
         let commit = space.group(group).commit();
-        Ok(Self { space, group, commit, fence: None, shapes: Vec::new(), depth })
+        Ok(Self { server, space, group, commit, fence: None, shapes: Vec::new(), depth })
     }
 
     fn add(
@@ -189,13 +190,16 @@ impl<'space> Building<'space> {
                 }
                 self.change(|commit| commit.append(&of.run, &event, options));
             }
-            Operation::Publish(of) => self.change(|commit| match of.after {
-                Some(after) => commit.publish_after(after.0, &of.topic, of.payload.0),
-                None => commit.publish(&of.topic, of.payload.0),
-            }),
+            Operation::Publish(of) => {
+                self.server.expect_broker(|| format!("a message to {:?}", of.topic))?;
+                self.change(|commit| match of.after {
+                    Some(after) => commit.publish_after(after.0, &of.topic, of.payload.0),
+                    None => commit.publish(&of.topic, of.payload.0),
+                });
+            }
             Operation::Push(of) => self.change(|commit| commit.push(of.session.0, of.payload.0)),
             Operation::Send(of) => {
-                let mut sent = Building::new(self.space, &of.group, self.depth + 1)?;
+                let mut sent = Building::new(self.server, self.space, &of.group, self.depth + 1)?;
                 sent.add(of.guards, of.fence, of.operations)?;
                 let sent = sent.commit;
                 self.change(|commit| match of.after {

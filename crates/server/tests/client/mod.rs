@@ -26,7 +26,11 @@ impl std::ops::Deref for Served {
 }
 
 pub fn served() -> Served {
-    let running = Running::start(&Options::default(), Server::new);
+    served_with(&Options::default())
+}
+
+pub fn served_with(options: &Options) -> Served {
+    let running = Running::start(options, Server::new);
     Served { client: Client(running.client()), house: running.house.clone(), _running: running }
 }
 

@@ -57,7 +57,12 @@ fn limits(limits: &Limits) -> Line {
         ("session_pushes_max", limits.session_pushes_max.into()),
         ("session_push_bytes_max", limits.session_push_bytes_max.into()),
     ];
-    every.into_iter().fold(Line::object(), |line, (name, value)| line.number(name, value))
+    let line = every.into_iter().fold(Line::object(), |line, (name, value)| line.number(name, value));
+    // Younger than the format: absent, it has its default.
+    match limits.messages_waiting_max {
+        max if max == Limits::default().messages_waiting_max => line,
+        max => line.number("messages_waiting_max", max),
+    }
 }
 
 pub(super) fn space(number: u32, space: &Space) -> Line {

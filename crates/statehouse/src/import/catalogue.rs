@@ -74,6 +74,9 @@ fn limits(line: Object<'_>) -> Result<Limits, Wrong> {
     limits.session_answer_bytes_max = line.number("session_answer_bytes_max")?;
     limits.session_pushes_max = line.number("session_pushes_max")?;
     limits.session_push_bytes_max = line.number("session_push_bytes_max")?;
+    if line.number_if("messages_waiting_max")?.is_some() {
+        limits.messages_waiting_max = line.number("messages_waiting_max")?;
+    }
     Ok(limits)
 }
 

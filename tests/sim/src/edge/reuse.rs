@@ -203,7 +203,7 @@ fn requests() -> Vec<Request> {
             format!(r#"{{"if":[{{"cell":"t","absent":true}}],"do":[{set}]}}"#),
             format!(r#"{{"do":[{{"op":"send","group":"h","after":"2h","do":[{set}]}}]}}"#),
             format!(r#"{{"do":[{{"op":"send","group":"h","after":"1h","do":[{set}]}}]}}"#),
-            r#"{"do":[{"op":"publish","topic":"t","payload":"p"}]}"#.to_owned(),
+            format!(r#"{{"do":[{{"op":"record.incr","name":"n","field":"f","by":1}},{set}]}}"#),
         ] {
             add(Request::post(&txn).body(body));
         }

@@ -33,6 +33,27 @@ fn messages_of_one_group_are_applied_in_the_order_they_were_sent() {
 }
 
 #[test]
+fn so_many_messages_wait_and_no_more() {
+    check(
+        "limit messages_waiting_max 2; in g: publish t p; in g: send after 5s in h then put x; in g: put a, publish t q; \
+         in g: put a, send in h then put y; read g/a; advance 5s; tick; read h/x; in g: publish t q, publish t r; \
+         in g: publish t q; in g: publish t r; messages",
+        "sent; sent; 3 exceeds messages_waiting_max = 2 [SH-1002]; 3 exceeds messages_waiting_max = 2 [SH-1002]; absent; v1; \
+         3 exceeds messages_waiting_max = 2 [SH-1002]; sent; 3 exceeds messages_waiting_max = 2 [SH-1002]; \
+         g to t: p, g to t: q",
+    );
+}
+
+#[test]
+fn a_sweep_tells_however_many_messages_wait() {
+    check(
+        "declare job for j. lease 10s attempts 1 sweep r e; limit messages_waiting_max 1; in g: publish t p; put j.a; \
+         claim j.a by w; advance 11s; tick; in g: publish t q",
+        "#2; sent; j.a v1; j.a #1; 3 exceeds messages_waiting_max = 1 [SH-1002]",
+    );
+}
+
+#[test]
 fn a_refused_commit_sends_nothing() {
     check(
         "in g: send in h then put x, publish t p, update a x=1; in g if record a exists: publish t p; messages; tick; read h/x",

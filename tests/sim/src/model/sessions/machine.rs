@@ -175,7 +175,8 @@ impl UserMachine for Counters {
             }
             Deed::Sum { prefix } => {
                 let (mut counters, mut sum) = (0, 0_i64);
-                for (key, value) in state.scan(&prefix)? {
+                for row in state.scan(&prefix) {
+                    let (key, value) = row?;
                     if key.first() != Some(&BOOK) {
                         counters += 1;
                         sum = sum.wrapping_add(counter_value(Some(&value)));
@@ -219,10 +220,16 @@ impl UserMachine for Counters {
         pushes: &mut Pushes,
     ) -> Result<(), KvError> {
         let Ended { mut requests, mut repeated } = ended(state.get(&[BOOK, ENDED])?.as_deref());
-        for (key, times) in state.scan(&executed_prefix(session))? {
-            requests += 1;
-            repeated += u64::from(read_number(&times) != 1);
-            state.delete(&key);
+        let mut after = Vec::new();
+        loop {
+            let page = state.page(&executed_prefix(session), &after)?;
+            let Some((last, _)) = page.last() else { break };
+            after.clone_from(last);
+            for (key, times) in page {
+                requests += 1;
+                repeated += u64::from(read_number(&times) != 1);
+                state.delete(&key);
+            }
         }
         state.put(&[BOOK, ENDED], &[requests.to_le_bytes(), repeated.to_le_bytes()].concat());
         pushes.push(session, b"never".as_slice());

@@ -70,6 +70,7 @@ impl Stretch<'_> {
             limits.claim_records_max = self.random.pick(&[2, 256]);
             limits.record_fields_max = self.random.pick(&[4, 256]);
             limits.sessions_max = self.random.pick(&[6, 100]);
+            limits.messages_waiting_max = self.random.pick(&[3, 20, 10_000_000, 10_000_000]);
             limits.session_answers_max = self.random.pick(&[2, 6, 30, 256, 256]);
             limits.session_pushes_max = self.random.pick(&[3, 30]);
             // Which answer would be one too many by its bytes, only the sessions' own model says.
