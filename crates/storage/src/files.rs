@@ -159,7 +159,12 @@ impl Files {
             let mut found = Vec::new();
             for entry in std::fs::read_dir(&self.directory)? {
                 let entry = entry?;
-                found.push((entry.file_name().to_string_lossy().into_owned(), entry.metadata()?.len()));
+                match entry.metadata() {
+                    Ok(metadata) => found.push((entry.file_name().to_string_lossy().into_owned(), metadata.len())),
+                    // It was removed after it was listed.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
             }
             Ok(found)
         };
