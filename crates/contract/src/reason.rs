@@ -80,6 +80,7 @@ numbered_texts! {
         HeldKeepsType = "a worker holds it; its type cannot change",
         FieldsMoveIt = "the fields written with it move it to another state",
         NoBroker = "the store has no broker, so messages for one would wait for good",
+        RepeatedIndex = "two of its indexes are on the same field",
     }
 }
 

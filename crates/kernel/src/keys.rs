@@ -6,7 +6,7 @@
 //! Keeps: K5 (two different things never have the same key, and a prefix of names is a prefix of keys).
 //! Generations are local to a node: images and hashes see keys without them.
 
-mod catalogue;
+pub mod catalogue;
 mod copies;
 pub mod names;
 pub mod queues;
@@ -82,6 +82,7 @@ enum ShardKind {
     RunCounts = 0x0b,
     Owned = 0x0c,
     Lanes = 0x0d,
+    IndexFill = 0x0e,
 }
 
 /// Which thing: a cell or a record, or, with an empty name, any of a group.

@@ -1,4 +1,5 @@
-//! The bounded walk: discards expired history, and removes the remains of deleted branches and of empty queues.
+//! The bounded walk: discards expired history, removes the remains of deleted branches and of empty queues, and fills new
+//! indexes.
 //!
 //! The node looks for due cells in a view, at its own pace, and proposes steps that name them; nothing is journaled
 //! while nothing is due. Each step checks again when it is applied, so an outdated step does nothing.
@@ -6,25 +7,29 @@
 //! Touches: cells, deleted branches, lanes of empty queues. Keeps: K3, K8 (a name is removed with its thing), R7, and K6
 //! (a branch is forgotten only when it has no rows left).
 
-use kv::{Bytes, DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
+mod find;
+
+use kv::{DecodeError, KeyRange, Order, Reader, Staging, Writer};
 use session::{Call, Halt, Pushes};
 
 use crate::answer::Answer;
 use crate::catalogue::Catalogue;
 use crate::cells::floor;
-use crate::cells::retention::{may_be_due, trim_cell};
+use crate::cells::retention::trim_cell;
 use crate::cells::row::Head;
 use crate::keys::names::is_name_in_group;
-use crate::keys::queues::{QueueId, read_lanes_key};
-use crate::keys::records::{Due, DueClock, OwnedId, read_due_suffix, read_record_key};
+use crate::keys::queues::QueueId;
+use crate::keys::records::read_record_key;
 use crate::keys::{CellKey, Keys, Kind, ThingId};
 use crate::machine::{Applying, Contracts};
 use crate::names;
-use crate::records::counts::count_ready;
-use crate::records::lanes::{Lanes, first_row};
+use crate::records::fill::fill;
+use crate::records::lanes::first_row;
 use crate::records::queue::ALL_QUEUES;
-use crate::records::row::{Row, decode_numbers};
+use crate::records::row::Row;
 use crate::records::write::{erase, forget, peek};
+
+pub use find::{find_due, unfilled};
 
 /// Steps in one command.
 pub const TRIM_STEPS_MAX: usize = 256;
@@ -74,6 +79,13 @@ pub enum TrimStep {
         /// The first bucket to look at.
         bucket: u16,
     },
+    /// Fills indexes of a type that were declared when there were records already, for some records.
+    FillIndexes {
+        /// The type's space.
+        space: u32,
+        /// The type.
+        record_type: u32,
+    },
 }
 
 const CELL: u8 = 1;
@@ -82,6 +94,7 @@ const RECORDS: u8 = 3;
 const LANES: u8 = 4;
 const FORGET_CELL: u8 = 5;
 const FORGET_RECORD: u8 = 6;
+const FILL_INDEXES: u8 = 7;
 
 impl TrimStep {
     pub(crate) fn encode(&self, writer: &mut Writer) {
@@ -97,6 +110,9 @@ impl TrimStep {
             }
             TrimStep::Lanes { space, branch, queue, bucket } => {
                 writer.u8(LANES).u32(*space).u32(*branch).bytes(queue.as_bytes()).u16(*bucket);
+            }
+            TrimStep::FillIndexes { space, record_type } => {
+                writer.u8(FILL_INDEXES).u32(*space).u32(*record_type);
             }
         }
     }
@@ -114,6 +130,7 @@ impl TrimStep {
                 queue: reader.text()?.to_owned(),
                 bucket: reader.u16()?,
             },
+            FILL_INDEXES => TrimStep::FillIndexes { space: reader.u32()?, record_type: reader.u32()? },
             _ => {
                 return Err(DecodeError { what: "a step of an unknown kind" });
             }
@@ -185,6 +202,11 @@ fn apply_step(
         TrimStep::Lanes { space, branch, queue, bucket } => {
             let queue = QueueId { space: *space, branch: *branch, name: queue };
             remove_lanes(&mut contracts.applying(state, call, pushes), queue, *bucket)?;
+        }
+        TrimStep::FillIndexes { space, record_type } => {
+            if fill(&mut contracts.applying(state, call, pushes), *space, *record_type)? {
+                contracts.catalogue.finish_filling(&contracts.keys, state, *space, *record_type);
+            }
         }
     }
     Ok(())
@@ -325,127 +347,4 @@ fn has_rows(state: &Staging, catalogue: &Catalogue, keys: &Keys, space: u32, bra
         }
     }
     Ok(false)
-}
-
-/// Examines up to `heads_max` cells and queues after the key `cursor` for due history and empty lanes, without changing
-/// anything. With `forgets`, also for what is deleted: it goes before its time. Returns steps, and the key to continue
-/// after; none when everything was examined.
-pub fn find_due(
-    view: &dyn View,
-    catalogue: &Catalogue,
-    keys: &Keys,
-    now_us: u64,
-    cursor: Option<&[u8]>,
-    heads_max: usize,
-    forgets: bool,
-) -> Result<(Vec<TrimStep>, Option<Vec<u8>>), Halt> {
-    let mut steps = Vec::new();
-    let mut looked_at = 0;
-    for bucket in 0..catalogue.buckets.count() {
-        let mut range: KeyRange = keys.cell_heads_of_bucket(bucket);
-        if let Some(cursor) = cursor {
-            range = range.after(cursor);
-        }
-        for row in view.scan(&range, Order::Ascending) {
-            let (key, row) = row?;
-            looked_at += 1;
-            if is_name_in_group(&key) {
-                if looked_at == heads_max {
-                    return Ok((steps, Some(key.to_vec())));
-                }
-                continue;
-            }
-            let cell = CellKey::decode(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among cells".into()))?;
-            let head = Head::decode(&row)?;
-            if forgets && !head.exists() {
-                steps.push(TrimStep::ForgetCell(cell));
-            } else if is_due(catalogue, &cell, &head, now_us) {
-                steps.push(TrimStep::Cell(cell));
-            }
-            if looked_at == heads_max || steps.len() == TRIM_STEPS_MAX {
-                return Ok((steps, Some(key.to_vec())));
-            }
-        }
-        // A deleted record is in the index of what is due, until it is forgotten.
-        let due_prefix = keys.due_prefix(DueClock::Wall, bucket);
-        let mut range = KeyRange::prefix(&due_prefix);
-        if let Some(cursor) = cursor {
-            range = range.after(cursor);
-        }
-        for row in view.scan(&range, Order::Ascending).take_while(|_| forgets) {
-            let (key, _) = row?;
-            looked_at += 1;
-            steps.extend(deleted_record(view, keys, bucket, &key[due_prefix.len()..])?.map(TrimStep::ForgetRecord));
-            if looked_at >= heads_max || steps.len() == TRIM_STEPS_MAX {
-                return Ok((steps, Some(key.to_vec())));
-            }
-        }
-    }
-    let mut range = keys.all_lanes();
-    if let Some(cursor) = cursor {
-        range = range.after(cursor);
-    }
-    for row in view.scan(&range, Order::Ascending) {
-        let (key, row) = row?;
-        looked_at += 1;
-        steps.extend(empty_lanes(view, catalogue, keys, &key, row)?);
-        if looked_at >= heads_max || steps.len() >= TRIM_STEPS_MAX {
-            steps.truncate(TRIM_STEPS_MAX);
-            return Ok((steps, Some(key.to_vec())));
-        }
-    }
-    for (space, found) in catalogue.spaces() {
-        let deleted = || found.branches().filter(|(_, branch)| branch.deleted);
-        for (branch, _) in deleted() {
-            for bucket in 0..catalogue.buckets.count() {
-                for kind in kinds_of_records() {
-                    let range = keys.rows_of_branch(kind, bucket, space, branch);
-                    if view.scan(&range, Order::Ascending).next().transpose()?.is_some() {
-                        steps.push(TrimStep::Records { bucket, space, branch });
-                        break;
-                    }
-                }
-            }
-        }
-        steps.extend(deleted().map(|(branch, _)| TrimStep::Branch { space, branch }));
-    }
-    steps.truncate(TRIM_STEPS_MAX);
-    Ok((steps, None))
-}
-
-/// The record of an entry of a due index, if it is deleted.
-fn deleted_record(view: &dyn View, keys: &Keys, bucket: u16, suffix: &[u8]) -> Result<Option<CellKey>, Halt> {
-    let Some((_, Due::Expiry(id))) = read_due_suffix(suffix) else {
-        return Ok(None);
-    };
-    let row = view.get(&keys.record(&id.in_bucket(bucket)))?;
-    let is_deleted = row.map_or(Ok(false), |row| decode_numbers(&row).map(|numbers| numbers.deleted))?;
-    let OwnedId { space, branch, group, name } = id;
-    Ok(is_deleted.then_some(CellKey { bucket, space, branch, group, name }))
-}
-
-/// Steps for the lanes of a queue, if nothing in it is ready.
-fn empty_lanes(
-    view: &dyn View,
-    catalogue: &Catalogue,
-    keys: &Keys,
-    key: &[u8],
-    row: Bytes,
-) -> Result<Vec<TrimStep>, Halt> {
-    let (space, branch, name) =
-        read_lanes_key(key).ok_or_else(|| Halt::Inconsistent("a foreign key among lanes".into()))?;
-    let is_live = catalogue.space(space).is_ok_and(|found| found.live_branch(branch).is_ok());
-    if !is_live || count_ready(view, keys, catalogue, QueueId { space, branch, name: &name })? > 0 {
-        return Ok(Vec::new());
-    }
-    let lanes = Lanes::decode(Some(row))?;
-    let firsts = lanes.iter().step_by(LANES_LOOKED_AT_MAX).map(|(bucket, _)| bucket);
-    Ok(firsts.map(|bucket| TrimStep::Lanes { space, branch, queue: name.clone(), bucket }).collect())
-}
-
-fn is_due(catalogue: &Catalogue, cell: &CellKey, head: &Head<'_>, now_us: u64) -> bool {
-    match catalogue.space(cell.space) {
-        Err(_) => false,
-        Ok(space) => space.live_branch(cell.branch).is_err() || may_be_due(head, space.retention, now_us),
-    }
 }

@@ -1,5 +1,5 @@
-//! The walk over cells for expired history, over the remains of deleted branches, and, while disk space is short, over what
-//! else is deleted.
+//! The walk over cells for expired history, over the remains of deleted branches, over records whose type has a new index,
+//! and, while disk space is short, over what else is deleted.
 //!
 //! It reads views, a bounded number of cells at a time, and proposes a command only if something is due. An idle store
 //! is therefore never written to.
@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use contract::Error;
-use kernel::trim::find_due;
-use kernel::{Body, trim::TrimStep};
+use kernel::Body;
+use kernel::trim::{TrimStep, find_due, unfilled};
 use kv::Readable;
 
 use crate::access::Access;
@@ -22,6 +22,9 @@ const HEADS_PER_STEP: usize = 2_000;
 
 /// How often one step is repeated while it still finds something, before the walk continues.
 const PASSES_MAX: usize = 64;
+
+/// Types whose indexes are filled at the same time.
+const FILLED_TYPES_MAX: usize = 4;
 
 pub(crate) struct Walker {
     wake: Option<SyncSender<()>>,
@@ -65,6 +68,10 @@ impl Drop for Walker {
 }
 
 fn run(access: &Access, every: Duration, mut signals: Signals) {
+    // What an earlier process has begun. The walk itself may wait.
+    if let Err(error) = fill_indexes(access, &mut signals) {
+        tracing::warn!(%error, "the filling of indexes was interrupted");
+    }
     while signals.wait(every) {
         if let Err(error) = walk(access, &mut signals) {
             tracing::warn!(%error, "the retention walk was interrupted");
@@ -72,7 +79,20 @@ fn run(access: &Access, every: Duration, mut signals: Signals) {
     }
 }
 
+/// Fills new indexes. Each command looks at a bounded number of records, and others get their turns in between.
+fn fill_indexes(access: &Access, signals: &mut Signals) -> Result<(), Error> {
+    loop {
+        let (_, catalogue) = access.view()?;
+        let steps: Vec<TrimStep> = unfilled(&catalogue).take(FILLED_TYPES_MAX).collect();
+        if steps.is_empty() || signals.is_closing() {
+            return Ok(());
+        }
+        access.propose(&catalogue, &Body::Trim(steps), |_| Ok(())).wait()?;
+    }
+}
+
 fn walk(access: &Access, signals: &mut Signals) -> Result<(), Error> {
+    fill_indexes(access, signals)?;
     let mut cursor: Option<Vec<u8>> = None;
     loop {
         let mut next = None;

@@ -251,6 +251,36 @@ fn a_scan_is_served_by_an_index_and_agrees_with_one_that_is_not() {
 }
 
 #[test]
+fn an_index_that_is_declared_later_is_filled_and_used_and_a_reopened_house_goes_on_with_it() {
+    let (directory, clock, house) = house();
+    let space = house.space("default");
+    let mail = || RecordType::task().named("mail");
+    space.declare_type("mail.", mail()).expect("declare");
+    let records = house.records();
+    let put = |n: i64| records.put_later(&format!("mail.{n:04}"), [("n", n)], Put::default());
+    let puts: Vec<_> = (0..2_000).map(put).collect();
+    for put in puts {
+        put.wait().expect("put");
+    }
+    records.put("mail.last", [("n", 7)], Put::default()).expect("put");
+    let by_n = Filter::all().and("n", Test::Eq(7.into()));
+    let scan = |house: &Statehouse| {
+        let page = house.records().scan("mail.", &by_n, &ScanOptions::of_type("mail")).expect("a scan");
+        assert_eq!(page.records.len(), 2, "whether it is filled or not");
+        page.looked_at
+    };
+    assert_eq!(scan(&house), 2_001);
+    space.declare_type("mail.", mail().index("n", IndexKind::Signed)).expect("declare");
+    house.close().expect("close");
+    drop((records, space, house));
+    let house = Options::default().clock(clock).open(directory.path().join("house")).expect("a house");
+    eventually("it is filled", || scan(&house) == 2);
+    let updated = Filter::all().and("updated_at", Test::Gt(0.into()));
+    let page = house.records().scan("mail.", &updated, &ScanOptions::of_type("mail").limit(3)).expect("a scan");
+    assert_eq!((page.records.len(), page.looked_at), (3, 3));
+}
+
+#[test]
 fn everything_is_there_after_reopening() {
     let (directory, clock, house) = house();
     let records = house.records();

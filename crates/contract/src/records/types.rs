@@ -137,7 +137,7 @@ impl RecordType {
             ],
             completed: "completed".to_owned(),
             failed: "failed".to_owned(),
-            indexes: Vec::new(),
+            indexes: vec![(UPDATED_AT.to_owned(), IndexKind::Time)],
             default_ttl: None,
             terminal_ttl: Some(Duration::from_secs(7 * 24 * 60 * 60)),
             lease: Duration::from_secs(300),
@@ -173,9 +173,13 @@ impl RecordType {
         self
     }
 
-    /// The type with one more index.
+    /// The type with one more index, or with another kind for one that it has.
     pub fn index(mut self, field: impl Into<String>, kind: IndexKind) -> Self {
-        self.indexes.push((field.into(), kind));
+        let field = field.into();
+        match self.indexes.iter_mut().find(|(indexed, _)| *indexed == field) {
+            Some((_, known)) => *known = kind,
+            None => self.indexes.push((field, kind)),
+        }
         self
     }
 
@@ -211,6 +215,9 @@ impl RecordType {
         let mut names: Vec<&str> = self.states.iter().map(|state| state.name.as_str()).collect();
         names.sort_unstable();
         let twice = names.windows(2).any(|pair| pair[0] == pair[1]);
+        let mut indexed: Vec<&str> = self.indexes.iter().map(|(field, _)| field.as_str()).collect();
+        indexed.sort_unstable();
+        let indexed_twice = indexed.windows(2).any(|pair| pair[0] == pair[1]);
         if self.name.is_empty() || self.state_field.is_empty() {
             Some(RefusalReason::EmptyName)
         } else if self.states.len() > STATES_MAX || self.indexes.len() > INDEXES_MAX {
@@ -219,6 +226,8 @@ impl RecordType {
             Some(RefusalReason::LongName)
         } else if twice {
             Some(RefusalReason::RepeatedState)
+        } else if indexed_twice {
+            Some(RefusalReason::RepeatedIndex)
         } else if self.states.first().is_none_or(|state| state.kind != StateKind::Ready) {
             Some(RefusalReason::FirstStateNotReady)
         } else if !has(StateKind::Held) {
@@ -273,7 +282,11 @@ mod tests {
         terminal_first.states.reverse();
         let mut elsewhere = RecordType::task();
         elsewhere.completed = "pending".into();
-        for broken in [no_held, twice, terminal_first, elsewhere, RecordType::task().attempts_max(0)] {
+        let mut indexed_twice = RecordType::task();
+        indexed_twice.indexes.extend(RecordType::task().indexes);
+        let indexed_once = RecordType::task().index("n", IndexKind::Text).index("n", IndexKind::Signed);
+        assert_eq!((indexed_once.fault(), indexed_once.indexes.len()), (None, 2));
+        for broken in [no_held, twice, terminal_first, elsewhere, indexed_twice, RecordType::task().attempts_max(0)] {
             assert!(broken.fault().is_some(), "{broken:?}");
         }
     }

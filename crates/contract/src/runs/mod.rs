@@ -12,12 +12,14 @@
 
 pub mod effect;
 pub mod event;
+mod event_id;
 mod event_members;
 pub mod idempotency;
 pub mod snapshot;
 
 pub use effect::{Effect, effect};
-pub use event::{NewEvent, StoredEvent, seq_of_derived_id};
+pub use event::{NewEvent, StoredEvent};
+pub use event_id::seq_of_derived_id;
 pub use idempotency::IdempotencyKey;
 pub use snapshot::{RunSnapshot, RunStatus, StepError, StepSnapshot, StepStatus};
 

@@ -6,7 +6,7 @@ use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::{Limits, Retention};
 use kv::Staging;
 
-use super::{Branch, BranchId, Catalogue, Declared, Space, SpaceId, Types};
+use super::{Branch, BranchId, Catalogue, Declared, Space, SpaceId};
 use crate::keys::Keys;
 use crate::place::Buckets;
 
@@ -121,11 +121,6 @@ impl Catalogue {
     /// Writes every row, those of types and machines included.
     pub(crate) fn write_everything(&self, keys: &Keys, state: &mut Staging) {
         self.write_all(keys, state);
-        for (space, found) in &self.spaces {
-            if found.types != Types::default() {
-                self.write_types(keys, state, *space);
-            }
-        }
         for machine in self.machines.keys() {
             self.write_machine(keys, state, *machine);
         }

@@ -5,7 +5,7 @@ use contract::records::types::RecordType;
 use contract::{Limits, RefusalReason, Rejection, Retention};
 use kv::{DecodeError, Reader, Staging, Writer};
 
-use super::{BranchId, Catalogue, SpaceId, types};
+use super::{BranchId, Catalogue, FillProgress, SpaceId, TypeId, types};
 use crate::keys::Keys;
 use crate::sessions::hosted::FIRST_NUMBER;
 
@@ -76,6 +76,7 @@ impl Catalogue {
                 self.write_space(keys, state, space);
                 let main = self.space(space)?.branch_named(MAIN_BRANCH)?;
                 self.write_branch(keys, state, space, main);
+                self.write_types(keys, state, space);
                 Some(space)
             }
             CatalogueChange::CreateBranch { space, name } => {
@@ -114,9 +115,15 @@ impl Catalogue {
             CatalogueChange::DeclareType { space, prefix, record_type } => {
                 self.space(*space)?;
                 let found = self.spaces.get_mut(space).expect("it was just looked up");
-                let declared = found.types.declare(prefix, record_type)?;
+                let before = found.types.named(&record_type.name).map_or(0, |before| before.definition.indexes.len());
+                let id = found.types.declare(prefix, record_type)?;
+                let declared = found.types.get(id).expect("it was just declared");
+                if declared.is_filling() && declared.definition.indexes.len() > before {
+                    let progress = FillProgress::begin(declared.filled);
+                    state.put_encoded(keys.index_fill(*space, id), |writer| progress.encode(writer));
+                }
                 self.write_types(keys, state, *space);
-                Some(declared)
+                Some(id)
             }
             CatalogueChange::RegisterMachine { machine, version } => {
                 let refused =
@@ -145,6 +152,15 @@ impl Catalogue {
         if found.branches.get(&branch).is_some_and(|branch| branch.deleted) {
             found.branches.remove(&branch);
             state.delete(keys.catalogue_branch(space, branch));
+            self.revision += 1;
+            self.write_meta(keys, state);
+        }
+    }
+
+    /// The indexes of a type are all filled.
+    pub(crate) fn finish_filling(&mut self, keys: &Keys, state: &mut Staging, space: SpaceId, record_type: TypeId) {
+        if let Some(found) = self.spaces.get_mut(&space) {
+            found.types.fill(record_type);
             self.revision += 1;
             self.write_meta(keys, state);
         }

@@ -5,6 +5,7 @@
 
 pub mod assemble;
 mod change;
+mod fill_progress;
 mod rows;
 pub mod types;
 
@@ -16,6 +17,7 @@ use contract::{Limits, Rejection, Retention};
 use session::SessionLimits;
 
 pub use change::CatalogueChange;
+pub(crate) use fill_progress::FillProgress;
 pub use types::{Declared, TypeId, Types};
 
 use crate::keys::ThingId;

@@ -6,8 +6,9 @@ use kv::{Bytes, DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
 use super::change::{decode_limits, decode_limits_v1, decode_retention, encode_limits, encode_retention};
-use super::{Branch, BranchId, Catalogue, Space, SpaceId, types};
+use super::{Branch, BranchId, Catalogue, FillProgress, Space, SpaceId, Types, types};
 use crate::keys::Keys;
+use crate::keys::catalogue::read_index_fill;
 use crate::place::Buckets;
 
 const FORMAT: u8 = 1;
@@ -25,6 +26,7 @@ impl Catalogue {
             for branch in found.branches.keys() {
                 self.write_branch(keys, state, *space, *branch);
             }
+            self.write_types(keys, state, *space);
         }
     }
 
@@ -51,7 +53,7 @@ impl Catalogue {
         state.put(keys.catalogue_branch(space, branch), writer.finish());
     }
 
-    /// Writes the rows of a space's types. The built-in one has a row as soon as any type was declared.
+    /// Writes the rows of a space's types.
     pub(super) fn write_types(&self, keys: &Keys, state: &mut Staging, space: SpaceId) {
         for declared in self.spaces[&space].types.iter() {
             state.put(keys.catalogue_type(space, declared.id), types::encode_row(space, declared));
@@ -84,6 +86,15 @@ impl Catalogue {
             let space = catalogue.spaces.get_mut(&space);
             let space = space.ok_or_else(|| Halt::Inconsistent("a record type belongs to no space".into()))?;
             space.types.insert(declared);
+        }
+        for row in view.scan(&keys.index_fills(), Order::Ascending) {
+            let (key, row) = row?;
+            let (space, record_type) =
+                read_index_fill(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among fills".into()))?;
+            let progress = FillProgress::decode(&row).map_err(undecodable)?;
+            let space = catalogue.spaces.get_mut(&space);
+            let space = space.ok_or_else(|| Halt::Inconsistent("an index belongs to no space".into()))?;
+            space.types.set_filled(record_type, progress.filled);
         }
         for row in rows(view, keys.catalogue_machines()) {
             let (machine, version) = decode_machine(&row?).map_err(undecodable)?;
@@ -135,7 +146,7 @@ fn decode_space(bytes: &[u8]) -> Result<(SpaceId, Space), DecodeError> {
     let name = reader.text()?;
     let retention = decode_retention(&mut reader)?;
     reader.end()?;
-    Ok((space, Space::new(name, retention)))
+    Ok((space, Space { types: Types::without_rows(), ..Space::new(name, retention) }))
 }
 
 fn decode_branch(bytes: &[u8]) -> Result<(SpaceId, BranchId, Branch), DecodeError> {

@@ -31,9 +31,27 @@ pub struct Declared {
     pub definition: RecordType,
     /// For which prefixes of names.
     pub prefixes: Vec<String>,
+    /// So many of its indexes, the first ones, have an entry for every record; the others are being filled.
+    pub filled: u8,
 }
 
 impl Declared {
+    /// A type whose indexes are all filled.
+    pub fn filled(id: TypeId, definition: RecordType, prefixes: Vec<String>) -> Self {
+        let filled = index_count(&definition);
+        Self { id, definition, prefixes, filled }
+    }
+
+    /// Whether some of its indexes lack entries.
+    pub fn is_filling(&self) -> bool {
+        self.filled < index_count(&self.definition)
+    }
+
+    /// The indexes that have an entry for every record.
+    pub fn filled_indexes(&self) -> &[(String, IndexKind)] {
+        &self.definition.indexes[..self.filled.into()]
+    }
+
     /// The kind of a state.
     pub fn kind(&self, state: u8) -> StateKind {
         self.definition.states.get(usize::from(state)).map_or(StateKind::Terminal, |state| state.kind)
@@ -72,14 +90,25 @@ pub struct Types {
     by_id: BTreeMap<TypeId, Declared>,
 }
 
+/// Those of a new space.
 impl Default for Types {
     fn default() -> Self {
-        let task = Declared { id: TASK_ID, definition: RecordType::task(), prefixes: vec![TASK_PREFIX.to_owned()] };
-        Self { by_id: BTreeMap::from([(TASK_ID, task)]) }
+        Self::of_task(RecordType::task())
     }
 }
 
 impl Types {
+    /// Those of a space without rows of types: earlier releases wrote none for the built-in type, which had no index and kept
+    /// what was finished.
+    pub(super) fn without_rows() -> Self {
+        Self::of_task(RecordType { indexes: Vec::new(), terminal_ttl: None, ..RecordType::task() })
+    }
+
+    fn of_task(task: RecordType) -> Self {
+        let task = Declared::filled(TASK_ID, task, vec![TASK_PREFIX.to_owned()]);
+        Self { by_id: BTreeMap::from([(TASK_ID, task)]) }
+    }
+
     /// A type by number.
     pub fn get(&self, id: TypeId) -> Option<&Declared> {
         self.by_id.get(&id)
@@ -102,6 +131,20 @@ impl Types {
     /// All types, by number.
     pub fn iter(&self) -> impl Iterator<Item = &Declared> {
         self.by_id.values()
+    }
+
+    /// The indexes of a type are all filled.
+    pub(super) fn fill(&mut self, id: TypeId) {
+        if let Some(declared) = self.by_id.get_mut(&id) {
+            declared.filled = index_count(&declared.definition);
+        }
+    }
+
+    /// Notes how many indexes of a type are filled.
+    pub(super) fn set_filled(&mut self, id: TypeId, filled: u8) {
+        if let Some(declared) = self.by_id.get_mut(&id) {
+            declared.filled = filled;
+        }
     }
 
     /// Inserts a type read from its row.
@@ -136,23 +179,33 @@ impl Types {
         for declared in self.by_id.values_mut() {
             declared.prefixes.retain(|other| other != prefix);
         }
-        let declared = self.by_id.entry(id).or_insert_with(|| Declared {
-            id,
-            definition: definition.clone(),
-            prefixes: Vec::new(),
-        });
+        let new = || Declared::filled(id, definition.clone(), Vec::new());
+        let declared = self.by_id.entry(id).or_insert_with(new);
+        let known = std::mem::take(&mut declared.definition.indexes);
         declared.definition = definition.clone();
+        declared.definition.indexes = with_known_first(known, &definition.indexes);
         declared.prefixes.push(prefix.to_owned());
         Ok(id)
     }
 }
 
-/// Whether records of the old type are records of the new one. Indexes are fixed: old records are not indexed again.
+/// Whether records of the old type are records of the new one.
 fn extends(old: &RecordType, new: &RecordType) -> bool {
     new.states.starts_with(&old.states)
         && new.state_field == old.state_field
-        && new.indexes == old.indexes
+        && old.indexes.iter().all(|index| new.indexes.contains(index))
         && new.ready_order == old.ready_order
+}
+
+/// Indexes in the order of their numbers: the new ones follow, in whatever order they were given.
+fn with_known_first(mut known: Vec<(String, IndexKind)>, all: &[(String, IndexKind)]) -> Vec<(String, IndexKind)> {
+    let new: Vec<_> = all.iter().filter(|index| !known.contains(index)).cloned().collect();
+    known.extend(new);
+    known
+}
+
+fn index_count(definition: &RecordType) -> u8 {
+    u8::try_from(definition.indexes.len()).expect("a declared type has few indexes")
 }
 
 /// The row of a type.
@@ -178,7 +231,7 @@ pub(super) fn decode_row(bytes: &[u8]) -> Result<(u32, Declared), DecodeError> {
     }
     let definition = decode(&mut reader)?;
     reader.end()?;
-    Ok((space, Declared { id, definition, prefixes }))
+    Ok((space, Declared::filled(id, definition, prefixes)))
 }
 
 /// Appends a type's bytes, in a command and in its row alike.
@@ -281,7 +334,7 @@ mod tests {
         let mut definition = RecordType::task().named("mail").index("to", IndexKind::Text).sweep_to("r", "e");
         definition.ready_order = ReadyOrder::Field("priority".into());
         definition.default_ttl = Some(Duration::from_secs(9));
-        let declared = Declared { id: 7, definition, prefixes: vec!["mail.".into(), "post.".into()] };
+        let declared = Declared::filled(7, definition, vec!["mail.".into(), "post.".into()]);
         assert_eq!(decode_row(&encode_row(3, &declared)), Ok((3, declared)));
     }
 
@@ -304,7 +357,25 @@ mod tests {
         let mut fewer = RecordType::task();
         fewer.states.pop();
         assert!(types.declare("a.", &fewer).is_err());
-        assert!(types.declare("a.", &RecordType::task().index("to", IndexKind::Text)).is_err());
+        let indexed = RecordType::task().index("to", IndexKind::Text).index("n", IndexKind::Signed);
+        assert_eq!(types.declare("a.", &indexed), Ok(TASK_ID));
+        let task = types.get(TASK_ID).expect("declared");
+        assert!(task.is_filling() && task.filled_indexes() == RecordType::task().indexes, "old records lack entries");
+        assert!(types.declare("a.", &RecordType::task().index("to", IndexKind::Text)).is_err(), "one less");
+        let other_kind = RecordType::task().index("to", IndexKind::Bytes).index("n", IndexKind::Signed);
+        assert!(types.declare("a.", &other_kind).is_err());
+        let mut turned = indexed.clone();
+        turned.indexes.reverse();
+        assert_eq!(types.declare("a.", &turned), Ok(TASK_ID));
+        assert_eq!(
+            types.get(TASK_ID).expect("declared").definition.indexes,
+            indexed.indexes,
+            "they keep their numbers"
+        );
+        types.set_filled(TASK_ID, 3);
+        assert_eq!(types.declare("a.", &indexed.lease(Duration::from_secs(2))), Ok(TASK_ID));
+        assert!(!types.get(TASK_ID).expect("declared").is_filling());
+        let mut types = Types::default();
         assert_eq!(types.declare("a.", &RecordType::task().lease(Duration::from_secs(1))), Ok(TASK_ID));
     }
 }

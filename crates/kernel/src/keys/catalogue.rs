@@ -48,6 +48,19 @@ impl Keys {
         KeyRange::prefix(&self.shard_row(ShardKind::CatalogueType))
     }
 
+    /// How far the indexes of a record type are filled.
+    pub fn index_fill(&self, space: u32, record_type: u32) -> Key {
+        let mut key = self.shard_row(ShardKind::IndexFill);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(&record_type.to_be_bytes());
+        key
+    }
+
+    /// The rows of all types whose indexes are being filled.
+    pub fn index_fills(&self) -> KeyRange {
+        KeyRange::prefix(&self.shard_row(ShardKind::IndexFill))
+    }
+
     /// The row of a user's machine.
     pub fn catalogue_machine(&self, machine: u16) -> Key {
         let mut key = self.shard_row(ShardKind::CatalogueMachine);
@@ -59,4 +72,11 @@ impl Keys {
     pub fn catalogue_machines(&self) -> KeyRange {
         KeyRange::prefix(&self.shard_row(ShardKind::CatalogueMachine))
     }
+}
+
+/// Reads the end of [`Keys::index_fill`]: the space and the type.
+pub fn read_index_fill(key: &[u8]) -> Option<(u32, u32)> {
+    let (rest, record_type) = key.split_last_chunk::<4>()?;
+    let (_, space) = rest.split_last_chunk::<4>()?;
+    Some((u32::from_be_bytes(*space), u32::from_be_bytes(*record_type)))
 }

@@ -12,6 +12,7 @@ pub(crate) mod attempt;
 pub mod claims;
 pub mod counts;
 pub mod fields;
+pub(crate) mod fill;
 pub mod get;
 pub(crate) mod guard;
 pub mod index;

@@ -60,7 +60,9 @@ impl ViewRecords<'_> {
             Some((_, Some(declared))) => Some(declared),
             Some((name, None)) => return Ok(Err(Rejection::NoSuchType { name: name.to_owned() })),
         };
-        let index = declared.and_then(|declared| usable_index(declared, scan.filter));
+        let goes_by_name = scan.cursor.and_then(<[u8]>::first) == Some(&BY_NAME);
+        // A scan that began by name goes on so, though an index may have been filled since.
+        let index = declared.filter(|_| !goes_by_name).and_then(|declared| usable_index(declared, scan.filter));
         let by = if index.is_some() { BY_INDEX } else { BY_NAME };
         let after = match scan.cursor.map(|cursor| cursor.split_first()) {
             None => None,
@@ -211,12 +213,11 @@ impl Bounds {
     }
 }
 
-/// The first declared index that a test of the filter can use.
+/// The first filled index that a test of the filter can use.
 fn usable_index(declared: &Declared, filter: &Filter) -> Option<(u8, Bounds)> {
     filter.tests.iter().find_map(|(field, test)| {
-        let (number, (_, kind)) =
-            declared.definition.indexes.iter().enumerate().find(|(_, (name, _))| name == field)?;
-        let sorted = |value: &Value| sort_key(*kind, value);
+        let (number, (_, kind)) = declared.filled_indexes().iter().enumerate().find(|(_, (name, _))| name == field)?;
+        let sorted = |value: &Value| sort_key(field, *kind, value);
         let bounds = match test {
             Test::Eq(value) => {
                 let value = sorted(value)?;

@@ -4,6 +4,7 @@ mod attempts;
 mod expiry;
 mod fences;
 mod guards;
+mod indexes;
 mod leases;
 mod messages;
 mod moves;

@@ -7,7 +7,7 @@
 //!     [and STATE:KIND] [completed STATE] [failed STATE] [state-field FIELD]
 //! ```
 //!
-//! A declared type is like `task`, apart from what is said about it.
+//! A declared type is like `task`, apart from what is said about it, but it keeps what is finished, and has no other indexes.
 
 use contract::records::types::{IndexKind, ReadyOrder, RecordType, State, StateKind};
 use contract::{Limits, Retention};
@@ -85,6 +85,7 @@ fn record_type(name: &str, options: &[&str]) -> RecordType {
     }
     record_type.default_ttl = option(options, "ttl").map(duration);
     record_type.terminal_ttl = option(options, "end-ttl").map(duration);
+    record_type.indexes.clear();
     if let Some(field) = option(options, "order") {
         record_type.ready_order = ReadyOrder::Field(field.to_owned());
     }

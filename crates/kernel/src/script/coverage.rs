@@ -143,6 +143,7 @@ const SOURCES: &[&str] = &[
     include_str!("../records/tests/expiry.rs"),
     include_str!("../records/tests/fences.rs"),
     include_str!("../records/tests/guards.rs"),
+    include_str!("../records/tests/indexes.rs"),
     include_str!("../records/tests/leases.rs"),
     include_str!("../records/tests/messages.rs"),
     include_str!("../records/tests/moves.rs"),

@@ -8,6 +8,7 @@
 //! advance 10s       closed 10s (wall time only)      commit     restart     image      tick      due
 //! repeat 9 STATEMENT (with % for the number; the last one's answer)
 //! keep all, keep none, keep 2 versions, keep 10s     limit value_bytes_max 3           walk      forget
+//! fill TYPE (one step)
 //! branch draft      drop draft       on draft        space other      in space other
 //! in g [fence a #1] [if GUARD, GUARD]: OP, OP        in no group: OP, OP
 //! send [after 10s] in h [fence a #1] [if GUARD & GUARD] then OP & OP     publish TOPIC PAYLOAD [after 10s]

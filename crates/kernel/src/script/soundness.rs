@@ -35,7 +35,7 @@ impl Stage {
         let (view, keys, catalogue) = (self.view(), self.kernel.keys(), self.kernel.catalogue());
         let fields = FieldReader { rows: &*view, keys, stamp: self.kernel.applied().stamp };
         let mut counts = BTreeMap::new();
-        let (mut entries, mut indexed) = (BTreeSet::new(), BTreeSet::<Key>::new());
+        let (mut entries, mut filling, mut indexed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::<Key>::new());
         for bucket in 0..catalogue.buckets.count() {
             let range = keys.rows_of_branch(Kind::Record, bucket, space, branch);
             for found in view.scan(&range, Order::Ascending) {
@@ -53,8 +53,9 @@ impl Stage {
                 *counts.entry((declared.definition.name.clone(), state)).or_insert(0) += 1;
                 for (number, (field, kind)) in (0..).zip(&declared.definition.indexes) {
                     let value = fields.value(&record, &row, Some(declared), field).unwrap();
-                    let sorted = value.and_then(|value| sort_key(*kind, &value));
-                    entries.extend(sorted.map(|sorted| keys.index_entry(&record, declared.id, number, &sorted)));
+                    let sorted = value.and_then(|value| sort_key(field, *kind, &value));
+                    let of_index = if number < declared.filled { &mut entries } else { &mut filling };
+                    of_index.extend(sorted.map(|sorted| keys.index_entry(&record, declared.id, number, &sorted)));
                 }
             }
             let range = keys.rows_of_branch(Kind::FieldIndex, bucket, space, branch);
@@ -62,7 +63,8 @@ impl Stage {
         }
         let counted = count_states(&*view, &keys, catalogue, QueueId { space, branch, name: ALL_QUEUES }).unwrap();
         assert_eq!(counted.by_state, counts, "R5: counts");
-        assert_eq!(indexed, entries, "R5: indexes");
+        // An index that is being filled may lack entries.
+        assert_eq!(&indexed - &filling, entries, "R5: indexes");
     }
 
     /// L3 and L4: a projection is what its events say, and the counts are those of the runs.

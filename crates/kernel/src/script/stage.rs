@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::command::Body;
 use crate::entry::EntryHeader;
 use crate::keys::ThingId;
-use crate::trim::find_due;
+use crate::trim::{TrimStep, find_due};
 use crate::{Buckets, Kernel, Keys, NextDue, image};
 
 pub(crate) struct Stage {
@@ -128,6 +128,7 @@ impl Stage {
             ["rows", "of", "runs"] => self.rows_of_runs(),
             ["walk"] => self.walk(false),
             ["forget"] => self.walk(true),
+            ["fill", name] => self.fill(name),
             ["restart"] => {
                 self.restart();
                 String::new()
@@ -186,6 +187,16 @@ impl Stage {
             self.propose(&Body::Trim(due.0));
             rounds += 1;
         }
+    }
+
+    /// Proposes one step that fills the indexes of a type; how many of them are filled then.
+    fn fill(&mut self, name: &str) -> String {
+        let space = self.space;
+        let declared = |stage: &Self| stage.kernel.catalogue().space(space).unwrap().types.named(name).unwrap().clone();
+        let record_type = declared(self).id;
+        self.propose(&Body::Trim(vec![TrimStep::FillIndexes { space, record_type }]));
+        let declared = declared(self);
+        format!("{} of {}", declared.filled, declared.definition.indexes.len())
     }
 
     /// When a tick is needed next, by each clock.

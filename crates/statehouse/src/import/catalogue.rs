@@ -134,6 +134,6 @@ pub(super) fn record_type(catalogue: &mut Catalogue, line: Object<'_>) -> Result
         rescued_to: line.string_if("rescued_to")?,
         exhausted_to: line.string_if("exhausted_to")?,
     };
-    let declared = Declared { id: line.number("number")?, definition, prefixes: line.texts("prefixes")? };
+    let declared = Declared::filled(line.number("number")?, definition, line.texts("prefixes")?);
     Ok(catalogue.put_type(space, declared)?)
 }

@@ -13,7 +13,7 @@
 
 pub(super) mod compare;
 pub(super) mod feed;
-mod generator;
+pub(crate) mod generator;
 pub(super) mod names;
 pub(super) mod post;
 pub(super) mod rows;

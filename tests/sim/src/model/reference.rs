@@ -24,7 +24,7 @@ mod trim;
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::records::Record;
-use contract::records::types::{RecordType, StateKind};
+use contract::records::types::{IndexKind, RecordType, StateKind};
 use contract::{Limits, RefusalReason, Rejection, Value, WantedKind};
 use kernel::records::claims::CORRECTIONS_MAX;
 use kernel::{Buckets, OpOutcome};
@@ -139,6 +139,8 @@ pub(crate) enum Outcome {
 pub(crate) struct Declared {
     pub(crate) definition: RecordType,
     pub(crate) prefixes: Vec<String>,
+    /// The indexes that have an entry for every record.
+    pub(crate) filled: Vec<(String, IndexKind)>,
 }
 
 impl Declared {

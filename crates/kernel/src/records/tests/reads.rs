@@ -114,7 +114,7 @@ fn an_index_follows_every_write_and_the_end_of_a_record() {
          advance 5s; tick; scan of job where n > 0; rows of records; put jobs.1 n=1; put jobs.1 as task; rows of records",
         "#2; jobs.1 v1; jobs.1; jobs.1 v2; none; jobs.1; jobs.1 v3 is 3; jobs.1; jobs.1 v4; none; jobs.1 v5; jobs.1 #1; jobs.1; \
          jobs.1 v7; none; jobs.1; jobs.1; jobs.1 v8; none; 1 records, 1 ready, 2 lanes, 1 due by wall; jobs.1 v10; jobs.1 v11; \
-         1 records, 2 ready, 2 lanes, 2 counts",
+         1 records, 2 ready, 2 lanes, 1 indexed, 2 counts",
     );
 }
 
@@ -135,7 +135,8 @@ fn a_scan_of_an_index_comes_in_pages_and_its_cursor_is_its_own() {
          scan of job where n > 0 limit 2 more; scan of job where n > 0 limit 1; scan of job limit 1 more; scan limit 1; \
          scan of job where n > 0 more",
         &format!(
-            "#2; jobs.1 v1; jobs.2 v1; jobs.3 v1; g/jobs.3, jobs.2, more; jobs.1; g/jobs.3, more; {other}; jobs.1, more; {other}"
+            "#2; jobs.1 v1; jobs.2 v1; jobs.3 v1; g/jobs.3, jobs.2, more; jobs.1; g/jobs.3, more; {other}; jobs.1, more; \
+             jobs.2, g/jobs.3"
         ),
     );
 }

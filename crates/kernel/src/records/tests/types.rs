@@ -57,10 +57,11 @@ fn states_can_be_added_and_nothing_that_rows_contain_can_change() {
     check(
         "declare job for jobs.; put jobs.1; declare job for jobs. and late:ready; patch jobs.1 state=late; read jobs.1; \
          declare job for jobs.; declare job for jobs. and soon:ready,late:ready; \
-         declare job for jobs. and late:ready index x:text; declare job for jobs. and late:ready order n; \
-         declare job for jobs. and late:ready state-field s; declare job for jobs. and late:ready; claim jobs.1; read jobs.1",
+         declare job for jobs. and late:ready order n; declare job for jobs. and late:ready state-field s; \
+         declare job for jobs. and late:ready; declare job for jobs. and late:ready index x:text; \
+         declare job for jobs. and late:ready; declare job for jobs. and late:ready index x:bytes; claim jobs.1; read jobs.1",
         &format!(
-            "#2; jobs.1 v1; #2; jobs.1 v2; job late v2; {refused}; {refused}; {refused}; {refused}; {refused}; #2; \
+            "#2; jobs.1 v1; #2; jobs.1 v2; job late v2; {refused}; {refused}; {refused}; {refused}; #2; #2; {refused}; {refused}; \
              jobs.1 #1; job claimed v3 #1 by somebody for 300s"
         ),
     );

@@ -37,6 +37,9 @@ enum Letter {
     Topic(&'static str, String),
 }
 
+/// Each looks at 256 rows.
+const FILLING_STEPS: usize = 128;
+
 impl<'draw> Generator<'draw> {
     pub(crate) fn command(&mut self) -> Drawn {
         match self.random.below(100) {
@@ -98,12 +101,28 @@ impl<'draw> Generator<'draw> {
         Drawn::plain(&Body::Published(keys))
     }
 
-    /// The same type with other times.
+    /// As the walk does, until it is done: fills the indexes of a type.
+    fn fill_indexes(&mut self) -> Drawn {
+        let space = self.random.pick(&[1, 2]);
+        let types = u32::try_from(self.reference.spaces[&space].types.len()).expect("few");
+        let record_type = 1 + u32::try_from(self.random.below(types.into())).expect("few");
+        Drawn::plain(&Body::Trim(filled(space, record_type)))
+    }
+
+    /// The same type with other times, and perhaps more indexes.
     fn declare_again(&mut self) -> Drawn {
+        if self.random.one_in(3) {
+            return self.fill_indexes();
+        }
         let (prefix, mut record_type) = self.random.choose(&types()).clone();
         record_type.attempts_max = 1 + self.random.below(5);
         record_type.lease = std::time::Duration::from_micros(self.random.pick(&[900, 5_000, 20_000]));
         let space = self.random.pick(&[1, 2]);
+        let declared = self.reference.spaces[&space].types.iter();
+        let declared = declared.map(|declared| &declared.definition).find(|known| known.name == record_type.name);
+        let known = &declared.expect("it was declared at the beginning").indexes;
+        let random = &mut self.random;
+        record_type.indexes.retain(|index| known.contains(index) || random.one_in(3));
         let record_type = Box::new(record_type);
         let change = CatalogueChange::DeclareType { space, prefix: prefix.to_owned(), record_type };
         Drawn::plain(&Body::Catalogue(change))
@@ -312,4 +331,9 @@ pub(crate) fn time_passed(random: &mut Random, limits: &Limits) -> (Option<u64>,
         _ => return (None, 0),
     };
     (Some(wall), cluster)
+}
+
+/// So many steps that the indexes of a type are filled after them, however many records there are.
+pub(crate) fn filled(space: u32, record_type: u32) -> Vec<TrimStep> {
+    vec![TrimStep::FillIndexes { space, record_type }; FILLING_STEPS]
 }

@@ -32,6 +32,8 @@ struct Rebuilt {
     wall: BTreeSet<RowKey>,
     cluster: BTreeSet<RowKey>,
     indexes: BTreeSet<RowKey>,
+    /// Of indexes that are being filled: they may be there.
+    filling: BTreeSet<RowKey>,
     large: BTreeSet<RowKey>,
     names: BTreeSet<RowKey>,
     counts: CountRows,
@@ -83,7 +85,8 @@ pub(crate) fn check(instance: &Instance, view: &dyn View) -> Result<(), String> 
             let keys = rows_of(instance, view, bucket, kind)?.into_iter().map(|(key, _)| key);
             found.extend(
                 keys.filter(|key| kind != Kind::Ready || is_live(key))
-                    .filter(|key| !matches!(kind, Kind::DueWall | Kind::DueCluster) || is_of_record(key)),
+                    .filter(|key| !matches!(kind, Kind::DueWall | Kind::DueCluster) || is_of_record(key))
+                    .filter(|key| !rebuilt.filling.contains(key)),
             );
         }
         as_rebuilt(what, &found, expected)?;
@@ -186,8 +189,9 @@ impl Rebuilt {
                 "updated_at" => Some(Value::Integer(i64::try_from(numbers.updated_us / 1_000).map_err(text)?)),
                 name => value(name)?,
             };
-            if let Some(sorted) = held.and_then(|value| sort_key(*kind, &value)) {
-                self.indexes.insert(keys.index_entry(record, declared.id, number, &sorted).to_vec());
+            if let Some(sorted) = held.and_then(|value| sort_key(field, *kind, &value)) {
+                let entries = if number < declared.filled { &mut self.indexes } else { &mut self.filling };
+                entries.insert(keys.index_entry(record, declared.id, number, &sorted).to_vec());
             }
         }
         let mut queue = Some(queue_of(record.name));

@@ -15,7 +15,7 @@ pub(crate) struct Space {
     pub(crate) retention: Retention,
     /// With the names of deleted ones, until they are forgotten.
     pub(crate) branches: BTreeMap<u32, Branch>,
-    types: Vec<Declared>,
+    pub(crate) types: Vec<Declared>,
 }
 
 #[derive(Clone, Debug)]
@@ -31,7 +31,8 @@ impl Reference {
 
     fn add_space(&mut self, name: &str) -> u32 {
         let space = u32::try_from(self.spaces.len()).expect("few spaces") + 1;
-        let task = Declared { definition: RecordType::task(), prefixes: vec![TASK_PREFIX.to_owned()] };
+        let (definition, prefixes) = (RecordType::task(), vec![TASK_PREFIX.to_owned()]);
+        let task = Declared { filled: definition.indexes.clone(), definition, prefixes };
         let (name, retention, branches) = (name.to_owned(), Retention::default(), BTreeMap::new());
         self.spaces.insert(space, Space { name, retention, branches, types: vec![task] });
         self.add_branch(space, MAIN_BRANCH);
@@ -113,7 +114,8 @@ impl Reference {
                 let known = types.iter().position(|declared| declared.definition.name == record_type.name);
                 let number = known.unwrap_or(types.len());
                 if known.is_none() {
-                    types.push(Declared { definition: (**record_type).clone(), prefixes: Vec::new() });
+                    let definition = (**record_type).clone();
+                    types.push(Declared { filled: definition.indexes.clone(), definition, prefixes: Vec::new() });
                 }
                 types.iter_mut().for_each(|declared| declared.prefixes.retain(|other| other != prefix));
                 types[number].definition = (**record_type).clone();

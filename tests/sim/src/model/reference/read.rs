@@ -73,19 +73,19 @@ impl Reference {
         match self.index_for(space, record_type, filter) {
             None => found.sort_by(|(a, _), (b, _)| (&a.name, &a.group).cmp(&(&b.name, &b.group))),
             Some((field, _)) => found.sort_by(|(a, left), (b, right)| {
-                let value = |record: &Record| sortable(record.value(&field).expect("the filter tests it"));
+                let value = |record: &Record| sortable(&field, record.value(&field).expect("the filter tests it"));
                 (value(left), &a.group, &a.name).cmp(&(value(right), &b.group, &b.name))
             }),
         }
         found.into_iter().map(|(id, record)| (NameInGroup::new(&*id.name, id.group.clone()), record)).collect()
     }
 
-    /// The index that serves a scan: the first test of a declared field by order or equality.
+    /// The index that serves a scan: the first test of a field with a filled index, by order or equality.
     fn index_for(&self, space: u32, record_type: Option<&str>, filter: &Filter) -> Option<(String, IndexKind)> {
         use contract::records::filter::Test::{Eq, Gt, Gte, Lt, Lte};
         let declared = self.type_named(space, record_type?)?;
         filter.tests.iter().find_map(|(field, test)| {
-            let (_, kind) = declared.definition.indexes.iter().find(|(name, _)| name == field)?;
+            let (_, kind) = declared.filled.iter().find(|(name, _)| name == field)?;
             let (Eq(value) | Lt(value) | Lte(value) | Gt(value) | Gte(value)) = test else {
                 return None;
             };
@@ -121,10 +121,11 @@ impl Reference {
     }
 }
 
-/// Values of one kind in their order; long ones count up to the length that an index holds.
-fn sortable(value: &Value) -> (i64, Vec<u8>) {
+/// Values of one kind in their order; long ones count up to the length that an index holds, and `updated_at` by its minute.
+fn sortable(field: &str, value: &Value) -> (i64, Vec<u8>) {
     let cut = |bytes: &[u8]| bytes[..bytes.len().min(kernel::records::index::INDEXED_BYTES_MAX)].to_vec();
     match value {
+        Value::Integer(ms) if field == "updated_at" => (*ms / 60_000, Vec::new()),
         Value::Integer(integer) => (*integer, Vec::new()),
         Value::Text(text) => (0, cut(text.as_bytes())),
         Value::Bytes(bytes) => (0, cut(bytes)),

@@ -23,6 +23,18 @@ impl Reference {
             },
             TrimStep::Records { bucket, space, branch } => self.erase_things(*bucket, (*space, *branch)),
             TrimStep::Branch { space, branch } => self.forget_branch((*space, *branch)),
+            TrimStep::FillIndexes { space, record_type } => self.fill_indexes(*space, *record_type),
+        }
+    }
+
+    /// Fills the indexes of a type. The kernel does some of it in a step, and whoever draws the command repeats the step until
+    /// that is all.
+    fn fill_indexes(&mut self, space: u32, record_type: u32) {
+        let types = &mut self.spaces.get_mut(&space).expect("a space that is known").types;
+        let declared = types.get_mut(record_type as usize - 1).expect("a type that is known");
+        if declared.filled.len() < declared.definition.indexes.len() {
+            declared.filled.clone_from(&declared.definition.indexes);
+            self.revision += 1;
         }
     }
 

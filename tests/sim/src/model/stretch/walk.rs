@@ -8,6 +8,7 @@ use super::Stretch;
 use crate::model::drawn::Drawn;
 use crate::model::instance::halted;
 use crate::model::mixed;
+use crate::model::records::generator::filled;
 use crate::model::tally::add;
 
 /// Rounds after which a walk must have found everything.
@@ -32,7 +33,8 @@ impl Stretch<'_> {
         let forgets = self.random.one_in(8);
         let (steps, next) = self.find_due(self.walk_after.clone(), heads_max, forgets)?;
         self.walk_after = next;
-        self.due.extend(steps);
+        // Those that fill indexes are not cut into pieces here: see the reference.
+        self.due.extend(steps.into_iter().filter(|step| !matches!(step, TrimStep::FillIndexes { .. })));
         self.due.truncate(TRIM_STEPS_MAX);
         Ok(())
     }
@@ -60,6 +62,12 @@ impl Stretch<'_> {
                 if !steps.is_empty() {
                     found = true;
                     self.pass_time();
+                    let (filling, steps): (Vec<_>, Vec<_>) =
+                        steps.into_iter().partition(|step| matches!(step, TrimStep::FillIndexes { .. }));
+                    for step in filling.into_iter().take(1) {
+                        let TrimStep::FillIndexes { space, record_type } = step else { continue };
+                        self.apply(vec![Drawn::plain(&Body::Trim(filled(space, record_type)))])?;
+                    }
                     self.apply(vec![Drawn::plain(&Body::Trim(steps))])?;
                 }
                 after = next;

@@ -1,0 +1,112 @@
+//! Filling indexes that were declared when there were records already: in bounded steps, which the node proposes until
+//! every record has its entries. Until then, scans do not use them.
+//!
+//! A record that is written in the meantime brings its entries itself; a step that comes to it later writes them again.
+//!
+//! Touches: `FieldIndex` rows, and the row that says how far it is. Keeps: R5 (a filled index has an entry for every record).
+
+use kv::{Order, skip_set_apart};
+use session::Halt;
+
+use super::index::entry;
+use super::row::Row;
+use crate::catalogue::{Declared, FillProgress};
+use crate::keys::Kind;
+use crate::keys::ThingId;
+use crate::keys::names::is_name_in_group;
+use crate::keys::records::read_record_key;
+use crate::machine::Applying;
+
+/// Records that one step looks at; branches without records count too.
+const LOOKED_AT_MAX: usize = 256;
+
+/// Fills some of the indexes of a type; whether they are all filled now.
+pub(crate) fn fill(applying: &mut Applying<'_>, space: u32, record_type: u32) -> Result<bool, Halt> {
+    let catalogue = applying.catalogue;
+    let declared = catalogue.record_type(space, record_type).filter(|declared| declared.is_filling());
+    let (Some(declared), Ok(found)) = (declared, catalogue.space(space)) else {
+        return Ok(false);
+    };
+    let progress_key = applying.keys.index_fill(space, record_type);
+    let row = applying.state.get(&progress_key)?;
+    let row = row.ok_or_else(|| Halt::Inconsistent("R5: an index that is being filled has no row".into()))?;
+    let mut progress =
+        FillProgress::decode(&row).map_err(|error| Halt::Undecodable { what: "the progress of an index", error })?;
+    let branches: Vec<u32> = found.branches().filter(|(_, branch)| !branch.deleted).map(|(number, _)| number).collect();
+    let mut left = LOOKED_AT_MAX;
+    while progress.bucket < catalogue.buckets.count() {
+        let Some(branch) = branches.iter().copied().find(|branch| *branch >= progress.branch) else {
+            progress = FillProgress { bucket: progress.bucket + 1, ..FillProgress::begin(progress.filled) };
+            continue;
+        };
+        if branch > progress.branch {
+            progress = FillProgress { branch, after: Vec::new(), ..progress };
+        }
+        if left == 0 {
+            applying.state.put_encoded(progress_key, |writer| progress.encode(writer));
+            return Ok(false);
+        }
+        let last = fill_some(applying, space, declared, &progress, left)?;
+        left = left.saturating_sub(last.looked_at.max(1));
+        progress = match last.after {
+            // There may be more of this branch.
+            Some(after) if left == 0 => FillProgress { after, ..progress },
+            _ => FillProgress { branch: branch + 1, after: Vec::new(), ..progress },
+        };
+    }
+    applying.state.delete(progress_key);
+    Ok(true)
+}
+
+/// How far a look got.
+struct Looked {
+    looked_at: usize,
+    after: Option<Vec<u8>>,
+}
+
+/// Puts the entries of the next records of a bucket and a branch.
+fn fill_some(
+    applying: &mut Applying<'_>,
+    space: u32,
+    declared: &Declared,
+    progress: &FillProgress,
+    limit: usize,
+) -> Result<Looked, Halt> {
+    let FillProgress { filled, bucket, branch, after } = progress;
+    let range = applying.keys.rows_of_branch(Kind::Record, *bucket, space, *branch);
+    let prefix = range.start.clone();
+    let range = if after.is_empty() { range } else { range.after(&[&*prefix, after].concat()) };
+    let rows = skip_set_apart(applying.state.scan(&range, Order::Ascending)).take(limit);
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let last = rows.last().map(|(key, _)| key[prefix.len()..].to_vec());
+    for (key, bytes) in &rows {
+        if is_name_in_group(key) {
+            continue;
+        }
+        let id = read_record_key(key, space, *branch)
+            .ok_or_else(|| Halt::Inconsistent("a foreign key among records".into()))?;
+        let row = Row::decode(bytes)?;
+        if !row.numbers.deleted && row.numbers.record_type == declared.id {
+            put_entries(applying, &id.in_bucket(*bucket), &row, declared, (*filled).into())?;
+        }
+    }
+    Ok(Looked { looked_at: rows.len(), after: last })
+}
+
+fn put_entries(
+    applying: &mut Applying<'_>,
+    record: &ThingId<'_>,
+    row: &Row<'_>,
+    declared: &Declared,
+    filled: usize,
+) -> Result<(), Halt> {
+    for number in filled..declared.definition.indexes.len() {
+        match entry(applying, record, row, declared, number) {
+            Ok(key) => key.into_iter().for_each(|key| applying.state.put(key, kv::Bytes::default())),
+            // A field that cannot be read has no place; the rest goes on.
+            Err(halt) if halt.set_apart().is_some() => {}
+            Err(halt) => return Err(halt),
+        }
+    }
+    Ok(())
+}
