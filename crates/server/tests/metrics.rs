@@ -11,6 +11,7 @@ use moving::{Moved, and, entries, moved, request, together};
 use served::{eventually, served};
 use statehouse::Options;
 use statehouse::records::{ClaimOptions, Put, RecordType};
+use statehouse::runs::{Projector, StoredEvent};
 use statehouse_server::metrics::list::{Kind, METRICS};
 
 fn json(text: &str) -> serde_json::Value {
@@ -310,6 +311,8 @@ fn every_metric_is_there_with_its_labels_and_both_formats_say_the_same() {
             ),
         )
         .expect("append");
+    let nothing = |_: &str, _: Option<Vec<u8>>, _: &[StoredEvent]| Vec::new();
+    Projector::new(&served.house, "nothing", nothing).catch_up().expect("projected");
     for name in ["jobs.1", "jobs.2"] {
         served.house.records().put(name, [("n", 1)], Put::typed("task")).expect("put");
     }

@@ -25,6 +25,7 @@ use session::Reply;
 
 use crate::error::from_halt;
 use crate::house::Statehouse;
+use crate::runs::ProjectorLag;
 use crate::scrubber::ScrubProgress;
 use crate::sessions::census::{EndedSessions, LivingSessions};
 use crate::shard::keys;
@@ -118,6 +119,8 @@ pub struct Overview {
     pub sessions: LivingSessions,
     /// Workers that wait for something to claim.
     pub claimers_waiting: usize,
+    /// How far projectors are behind.
+    pub projectors: Vec<ProjectorLag>,
 }
 
 impl Statehouse {
@@ -143,6 +146,8 @@ impl Statehouse {
             messages: kernel::records::send::waiting(&view, &keys()).map_err(|halt| from_halt(&halt))?,
             sessions: self.shard.keeper.census().0,
             claimers_waiting: self.shard.waiters.count(),
+            // Not known while their records, or the feed, are damaged.
+            projectors: self.projector_lags().unwrap_or_default(),
             ..Overview::default()
         };
         let branches: Vec<_> = catalogue

@@ -34,6 +34,7 @@ use crate::options::Options;
 use crate::proposer::{DurableEntry, Proposer};
 use crate::publish::Outbox;
 use crate::quarantine::Quarantine;
+use crate::runs::projector_lag::LooksAtFeed;
 use crate::sessions::hosted::register_machines;
 use crate::sessions::keeper::Keeper;
 use crate::shared::Shared;
@@ -70,6 +71,7 @@ pub(crate) struct Shard {
     pub(crate) keeper: Arc<Keeper>,
     closed: AtomicBool,
     pub(crate) backups: BackupLog,
+    pub(crate) looks_at_feed: LooksAtFeed,
     /// Whether messages for brokers go anywhere.
     pub(crate) has_broker: bool,
     /// Last, so that the lock is released after everything else.
@@ -244,6 +246,7 @@ impl Shard {
             keeper: keeper.clone(),
             closed: AtomicBool::new(false),
             backups: BackupLog::open(directory.path()),
+            looks_at_feed: LooksAtFeed::default(),
             has_broker: options.broker.is_some(),
             directory,
         });

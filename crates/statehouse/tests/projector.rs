@@ -155,6 +155,110 @@ fn lag_is_told_and_a_run_far_behind_is_made_anew() {
 }
 
 #[test]
+fn a_run_that_is_trusted_again_was_not_read_again_from_its_first_event() {
+    let (_directory, clock, house) = house();
+    let reduced = Arc::new(Mutex::new(Vec::new()));
+    let faulty = Arc::new(AtomicBool::new(false));
+    let source = Faulty { runs: house.runs(), faulty: faulty.clone() };
+    let seen = reduced.clone();
+    let reducer = move |run: &str, state: Option<Vec<u8>>, events: &[StoredEvent]| {
+        seen.lock().expect("no panic").extend(events.iter().map(|event| event.run_seq));
+        sum(run, state, events)
+    };
+    let mut projector = Projector::reading(&house, "sums", reducer, source);
+    let take = || std::mem::take(&mut *reduced.lock().expect("no panic"));
+    append(&house, "a", 1..=1);
+    projector.catch_up().expect("projected");
+    assert_eq!(take(), [1]);
+    faulty.store(true, Ordering::SeqCst);
+    append(&house, "a", 2..=3);
+    projector.catch_up().expect("not projected");
+    let stale = projector.projection("a").expect("a view").expect("met");
+    assert_eq!((stale.status, stale.position, read(&stale.state)), (ProjectionStatus::Stale, 1, (1, 1)), "kept");
+    faulty.store(false, Ordering::SeqCst);
+    projector.catch_up().expect("projected");
+    assert_eq!(take(), [2, 3], "after a broken chain");
+    append(&house, "a", 4..=5);
+    clock.advance(Duration::from_secs(11));
+    projector.catch_up().expect("projected");
+    assert_eq!(take(), [4, 5], "after a lag");
+    let live = projector.projection("a").expect("a view").expect("met");
+    assert_eq!((live.status, live.position, read(&live.state)), (ProjectionStatus::Live, 5, (15, 5)));
+}
+
+/// Has another history than the store: one event less, and others from the second one on.
+struct Restored(Runs);
+
+impl RunStateStore for Restored {
+    fn append_event(&self, run: &str, event: &NewEvent) -> Result<AppendResult, Error> {
+        self.0.append_event(run, event)
+    }
+    fn fetch_events(&self, _: &str, after: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
+        let events = self.0.fetch_events("restored", 0, limit)?;
+        Ok(events.into_iter().filter(|event| event.run_seq > after || after > 3).collect())
+    }
+    fn get_snapshot(&self, run: &str) -> Result<Option<RunSnapshot>, Error> {
+        self.0.get_snapshot(run)
+    }
+    fn project_snapshot(&self, run: &str) -> Result<RunSnapshot, Error> {
+        self.0.project_snapshot(run)
+    }
+}
+
+#[test]
+fn what_is_stored_is_given_up_if_it_is_no_beginning_of_what_is_there() {
+    let (_directory, _, house) = house();
+    append(&house, "a", 1..=4);
+    Projector::new(&house, "sums", sum).catch_up().expect("projected");
+    append(&house, "restored", 10..=12);
+    append(&house, "a", 5..=5);
+    let mut projector = Projector::reading(&house, "sums", sum, Restored(house.runs()));
+    projector.catch_up().expect("projected");
+    let live = projector.projection("a").expect("a view").expect("met");
+    assert_eq!((live.status, live.position, read(&live.state)), (ProjectionStatus::Live, 3, (33, 3)));
+}
+
+#[test]
+fn the_store_knows_how_far_a_dead_projector_is_behind() {
+    let (_directory, clock, house) = house();
+    let lags = || {
+        let lags = house.projector_lags().expect("lags").into_iter();
+        // Times of commits differ by microseconds, whatever the clock says.
+        lags.map(|lag| (lag.name, (lag.lag + Duration::from_millis(1)).as_secs())).collect::<Vec<_>>()
+    };
+    assert_eq!(lags(), []);
+    append(&house, "a", 1..=1);
+    let mut alive = Projector::new(&house, "alive", sum);
+    alive.catch_up().expect("projected");
+    Projector::new(&house, "dead.one", sum).catch_up().expect("projected");
+    let expect = |seconds: u64| assert_eq!(lags(), [("alive".to_owned(), 0), ("dead.one".to_owned(), seconds)]);
+    clock.advance(Duration::from_secs(60));
+    expect(0);
+    // What is no run, or is in a group, does not concern it.
+    for n in 0..50_u64 {
+        house.cells().set("other", n.cast_signed()).expect("set");
+        house.group("g").runs().append("grouped", &event(n)).expect("append");
+    }
+    expect(0);
+    append(&house, "a", 2..=2);
+    clock.advance(Duration::from_secs(30));
+    append(&house, "a", 3..=3);
+    alive.catch_up().expect("projected");
+    expect(30);
+    let mut limits = house.limits().expect("limits");
+    limits.changes_commits_max = 5;
+    house.set_limits(limits).expect("set");
+    clock.advance(Duration::from_secs(10));
+    for n in 0..200 {
+        house.cells().set("other", n).expect("set");
+    }
+    alive.catch_up().expect("projected");
+    clock.advance(Duration::from_secs(7));
+    let (name, lag) = lags().remove(1);
+    assert_eq!((name.as_str(), lag), ("dead.one", 7), "as old as the oldest change that is there");
+}
+
+#[test]
 fn a_gap_in_the_feed_makes_it_look_at_every_run() {
     let (_directory, _, house) = house();
     let mut limits = house.limits().expect("limits");

@@ -95,6 +95,7 @@ metrics! {
     MESSAGES = counter("statehouse_messages_total", &["result"], "Messages applied in their group, or refused by it.");
     RUNS = gauge("statehouse_runs", &["type", "status"], "Runs, across all spaces and branches.");
     OLDEST_STALLED = gauge("statehouse_run_oldest_stalled_seconds", &["type"], "Time since the last event of the running run that has been idle longest, to within a minute.");
+    PROJECTOR_LAG = gauge("statehouse_projector_lag_seconds", &["projector"], "Age of the oldest change of a run that the projector has not seen, whether it runs or not.");
     RUNS_VERIFIED = counter("statehouse_runs_verified_total", &[], "Runs whose projections were compared with their events.");
     RUN_DIFFERENCES = counter("statehouse_run_differences_total", &[], "Runs whose projections differed. Any is a bug.");
     IDEMPOTENCY_HITS = counter("statehouse_idempotency_hits_total", &[], "Appends answered by an event that was already there.");

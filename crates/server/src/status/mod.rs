@@ -14,6 +14,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use contract::time::millis;
 use serde_json::{Value as JsonValue, json};
+use statehouse::runs::ProjectorLag;
 use statehouse::{Counters, DiskSpace, FoundDamage, Overview, ScrubProgress, StoreWait};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
@@ -110,6 +111,10 @@ fn damage(damage: &FoundDamage) -> JsonValue {
     })
 }
 
+fn projector(lag: &ProjectorLag) -> JsonValue {
+    json!({ "projector": lag.name, "lag_ms": millis(lag.lag) })
+}
+
 fn json(now: &Now) -> JsonValue {
     let Now { counters, overview, status, .. } = now;
     let records: Vec<_> = overview
@@ -153,6 +158,7 @@ fn json(now: &Now) -> JsonValue {
             "disconnected": sessions.disconnected,
             "push_backlog": sessions.pushes_waiting,
         },
+        "projectors": overview.projectors.iter().map(projector).collect::<Vec<_>>(),
         "claimers_waiting": overview.claimers_waiting,
         "messages_waiting": { "group": overview.messages.due, "publish": overview.messages.publish },
     })

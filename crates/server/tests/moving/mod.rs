@@ -8,7 +8,7 @@ use crate::served::Served;
 pub type Moved = BTreeMap<String, f64>;
 
 /// Metrics that move with the clock, the disk, the process or work in the background, whatever is done.
-const RESTLESS: [&str; 13] = [
+const RESTLESS: [&str; 14] = [
     "process_",
     "statehouse_journal_bytes",
     "statehouse_store_bytes",
@@ -19,6 +19,7 @@ const RESTLESS: [&str; 13] = [
     "statehouse_memory_bytes",
     "statehouse_oldest_ready_seconds",
     "statehouse_run_oldest_stalled_seconds",
+    "statehouse_projector_lag_seconds",
     "statehouse_label_values",
     "statehouse_journal_queue",
     "statehouse_scrubbed_bytes",

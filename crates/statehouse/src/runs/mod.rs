@@ -4,6 +4,7 @@ mod life;
 mod list;
 mod model;
 mod projector;
+pub(crate) mod projector_lag;
 mod reads;
 mod tail;
 pub(crate) mod verifier;
@@ -21,6 +22,7 @@ pub use contract::runs::{
 pub use kernel::runs::list::{ListedRun, ListedRuns};
 pub use list::RunList;
 pub use projector::{LAG_HIGH, LAG_STALE, Projection, ProjectionStatus, Projector, ProjectorAlert, Reduce};
+pub use projector_lag::{PROJECTORS_MEASURED_MAX, ProjectorLag};
 pub use reads::Verified;
 pub use tail::Tail;
 

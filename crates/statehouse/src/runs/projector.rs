@@ -2,8 +2,8 @@
 //!
 //! It learns from the change feed which runs have new events, fetches the events after its position, and writes state
 //! and position of a run in one commit, as a record. Wherever it is killed, it resumes where it was, and no event
-//! counts twice. The chain of events is checked: an event that does not follow the last makes the run `STALE`, and it
-//! is rebuilt from its first event.
+//! counts twice. The chain of events is checked: an event that does not follow the last makes the run `STALE`, until the
+//! stored state and the events after it are one chain again, or all events from the first one are.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::records::ScanOptions;
 /// Above this, somebody should look.
 pub const LAG_HIGH: Duration = Duration::from_secs(5);
 
-/// Above this, a run's projection is not trusted until it has been rebuilt.
+/// Above this, a run's projection is not trusted until it has caught up.
 pub const LAG_STALE: Duration = Duration::from_secs(10);
 
 /// Changes examined together.
@@ -32,7 +32,10 @@ const CURSOR_LAG_MAX: u64 = 1_000;
 const STATE: &str = "state";
 const POSITION: &str = "position";
 const STATUS: &str = "status";
-const CURSOR: &str = "cursor";
+pub(super) const CURSOR: &str = "cursor";
+
+/// The records of the positions of projectors in the feed start with this.
+pub(super) const CURSORS: &str = "projectors.";
 
 /// A reducer of events.
 pub trait Reduce {
@@ -67,7 +70,7 @@ pub enum ProjectorAlert {
         /// The sequence that the event claims to follow.
         prev_seq: u64,
     },
-    /// A run was rebuilt, and is trusted again.
+    /// A run has caught up, and is trusted again.
     Resynced {
         /// Which.
         run: String,
@@ -160,7 +163,7 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
     }
 
     fn cursor_record(&self) -> String {
-        format!("projections.{}.cursor", self.name)
+        format!("{CURSORS}{}", self.name)
     }
 
     /// The projection of a run; none if it has seen no event of it.
@@ -244,14 +247,11 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
 
     /// Brings one run up to its last event.
     fn project(&mut self, run: &str) -> Result<(), Error> {
-        let before = self.projection(run)?;
-        let stale = before.as_ref().is_some_and(|projection| projection.status == ProjectionStatus::Stale);
-        let (mut position, mut state) = match before {
-            Some(projection) if !stale => (projection.position, Some(projection.state)),
-            _ => (0, None),
-        };
-        let mut resyncing = stale;
-        let mut from_the_first = position == 0;
+        let stored = self.projection(run)?;
+        let mut resyncing = stored.as_ref().is_some_and(|stored| stored.status == ProjectionStatus::Stale);
+        let stored = stored.filter(|stored| stored.position > 0);
+        let (mut position, mut state) = stored.map_or((0, None), |stored| (stored.position, Some(stored.state)));
+        let mut way = Way::Onwards;
         loop {
             let events = match self.source.fetch_events(run, position, FETCH_LIMIT) {
                 // It was deleted since; its projection stays.
@@ -262,29 +262,30 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
                 break;
             };
             if let Some((after, prev_seq)) = broken_link(position, &events) {
-                let run = run.to_owned();
-                (self.alert)(&ProjectorAlert::NonContiguousFetch { run, after, prev_seq });
-                resyncing = true;
-            } else if !resyncing {
-                resyncing = self.watch_lag(run, &events[0]);
-            }
-            if resyncing && !from_the_first {
-                // Not trusted from here on, even if it is killed now; then from the first event on.
-                self.write(run, "STALE", position, state.take())?;
-                position = 0;
-                from_the_first = true;
+                way = match way {
+                    Way::Onwards => {
+                        (self.alert)(&ProjectorAlert::NonContiguousFetch { run: run.to_owned(), after, prev_seq });
+                        // Not trusted from here on, even if it is killed now.
+                        self.write(run, "STALE", position, state.clone())?;
+                        resyncing = true;
+                        Way::Again
+                    }
+                    Way::Again if position > 0 => {
+                        (position, state) = (0, None);
+                        Way::FromTheFirst
+                    }
+                    // Whichever way, the chain is broken. It stays stale until the source is well.
+                    Way::Again | Way::FromTheFirst => {
+                        self.stale.get_or_insert_default().insert(run.to_owned());
+                        return Ok(());
+                    }
+                };
                 continue;
             }
-            if broken_link(position, &events).is_some() {
-                // Even from the first event on the chain is broken. It stays stale until the source is well.
-                self.stale.get_or_insert_default().insert(run.to_owned());
-                return self.write(run, "STALE", 0, None);
-            }
+            resyncing = resyncing || self.watch_lag(run, &events[0]);
             state = Some(self.reducer.reduce(run, state, &events));
             position = last;
-            if !resyncing {
-                self.write(run, "LIVE", position, state.clone())?;
-            }
+            self.write(run, if resyncing { "STALE" } else { "LIVE" }, position, state.clone())?;
         }
         if resyncing {
             self.write(run, "LIVE", position, state)?;
@@ -312,6 +313,16 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
         ];
         self.house.records().put(&self.record(run), fields, Put::default()).map(|_| ())
     }
+}
+
+/// How a run is brought up to its last event.
+enum Way {
+    /// From what is stored and what follows it.
+    Onwards,
+    /// The same once more, because events did not follow: perhaps they were read wrong.
+    Again,
+    /// From its first event, because what is stored is no beginning of what is there.
+    FromTheFirst,
 }
 
 /// Where the chain of events breaks: after which event, and what the next claims to follow.
