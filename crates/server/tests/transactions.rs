@@ -177,3 +177,63 @@ fn a_message_that_nobody_would_take_is_refused() {
     }
     assert_eq!(served.put("/v1/types/jobs.", r#"{"name":"job"}"#).status, 200);
 }
+
+#[test]
+fn every_condition_is_reached_and_decides() {
+    let served = served();
+    let txn = |body: serde_json::Value| served.post("/v1/groups/g/txn", &body.to_string());
+    let commit = |answer: &client::Answer| answer.body["commit"].as_u64().expect("a commit");
+    let set = |name: &str| json!({ "do": [{ "op": "cell.set", "name": name, "value": 1 }] });
+    let first = commit(&txn(set("c")));
+    let second = commit(&txn(set("c")));
+    served.put("/v1/records/r?group=g", r#"{"type":"task","fields":{"n":1}}"#);
+    let put = commit(&txn(set("other")));
+    assert_eq!(served.post("/v1/claims?group=g", r#"{"name":"r","worker":"w"}"#).status, 200);
+    let now = commit(&txn(set("other")));
+    // The guard, whether it holds, and the code if it does not.
+    let table = [
+        (json!({ "cell": "c", "version": 2 }), true, "SH-1003"),
+        (json!({ "cell": "c", "version": 1 }), false, "SH-1003"),
+        (json!({ "cell": "c", "version_below": 3 }), true, "SH-1003"),
+        (json!({ "cell": "c", "version_below": 2 }), false, "SH-1003"),
+        (json!({ "cell": "none", "version_below": 1 }), true, "SH-1003"),
+        (json!({ "cell": "none", "absent": true }), true, "SH-1003"),
+        (json!({ "cell": "c", "absent": true }), false, "SH-1003"),
+        (json!({ "cell": "c", "exists": true }), true, "SH-1003"),
+        (json!({ "cell": "none", "exists": true }), false, "SH-1003"),
+        (json!({ "cell": "c", "unchanged_since": second }), true, "SH-1003"),
+        (json!({ "cell": "c", "unchanged_since": first }), false, "SH-1003"),
+        (json!({ "cell": "none", "unchanged_since": now }), true, "SH-1003"),
+        (json!({ "cells": { "from": "a", "before": "d" }, "unchanged_since": second }), true, "SH-1003"),
+        (json!({ "cells": { "from": "a", "before": "d" }, "unchanged_since": first }), false, "SH-1003"),
+        (json!({ "cells": { "from": "a", "before": "c" }, "unchanged_since": first }), true, "SH-1003"),
+        (json!({ "cells": { "from": "a" }, "unchanged_since": now }), true, "SH-1003"),
+        (json!({ "cells": { "from": "a" }, "unchanged_since": second }), false, "SH-1003"),
+        (json!({ "record": "r", "version": 2 }), true, "SH-1017"),
+        (json!({ "record": "r", "version": 1 }), false, "SH-1017"),
+        (json!({ "record": "none", "absent": true }), true, "SH-1017"),
+        (json!({ "record": "r", "absent": true }), false, "SH-1017"),
+        (json!({ "record": "r", "exists": true }), true, "SH-1017"),
+        (json!({ "record": "none", "exists": true }), false, "SH-1017"),
+        (json!({ "record": "r", "unchanged_since": now }), true, "SH-1017"),
+        (json!({ "record": "r", "unchanged_since": put }), false, "SH-1017"),
+        (json!({ "record": "r", "state_in": ["pending", "claimed"] }), true, "SH-1017"),
+        (json!({ "record": "r", "state_in": ["pending"] }), false, "SH-1017"),
+        (json!({ "record": "r", "attempt": 1 }), true, "SH-1017"),
+        (json!({ "record": "r", "attempt": 2 }), false, "SH-1017"),
+        (json!({ "record": "r", "field": "n", "is": 1 }), true, "SH-1019"),
+        (json!({ "record": "r", "field": "n", "is": 2 }), false, "SH-1019"),
+        (json!({ "record": "r", "field": "m", "is": null }), true, "SH-1019"),
+    ];
+    // Each alone, and each before and after each other one.
+    let pairs = table.iter().flat_map(|one| table.iter().map(move |other| vec![one, other]));
+    for guards in table.iter().map(|one| vec![one]).chain(pairs) {
+        let texts: Vec<_> = guards.iter().map(|(guard, ..)| guard).collect();
+        let answer = txn(json!({ "if": texts, "do": [{ "op": "record.incr", "name": "done", "field": "n" }] }));
+        let expected = match guards.iter().find(|(_, holds, _)| !holds) {
+            None => (200, json!(null)),
+            Some((_, _, code)) => (409, json!(code)),
+        };
+        assert_eq!((answer.status, answer.body["code"].clone()), expected, "{texts:?} {answer:?}");
+    }
+}

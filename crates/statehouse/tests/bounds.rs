@@ -21,6 +21,23 @@ const BOUNDS: &[(&str, usize, Attempt)] = &[
     ("name_bytes_max", limits::NAME_BYTES_MAX, |house, size| {
         done(house.group(text(size)).commit().set_cell("c", 1).run())
     }),
+    ("name_bytes_max", limits::NAME_BYTES_MAX, |house, size| {
+        done(house.group("g").commit().if_cell_absent(&text(size)).set_cell("c", 1).run())
+    }),
+    ("name_bytes_max", limits::NAME_BYTES_MAX, |house, size| {
+        done(house.group("g").commit().if_record_absent(&text(size)).set_cell("c", 1).run())
+    }),
+    ("name_bytes_max", limits::NAME_BYTES_MAX, |house, size| {
+        let now = house.status().expect("a status").commit;
+        done(house.group("g").commit().if_cells_unchanged_since(&text(size), None, now).set_cell("c", 1).run())
+    }),
+    ("name_bytes_max", limits::NAME_BYTES_MAX, |house, size| {
+        let now = house.status().expect("a status").commit;
+        done(house.group("g").commit().if_cells_unchanged_since("d", Some(&text(size)), now).set_cell("c", 1).run())
+    }),
+    ("field_name_bytes_max", limits::FIELD_NAME_BYTES_MAX, |house, size| {
+        done(house.group("g").commit().if_field("r", &text(size), None).set_cell("c", 1).run())
+    }),
     ("field_name_bytes_max", limits::FIELD_NAME_BYTES_MAX, |house, size| {
         done(house.records().put("fields", [(text(size), 1)], Put::default()))
     }),

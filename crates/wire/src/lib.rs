@@ -19,6 +19,7 @@ pub mod changes;
 pub mod claims;
 pub mod error;
 pub mod forms;
+pub mod guards;
 pub mod opaque;
 pub mod operations;
 pub mod query;

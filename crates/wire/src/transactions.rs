@@ -3,12 +3,12 @@
 //!
 //! Keeps: every member of a guard or an operation is honoured or refused; none is skipped.
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::de::{self, Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value as JsonValue, json};
 
 use crate::error::{DecodeError, pass};
+use crate::guards::Guard;
 use crate::reader::{from_json_text, from_tagged_json, read_as_first_of};
 use crate::runs::Appended;
 use crate::schema::{Described, Member, Schemas, object};
@@ -31,24 +31,6 @@ object! {
         record: String,
         /// Its attempt.
         attempt: u64,
-    }
-
-    /// The conditions on a cell or a record. All of them must hold.
-    request GuardMembers {
-        /// The cell.
-        cell: Option<String>,
-        /// The record.
-        record: Option<String>,
-        /// Its version.
-        version: Option<u64>,
-        /// `true`: it does not exist.
-        absent: Option<bool>,
-        /// The states that the record may be in.
-        state_in: Option<Vec<String>>,
-        /// A field of the record.
-        field: Option<String>,
-        /// The expected value of the field; null expects that it does not exist.
-        is: Option<UserJson>,
     }
 
     /// Writes a cell.
@@ -205,120 +187,6 @@ object! {
         commit: u64,
         /// The result of each operation.
         done: Vec<Done>,
-    }
-}
-
-/// The conditions on a cell or a record; see [`GuardMembers`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Guard(pub GuardMembers);
-
-impl Serialize for Guard {
-    /// Only the members that are set: `is` belongs to a field, and is null where the field must not exist.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let GuardMembers { cell, record, version, absent, state_in, field, is } = &self.0;
-        let mut map = serializer.serialize_map(None)?;
-        for (name, text) in [("cell", cell), ("record", record), ("field", field)] {
-            if let Some(text) = text {
-                map.serialize_entry(name, text)?;
-            }
-        }
-        if field.is_some() {
-            map.serialize_entry("is", is)?;
-        }
-        if let Some(version) = version {
-            map.serialize_entry("version", version)?;
-        }
-        if let Some(absent) = absent {
-            map.serialize_entry("absent", absent)?;
-        }
-        if let Some(states) = state_in {
-            map.serialize_entry("state_in", states)?;
-        }
-        map.end()
-    }
-}
-
-/// The condition of a guard on a field.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FieldIs {
-    /// The field.
-    pub field: String,
-    /// Its expected value; none expects that the field does not exist.
-    pub is: Option<UserJson>,
-}
-
-impl<'de> Deserialize<'de> for Guard {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&'de RawValue>::deserialize(deserializer)?.get();
-        guard(raw).map_err(pass)
-    }
-}
-
-fn guard(raw: &str) -> Result<Guard, DecodeError> {
-    let members: GuardMembers = from_json_text(raw)?;
-    let MemberNames(names) = from_json_text(raw)?;
-    let wrong = |reason: &str| Err(DecodeError::wrong_value(reason));
-    let says = members.version.is_some() || members.absent.is_some();
-    match (&members.cell, &members.record) {
-        (Some(_), Some(_)) => return wrong("a guard names a cell or a record, not both"),
-        (None, None) => return wrong("a guard names a cell or a record"),
-        (Some(_), None) if members.state_in.is_some() || members.field.is_some() => {
-            return wrong("a guard of a cell has version or absent; state_in and field are of records");
-        }
-        (Some(_), None) if !says => return wrong("a guard of a cell has version or absent"),
-        (None, Some(_)) if !says && members.state_in.is_none() && members.field.is_none() => {
-            return wrong("a guard of a record has version, absent, state_in or field");
-        }
-        _ => {}
-    }
-    match members.absent {
-        Some(false) => return wrong("absent can only be true"),
-        Some(true) if members.version.is_some() || members.state_in.is_some() || members.field.is_some() => {
-            return wrong("absent excludes version, state_in and field");
-        }
-        _ => {}
-    }
-    if members.state_in.as_ref().is_some_and(Vec::is_empty) {
-        return wrong("state_in is empty, so it could never hold");
-    }
-    match (members.field.is_some(), names.iter().any(|name| name == "is")) {
-        (true, false) => Err(DecodeError::missing_member("is")),
-        (false, true) => Err(DecodeError::missing_member("field")),
-        _ => Ok(Guard(members)),
-    }
-}
-
-impl Described for Guard {
-    fn schema(schemas: &mut Schemas) -> JsonValue {
-        GuardMembers::schema(schemas)
-    }
-}
-
-/// The names of an object's members.
-struct MemberNames(Vec<String>);
-
-impl<'de> Deserialize<'de> for MemberNames {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reading;
-
-        impl<'de> Visitor<'de> for Reading {
-            type Value = MemberNames;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MemberNames, A::Error> {
-                let mut names = Vec::new();
-                while let Some(name) = map.next_key()? {
-                    map.next_value::<de::IgnoredAny>()?;
-                    names.push(name);
-                }
-                Ok(MemberNames(names))
-            }
-        }
-
-        deserializer.deserialize_map(Reading)
     }
 }
 

@@ -8,11 +8,11 @@ use contract::time::millis;
 use statehouse::records::Claimed;
 use statehouse::runs::AppendOptions;
 use statehouse::{Commit, Done as StoreDone, Space};
+use wire::guards::{CellRange, Guard, GuardMembers};
 use wire::query::NoQuery;
 use wire::records::PatchRecord;
 use wire::transactions::{
-    Committed, Done, FailedOperation, Fence, Guard, GuardMembers, NothingDone, Operation, Sent, Transaction,
-    WrittenOperation,
+    Committed, Done, FailedOperation, Fence, NothingDone, Operation, Sent, Transaction, WrittenOperation,
 };
 
 use super::records::{counted_values, fields, patched, put_options};
@@ -107,14 +107,31 @@ impl<'space> Building<'space> {
 
     /// All conditions of a guard; the reader has refused contradictions.
     fn guard(&mut self, guard: GuardMembers) {
-        let GuardMembers { cell, record, version, absent, state_in, field, is } = guard;
-        let absent = absent == Some(true);
+        let GuardMembers { cell, cells, record, version, version_below, absent, exists, .. } = guard;
+        let GuardMembers { unchanged_since, state_in, attempt, field, is, .. } = guard;
+        let (absent, exists) = (absent == Some(true), exists == Some(true));
         if let Some(cell) = cell {
-            self.change(|commit| match version {
-                _ if absent => commit.if_cell_absent(&cell),
-                Some(version) => commit.if_cell_version(&cell, version),
-                None => commit,
+            self.change(|mut commit| {
+                if absent {
+                    commit = commit.if_cell_absent(&cell);
+                }
+                if exists {
+                    commit = commit.if_cell_exists(&cell);
+                }
+                if let Some(version) = version {
+                    commit = commit.if_cell_version(&cell, version);
+                }
+                if let Some(version) = version_below {
+                    commit = commit.if_cell_version_below(&cell, version);
+                }
+                if let Some(since) = unchanged_since {
+                    commit = commit.if_cell_unchanged_since(&cell, since);
+                }
+                commit
             });
+        }
+        if let (Some(CellRange { from, before }), Some(since)) = (cells, unchanged_since) {
+            self.change(|commit| commit.if_cells_unchanged_since(&from, before.as_deref(), since));
         }
         let Some(record) = record else {
             return;
@@ -122,6 +139,15 @@ impl<'space> Building<'space> {
         self.change(|mut commit| {
             if absent {
                 commit = commit.if_record_absent(&record);
+            }
+            if exists {
+                commit = commit.if_record_exists(&record);
+            }
+            if let Some(since) = unchanged_since {
+                commit = commit.if_record_unchanged_since(&record, since);
+            }
+            if let Some(attempt) = attempt {
+                commit = commit.if_record_attempt(&record, attempt);
             }
             if let Some(version) = version {
                 commit = commit.if_record_version(&record, version);

@@ -2,6 +2,7 @@
 //!
 //! [`parts`]: its guards and operations. [`results`]: the result of each operation.
 
+mod guards;
 mod parts;
 mod results;
 
@@ -60,43 +61,6 @@ impl Commit {
     /// Only if this attempt is the live one. The record must be of this group.
     pub fn fence(mut self, claimed: &Claimed) -> Self {
         self.fence = Some((claimed.name.clone(), claimed.attempt));
-        self
-    }
-
-    /// Only if the record is in one of these states.
-    pub fn if_state_in(mut self, record: &str, states: &[&str]) -> Self {
-        let states = states.iter().map(|state| (*state).to_owned()).collect();
-        self.guards.push(OwnGuard::RecordStateIn(record.to_owned(), states));
-        self
-    }
-
-    /// Only if the record is at this version.
-    pub fn if_record_version(mut self, record: &str, version: u64) -> Self {
-        self.guards.push(OwnGuard::RecordVersionIs(record.to_owned(), version));
-        self
-    }
-
-    /// Only if the record does not exist.
-    pub fn if_record_absent(mut self, record: &str) -> Self {
-        self.guards.push(OwnGuard::RecordAbsent(record.to_owned()));
-        self
-    }
-
-    /// Only if the field of the record holds this value; none expects that the field does not exist.
-    pub fn if_field(mut self, record: &str, field: &str, value: Option<Value>) -> Self {
-        self.guards.push(OwnGuard::RecordFieldIs(record.to_owned(), field.to_owned(), value));
-        self
-    }
-
-    /// Only if the cell is at this version.
-    pub fn if_cell_version(mut self, cell: &str, version: u64) -> Self {
-        self.guards.push(OwnGuard::CellVersionIs(cell.to_owned(), version));
-        self
-    }
-
-    /// Only if the cell does not exist.
-    pub fn if_cell_absent(mut self, cell: &str) -> Self {
-        self.guards.push(OwnGuard::CellAbsent(cell.to_owned()));
         self
     }
 
@@ -295,6 +259,7 @@ impl Commit {
         if let Some(group) = &self.group {
             names::check_group(group)?;
         }
+        self.guards.iter().try_for_each(OwnGuard::check)?;
         let ids = self.scope.resolve(catalogue)?;
         let mut messages = messages.iter();
         let mut ops = Vec::with_capacity(self.ops.len());

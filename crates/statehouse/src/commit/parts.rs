@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use contract::limits::NAME_BYTES_MAX;
 use contract::records::Put;
-use contract::{Error, Value, names};
+use contract::{Error, Rejection, Value, names};
 use kernel::catalogue::types::micros;
 use kernel::{Duplicates, Guard, Op, RecordAct, Send, Target, TtlArgument, ValueRef};
 
@@ -16,8 +17,15 @@ pub(super) enum OwnGuard {
     RecordVersionIs(String, u64),
     RecordAbsent(String),
     RecordFieldIs(String, String, Option<Value>),
+    RecordExists(String),
+    RecordAttemptIs(String, u64),
+    RecordUnchangedSince(String, u64),
     CellVersionIs(String, u64),
+    CellVersionBelow(String, u64),
     CellAbsent(String),
+    CellExists(String),
+    CellUnchangedSince(String, u64),
+    CellsUnchangedSince { from: String, before: Option<String>, commit: u64 },
 }
 
 pub(super) enum OwnOp {
@@ -39,6 +47,34 @@ pub(super) enum OwnOp {
 }
 
 impl OwnGuard {
+    /// Refuses what nothing can be called: such a condition would say nothing.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self {
+            OwnGuard::RecordFieldIs(record, field, _) => {
+                names::check_record(record)?;
+                check_fields(std::iter::once(field.as_str()))?;
+            }
+            OwnGuard::RecordStateIn(record, _)
+            | OwnGuard::RecordVersionIs(record, _)
+            | OwnGuard::RecordAbsent(record)
+            | OwnGuard::RecordExists(record)
+            | OwnGuard::RecordAttemptIs(record, _)
+            | OwnGuard::RecordUnchangedSince(record, _) => names::check_record(record)?,
+            OwnGuard::CellVersionIs(cell, _)
+            | OwnGuard::CellVersionBelow(cell, _)
+            | OwnGuard::CellAbsent(cell)
+            | OwnGuard::CellExists(cell)
+            | OwnGuard::CellUnchangedSince(cell, _) => names::check_cell(cell)?,
+            OwnGuard::CellsUnchangedSince { from, before, .. } => {
+                // The ends of a range need not be names of cells.
+                for end in std::iter::once(from).chain(before) {
+                    Rejection::check_limit("name_bytes_max", NAME_BYTES_MAX, end.len())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn guard(&self) -> Guard<'_> {
         match self {
             OwnGuard::RecordStateIn(record, states) => {
@@ -51,6 +87,15 @@ impl OwnGuard {
             }
             OwnGuard::CellVersionIs(cell, version) => Guard::CellVersionIs(cell, *version),
             OwnGuard::CellAbsent(cell) => Guard::CellAbsent(cell),
+            OwnGuard::RecordExists(record) => Guard::RecordExists(record),
+            OwnGuard::RecordAttemptIs(record, attempt) => Guard::RecordAttemptIs(record, *attempt),
+            OwnGuard::RecordUnchangedSince(record, commit) => Guard::RecordUnchangedSince(record, *commit),
+            OwnGuard::CellVersionBelow(cell, version) => Guard::CellVersionBelow(cell, *version),
+            OwnGuard::CellExists(cell) => Guard::CellExists(cell),
+            OwnGuard::CellUnchangedSince(cell, commit) => Guard::CellUnchangedSince(cell, *commit),
+            OwnGuard::CellsUnchangedSince { from, before, commit } => {
+                Guard::CellsUnchangedSince(from, before.as_deref(), *commit)
+            }
         }
     }
 }

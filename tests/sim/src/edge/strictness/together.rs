@@ -17,23 +17,39 @@ pub(super) fn run(served: &Served, tally: &mut Tally) {
 /// Whether a guard is valid and holds, for a cell and a pending record that are both at version 1.
 fn holds(guard: &JsonValue) -> bool {
     let has = |name: &str| guard.get(name).is_some();
-    if has("cell") == has("record") || has("absent") || has("field") != has("is") {
-        // Both exist, so a guard that expects absence never holds.
+    let subjects: Vec<_> = SUBJECTS.iter().filter(|subject| has(subject)).collect();
+    // Both exist, so a guard that expects absence never holds.
+    if subjects.len() != 1 || has("absent") || has("field") != has("is") {
         return false;
     }
-    if has("cell") && (has("state_in") || has("field")) {
-        return false;
-    }
-    let says = has("version") || has("state_in") || has("field");
-    let version = !has("version") || guard["version"] == 1;
-    let state = !has("state_in") || guard["state_in"][0] == "pending";
-    let field = match guard["field"].as_str() {
-        None => true,
-        Some("n") => guard["is"] == 1,
-        Some(_) => guard["is"].is_null(),
+    let of_records = ["state_in", "field", "attempt"];
+    let says: Vec<_> = guard.as_object().expect("members").keys().filter(|name| *name != subjects[0]).collect();
+    let fits = |name: &str| match *subjects[0] {
+        "cells" => name == "unchanged_since",
+        "cell" => !of_records.contains(&name) && name != "is",
+        _ => name != "version_below",
     };
-    says && version && state && field
+    let number = |name: &str| guard[name].as_u64();
+    !says.is_empty()
+        && says.iter().all(|name| fits(name))
+        && number("version").is_none_or(|version| version == 1)
+        && number("version_below").is_none_or(|version| version > 1)
+        && number("unchanged_since").is_none_or(|commit| commit == LATE)
+        && number("attempt").is_none_or(|attempt| attempt == 0)
+        && (!has("exists") || guard["exists"] == true)
+        && (!has("state_in") || guard["state_in"][0] == "pending")
+        && match guard["field"].as_str() {
+            None => true,
+            Some("n") => guard["is"] == 1,
+            Some(_) => guard["is"].is_null(),
+        }
 }
+
+/// What a guard can be about.
+const SUBJECTS: [&str; 3] = ["cell", "cells", "record"];
+
+/// A commit after all others.
+const LATE: u64 = 1 << 40;
 
 struct Together<'served> {
     served: &'served Served,
@@ -68,6 +84,14 @@ impl Together<'_> {
             json!({ "version": 9 }),
             json!({ "absent": true }),
             json!({ "absent": false }),
+            json!({ "exists": true }),
+            json!({ "exists": false }),
+            json!({ "version_below": 2 }),
+            json!({ "version_below": 1 }),
+            json!({ "unchanged_since": LATE }),
+            json!({ "unchanged_since": 0 }),
+            json!({ "attempt": 0 }),
+            json!({ "attempt": 1 }),
             json!({ "state_in": ["pending"] }),
             json!({ "state_in": ["claimed"] }),
             json!({ "state_in": [] }),
@@ -78,24 +102,24 @@ impl Together<'_> {
             json!({ "field": "n" }),
             json!({ "is": 1 }),
         ];
-        for subject in ["cell", "record", "both", "none"] {
+        // Each subject, several of them, and none.
+        for subjects in 0..1 << SUBJECTS.len() {
             for first in &conditions {
                 for second in &conditions {
-                    self.guard(subject, first, second, tally);
+                    self.guard(subjects, first, second, tally);
                 }
             }
         }
     }
 
-    /// One guard with the members of two conditions.
-    fn guard(&self, subject: &str, first: &JsonValue, second: &JsonValue, tally: &mut Tally) {
+    /// One guard with the members of two conditions, about the subjects whose bits are set.
+    fn guard(&self, subjects: usize, first: &JsonValue, second: &JsonValue, tally: &mut Tally) {
         let mut guard = json!({});
-        let (of_cell, of_record) = (["cell", "both"].contains(&subject), ["record", "both"].contains(&subject));
-        if of_cell {
-            guard["cell"] = "guarded".into();
-        }
-        if of_record {
-            guard["record"] = "guarded".into();
+        let named = [json!("guarded"), json!({ "from": "guarded", "before": "guardee" }), json!("guarded")];
+        for (place, (subject, name)) in SUBJECTS.iter().zip(named).enumerate() {
+            if subjects & 1 << place != 0 {
+                guard[subject] = name;
+            }
         }
         for condition in [first, second] {
             for (name, value) in condition.as_object().expect("members") {

@@ -1,0 +1,287 @@
+//! The conditions of a transaction.
+//!
+//! Keeps: every member of a guard is honoured or refused; none is skipped. Every condition that the store knows has one.
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value as JsonValue;
+use serde_json::value::RawValue;
+
+use crate::error::{DecodeError, pass};
+use crate::reader::from_json_text;
+use crate::schema::{Described, Schemas, object};
+use crate::values::UserJson;
+
+object! {
+    /// The cells of the group from a name on.
+    request CellRange {
+        /// The first name.
+        from: String,
+        /// The name before which they end; without it they go to the last.
+        before: Option<String>,
+    }
+
+    /// The conditions on a cell, on a range of cells, or on a record. All of them must hold.
+    request GuardMembers {
+        /// The cell.
+        cell: Option<String>,
+        /// The range of cells.
+        cells: Option<CellRange>,
+        /// The record.
+        record: Option<String>,
+        /// Its version.
+        version: Option<u64>,
+        /// The cell is at a lower version, or does not exist.
+        version_below: Option<u64>,
+        /// `true`: it does not exist.
+        absent: Option<bool>,
+        /// `true`: it exists.
+        exists: Option<bool>,
+        /// No commit after this one has written it; of a range, written any of it.
+        unchanged_since: Option<u64>,
+        /// The states that the record may be in.
+        state_in: Option<Vec<String>>,
+        /// The record's attempt, live or not.
+        attempt: Option<u64>,
+        /// A field of the record.
+        field: Option<String>,
+        /// The expected value of the field; null expects that it does not exist.
+        is: Option<UserJson>,
+    }
+}
+
+/// The conditions on a cell, on a range of cells, or on a record; see [`GuardMembers`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guard(pub GuardMembers);
+
+impl GuardMembers {
+    /// The conditions that are set, by name.
+    fn conditions(&self) -> Vec<&'static str> {
+        let all = [
+            ("version", self.version.is_some()),
+            ("version_below", self.version_below.is_some()),
+            ("absent", self.absent.is_some()),
+            ("exists", self.exists.is_some()),
+            ("unchanged_since", self.unchanged_since.is_some()),
+            ("state_in", self.state_in.is_some()),
+            ("attempt", self.attempt.is_some()),
+            ("field", self.field.is_some()),
+        ];
+        all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
+    }
+}
+
+/// The conditions of each thing that a guard can be about.
+const CONDITIONS: [(&str, &[&str]); 3] = [
+    ("cell", &["version", "version_below", "absent", "exists", "unchanged_since"]),
+    ("cells", &["unchanged_since"]),
+    ("record", &["version", "absent", "exists", "unchanged_since", "state_in", "attempt", "field"]),
+];
+
+/// What can hold of something that does not exist.
+const OF_WHAT_IS_ABSENT: [&str; 2] = ["absent", "unchanged_since"];
+
+impl Serialize for Guard {
+    /// Only the members that are set: `is` belongs to a field, and is null where the field must not exist.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let GuardMembers {
+            cell,
+            cells,
+            record,
+            version,
+            version_below,
+            absent,
+            exists,
+            unchanged_since,
+            state_in,
+            attempt,
+            field,
+            is,
+        } = &self.0;
+        let mut map = serializer.serialize_map(None)?;
+        for (name, text) in [("cell", cell), ("record", record), ("field", field)] {
+            if let Some(text) = text {
+                map.serialize_entry(name, text)?;
+            }
+        }
+        if let Some(cells) = cells {
+            map.serialize_entry("cells", cells)?;
+        }
+        if field.is_some() {
+            map.serialize_entry("is", is)?;
+        }
+        let numbers = [
+            ("version", version),
+            ("version_below", version_below),
+            ("unchanged_since", unchanged_since),
+            ("attempt", attempt),
+        ];
+        for (name, number) in numbers {
+            if let Some(number) = number {
+                map.serialize_entry(name, number)?;
+            }
+        }
+        for (name, flag) in [("absent", absent), ("exists", exists)] {
+            if let Some(flag) = flag {
+                map.serialize_entry(name, flag)?;
+            }
+        }
+        if let Some(states) = state_in {
+            map.serialize_entry("state_in", states)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Guard {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&'de RawValue>::deserialize(deserializer)?.get();
+        guard(raw).map_err(pass)
+    }
+}
+
+fn guard(raw: &str) -> Result<Guard, DecodeError> {
+    let members: GuardMembers = from_json_text(raw)?;
+    let MemberNames(names) = from_json_text(raw)?;
+    let wrong = |reason: String| Err(DecodeError::wrong_value(reason));
+    let about = [members.cell.is_some(), members.cells.is_some(), members.record.is_some()];
+    let mut about = CONDITIONS.iter().zip(about).filter(|(_, is_set)| *is_set).map(|(conditions, _)| conditions);
+    let Some((what, possible)) = about.next() else {
+        return wrong("a guard names a cell, cells or a record".into());
+    };
+    if about.next().is_some() {
+        return wrong("a guard names one of a cell, cells and a record".into());
+    }
+    let conditions = members.conditions();
+    if let Some(other) = conditions.iter().find(|name| !possible.contains(name)) {
+        return wrong(format!("{other} is no condition of {what}, which has {}", one_of(possible)));
+    }
+    if conditions.is_empty() {
+        return wrong(format!("a guard of {what} has {}", one_of(possible)));
+    }
+    for (name, flag) in [("absent", members.absent), ("exists", members.exists)] {
+        if flag == Some(false) {
+            return wrong(format!("{name} can only be true"));
+        }
+    }
+    if members.absent.is_some()
+        && let Some(other) = conditions.iter().find(|name| !OF_WHAT_IS_ABSENT.contains(name))
+    {
+        return wrong(format!("absent excludes {other}"));
+    }
+    if members.state_in.as_ref().is_some_and(Vec::is_empty) {
+        return wrong("state_in is empty, so it could never hold".into());
+    }
+    match (members.field.is_some(), names.iter().any(|name| name == "is")) {
+        (true, false) => Err(DecodeError::missing_member("is")),
+        (false, true) => Err(DecodeError::missing_member("field")),
+        _ => Ok(Guard(members)),
+    }
+}
+
+/// The names as a choice: `a, b or c`.
+fn one_of(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        names => names.concat(),
+    }
+}
+
+impl Described for Guard {
+    fn schema(schemas: &mut Schemas) -> JsonValue {
+        GuardMembers::schema(schemas)
+    }
+}
+
+/// The names of an object's members.
+struct MemberNames(Vec<String>);
+
+impl<'de> Deserialize<'de> for MemberNames {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reading;
+
+        impl<'de> Visitor<'de> for Reading {
+            type Value = MemberNames;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MemberNames, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = map.next_key()? {
+                    map.next_value::<de::IgnoredAny>()?;
+                    names.push(name);
+                }
+                Ok(MemberNames(names))
+            }
+        }
+
+        deserializer.deserialize_map(Reading)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A member of a guard, as JSON.
+    const MEMBERS: [(&str, &str); 11] = [
+        ("cell", r#""cell":"c""#),
+        ("cells", r#""cells":{"from":"a","before":"b"}"#),
+        ("record", r#""record":"r""#),
+        ("version", r#""version":1"#),
+        ("version_below", r#""version_below":2"#),
+        ("absent", r#""absent":true"#),
+        ("exists", r#""exists":true"#),
+        ("unchanged_since", r#""unchanged_since":3"#),
+        ("state_in", r#""state_in":["s"]"#),
+        ("attempt", r#""attempt":4"#),
+        ("field", r#""field":"f","is":null"#),
+    ];
+
+    #[test]
+    fn every_combination_of_members_is_honoured_or_refused() {
+        let mut taken = 0;
+        for chosen in 0_u32..1 << MEMBERS.len() {
+            let members = MEMBERS.iter().enumerate().filter(|(place, _)| chosen & 1 << place != 0);
+            let (names, texts): (Vec<&str>, Vec<&str>) = members.map(|(_, member)| *member).unzip();
+            let raw = format!("{{{}}}", texts.join(","));
+            let about: Vec<_> = CONDITIONS.iter().filter(|(what, _)| names.contains(what)).collect();
+            let conditions = &names[about.len().min(names.len())..];
+            let fits = match about[..] {
+                [(_, possible)] => !conditions.is_empty() && conditions.iter().all(|name| possible.contains(name)),
+                _ => false,
+            };
+            let is_absent = names.contains(&"absent");
+            let holds_ever = !is_absent || conditions.iter().all(|name| OF_WHAT_IS_ABSENT.contains(name));
+            let read = guard(&raw);
+            assert_eq!(read.is_ok(), fits && holds_ever, "{raw} {read:?}");
+            if let Ok(read) = read {
+                taken += 1;
+                assert_eq!(read.0.conditions(), conditions, "{raw}: nothing is skipped");
+                let written = serde_json::to_string(&read).expect("JSON");
+                assert_eq!(guard(&written).expect("as it was written"), read);
+            }
+        }
+        // Any of the conditions; or that it is absent, with or without the one that can hold then.
+        assert_eq!(taken, (16 - 1 + 2) + 1 + (64 - 1 + 2), "of a cell, of cells, of a record");
+    }
+
+    #[test]
+    fn what_could_never_hold_is_refused() {
+        for raw in [
+            r#"{"cell":"c","absent":false}"#,
+            r#"{"record":"r","exists":false}"#,
+            r#"{"record":"r","state_in":[]}"#,
+            r#"{"record":"r","field":"f"}"#,
+            r#"{"record":"r","version":1,"is":1}"#,
+            r#"{"cell":"c","version":null}"#,
+            r#"{"cells":{"before":"b"},"unchanged_since":1}"#,
+            r#"{"cells":{"from":"a","to":"b"},"unchanged_since":1}"#,
+            r#"{"cell":"c","version":1,"versions":1}"#,
+        ] {
+            assert!(guard(raw).is_err(), "{raw}");
+        }
+    }
+}
