@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Value as JsonValue, json};
 use statehouse::records::{Filter, Ttl};
-use wire::records::{CountRecords, PatchRecord, PutRecord, ScanRecords, Where};
+use wire::records::{CountRecords, PatchRecord, PutRecord, ReadRecord, ScanRecords, Where};
 use wire::routes::{
     RECORDS_COUNTS, RECORDS_DELETE, RECORDS_PATCH, RECORDS_PUT, RECORDS_READ, RECORDS_SCAN, TYPES_LIST,
 };
@@ -43,11 +43,14 @@ enum Verb {
     ///
     /// Examples:
     ///   statehouse rec get jobs.email.1
+    ///   statehouse rec get jobs.email.1 to
     ///   statehouse rec get jobs.email.1 -o json | jq .fields
     #[command(verbatim_doc_comment)]
     Get {
         /// The record's name.
         name: String,
+        /// Only this field; the others are not read.
+        field: Option<String>,
     },
     /// Set a record to exactly these fields.
     ///
@@ -235,7 +238,10 @@ impl Rec {
 impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         match self {
-            Verb::Get { name } => show(&connection.call(RECORDS_READ, &[name]).ask().await?, output),
+            Verb::Get { name, field } => {
+                let query = ReadRecord { field: field.clone() };
+                show(&connection.call(RECORDS_READ, &[name]).query(&query).ask().await?, output)
+            }
             Verb::Set { name, fields, record_type, ttl, text, expect } => {
                 let body = PutRecord {
                     fields: given::fields(fields, *text)?,

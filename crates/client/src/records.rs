@@ -4,8 +4,8 @@ use contract::{Expected, Value};
 use wire::cells::{Deleted, Written};
 use wire::claims::{Claim, ClaimAnswer, ClaimedRecord};
 use wire::records::{
-    CompleteToken, CountRecords, ExtendToken, FailToken, FailedAttempt, PatchRecord, Patched, PutRecord, Record,
-    RecordCounts, RecordPage, ReleaseToken, ScanRecords, StepToken,
+    CompleteToken, CountRecords, ExtendToken, FailToken, FailedAttempt, PatchRecord, Patched, PutRecord, ReadRecord,
+    Record, RecordCounts, RecordPage, ReleaseToken, ScanRecords, StepToken,
 };
 use wire::routes::{
     ATTEMPTS_COMPLETE, ATTEMPTS_EXTEND, ATTEMPTS_FAIL, ATTEMPTS_RELEASE, ATTEMPTS_STEP, RECORDS_CLAIM, RECORDS_COUNTS,
@@ -43,6 +43,11 @@ impl Records<'_> {
     /// A record; none if it does not exist.
     pub async fn get(&self, record: &str) -> Result<Option<Record>, Error> {
         self.call(RECORDS_READ, record).find().await
+    }
+
+    /// A record with one of its fields, or with none if it lacks it; none if it does not exist.
+    pub async fn get_only(&self, record: &str, field: &str) -> Result<Option<Record>, Error> {
+        self.call(RECORDS_READ, record).query(&ReadRecord { field: Some(field.to_owned()) }).find().await
     }
 
     /// Records that match; see [`ScanRecords`].

@@ -237,3 +237,20 @@ fn every_condition_is_reached_and_decides() {
         assert_eq!((answer.status, answer.body["code"].clone()), expected, "{texts:?} {answer:?}");
     }
 }
+
+#[test]
+fn a_read_of_one_field_has_that_field_only() {
+    let served = served();
+    served.put("/v1/records/r", r#"{"type":"task","fields":{"a":1,"large":"large","a,b":2}}"#);
+    for (field, expected) in [
+        ("a", json!({ "a": 1 })),
+        ("a%2Cb", json!({ "a,b": 2 })),
+        ("state", json!({ "state": "pending" })),
+        ("none", json!({})),
+    ] {
+        let read = served.get(&format!("/v1/records/r?field={field}"));
+        assert_eq!((read.status, &read.body["fields"], &read.body["version"]), (200, &expected, &json!(1)), "{field}");
+    }
+    assert_eq!(served.get("/v1/records/none?field=a").status, 404);
+    assert_eq!(served.get("/v1/records/r?fields=a").status, 400, "a typo is refused");
+}

@@ -4,7 +4,7 @@
 use crate::cells::{ListCells, ReadCell};
 use crate::changes::ReadChanges;
 use crate::claims::Claim;
-use crate::records::{CountRecords, PatchRecord, PutRecord, ScanRecords};
+use crate::records::{CountRecords, PatchRecord, PutRecord, ReadRecord, ScanRecords};
 use crate::runs::{AppendEvents, ListRuns, ReadEvents, ReadSnapshot};
 use crate::sessions::{ListSessions, OpenSession, ReadPushes};
 use crate::transactions::{Operation, Transaction};
@@ -24,6 +24,7 @@ left_out! {
     ListCells { prefix, cursor, limit }
     ReadCell { at, view, before, limit }
     PatchRecord { set, unset, incr, expect, ttl }
+    ReadRecord { field }
     ScanRecords { prefix, filter, record_type, limit, cursor }
     CountRecords { prefix }
     Claim { prefix, name, n, worker, lease, wait }

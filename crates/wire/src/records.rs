@@ -37,6 +37,12 @@ object! {
         ttl: Option<TtlText>,
     }
 
+    /// Selects what of a record to read.
+    request ReadRecord {
+        /// Only this field; the others are not read.
+        field: Option<String>,
+    }
+
     /// Selects records to read.
     request ScanRecords {
         /// Only names with this prefix.

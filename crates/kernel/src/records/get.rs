@@ -59,6 +59,17 @@ impl<'view> ViewRecords<'view> {
         self.found(record, bytes.as_deref(), now)?.map_or(Ok(None), |found| found.value(field))
     }
 
+    /// The record with one field, or with none if it lacks it; if it exists. The others are not read.
+    pub fn get_only(
+        &self,
+        record: &ThingId<'_>,
+        field: &str,
+        now: impl FnOnce() -> Stamp,
+    ) -> Result<Option<Record>, Halt> {
+        let bytes = self.row(record)?;
+        self.found(record, bytes.as_deref(), now)?.map(|found| found.only(field)).transpose()
+    }
+
     /// The type of a record, if it exists and has one.
     pub fn type_of(&self, record: &ThingId<'_>) -> Result<Option<&'view Declared>, Halt> {
         let numbers = self.row(record)?.map(|bytes| decode_numbers(&bytes)).transpose()?;
@@ -105,6 +116,14 @@ impl Found<'_> {
 
     pub(super) fn value(&self, field: &str) -> Result<Option<Value>, Halt> {
         self.fields.value(self.record, &self.row, self.declared, field)
+    }
+
+    fn only(mut self, field: &str) -> Result<Record, Halt> {
+        self.row.fields.retain(|held| held.name == field);
+        let mut record = self.whole()?;
+        // Those that the store maintains are always there.
+        record.fields.retain(|held, _| held == field);
+        Ok(record)
     }
 
     pub(super) fn whole(&self) -> Result<Record, Halt> {

@@ -7,7 +7,8 @@ use wire::cells::{Deleted, Written};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::records::{
-    CountRecords, PatchRecord, Patched, PutRecord, Record, RecordCounts, RecordPage, ScanRecords, StateCount,
+    CountRecords, PatchRecord, Patched, PutRecord, ReadRecord, Record, RecordCounts, RecordPage, ScanRecords,
+    StateCount,
 };
 use wire::values::{Members, PageCursor, TtlText, UserJson};
 
@@ -18,8 +19,13 @@ use crate::Server;
 /// The default number of records in a page.
 const PAGE_ROWS: usize = 100;
 
-pub(crate) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Record> {
-    match call.scope.open(&server.house).records().get(&call.name)? {
+pub(crate) async fn read(server: Server, call: Call<ReadRecord, NoBody>) -> Answered<Record> {
+    let records = call.scope.open(&server.house).records();
+    let found = match &call.query.field {
+        None => records.get(&call.name)?,
+        Some(field) => records.get_only(&call.name, field)?,
+    };
+    match found {
         None => Err(Refusal::not_found("record", call.name)),
         Some(record) => {
             let version = record.version;

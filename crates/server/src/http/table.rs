@@ -128,7 +128,7 @@ fn cells() -> Vec<Entry> {
 fn records() -> Vec<Entry> {
     vec![
         entry(RECORDS_SCAN, "Lists matching records, in one group or all groups, from one view", api::records::scan),
-        entry(RECORDS_READ, "Reads a record", api::records::read).head(),
+        entry(RECORDS_READ, "Reads a record, or one field of it", api::records::read).head(),
         entry(RECORDS_PUT, "Replaces a record", api::records::put).write().if_match().if_none_match().statuses(MADE),
         entry(RECORDS_PATCH, "Changes fields of a record in one commit", api::records::patch)
             .write()

@@ -88,6 +88,11 @@ impl Records {
         self.read(record, |records, id, now| records.field(id, field, now))
     }
 
+    /// The record with one of its fields, or with none if it lacks it. Other fields are not read.
+    pub fn get_only(&self, record: &str, field: &str) -> Result<Option<Record>, Error> {
+        self.read(record, |records, id, now| records.get_only(id, field, now))
+    }
+
     /// A page of the matching records whose names start with `prefix`, from one view: those of all groups of the
     /// branch, or those of this group. Each comes with its group, which is needed to read or write it.
     ///
