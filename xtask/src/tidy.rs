@@ -8,6 +8,7 @@ mod book;
 mod figures;
 mod invariants;
 mod levels;
+mod limits;
 mod links;
 mod markdown;
 mod modules;
@@ -44,6 +45,7 @@ fn check(root: &Path) -> Result<Vec<Complaint>, String> {
     complaints.extend(book::check(&tree)?);
     complaints.extend(figures::check(&tree)?);
     complaints.extend(invariants::check(&tree)?);
+    complaints.extend(limits::check(&tree)?);
     complaints.extend(links::check(&tree)?);
     complaints.extend(routes::check(&tree)?);
     complaints.extend(words::check(&tree)?);

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use contract::Error;
+use contract::{Error, Rejection};
 use statehouse::sessions::{
-    Command, DecodeError, KvError, NewSession, PortableSessions, PushedRequest, Pushes, SessionStore, UserCall,
+    Command, DecodeError, KvError, NewSession, PortableSessions, PushedRequest, Pushes, Reader, SessionStore, UserCall,
     UserMachine, UserState, Writer,
 };
 use statehouse::{Options, Statehouse};
@@ -223,4 +223,77 @@ fn what_a_machine_cannot_read_or_write_is_refused_and_changes_nothing() {
     assert_eq!(rows, 1);
     let others = kept.house.machine::<Machine>().group("other").view().expect("a view").scan(b"").count();
     assert_eq!(others, 0, "each group has its own state");
+}
+
+/// Writes a key and a value of these lengths.
+struct Sizes;
+
+struct Write {
+    key: u32,
+    value: u32,
+}
+
+impl Command for Write {
+    type Response = ();
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.u32(self.key).u32(self.value);
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        Ok(Self { key: reader.u32()?, value: reader.u32()? })
+    }
+
+    fn encode_response((): &(), _: &mut Writer) {}
+
+    fn decode_response(_: &[u8]) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+impl UserMachine for Sizes {
+    const NUMBER: u16 = 300;
+    const VERSION: u16 = 1;
+    type Command = Write;
+
+    fn apply(&self, state: &mut UserState<'_>, _: &UserCall, command: Write, _: &mut Pushes) -> Result<(), KvError> {
+        state.put(b"before", b"");
+        state.put(&vec![b'k'; command.key as usize], &vec![0; command.value as usize]);
+        Ok(())
+    }
+
+    fn on_session_created(
+        &self,
+        _: &mut UserState<'_>,
+        _: &UserCall,
+        _: &NewSession<'_>,
+        _: &mut Pushes,
+    ) -> Result<(), KvError> {
+        Ok(())
+    }
+
+    fn on_session_expired(&self, _: &mut UserState<'_>, _: &UserCall, _: u64, _: &mut Pushes) -> Result<(), KvError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_machine_writes_keys_and_values_up_to_their_limits_and_no_longer_ones() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = Options::default().machine(Sizes).open(directory.path().join("house")).expect("a house");
+    for (group, key, value, limit) in [
+        ("a", 1_024, 1 << 20, None),
+        ("b", 1_025, 1, Some(("user_key_bytes_max", 1_024, 1_025))),
+        ("c", 1, (1 << 20) + 1, Some(("user_value_bytes_max", 1 << 20, (1 << 20) + 1))),
+    ] {
+        let machine = house.machine::<Sizes>().group(group);
+        let expected = match limit {
+            None => Ok(()),
+            Some((limit, max, got)) => Err(Error::Rejected(Rejection::LimitExceeded { limit, max, got })),
+        };
+        assert_eq!(machine.send(&Write { key, value }), expected);
+        let rows = machine.view().expect("a view").scan(b"").count();
+        assert_eq!(rows, if limit.is_none() { 2 } else { 0 }, "all of the command, or nothing");
+    }
 }
