@@ -5,6 +5,7 @@
 
 mod architecture;
 mod book;
+mod circles;
 mod figures;
 mod invariants;
 mod levels;
@@ -43,6 +44,7 @@ fn check(root: &Path) -> Result<Vec<Complaint>, String> {
     complaints.extend(names::check(&tree)?);
     complaints.extend(architecture::check(&tree)?);
     complaints.extend(book::check(&tree)?);
+    complaints.extend(circles::check(&tree)?);
     complaints.extend(figures::check(&tree)?);
     complaints.extend(invariants::check(&tree)?);
     complaints.extend(limits::check(&tree)?);
