@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kernel::machine::MACHINE;
+use kernel::command::MACHINE;
 use kernel::{
     Answer, Body, Buckets, Catalogue, EntryHeader, Kernel, Keys, Op, OpOutcome, RecordAct, Transact, TtlArgument,
     ValueRef,

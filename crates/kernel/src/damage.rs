@@ -9,8 +9,8 @@ use session::Halt;
 
 use crate::answer::Answer;
 use crate::catalogue::Catalogue;
+use crate::context::Applying;
 use crate::keys::readable::describe_range;
-use crate::machine::Applying;
 
 impl Applying<'_> {
     /// Ends a part of a command, which began at the last savepoint. If it has met a damaged range, or if what is

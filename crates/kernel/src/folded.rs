@@ -9,49 +9,8 @@ use kv::Staging;
 use session::{Halt, Stamp};
 
 use crate::changes::ChangeLog;
+use crate::counts::{CountKey, Counted, MessageCounts, add, add_messages, row_key};
 use crate::keys::Keys;
-use crate::records::queue::above;
-
-/// What a count counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum CountOf {
-    Records,
-    /// Runs; their kind takes the place of the queue.
-    Runs,
-}
-
-/// Which count: of the records of a queue, of one type, in one state; or of runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Counted<Name> {
-    pub(crate) of: CountOf,
-    pub(crate) space: u32,
-    pub(crate) branch: u32,
-    pub(crate) queue: Name,
-    pub(crate) record_type: u32,
-    pub(crate) state: u8,
-}
-
-/// A count whose queue's name is its own.
-pub(crate) type CountKey = Counted<String>;
-
-impl CountKey {
-    fn is(&self, other: &Counted<&str>) -> bool {
-        let numbers = (self.of, self.space, self.branch, self.record_type, self.state);
-        numbers == (other.of, other.space, other.branch, other.record_type, other.state) && self.queue == other.queue
-    }
-
-    /// Visits the counts of the queues above: a queue counts what is in the queues below it too.
-    fn for_each_above(&self, mut visit: impl FnMut(CountKey)) {
-        let mut higher = match self.of {
-            CountOf::Records => above(&self.queue),
-            CountOf::Runs => None,
-        };
-        while let Some(queue) = higher {
-            visit(CountKey { queue: queue.to_owned(), ..*self });
-            higher = above(queue);
-        }
-    }
-}
 
 /// Consecutive commands mostly change the same few counts, whose keys are then among the last ones.
 const KEYS_LOOKED_AT: usize = 8;
@@ -69,22 +28,6 @@ pub(crate) struct Folded {
     messages_at_savepoint: MessageCounts,
     /// Whether a message was added to those to publish; possibly by a command that was rejected later.
     pub(crate) publishes: bool,
-}
-
-/// The number of waiting messages: for their time or their group, and to be published.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MessageCounts {
-    /// For their time, or to be applied in a group.
-    pub due: i64,
-    /// To be published.
-    pub publish: i64,
-}
-
-impl MessageCounts {
-    /// All that wait.
-    pub(crate) fn total(self) -> i64 {
-        self.due + self.publish
-    }
 }
 
 impl Folded {
@@ -134,8 +77,8 @@ impl Folded {
                 continue;
             }
             let key = &self.count_keys[*place];
-            let mut rows = vec![crate::records::counts::row_key(keys, key)];
-            key.for_each_above(|key| rows.push(crate::records::counts::row_key(keys, &key)));
+            let mut rows = vec![row_key(keys, key)];
+            key.for_each_above(|key| rows.push(row_key(keys, &key)));
             for row in rows {
                 state.get(&row)?;
             }
@@ -166,10 +109,10 @@ impl Folded {
             *sums.entry(key).or_default() += by;
         }
         for (key, by) in sums.into_iter().filter(|(_, by)| *by != 0) {
-            crate::records::counts::add(state, keys, &key, by)?;
+            add(state, keys, &key, by)?;
         }
         let messages = std::mem::take(&mut self.messages);
         self.messages_at_savepoint = MessageCounts::default();
-        crate::records::send::add_counts(state, keys, messages)
+        add_messages(state, keys, messages)
     }
 }

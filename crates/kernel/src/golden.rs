@@ -7,8 +7,8 @@ use session::{Envelope, Stamp};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::catalogue::CatalogueChange;
-use crate::machine::MACHINE;
-use crate::trim::TrimStep;
+use crate::command::MACHINE;
+use crate::command::trim_step::TrimStep;
 use crate::{Body, Buckets, EntryHeader, Guard, Kernel, Keys, Op, Transact, ValueRef, image};
 
 fn envelope(body: &Body<'_>) -> Vec<u8> {

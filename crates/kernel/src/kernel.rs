@@ -16,8 +16,8 @@ use crate::entry::EntryHeader;
 use crate::keys::{GENERATION_BYTES, Keys};
 use crate::machine::{Contracts, NextDue};
 use crate::place::Buckets;
-use crate::records::schedule::ReadyQueue;
-use crate::sessions::hosted::{Hosted, check_brought};
+use crate::schedule::windows::ReadyQueue;
+use crate::sessions::brought::{Hosted, check_brought};
 use crate::tally::Tally;
 
 /// Applies entries to the state of a shard.

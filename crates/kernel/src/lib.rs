@@ -24,6 +24,9 @@ pub mod catalogue;
 pub mod cells;
 pub mod changes;
 pub mod command;
+mod conflicts;
+mod context;
+pub mod counts;
 mod damage;
 pub mod entry;
 mod folded;
@@ -35,11 +38,13 @@ pub mod keys;
 pub mod machine;
 mod merge;
 pub mod names;
+pub mod outbox;
 pub mod place;
 pub mod portable;
 mod readable;
 pub mod records;
 pub mod runs;
+pub mod schedule;
 #[cfg(test)]
 mod script;
 pub mod sessions;
@@ -51,18 +56,19 @@ pub mod value;
 pub use answer::{Answer, ClaimedOutcome, OpOutcome};
 pub use applied::Applied;
 pub use catalogue::{BranchId, Catalogue, CatalogueChange, SpaceId};
+pub use command::hosted::HostedCommand;
 pub use command::{
     Append, Body, ClaimNext, Duplicates, EventRef, Fence, Guard, Op, RecordAct, RunAct, Send, Target, Transact,
     TtlArgument,
 };
+pub use counts::MessageCounts;
 pub use entry::EntryHeader;
-pub use folded::MessageCounts;
 pub use kernel::{Effects, Kernel};
 pub use keys::Keys;
 pub use machine::NextDue;
 pub use place::Buckets;
-pub use records::schedule::ReadyQueue;
-pub use sessions::hosted::{Hosted, HostedCommand};
+pub use schedule::windows::ReadyQueue;
+pub use sessions::brought::Hosted;
 pub use tally::{Conflict, ConflictOn, Tally};
 pub use value::ValueRef;
 

@@ -1,92 +1,27 @@
 //! The data contracts as one deterministic machine, with users' machines beside them.
 
 use contract::Rejection;
-use kv::{Bytes, Key, KeyRange, Staging, Writer};
+use kv::{KeyRange, Staging, Writer};
 use session::{Call, CommandDigest, Execution, Halt, Machine, Pushes, SessionEvent, Stamp};
 
 use crate::answer::{Answer, OpOutcome};
-use crate::catalogue::{Catalogue, Space};
-use crate::cells::{OpContext, StagedCells};
+use crate::catalogue::Catalogue;
 use crate::command::digest::{digest, digest_hosted};
-use crate::command::{Body, ClaimNext};
+use crate::command::hosted::HostedCommand;
+use crate::command::{Body, ClaimNext, MACHINE};
+use crate::context::Applying;
 use crate::damage;
 use crate::folded::Folded;
 use crate::keys::Keys;
 use crate::keys::readable::describe_range;
 use crate::keys::records::{DueClock, read_due_suffix};
-use crate::records::schedule::Windows;
-use crate::records::{claims, send, tick};
-use crate::sessions::hosted::{self, Hosted, HostedCommand};
-use crate::sessions::owned;
+use crate::outbox::send;
+use crate::records::claims;
+use crate::schedule::tick;
+use crate::schedule::windows::Windows;
+use crate::sessions::brought::{Hosted, check_brought};
+use crate::sessions::{hosted, owned};
 use crate::{transact, trim};
-
-/// This machine's number (1) and the version of its commands (1).
-pub const MACHINE: u32 = 0x0001_0001;
-
-/// The context in which a command is applied.
-pub(crate) struct Applying<'entry> {
-    pub(crate) state: &'entry mut Staging,
-    pub(crate) folded: &'entry mut Folded,
-    pub(crate) catalogue: &'entry Catalogue,
-    pub(crate) keys: Keys,
-    pub(crate) windows: &'entry mut Windows,
-    pub(crate) call: &'entry Call<'entry>,
-    /// The row of the fence's record, for the first operation on it.
-    pub(crate) fenced_row: Option<(Key, Bytes)>,
-    /// The number of messages the command has sent so far.
-    pub(crate) messages: u32,
-    /// The pushes of the command.
-    pub(crate) pushes: &'entry mut Pushes,
-    pub(crate) pushes_at_savepoint: usize,
-    pub(crate) hosted: &'entry Hosted,
-    /// Whether the command has left something that ends with its session; perhaps it was rejected then.
-    pub(crate) owned: bool,
-    /// Whether some range of keys is set apart.
-    pub(crate) expects_damage: bool,
-    /// Lanes that the claims of the entry may still correct.
-    pub(crate) corrections_left: &'entry mut usize,
-}
-
-impl Applying<'_> {
-    /// Undoes everything the command has done so far.
-    pub(crate) fn undo(&mut self) {
-        self.state.undo();
-        self.folded.undo();
-        self.windows.undo();
-        self.pushes.truncate(self.pushes_at_savepoint);
-    }
-
-    /// Commits what was done so far; [`undo`](Self::undo) returns to here.
-    pub(crate) fn savepoint(&mut self) {
-        self.state.savepoint();
-        self.folded.savepoint();
-        self.windows.settle();
-        self.pushes_at_savepoint = self.pushes.count();
-    }
-
-    /// The place of the next message among those of the command.
-    pub(crate) fn next_ordinal(&mut self) -> u32 {
-        let ordinal = self.messages;
-        self.messages =
-            ordinal.checked_add(1).expect("the steps and operations of a command are bounded far below that");
-        ordinal
-    }
-
-    /// The cells, to be written.
-    pub(crate) fn cells(&mut self) -> StagedCells<'_> {
-        StagedCells { state: self.state, keys: self.keys, folded: self.folded }
-    }
-
-    /// The context of an operation on a cell of a space.
-    pub(crate) fn cell_context(&self, space: &Space) -> OpContext {
-        OpContext {
-            commit: self.call.commit,
-            wall_us: self.call.stamp.wall_us,
-            retention: space.retention,
-            limits: self.catalogue.limits,
-        }
-    }
-}
 
 /// When the next thing is due, by each clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -242,7 +177,7 @@ impl Contracts {
         let body = Body::decode(call.body)?;
         if let Body::Catalogue(change) = &body {
             let changed = self.catalogue.change(change, &self.keys, state);
-            hosted::check_brought(&self.catalogue, &self.hosted)?;
+            check_brought(&self.catalogue, &self.hosted)?;
             return Ok(decided(match changed {
                 Ok(assigned) => done(assigned.map(OpOutcome::Assigned).into_iter().collect()),
                 Err(rejection) => Answer::Rejected(rejection),

@@ -2,13 +2,7 @@
 //!
 //! Keeps: K7 for them too: counts of a rejected command are dropped. Never: is stored, or decides anything.
 
-use contract::{Reason, Rejection, Subject};
-use session::Halt;
-
-use crate::cells::guard::Place;
-use crate::machine::Applying;
-use crate::records::row::decode_numbers;
-use crate::runs::append::read_head;
+use contract::{Reason, Subject};
 
 /// Reasons are numbered from 1.
 const REASONS: usize = 13;
@@ -82,29 +76,4 @@ impl Tally {
     pub(crate) fn append_repeated(&mut self) {
         self.counts.repeated_appends += 1;
     }
-}
-
-/// Counts a refused command, if it was a conflict. Its effects are already undone.
-pub(crate) fn note_conflict(applying: &mut Applying<'_>, place: &Place<'_>, rejection: &Rejection) -> Result<(), Halt> {
-    let (on, name) = match rejection {
-        Rejection::Conflict { .. } => (ConflictOn::Cells, None),
-        Rejection::RecordConflict { record, .. }
-        | Rejection::FieldConflict { record, .. }
-        | Rejection::Fenced { record, .. } => (ConflictOn::Records, Some(record)),
-        Rejection::SequenceConflict { run, .. } => (ConflictOn::Runs, Some(run)),
-        _ => return Ok(()),
-    };
-    let thing = name.and_then(|name| place.thing(name).ok());
-    let type_name = match (on, thing) {
-        (ConflictOn::Records, Some(record)) => {
-            let row = applying.state.get(&applying.keys.record(&record))?;
-            let number = row.map(|row| decode_numbers(&row)).transpose()?.map_or(0, |numbers| numbers.record_type);
-            applying.catalogue.record_type(place.space, number).map(|declared| declared.definition.name.clone())
-        }
-        (ConflictOn::Runs, Some(run)) => read_head(applying, &run)?.map(|head| head.run_type),
-        _ => None,
-    };
-    let conflict = Conflict { on, type_name: type_name.unwrap_or_default() };
-    applying.folded.changes.tally.conflicts.push(conflict);
-    Ok(())
 }

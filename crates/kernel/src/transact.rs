@@ -2,21 +2,23 @@
 //!
 //! Touches: whatever its operations touch, in one group. Keeps: K7 (a rejected transaction changes nothing).
 
-use contract::limits::TRANSACTION_GUARDS_MAX;
+pub(crate) mod limits;
+
 use contract::{RefusalReason, Rejection};
 use session::Halt;
 
+use self::limits::within_limits;
 use crate::answer::{Answer, OpOutcome};
-use crate::catalogue::Catalogue;
 use crate::cells::guard::{self, Place};
 use crate::cells::{OpContext, cas, delete, init, set};
 use crate::command::{Guard, Op, Transact};
-use crate::machine::Applying;
+use crate::conflicts::note_conflict;
+use crate::context::Applying;
+use crate::outbox;
 use crate::records;
 use crate::records::state;
 use crate::records::write::open;
 use crate::runs;
-use crate::tally::note_conflict;
 
 pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> Result<Answer, Halt> {
     Ok(match try_transact(applying, transact)? {
@@ -102,7 +104,7 @@ fn apply_op(
             applying.pushes.push(*session, *payload);
             Ok(OpOutcome::Sent)
         }
-        Op::Send(message) => records::send::send(applying, &thing, message)?.map(|()| OpOutcome::Sent),
+        Op::Send(message) => outbox::send::send(applying, &thing, message)?.map(|()| OpOutcome::Sent),
     })
 }
 
@@ -158,17 +160,4 @@ fn check_fence(
     drop(row);
     applying.fenced_row = opened.into_bytes().map(|bytes| (applying.keys.record(&record), bytes));
     Ok(checked)
-}
-
-/// Refuses a transaction that is too large, sent as so many bytes.
-pub(crate) fn within_limits(catalogue: &Catalogue, bytes: usize, transact: &Transact<'_>) -> Result<(), Rejection> {
-    let limits = &catalogue.limits;
-    let check = |limit, max: u32, got| Rejection::check_limit(limit, max as usize, got);
-    check("transaction_ops_max", limits.transaction_ops_max, transact.ops.len())?;
-    check("transaction_bytes_max", limits.transaction_bytes_max, bytes)?;
-    Rejection::check_limit("transaction_guards_max", TRANSACTION_GUARDS_MAX, transact.guards.len())?;
-    for op in &transact.ops {
-        check("value_bytes_max", limits.value_bytes_max, op.value_bytes())?;
-    }
-    Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contract::Rejection;
 use kv::{MemoryStore, Store, Writer};
 use session::{Envelope, Reply, Stamp};
-use statehouse_kernel::machine::MACHINE;
+use statehouse_kernel::command::MACHINE;
 use statehouse_kernel::{Answer, Body, Buckets, CatalogueChange, EntryHeader, Kernel, Keys};
 
 /// Applies one command and returns its answer.

@@ -6,9 +6,9 @@ use contract::Json;
 use contract::runs::NewEvent;
 use kv::{KeyRange, MemoryStore, Order, Store, Writer};
 use session::{Envelope, Stamp};
+use statehouse_kernel::command::MACHINE;
 use statehouse_kernel::keys::Kind;
 use statehouse_kernel::keys::names::is_name_in_group;
-use statehouse_kernel::machine::MACHINE;
 use statehouse_kernel::trim::{TrimStep, find_due};
 use statehouse_kernel::{
     Append, Body, Buckets, CatalogueChange, ClaimNext, Duplicates, EntryHeader, EventRef, Kernel, Keys, Op, RecordAct,

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use contract::Error;
 use journal::LocalJournal;
-use kernel::machine::MACHINE;
+use kernel::command::MACHINE;
 use kernel::{Answer, Body, Catalogue};
 use kv::{Overlay, Store, View, Writer};
 use session::{Envelope, SESSIONS, SessionAnswer, SessionCommand};

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use contract::{Error, Rejection};
-use kernel::machine::MACHINE;
+use kernel::command::MACHINE;
 use kernel::{Answer, Body, BranchId, Catalogue, SpaceId};
 use kv::{View, Writer};
 use session::Envelope;

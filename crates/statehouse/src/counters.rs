@@ -143,7 +143,7 @@ impl Statehouse {
         let view = Readable(&*view);
         let now_us = self.shard.now().wall_us;
         let mut overview = Overview {
-            messages: kernel::records::send::waiting(&view, &keys()).map_err(|halt| from_halt(&halt))?,
+            messages: kernel::outbox::waiting::waiting(&view, &keys()).map_err(|halt| from_halt(&halt))?,
             sessions: self.shard.keeper.census().0,
             claimers_waiting: self.shard.waiters.count(),
             // Not known while their records, or the feed, are damaged.

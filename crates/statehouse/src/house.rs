@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::limits::SCAN_ROWS_MAX;
 use contract::{Error, Limits, Retention, names};
-use kernel::records::send::{WaitingMessage, list_waiting};
+use kernel::outbox::waiting::{WaitingMessage, list_waiting};
 use kernel::{Body, CatalogueChange, MessageCounts};
 
 use crate::admission::Scope;
@@ -94,7 +94,7 @@ impl Statehouse {
     /// The number of waiting messages: for their time or to be applied in a group, and to be published.
     pub fn messages_waiting(&self) -> Result<MessageCounts, Error> {
         let (view, _) = self.shard.view()?;
-        kernel::records::send::waiting(&*view, &keys()).map_err(|halt| from_halt(&halt))
+        kernel::outbox::waiting::waiting(&*view, &keys()).map_err(|halt| from_halt(&halt))
     }
 
     /// A group of the space `default`, branch `main`: everything in it can change in one transaction.

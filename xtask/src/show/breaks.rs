@@ -30,7 +30,7 @@ const fn of(figure: &'static str, file: &'static str, from: &'static str, to: &'
 }
 
 const TRANSACT: &str = "crates/kernel/src/transact.rs";
-const MACHINE: &str = "crates/kernel/src/machine.rs";
+const CONTEXT: &str = "crates/kernel/src/context.rs";
 const LIFE: &str = "crates/kernel/src/runs/life.rs";
 const WRITE: &str = "crates/kernel/src/records/write.rs";
 const SESSIONS: &str = "crates/session/src/sessions.rs";
@@ -57,17 +57,17 @@ pub(super) const BREAKS: &[Part] = &[
     ),
     of(
         "breaks.undoing-leaves-the-schedule-in-memory",
-        MACHINE,
+        CONTEXT,
         "        self.folded.undo();\n        self.windows.undo();\n",
         "        self.folded.undo();\n",
     ),
     of(
         "breaks.undoing-leaves-counts-and-changes",
-        MACHINE,
+        CONTEXT,
         "        self.folded.undo();\n        self.windows.undo();\n",
         "        self.windows.undo();\n",
     ),
-    of("breaks.undoing-leaves-pushes", MACHINE, "        self.pushes.truncate(self.pushes_at_savepoint);\n", ""),
+    of("breaks.undoing-leaves-pushes", CONTEXT, "        self.pushes.truncate(self.pushes_at_savepoint);\n", ""),
     of(
         "breaks.a-forgotten-cell-starts-at-one",
         "crates/kernel/src/cells/write.rs",
@@ -102,8 +102,26 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.an-index-keeps-old-values",
         "crates/kernel/src/records/index.rs",
-        "for key in old.iter().filter(|key| !new.contains(key)) {",
-        "for key in old.iter().filter(|key| new.contains(key)) {",
+        "            was.into_iter().for_each(|key| applying.state.delete(key));\n",
+        "",
+    ),
+    of(
+        "breaks.a-later-index-lacks-what-is-in-groups",
+        "crates/kernel/src/records/fill.rs",
+        "if !row.numbers.deleted && row.numbers.record_type == declared.id {",
+        "if !row.numbers.deleted && row.numbers.record_type == declared.id && id.group.is_none() {",
+    ),
+    of(
+        "breaks.an-index-is-used-before-it-is-filled",
+        "crates/kernel/src/records/scan.rs",
+        "declared.filled_indexes().iter()",
+        "declared.definition.indexes.iter()",
+    ),
+    of(
+        "breaks.an-id-that-was-made-is-given-again",
+        "crates/kernel/src/runs/append.rs",
+        "by_id.is_none() && *seq <= head.last_seq",
+        "by_id.is_none() && *seq + 3 <= head.last_seq",
     ),
     of(
         "breaks.a-rescue-is-no-failure",
@@ -113,7 +131,7 @@ pub(super) const BREAKS: &[Part] = &[
     ),
     of(
         "breaks.a-refused-message-leaves-half",
-        "crates/kernel/src/records/send.rs",
+        "crates/kernel/src/outbox/deliver.rs",
         "            if refused {\n",
         "            if refused && transact.ops.len() < 2 {\n",
     ),

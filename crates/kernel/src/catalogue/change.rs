@@ -7,7 +7,7 @@ use kv::{DecodeError, Reader, Staging, Writer};
 
 use super::{BranchId, Catalogue, FillProgress, SpaceId, TypeId, types};
 use crate::keys::Keys;
-use crate::sessions::hosted::FIRST_NUMBER;
+use crate::sessions::brought::FIRST_NUMBER;
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 //! from the head's `oldest` to just below its version) and K8 (an existing cell of a named group is in the index of
 //! names).
 
+mod applying;
 pub mod at;
 pub mod cas;
 pub mod delete;

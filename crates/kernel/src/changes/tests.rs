@@ -8,7 +8,7 @@ use session::{Envelope, Stamp};
 
 use super::{CHANGES_LOOKED_AT_MAX, Filter, changes_after};
 use crate::catalogue::CatalogueChange;
-use crate::machine::MACHINE;
+use crate::command::MACHINE;
 use crate::names::InGroup;
 use crate::{Body, Buckets, EntryHeader, Kernel, Keys, Op, Transact, ValueRef};
 

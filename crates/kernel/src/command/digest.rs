@@ -13,7 +13,7 @@ use super::{
     Append, Body, ClaimNext, Duplicates, EventRef, Fence, FieldPatch, Guard, Op, RecordAct, RunAct, Send, Target,
     Transact, TtlArgument,
 };
-use crate::sessions::hosted::HostedCommand;
+use crate::command::hosted::HostedCommand;
 use crate::value::ValueRef;
 
 /// The digest of a command, given as the bytes of its body.

@@ -4,8 +4,10 @@
 
 pub(crate) mod digest;
 mod guard;
+pub mod hosted;
 mod record_op;
 mod run_op;
+pub mod trim_step;
 
 use kv::{DecodeError, Reader, Writer};
 
@@ -13,9 +15,12 @@ pub use guard::Guard;
 pub use record_op::{FieldPatch, FieldValue, RecordAct, Send, Target, TtlArgument};
 pub use run_op::{Append, Duplicates, EventRef, RunAct};
 
+use self::trim_step::TrimStep;
 use crate::catalogue::CatalogueChange;
-use crate::trim::TrimStep;
 use crate::value::ValueRef;
+
+/// The number of the contracts' machine (1) and the version of its commands (1).
+pub const MACHINE: u32 = 0x0001_0001;
 
 /// The body of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,19 +16,22 @@ use crate::catalogue::Catalogue;
 use crate::cells::floor::Floor;
 use crate::cells::row::{Head, Old};
 use crate::changes;
+use crate::command::MACHINE;
 use crate::command::{Body, Target};
+use crate::context::Applying;
 use crate::keys::records::{DueClock, DueOf, OwnedId};
 use crate::keys::sessions::HostedId;
 use crate::keys::{Keys, Kind, ThingId};
-use crate::machine::{Applying, Contracts, MACHINE};
+use crate::machine::Contracts;
 use crate::names;
+use crate::outbox::Stored;
+use crate::outbox::send;
 use crate::records::row::{NO_STATE, Row};
-use crate::records::send::Stored;
-use crate::records::{send, write};
+use crate::records::write;
 use crate::runs::append::write_event;
 use crate::runs::index;
 use crate::runs::row::{EventRow, RunHead, encode_step};
-use crate::sessions::hosted::{Hosted, hosted_id};
+use crate::sessions::brought::{Hosted, hosted_id};
 use crate::sessions::owned;
 
 /// Rows staged before they are written to the store.

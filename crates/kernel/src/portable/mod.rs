@@ -20,8 +20,8 @@ use contract::runs::StepSnapshot;
 
 use crate::cells::row::Old;
 use crate::keys::records::OwnedId;
+use crate::outbox::Stored;
 use crate::records::row::Row;
-use crate::records::send::Stored;
 use crate::runs::row::{EventRow, RunHead};
 
 /// One thing. Those of a bucket follow its [`Bucket`](Item::Bucket).

@@ -18,8 +18,8 @@ use crate::keys::names::is_name_in_group;
 use crate::keys::records::{Due, DueClock, OwnedId, read_due_suffix, read_publish_key, read_record_key};
 use crate::keys::sessions::{Owned, read_hosted_key, read_owned_suffix};
 use crate::keys::{GENERATION_BYTES, Keys, Kind};
+use crate::outbox::Stored;
 use crate::records::row::{Content, Row, read_value};
-use crate::records::send::Stored;
 use crate::records::write::decode_floor;
 use crate::runs::row::{EventRow, RunHead, decode_step};
 

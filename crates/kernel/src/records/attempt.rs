@@ -11,7 +11,6 @@ use session::Halt;
 use super::Outcome;
 use super::patch::{no_such_record, write_fields};
 use super::row::Row;
-use super::send::{self, Sweep};
 use super::state::{By, check_fence, extend as extend_lease, give_back, hold, move_to, wrong_state};
 use super::write::{open, remove, store, successor};
 use crate::answer::{ClaimedOutcome, OpOutcome};
@@ -19,8 +18,9 @@ use crate::catalogue::Declared;
 use crate::catalogue::types::micros;
 use crate::changes::Reason;
 use crate::command::FieldPatch;
+use crate::context::Applying;
 use crate::keys::ThingId;
-use crate::machine::Applying;
+use crate::outbox::send::{self, Sweep};
 
 /// Takes a record for a worker.
 pub(crate) fn claim(applying: &mut Applying<'_>, record: &ThingId<'_>, worker: &str, lease_us: Option<u64>) -> Outcome {

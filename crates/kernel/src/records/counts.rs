@@ -6,56 +6,18 @@
 use contract::Rejection;
 use contract::records::Counts;
 use contract::records::types::StateKind;
-use kv::{Key, Order, Reader, Staging, View, Writer};
+use kv::{Order, View};
 use session::Halt;
 
 use super::queue::queue_of;
 use super::row::decode_numbers;
 use crate::catalogue::Catalogue;
 use crate::catalogue::types::Declared;
-use crate::folded::{CountKey, CountOf};
+use crate::counts::decode;
 use crate::keys::queues::QueueId;
 use crate::keys::records::read_counts_key;
 use crate::keys::{Keys, Kind};
 use crate::names::{InGroup, Listing, Things};
-
-const FORMAT: u8 = 1;
-
-/// The row of a count.
-pub(crate) fn row_key(keys: &Keys, key: &CountKey) -> Key {
-    match key.of {
-        CountOf::Records => keys.counts(key.space, key.branch, &key.queue, key.record_type),
-        CountOf::Runs => keys.run_counts(key.space, key.branch, &key.queue),
-    }
-}
-
-/// Adds to a count.
-pub(crate) fn add(state: &mut Staging, keys: &Keys, key: &CountKey, by: i64) -> Result<(), Halt> {
-    let row_key = row_key(keys, key);
-    let mut counts = match state.get(&row_key)? {
-        None => Vec::new(),
-        Some(row) => decode(&row)?,
-    };
-    let place = usize::from(key.state);
-    if counts.len() <= place {
-        counts.resize(place + 1, 0);
-    }
-    let count = counts[place].checked_add_signed(by);
-    counts[place] = count.ok_or_else(|| Halt::Inconsistent(format!("a count below zero: {key:?} by {by}")))?;
-    if counts.iter().all(|count| *count == 0) {
-        state.delete(row_key);
-    } else {
-        state.put_encoded(row_key, |writer| encode(writer, &counts));
-    }
-    Ok(())
-}
-
-fn encode(writer: &mut Writer, counts: &[u64]) {
-    writer.u8(FORMAT);
-    for count in counts {
-        writer.u64(*count);
-    }
-}
 
 /// The number of records of each type and state, of a queue and all queues below it.
 pub fn count_states(view: &dyn View, keys: &Keys, catalogue: &Catalogue, queue: QueueId<'_>) -> Result<Counts, Halt> {
@@ -135,18 +97,4 @@ pub fn count_group(
         }
     }
     Ok(Ok(counts))
-}
-
-/// The number in each state, by the state's number in its type; states beyond the last have none.
-pub fn decode(row: &[u8]) -> Result<Vec<u64>, Halt> {
-    let read = || {
-        let mut reader = Reader::new(row);
-        reader.format(FORMAT)?;
-        let mut counts = Vec::new();
-        while !reader.rest().is_empty() {
-            counts.push(reader.u64()?);
-        }
-        Ok(counts)
-    };
-    read().map_err(|error| Halt::Undecodable { what: "a row of counts", error })
 }

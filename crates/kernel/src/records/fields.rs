@@ -14,8 +14,8 @@ use session::{Halt, Stamp};
 
 use super::row::{Content, FieldRow, Row, read_value};
 use crate::catalogue::Declared;
+use crate::context::Applying;
 use crate::keys::{Keys, ThingId};
-use crate::machine::Applying;
 
 const US_PER_MS: u64 = 1_000;
 

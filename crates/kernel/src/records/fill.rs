@@ -11,11 +11,11 @@ use session::Halt;
 use super::index::entry;
 use super::row::Row;
 use crate::catalogue::{Declared, FillProgress};
+use crate::context::Applying;
 use crate::keys::Kind;
 use crate::keys::ThingId;
 use crate::keys::names::is_name_in_group;
 use crate::keys::records::read_record_key;
-use crate::machine::Applying;
 
 /// Records that one step looks at; branches without records count too.
 const LOOKED_AT_MAX: usize = 256;

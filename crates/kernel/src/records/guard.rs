@@ -9,7 +9,7 @@ use super::row::Row;
 use super::write::{peek, read_floor};
 use crate::cells::guard::Place;
 use crate::command::Guard;
-use crate::machine::Applying;
+use crate::context::Applying;
 
 /// Checks a guard on a record; none if it is about something else.
 pub(crate) fn check(

@@ -15,11 +15,10 @@
 use kv::{Bytes, DecodeError, Key, Order, Staging, View, copied};
 use session::Halt;
 
-use super::queue::{above, queue_of};
-use super::window::Entry;
+use super::queue::above;
+use crate::keys::Keys;
 use crate::keys::queues::{QueueId, Ready, ReadyPlace, read_ready_suffix};
-use crate::keys::{Keys, ThingId};
-use crate::machine::Applying;
+use crate::schedule::window::Entry;
 
 const FORMAT: u8 = 1;
 
@@ -40,7 +39,7 @@ pub struct Lane {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lanes {
     /// None without lanes.
-    row: Option<Bytes>,
+    pub(super) row: Option<Bytes>,
 }
 
 impl Lanes {
@@ -103,7 +102,7 @@ impl Lanes {
     }
 
     /// These lanes with another one in a bucket, or none there.
-    fn with(&self, bucket: u16, lane: Option<Lane>) -> Self {
+    pub(super) fn with(&self, bucket: u16, lane: Option<Lane>) -> Self {
         if let (Some(row), Ok(place), Some(lane)) = (&self.row, self.position(bucket), lane) {
             // By far the most frequent change, which leaves everything where it is.
             let mut row = copied(row);
@@ -168,7 +167,7 @@ pub fn may_be_ready(view: &dyn View, keys: &Keys, queue: QueueId<'_>) -> Result<
 }
 
 /// The queue right above a queue; none above the one that holds all.
-fn queue_above(queue: QueueId<'_>) -> Option<QueueId<'_>> {
+pub(super) fn queue_above(queue: QueueId<'_>) -> Option<QueueId<'_>> {
     above(queue.name).map(|name| QueueId { name, ..queue })
 }
 
@@ -219,123 +218,6 @@ pub(crate) fn first_entry(state: &Staging, keys: &Keys, queue: QueueId<'_>) -> R
 pub(crate) fn read_row(suffix: &[u8], queue: QueueId<'_>) -> Result<(ReadyPlace, Ready), Halt> {
     read_ready_suffix(suffix, queue.space, queue.branch)
         .ok_or_else(|| Halt::Inconsistent(format!("R5: {} is no row of {queue:?}", suffix.escape_ascii())))
-}
-
-impl Applying<'_> {
-    /// A record can be claimed from now on: it gets a row in its queue, with lanes that lead there.
-    pub(crate) fn put_ready(&mut self, record: &ThingId<'_>, place: ReadyPlace) -> Result<(), Halt> {
-        let queue = QueueId { space: record.space, branch: record.branch, name: queue_of(record.name) };
-        self.change_ready(record.bucket, queue, Keys::ready_record_suffix(place, record), true);
-        self.windows.note_readied(queue);
-        self.lead_to(record.bucket, queue, place)
-    }
-
-    /// A record cannot be claimed any more.
-    pub(crate) fn delete_ready(&mut self, record: &ThingId<'_>, place: ReadyPlace) {
-        let queue = QueueId { space: record.space, branch: record.branch, name: queue_of(record.name) };
-        self.change_ready(record.bucket, queue, Keys::ready_record_suffix(place, record), false);
-    }
-
-    /// Makes sure that the lane of a queue in a bucket, and those above it, are at or before `place`.
-    fn lead_to(&mut self, bucket: u16, queue: QueueId<'_>, place: ReadyPlace) -> Result<(), Halt> {
-        let mut queue = queue;
-        loop {
-            let lanes = self.lanes(queue)?;
-            let before = lanes.get(bucket);
-            let begins = before.and_then(|lane| lane.begins).map_or(place, |begins| begins.min(place));
-            let higher = queue_above(queue);
-            // The queue that holds all stands in no other, so its lanes never move.
-            let stands = before.map_or(place, |lane| lane.stands.min(place));
-            let stands = if higher.is_none() { ReadyPlace::FIRST } else { stands };
-            let after = Lane { stands, begins: Some(begins) };
-            if before == Some(after) {
-                return Ok(());
-            }
-            self.put_lanes(queue, lanes.with(bucket, Some(after)));
-            // The lanes above are at or before where this one stands.
-            let (Some(higher), true) = (higher, before.is_none_or(|lane| lane.stands != stands)) else {
-                return Ok(());
-            };
-            if let Some(lane) = before {
-                self.change_row_of(bucket, higher, lane.stands, queue, false);
-            }
-            self.change_row_of(bucket, higher, stands, queue, true);
-            queue = higher;
-        }
-    }
-
-    /// The first row of a queue in a bucket is at `first`, and so is its lane from now on; without one, the lane goes.
-    pub(crate) fn correct_lane(
-        &mut self,
-        bucket: u16,
-        queue: QueueId<'_>,
-        first: Option<ReadyPlace>,
-    ) -> Result<(), Halt> {
-        let (lanes, before) = self.lanes_in(bucket, queue)?;
-        let higher = queue_above(queue);
-        let moved = |first| if higher.is_none() { ReadyPlace::FIRST } else { first };
-        let after = first.map(|first| Lane { stands: moved(first), begins: Some(first) });
-        self.put_lanes(queue, lanes.with(bucket, after));
-        if let Some(higher) = higher.filter(|_| after.is_none_or(|lane| lane.stands != before.stands)) {
-            self.change_row_of(bucket, higher, before.stands, queue, false);
-            if let Some(lane) = after {
-                self.change_row_of(bucket, higher, lane.stands, queue, true);
-            }
-        }
-        Ok(())
-    }
-
-    /// Says where the rows of a queue begin in a bucket, and leaves it where it stands in the queue above.
-    pub(crate) fn note_beginning(&mut self, bucket: u16, queue: QueueId<'_>) -> Result<(), Halt> {
-        let (lanes, lane) = self.lanes_in(bucket, queue)?;
-        let first = self.windows.first_ready_in(self.state, &self.keys, queue, bucket, lane.begins)?;
-        let begins = first.map(|suffix| read_row(&suffix, queue)).transpose()?.map(|(place, _)| place);
-        if lane.begins != begins {
-            self.put_lanes(queue, lanes.with(bucket, Some(Lane { begins, ..lane })));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn lanes(&self, queue: QueueId<'_>) -> Result<Lanes, Halt> {
-        staged_lanes(self.state, &self.keys, queue)
-    }
-
-    /// The lanes of a queue with the one in a bucket where it has a row.
-    pub(crate) fn lanes_in(&self, bucket: u16, queue: QueueId<'_>) -> Result<(Lanes, Lane), Halt> {
-        let lanes = self.lanes(queue)?;
-        match lanes.get(bucket) {
-            Some(lane) => Ok((lanes, lane)),
-            None => Err(Halt::Inconsistent(format!("R7: {queue:?} has no lane in bucket {bucket}"))),
-        }
-    }
-
-    fn put_lanes(&mut self, queue: QueueId<'_>, lanes: Lanes) {
-        let key = self.keys.lanes(queue);
-        match lanes.row {
-            None => self.state.delete(key),
-            Some(row) => self.state.put(key, row),
-        }
-    }
-
-    /// Adds or removes the row by which `queue` stands in the queue above it.
-    fn change_row_of(
-        &mut self,
-        bucket: u16,
-        above: QueueId<'_>,
-        place: ReadyPlace,
-        queue: QueueId<'_>,
-        is_added: bool,
-    ) {
-        let added = &queue.name[above.name.len()..];
-        self.change_ready(bucket, above, Keys::ready_queue_suffix(place, added), is_added);
-    }
-
-    fn change_ready(&mut self, bucket: u16, queue: QueueId<'_>, suffix: Key, is_added: bool) {
-        let mut key = self.keys.ready_prefix(bucket, queue);
-        key.extend_from_slice(&suffix);
-        self.change_row(key, b"", is_added);
-        self.windows.note_ready(queue, Entry { suffix, bucket }, is_added);
-    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! - [`row`]: a record as bytes. [`fields`]: the values of its fields. [`index`], [`counts`]: lookups without a scan.
 //! - `write`: the one place that writes a record, with everything that follows from it.
 //! - `state`: which moves between states are allowed. `patch`, `attempt`: the operations. `guard`: the conditions.
-//! - [`queue`], [`lanes`]: ready records by queue. [`schedule`]: what is due; `window`: the low end of an index in memory.
-//! - `claims`: the next records of a queue. `tick`: work driven by time. [`send`]: messages. [`get`], [`scan`], [`oldest`]: reading.
+//! - [`queue`], [`lanes`]: ready records by queue; `lane_rows` writes them. `fill`: indexes that were declared later.
+//! - `claims`: the next records of a queue. [`get`], [`scan`], [`oldest`]: reading.
 //!
 //! Keeps: R1 to R6 of `ARCHITECTURE.md`.
 
@@ -16,19 +16,16 @@ pub(crate) mod fill;
 pub mod get;
 pub(crate) mod guard;
 pub mod index;
+pub(crate) mod lane_rows;
 pub mod lanes;
 pub mod oldest;
 pub(crate) mod patch;
 pub mod queue;
 pub mod row;
 pub mod scan;
-pub mod schedule;
-pub mod send;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
-pub(crate) mod tick;
-pub(crate) mod window;
 pub(crate) mod write;
 
 use contract::Rejection;
@@ -37,8 +34,8 @@ use session::Halt;
 use crate::answer::OpOutcome;
 use crate::changes::Reason;
 use crate::command::{RecordAct, TtlArgument};
+use crate::context::Applying;
 use crate::keys::ThingId;
-use crate::machine::Applying;
 use patch::no_such_record;
 
 /// The outcome of an operation, or its rejection; or that the machine must halt.

@@ -20,8 +20,8 @@ use crate::catalogue::Declared;
 use crate::catalogue::types::micros;
 use crate::changes::Reason;
 use crate::command::{FieldPatch, FieldValue, TtlArgument};
+use crate::context::Applying;
 use crate::keys::ThingId;
-use crate::machine::Applying;
 use crate::value::ValueRef;
 
 /// The ends that a lease can have, in cluster time. 0 would be none.

@@ -9,8 +9,8 @@ use contract::{RefusalReason, Rejection};
 use super::row::Row;
 use crate::catalogue::Declared;
 use crate::catalogue::types::micros;
+use crate::context::Applying;
 use crate::keys::ThingId;
-use crate::machine::Applying;
 
 /// How a state is about to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

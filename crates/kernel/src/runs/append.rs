@@ -14,8 +14,8 @@ use super::{Outcome, index, project};
 use crate::answer::OpOutcome;
 use crate::changes::{Noted, Reason, Subject};
 use crate::command::{Append, Duplicates, EventRef};
+use crate::context::Applying;
 use crate::keys::ThingId;
-use crate::machine::Applying;
 use crate::readable::Readable;
 
 pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Append<'_>) -> Outcome {

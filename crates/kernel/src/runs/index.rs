@@ -7,9 +7,9 @@
 //! type, at or before its last event) and K8 (an existing run of a named group is in the index of names).
 
 use super::row::RunHead;
-use crate::folded::{CountOf, Counted};
+use crate::context::Applying;
+use crate::counts::{CountOf, Counted};
 use crate::keys::{Kind, ThingId};
-use crate::machine::Applying;
 use crate::names;
 
 /// How far an entry may be before its run's last event.

@@ -13,10 +13,10 @@ use super::row::{EventRow, RunHead};
 use super::{Outcome, project};
 use crate::answer::OpOutcome;
 use crate::changes::Reason;
+use crate::context::Applying;
 use crate::keys::ThingId;
 use crate::keys::records::{DueClock, DueOf};
 use crate::keys::runs::RUN_ROWS;
-use crate::machine::Applying;
 use crate::readable::Readable;
 
 /// The maximum number of events replayed to fork a run in its middle.

@@ -22,8 +22,8 @@ use session::Halt;
 
 use crate::answer::OpOutcome;
 use crate::command::RunAct;
+use crate::context::Applying;
 use crate::keys::ThingId;
-use crate::machine::Applying;
 
 /// The outcome of an operation, or its rejection; or that the machine must halt.
 type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;

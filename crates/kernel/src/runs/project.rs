@@ -10,8 +10,8 @@ use session::Halt;
 
 use super::row::{RunHead, decode_step, encode_step};
 use crate::command::EventRef;
+use crate::context::Applying;
 use crate::keys::ThingId;
-use crate::machine::Applying;
 
 /// Brings the projection up to an event.
 pub(crate) fn apply(

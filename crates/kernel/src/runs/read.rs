@@ -150,7 +150,7 @@ pub fn counts(view: &dyn View, keys: &Keys, space: u32, branch: u32) -> Result<V
         let (key, row) = row?;
         let run_type = keys.read_run_counts(&key, space, branch);
         let run_type = run_type.ok_or_else(|| Halt::Inconsistent("L4: a foreign key among counts of runs".into()))?;
-        let counts = crate::records::counts::decode(&row)?;
+        let counts = crate::counts::decode(&row)?;
         for (status, count) in RunStatus::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0) {
             found.push((run_type.clone(), status, count));
         }

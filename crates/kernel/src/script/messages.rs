@@ -9,7 +9,8 @@ use crate::changes::{Filter, changes_after};
 use crate::command::{Body, Op, Send, Target};
 use crate::keys::records::read_publish_key;
 use crate::names::InGroup;
-use crate::records::send::{Stored, list_waiting, waiting};
+use crate::outbox::Stored;
+use crate::outbox::waiting::{list_waiting, waiting};
 
 const SENT: Separators = Separators { head_and_ops: " then", list: '&' };
 

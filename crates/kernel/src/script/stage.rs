@@ -164,7 +164,7 @@ impl Stage {
         let (mut encoded, mut command) = (Writer::new(), Writer::new());
         body.encode(&mut encoded);
         let revision = self.kernel.catalogue().revision;
-        Envelope::without_session(crate::machine::MACHINE, revision, encoded.as_slice()).encode(&mut command);
+        Envelope::without_session(crate::command::MACHINE, revision, encoded.as_slice()).encode(&mut command);
         let header = EntryHeader::new(Stamp { wall_us: self.wall_us, cluster_us: self.cluster_us });
         let entry = header.encode([command.as_slice()].into_iter());
         let answer = self.apply(entry).remove(0);

@@ -6,69 +6,16 @@
 //!
 //! Touches: `Hosted` rows through the machine, and `Owned` rows. Keeps: E3 (a machine's keys are its own).
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use contract::Rejection;
-use kv::{DecodeError, Reader, Writer};
+use kv::Writer;
 use session::row::staged_session;
-use session::{BytesMachine, Halt, NewSession, UserCall};
+use session::{Halt, NewSession, UserCall};
 
+use super::brought::hosted_id;
 use crate::answer::{Answer, OpOutcome};
-use crate::catalogue::Catalogue;
+use crate::command::MACHINE;
+use crate::command::hosted::HostedCommand;
+use crate::context::Applying;
 use crate::keys::sessions::HostedId;
-use crate::machine::Applying;
-
-/// The lowest number of a machine that a user brings.
-pub const FIRST_NUMBER: u16 = 256;
-
-/// The machines that users brought, by number.
-pub type Hosted = BTreeMap<u16, Arc<dyn BytesMachine>>;
-
-/// A command for a user's machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostedCommand<'bytes> {
-    /// The space.
-    pub space: u32,
-    /// The group whose state it is about.
-    pub group: &'bytes str,
-    /// The command, in the machine's own encoding.
-    pub body: &'bytes [u8],
-}
-
-impl<'bytes> HostedCommand<'bytes> {
-    /// Appends the command's bytes.
-    pub fn encode(&self, writer: &mut Writer) {
-        writer.u32(self.space).bytes(self.group.as_bytes()).raw(self.body);
-    }
-
-    pub(crate) fn decode(bytes: &'bytes [u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes);
-        Ok(Self { space: reader.u32()?, group: reader.text()?, body: reader.rest() })
-    }
-}
-
-/// The place of a machine's state in a group.
-pub fn hosted_id<'name>(
-    catalogue: &Catalogue,
-    space: u32,
-    machine: u16,
-    group: &'name str,
-) -> Result<HostedId<'name>, Rejection> {
-    let name = catalogue.space(space)?.name.as_bytes();
-    Ok(HostedId { bucket: catalogue.buckets.of_group(name, group.as_bytes()), space, machine, group })
-}
-
-/// Checks that every registered machine was supplied, in a version that understands its past commands.
-pub fn check_brought(catalogue: &Catalogue, hosted: &Hosted) -> Result<(), Halt> {
-    for (number, version) in catalogue.machines() {
-        let brought = hosted.get(&number).map(|machine| machine.version());
-        if brought.is_none_or(|brought| brought < version) {
-            return Err(Halt::MachineMissing { number, version, brought });
-        }
-    }
-    Ok(())
-}
 
 /// Applies a command to a user's machine.
 pub(crate) fn apply(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
@@ -76,7 +23,7 @@ pub(crate) fn apply(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
     let number = (call.machine >> 16) as u16;
     let registered = applying.catalogue.machine(number);
     let (Some(machine), Some(version)) = (applying.hosted.get(&number).cloned(), registered) else {
-        return Err(Halt::Newer { what: "machine", found: call.machine, known: crate::machine::MACHINE });
+        return Err(Halt::Newer { what: "machine", found: call.machine, known: MACHINE });
     };
     let user_call = UserCall::of(call);
     if user_call.version > version {

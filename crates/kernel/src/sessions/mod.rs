@@ -1,9 +1,11 @@
 //! Sessions as the contracts see them, and users' machines.
 //!
-//! - `owned`: things that end with a session, found by an index.
-//! - [`hosted`]: users' machines beside the contracts, on the same journal.
+//! - `owned`: things that end with a session, found by an index. `give_back`: ends them.
+//! - [`brought`]: the machines that users brought. `hosted`: applies their commands, on the same journal as the contracts.
 //!
 //! Keeps: E3 and E6 of `ARCHITECTURE.md`.
 
-pub mod hosted;
+pub mod brought;
+pub(crate) mod give_back;
+pub(crate) mod hosted;
 pub(crate) mod owned;

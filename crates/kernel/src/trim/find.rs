@@ -3,10 +3,11 @@
 use kv::{Bytes, KeyRange, Order, View};
 use session::Halt;
 
-use super::{LANES_LOOKED_AT_MAX, TRIM_STEPS_MAX, TrimStep, kinds_of_records};
+use super::{LANES_LOOKED_AT_MAX, TRIM_STEPS_MAX, kinds_of_records};
 use crate::catalogue::Catalogue;
 use crate::cells::retention::may_be_due;
 use crate::cells::row::Head;
+use crate::command::trim_step::TrimStep;
 use crate::keys::names::is_name_in_group;
 use crate::keys::queues::{QueueId, read_lanes_key};
 use crate::keys::records::{Due, DueClock, OwnedId, read_due_suffix};

@@ -4,9 +4,9 @@ use contract::runs::{RunStatus, StepError, StepSnapshot, StepStatus};
 use contract::{Json, Value};
 use kernel::cells::row::Old;
 use kernel::keys::records::OwnedId;
+use kernel::outbox::Stored;
 use kernel::portable::{BuildError, Builder, Item};
 use kernel::records::row::{Content, FieldRow, NO_STATE, Numbers, Row};
-use kernel::records::send::Stored;
 use kernel::runs::row::{EventRow, RunHead};
 use kernel::{Catalogue, EventRef, Send, Target, ValueRef};
 

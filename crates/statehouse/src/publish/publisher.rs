@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use contract::Error;
 use kernel::keys::records::read_publish_key;
-use kernel::records::send::Stored;
+use kernel::outbox::Stored;
 use kernel::{Body, Target};
 use kv::{KeyRange, Order, Readable, View};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ::session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX, machine_id};
 use ::session::{Command, Refused, UserAnswer, UserMachine, UserView};
 use contract::{Error, Rejection, names};
-use kernel::sessions::hosted::hosted_id;
+use kernel::sessions::brought::hosted_id;
 use kernel::{Answer, Body, CatalogueChange, HostedCommand, OpOutcome};
 use kv::{View, Writer};
 

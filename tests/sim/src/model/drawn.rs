@@ -1,8 +1,8 @@
 //! A command as it is drawn.
 
 use kernel::Body;
-use kernel::machine::MACHINE;
-use kernel::sessions::hosted::HostedCommand;
+use kernel::command::MACHINE;
+use kernel::command::hosted::HostedCommand;
 use kv::Writer;
 use session::user::machine_id;
 use session::{Command, Envelope, SESSIONS, SessionCommand, UserMachine};

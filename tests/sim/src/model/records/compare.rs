@@ -7,10 +7,10 @@ use kernel::keys::ThingId;
 use kernel::keys::queues::QueueId;
 use kernel::keys::records::{Due, DueClock, read_due_suffix, read_publish_key};
 use kernel::names::InGroup;
+use kernel::outbox::Stored;
 use kernel::records::counts::{count_group, count_states};
 use kernel::records::get::ViewRecords;
 use kernel::records::scan::Scan;
-use kernel::records::send::Stored;
 use kv::{KeyRange, Order, View};
 use testkit::random::Random;
 

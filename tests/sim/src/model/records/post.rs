@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contract::{HistoryPage, Value};
 use kernel::cells::{ViewCells, history};
-use kernel::records::send::Stored;
+use kernel::outbox::Stored;
 use kernel::{Body, Op, Target, ValueRef};
 use kv::{KeyRange, Order, View};
 

@@ -1,7 +1,7 @@
 //! Sessions around everything else: each request once, what a session owns, and pushes.
 
 use contract::Rejection;
-use kernel::sessions::hosted::HostedCommand;
+use kernel::command::hosted::HostedCommand;
 use kernel::{Answer, Body, ClaimNext, OpOutcome};
 use kv::Writer;
 use session::{Bound, ChangedSessions, Command, PendingPush, Refused, SessionAnswer, SessionCommand, SessionRow};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kernel::sessions::hosted::Hosted;
+use kernel::sessions::brought::Hosted;
 use kv::{DecodeError, KvError, Reader, Writer};
 use session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX};
 use session::{Command, NewSession, Pushes, UserCall, UserMachine, UserState};

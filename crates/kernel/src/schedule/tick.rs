@@ -7,16 +7,17 @@
 
 use session::Halt;
 
-use super::row::Row;
 use super::window::Entry;
-use super::{attempt, send, write};
 use crate::answer::Answer;
 use crate::changes::Reason;
+use crate::context::Applying;
 use crate::keys::ThingId;
 use crate::keys::records::{Due, DueClock, DueOf, OwnedId, read_due_suffix};
-use crate::machine::Applying;
+use crate::outbox::deliver::deliver;
+use crate::records::row::Row;
+use crate::records::{attempt, write};
 use crate::runs;
-use crate::sessions::owned;
+use crate::sessions::give_back::give_back;
 
 /// Does due work.
 pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
@@ -68,14 +69,14 @@ fn step(
     steps_max: u32,
 ) -> Result<u32, Halt> {
     let (id, of) = match due {
-        Due::Send { commit, ordinal } => return send::deliver(applying, bucket, at_us, *commit, *ordinal).map(|()| 1),
-        Due::Session(session) => return owned::give_back(applying, at_us, *session, steps_max),
+        Due::Send { commit, ordinal } => return deliver(applying, bucket, at_us, *commit, *ordinal).map(|()| 1),
+        Due::Session(session) => return give_back(applying, at_us, *session, steps_max),
         Due::Expiry(id) => (id, DueOf::Expiry),
         Due::Ready(id) => (id, DueOf::Ready),
         Due::Lease(id) => (id, DueOf::Lease),
         Due::Run(id) => {
             let run = id.in_bucket(bucket);
-            return match is_live(applying, id) {
+            return match applying.is_live(id) {
                 true => runs::life::remove_some(applying, &run, at_us).map(|()| 1),
                 // Its rows go with its branch.
                 false => {
@@ -103,7 +104,7 @@ fn step_of_record(
     };
     let row = Row::decode(&bytes)?;
     let stamp = applying.call.stamp;
-    if !is_live(applying, id) {
+    if !applying.is_live(id) {
         // Its counts may be gone already, so this is neither counted nor reported.
         return write::erase(applying, &record, &row);
     }
@@ -122,12 +123,6 @@ fn step_of_record(
         }
         Due::Lease(_) => attempt::rescue(applying, &record, &row, Reason::Rescued),
     }
-}
-
-/// Whether the branch of a thing was not deleted.
-pub(crate) fn is_live(applying: &Applying<'_>, id: &OwnedId) -> bool {
-    let space = applying.catalogue.space(id.space);
-    space.is_ok_and(|space| space.live_branch(id.branch).is_ok())
 }
 
 /// Moves the entries of an extended lease or TTL to their current times.
@@ -160,7 +155,7 @@ fn forget_entry(
     id: &OwnedId,
     record: &ThingId<'_>,
 ) -> Result<(), Halt> {
-    if is_live(applying, id) {
+    if applying.is_live(id) {
         return Err(Halt::Inconsistent(format!("R5: {of:?} at {at_us} of record {:?}, which has no row", id.name)));
     }
     applying.delete_due(clock, at_us, of, record);

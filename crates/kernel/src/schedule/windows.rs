@@ -5,15 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kv::{Key, KeyRange, Staging, copied};
+use kv::{Key, KeyRange, Staging};
 use session::Halt;
 
-use super::lanes::{first_entry, first_suffix, staged_lanes};
 use super::window::{Entry, Window};
+use crate::keys::Keys;
 use crate::keys::queues::{QueueId, ReadyPlace};
-use crate::keys::records::{DueClock, DueOf};
-use crate::keys::{Keys, ThingId};
-use crate::machine::Applying;
+use crate::keys::records::DueClock;
+use crate::records::lanes::{first_entry, first_suffix, staged_lanes};
 
 /// Queues whose low ends are kept in memory: at least half as many, those that were claimed from last.
 const QUEUES_MAX: usize = 2_048;
@@ -129,6 +128,11 @@ impl Windows {
         *self = Self::default();
     }
 
+    /// Notes that an entry of what is due was added or removed.
+    pub(super) fn note_due(&mut self, clock: DueClock, entry: Entry, is_added: bool) {
+        self.noted.push((Index::Due(clock), entry, is_added));
+    }
+
     /// Notes that a row of a queue was added or removed.
     pub(crate) fn note_ready(&mut self, queue: QueueId<'_>, entry: Entry, is_added: bool) {
         self.noted.push((Index::Ready(queue.into()), entry, is_added));
@@ -232,38 +236,4 @@ impl Windows {
 
 fn whole(prefix: Key) -> (KeyRange, usize) {
     (KeyRange::prefix(&prefix), prefix.len())
-}
-
-impl Applying<'_> {
-    /// The first row of a queue. With damage, by the lanes alone: a window meets it earlier or later, depending on what it
-    /// has read before, and a replay must meet it where it was met first.
-    pub(crate) fn first_ready(&mut self, queue: QueueId<'_>) -> Result<Option<Entry>, Halt> {
-        match self.expects_damage {
-            true => first_entry(self.state, &self.keys, queue),
-            false => self.windows.first_ready(self.state, &self.keys, queue),
-        }
-    }
-
-    pub(crate) fn put_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &ThingId<'_>) {
-        self.change_due(clock, record.bucket, Keys::due_suffix(at_us, of, record), b"", true);
-    }
-
-    pub(crate) fn delete_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &ThingId<'_>) {
-        self.change_due(clock, record.bucket, Keys::due_suffix(at_us, of, record), b"", false);
-    }
-
-    pub(crate) fn change_due(&mut self, clock: DueClock, bucket: u16, suffix: Key, value: &[u8], added: bool) {
-        let mut key = self.keys.due_prefix(clock, bucket);
-        key.extend_from_slice(&suffix);
-        self.change_row(key, value, added);
-        self.windows.noted.push((Index::Due(clock), Entry { suffix, bucket }, added));
-    }
-
-    pub(crate) fn change_row(&mut self, key: Key, value: &[u8], added: bool) {
-        if added {
-            self.state.put(key, copied(value));
-        } else {
-            self.state.delete(key);
-        }
-    }
 }

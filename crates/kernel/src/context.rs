@@ -1,0 +1,67 @@
+//! The context in which a command is applied: what every contract needs, and nothing of any contract.
+
+use kv::{Bytes, Key, Staging};
+use session::{Call, Pushes};
+
+use crate::catalogue::Catalogue;
+use crate::folded::Folded;
+use crate::keys::Keys;
+use crate::keys::records::OwnedId;
+use crate::schedule::windows::Windows;
+use crate::sessions::brought::Hosted;
+
+/// The context in which a command is applied.
+pub(crate) struct Applying<'entry> {
+    pub(crate) state: &'entry mut Staging,
+    pub(crate) folded: &'entry mut Folded,
+    pub(crate) catalogue: &'entry Catalogue,
+    pub(crate) keys: Keys,
+    pub(crate) windows: &'entry mut Windows,
+    pub(crate) call: &'entry Call<'entry>,
+    /// The row of the fence's record, for the first operation on it.
+    pub(crate) fenced_row: Option<(Key, Bytes)>,
+    /// The number of messages the command has sent so far.
+    pub(crate) messages: u32,
+    /// The pushes of the command.
+    pub(crate) pushes: &'entry mut Pushes,
+    pub(crate) pushes_at_savepoint: usize,
+    pub(crate) hosted: &'entry Hosted,
+    /// Whether the command has left something that ends with its session; perhaps it was rejected then.
+    pub(crate) owned: bool,
+    /// Whether some range of keys is set apart.
+    pub(crate) expects_damage: bool,
+    /// Lanes that the claims of the entry may still correct.
+    pub(crate) corrections_left: &'entry mut usize,
+}
+
+impl Applying<'_> {
+    /// Undoes everything the command has done so far.
+    pub(crate) fn undo(&mut self) {
+        self.state.undo();
+        self.folded.undo();
+        self.windows.undo();
+        self.pushes.truncate(self.pushes_at_savepoint);
+    }
+
+    /// Commits what was done so far; [`undo`](Self::undo) returns to here.
+    pub(crate) fn savepoint(&mut self) {
+        self.state.savepoint();
+        self.folded.savepoint();
+        self.windows.settle();
+        self.pushes_at_savepoint = self.pushes.count();
+    }
+
+    /// The place of the next message among those of the command.
+    pub(crate) fn next_ordinal(&mut self) -> u32 {
+        let ordinal = self.messages;
+        self.messages =
+            ordinal.checked_add(1).expect("the steps and operations of a command are bounded far below that");
+        ordinal
+    }
+
+    /// Whether the branch of a thing was not deleted.
+    pub(crate) fn is_live(&self, id: &OwnedId) -> bool {
+        let space = self.catalogue.space(id.space);
+        space.is_ok_and(|space| space.live_branch(id.branch).is_ok())
+    }
+}

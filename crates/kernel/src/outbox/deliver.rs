@@ -1,0 +1,60 @@
+//! Delivering: what is due is applied in its group, or may be published.
+
+use session::Halt;
+
+use super::Stored;
+use crate::changes::{Noted, Reason, Subject};
+use crate::command::{Body, Target};
+use crate::context::Applying;
+use crate::keys::Keys;
+use crate::keys::records::DueClock;
+use crate::transact;
+
+/// A message is due: applies its transaction, or lets it be published.
+pub(crate) fn deliver(
+    applying: &mut Applying<'_>,
+    bucket: u16,
+    at_us: u64,
+    commit: u64,
+    ordinal: u32,
+) -> Result<(), Halt> {
+    let suffix = Keys::due_send_suffix(at_us, commit, ordinal);
+    let mut key = applying.keys.due_prefix(DueClock::Wall, bucket);
+    key.extend_from_slice(&suffix);
+    let row = applying.state.get(&key)?;
+    let row = row.ok_or_else(|| Halt::Inconsistent("R6: a message that is due has no row".into()))?;
+    applying.change_due(DueClock::Wall, bucket, suffix, b"", false);
+    applying.folded.count_messages(-1, 0);
+    let stored = Stored::decode(&row)?;
+    match stored.send.target {
+        Target::Topic { .. } => {
+            // Behind everything that waits already, because it was not due when those were.
+            let ordinal = applying.next_ordinal();
+            let key = applying.keys.publish(bucket, applying.call.commit, ordinal);
+            applying.state.put(key, &*row);
+            applying.folded.count_messages(0, 1);
+        }
+        Target::Transact(body) => {
+            let Body::Transact(transact) = Body::decode(body)? else {
+                return Err(Halt::Inconsistent("a message is not a transaction".into()));
+            };
+            applying.savepoint();
+            let refused = transact::try_transact(applying, &transact)?.is_err();
+            if refused {
+                applying.undo();
+            }
+            let reason = if refused { Reason::Refused } else { Reason::Delivered };
+            let change = Noted {
+                subject: Subject::Message,
+                reason,
+                space: stored.space,
+                branch: stored.branch,
+                group: None,
+                name: stored.source,
+                version: commit,
+            };
+            applying.folded.changes.note(applying.call.commit, &change);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! Messages: to another group, or to a broker, sent with the commit that causes them.
+//!
+//! A message waits in the index of work due by wall time, at its time or at the commit's. A transaction for a group is
+//! applied by the tick that finds it, in one step with the removal of its row: exactly once, and in the order of (time,
+//! command, position) for each source. A message for a broker moves to the rows waiting to be published; a timed one
+//! when a tick finds it due. The node publishes those in order and then has them removed, so a broker may see one
+//! again, with the same number.
+//!
+//! Touches: `DueWall` and `Publish` rows. Keeps: R6 (a message is delivered once, in order).
+
+pub(crate) mod deliver;
+pub(crate) mod send;
+pub mod waiting;
+
+use kv::{DecodeError, Reader, Writer};
+use session::Halt;
+
+use crate::command::Send;
+
+const FORMAT: u8 = 1;
+
+/// A message as stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored<'bytes> {
+    /// The space that sent it.
+    pub space: u32,
+    /// The branch.
+    pub branch: u32,
+    /// The group that sent it.
+    pub source: &'bytes str,
+    /// Its content.
+    pub send: Send<'bytes>,
+}
+
+impl<'bytes> Stored<'bytes> {
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        writer.u8(FORMAT).u32(self.space).u32(self.branch).bytes(self.source.as_bytes());
+        self.send.encode(writer);
+    }
+
+    /// Reads a message's row.
+    pub fn decode(bytes: &'bytes [u8]) -> Result<Self, Halt> {
+        let read = || {
+            let mut reader = Reader::new(bytes);
+            reader.format(FORMAT)?;
+            let (space, branch, source) = (reader.u32()?, reader.u32()?, reader.text()?);
+            let send = Send::decode(&mut reader)?;
+            reader.end().map(|()| Self { space, branch, source, send })
+        };
+        read().map_err(|error: DecodeError| Halt::Undecodable { what: "a message", error })
+    }
+}

@@ -1,0 +1,137 @@
+//! Sending: puts a message among those that wait, and takes out what was published.
+
+use contract::limits::MESSAGE_DEPTH_MAX;
+use contract::records::sweep_message;
+use contract::{RefusalReason, Rejection};
+use kv::Writer;
+use session::Halt;
+
+use super::Stored;
+use crate::catalogue::{Catalogue, Declared};
+use crate::command::{Body, Op, Send, Target};
+use crate::context::Applying;
+use crate::counts::{MessageCounts, decode_messages};
+use crate::keys::records::DueClock;
+use crate::keys::{Keys, ThingId};
+use crate::transact::limits::within_limits;
+
+/// Sends a message. `source` is the sending group.
+pub(crate) fn send(
+    applying: &mut Applying<'_>,
+    source: &ThingId<'_>,
+    send: &Send<'_>,
+) -> Result<Result<(), Rejection>, Halt> {
+    let checked = check_message(applying.catalogue, send, 1);
+    let checked = checked.and(check_waiting(applying)?);
+    if checked.is_ok() {
+        put(applying, source, send);
+    }
+    Ok(checked)
+}
+
+fn put(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Send<'_>) {
+    let ordinal = applying.next_ordinal();
+    let now_us = applying.call.stamp.wall_us;
+    let commit = applying.call.commit;
+    let stored =
+        Stored { space: source.space, branch: source.branch, source: source.group.unwrap_or(source.name), send: *send };
+    let after_us = send.after_us.unwrap_or(0);
+    let publish_now = matches!(send.target, Target::Topic { .. }) && after_us == 0;
+    let due_us = (!publish_now).then_some(now_us.saturating_add(after_us));
+    put_waiting(applying, source.bucket, due_us, commit, ordinal, &stored);
+}
+
+/// Refuses one more message than may wait.
+fn check_waiting(applying: &Applying<'_>) -> Result<Result<(), Rejection>, Halt> {
+    let row = applying.state.get(&applying.keys.message_counts())?;
+    let before = row.map_or(Ok(MessageCounts::default()), |row| decode_messages(&row))?;
+    let waiting = before.total() + applying.folded.messages().total() + 1;
+    let waiting = usize::try_from(waiting).map_err(|_| Halt::Inconsistent(format!("R6: {waiting} messages wait")))?;
+    let max = applying.catalogue.limits.messages_waiting_max as usize;
+    Ok(Rejection::check_limit("messages_waiting_max", max, waiting))
+}
+
+/// Refuses a message that could not be delivered, or that sends one: nobody would hear of it then.
+fn check_message(catalogue: &Catalogue, send: &Send<'_>, depth: usize) -> Result<(), Rejection> {
+    let Target::Transact(body) = send.target else {
+        return Ok(());
+    };
+    Rejection::check_limit("message_depth_max", MESSAGE_DEPTH_MAX, depth)?;
+    let Ok(Body::Transact(transact)) = Body::decode(body) else {
+        let reason = RefusalReason::NoTransaction;
+        return Err(Rejection::InvalidDeclaration { what: "a message".to_owned(), reason });
+    };
+    within_limits(catalogue, body.len(), &transact)?;
+    for op in &transact.ops {
+        if let Op::Send(inner) = op {
+            check_message(catalogue, inner, depth + 1)?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts a message among those that wait: for their time, or to be published.
+pub(crate) fn put_waiting(
+    applying: &mut Applying<'_>,
+    bucket: u16,
+    due_us: Option<u64>,
+    commit: u64,
+    ordinal: u32,
+    stored: &Stored<'_>,
+) {
+    let mut writer = Writer::new();
+    stored.encode(&mut writer);
+    match due_us {
+        None => {
+            let key = applying.keys.publish(bucket, commit, ordinal);
+            applying.state.put(key, writer.as_slice());
+            applying.folded.count_messages(0, 1);
+        }
+        Some(due_us) => {
+            applying.folded.count_messages(1, 0);
+            let suffix = Keys::due_send_suffix(due_us, commit, ordinal);
+            applying.change_due(DueClock::Wall, bucket, suffix, writer.as_slice(), true);
+        }
+    }
+}
+
+/// Why the sweeper sends a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sweep {
+    Rescued,
+    Exhausted,
+}
+
+/// Sends the message that a type asks for when a record is rescued or its attempts are used up. Nobody is there who could be
+/// refused, so it is sent however many wait: one for an attempt of a record, and records are bounded.
+pub(crate) fn sweep(
+    applying: &mut Applying<'_>,
+    record: &ThingId<'_>,
+    declared: &Declared,
+    sweep: Sweep,
+    attempt: u64,
+) {
+    let (topic, reason) = match sweep {
+        Sweep::Rescued => (&declared.definition.rescued_to, "rescued"),
+        Sweep::Exhausted => (&declared.definition.exhausted_to, "exhausted"),
+    };
+    let Some(topic) = topic else {
+        return;
+    };
+    let payload = sweep_message(record.group, record.name, attempt, reason);
+    let message = Send { target: Target::Topic { topic, payload: payload.as_bytes() }, after_us: None };
+    put(applying, record, &message);
+}
+
+/// Forgets published messages.
+pub(crate) fn published(applying: &mut Applying<'_>, messages: &[(u16, u64, u32)]) -> Result<(), Halt> {
+    for (bucket, commit, ordinal) in messages {
+        let key = applying.keys.publish(*bucket, *commit, *ordinal);
+        // Said twice, by a node that did not hear the first answer, it counts once.
+        if applying.state.get(&key)?.is_some() {
+            applying.state.delete(key);
+            applying.folded.count_messages(0, -1);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Messages that wait, as a view has them.
+
+use kv::{KeyRange, Order, View};
+use session::Halt;
+
+use super::Stored;
+use crate::command::Target;
+use crate::counts::{MessageCounts, decode_messages};
+use crate::keys::Keys;
+use crate::keys::records::{Due, DueClock, read_due_suffix, read_publish_key};
+use crate::place::Buckets;
+
+/// The number of waiting messages in a view.
+pub fn waiting(view: &dyn View, keys: &Keys) -> Result<MessageCounts, Halt> {
+    view.get(&keys.message_counts())?.map_or(Ok(MessageCounts::default()), |row| decode_messages(&row))
+}
+
+/// A message that waits, with its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingMessage {
+    /// The group that sent it.
+    pub source: String,
+    /// The queue that it is for; none if it is for a group.
+    pub topic: Option<String>,
+    /// When it is due, wall µs; none if it waits to be published.
+    pub due_us: Option<u64>,
+    /// The command that sent it, or that released it when it was due.
+    pub commit: u64,
+    /// Its place among that command's messages.
+    pub ordinal: u32,
+}
+
+/// Waiting messages of all spaces, those to publish first; at most `limit`. Examines at most `rows_max` rows of the due
+/// index.
+pub fn list_waiting(
+    view: &dyn View,
+    keys: &Keys,
+    buckets: Buckets,
+    limit: usize,
+    rows_max: usize,
+) -> Result<Vec<WaitingMessage>, Halt> {
+    let mut found = Vec::new();
+    for bucket in 0..buckets.count() {
+        for row in view.scan(&KeyRange::prefix(&keys.publish_prefix(bucket)), Order::Ascending) {
+            if found.len() == limit {
+                return Ok(found);
+            }
+            let (key, value) = row?;
+            let place = read_publish_key(&key).ok_or_else(|| Halt::Inconsistent("a foreign key to publish".into()))?;
+            found.push(waiting_message(&value, None, place.1, place.2)?);
+        }
+    }
+    let mut looked_at = 0;
+    for bucket in 0..buckets.count() {
+        let prefix = keys.due_prefix(DueClock::Wall, bucket);
+        for row in view.scan(&KeyRange::prefix(&prefix), Order::Ascending) {
+            looked_at += 1;
+            if found.len() == limit || looked_at > rows_max {
+                return Ok(found);
+            }
+            let (key, value) = row?;
+            if let Some((at_us, Due::Send { commit, ordinal })) = read_due_suffix(&key[prefix.len()..]) {
+                found.push(waiting_message(&value, Some(at_us), commit, ordinal)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn waiting_message(row: &[u8], due_us: Option<u64>, commit: u64, ordinal: u32) -> Result<WaitingMessage, Halt> {
+    let stored = Stored::decode(row)?;
+    let topic = match stored.send.target {
+        Target::Topic { topic, .. } => Some(topic.to_owned()),
+        Target::Transact(_) => None,
+    };
+    Ok(WaitingMessage { source: stored.source.to_owned(), topic, due_us, commit, ordinal })
+}

@@ -1,0 +1,78 @@
+//! Giving back what an ended session owned, some of it with every tick.
+//!
+//! Touches: `Owned` rows, and what they name. Keeps: E6.
+
+use kv::{Key, KeyRange, Order, skip_set_apart};
+use session::Halt;
+
+use super::hosted;
+use super::owned::FIRST_BUCKET;
+use crate::changes::Reason;
+use crate::context::Applying;
+use crate::keys::Keys;
+use crate::keys::records::DueClock;
+use crate::keys::sessions::{Owned, read_owned_suffix};
+use crate::records::row::Row;
+use crate::records::{attempt, write};
+
+/// Releasing one thing counts as this many steps of a tick: it reads and writes as much as that many other steps, and
+/// others wait meanwhile.
+const STEPS_FOR_ONE: u32 = 3;
+
+/// Releases some of what a session owned. Returns the number of steps.
+pub(crate) fn give_back(applying: &mut Applying<'_>, at_us: u64, session: u64, steps_max: u32) -> Result<u32, Halt> {
+    let limit = (steps_max / STEPS_FOR_ONE).max(1);
+    let found = owned_by(applying, session, limit as usize)?;
+    for (bucket, owned, key) in &found {
+        applying.savepoint();
+        let ended = end(applying, *bucket, session, owned);
+        if applying.undo_if_damaged(ended)?.is_err() {
+            // It cannot be released, and must not keep the others from it.
+            applying.state.delete(key.clone());
+        }
+    }
+    applying.savepoint();
+    let given_back = u32::try_from(found.len()).expect("bounded by the steps");
+    if given_back < limit {
+        applying.change_due(DueClock::Cluster, FIRST_BUCKET, Keys::due_session_suffix(at_us, session), b"", false);
+    }
+    Ok((given_back * STEPS_FOR_ONE).max(1))
+}
+
+fn owned_by(applying: &Applying<'_>, session: u64, limit: usize) -> Result<Vec<(u16, Owned, Key)>, Halt> {
+    let prefix = applying.keys.owned_prefix(session);
+    let mut found = Vec::new();
+    for row in skip_set_apart(applying.state.scan(&KeyRange::prefix(&prefix), Order::Ascending)).take(limit) {
+        let (key, _) = row?;
+        let owned = read_owned_suffix(&key[prefix.len()..]);
+        let unknown = || Halt::Inconsistent(format!("E6: session {session} owns an unknown thing"));
+        let (bucket, owned) = owned.ok_or_else(unknown)?;
+        found.push((bucket, owned, key));
+    }
+    Ok(found)
+}
+
+fn end(applying: &mut Applying<'_>, bucket: u16, session: u64, owned: &Owned) -> Result<(), Halt> {
+    match owned {
+        Owned::Member { space, machine, group } => {
+            hosted::expired(applying, bucket, session, (*space, *machine, group))
+        }
+        Owned::Claim(id) | Owned::Life(id) => {
+            let record = id.in_bucket(bucket);
+            let row = applying.state.get(&applying.keys.record(&record))?;
+            let row = row.ok_or_else(|| Halt::Inconsistent(format!("E6: session {session} owns {id:?}, not there")))?;
+            let row = Row::decode(&row)?;
+            if !applying.is_live(id) {
+                return write::erase(applying, &record, &row);
+            }
+            if matches!(owned, Owned::Claim(_)) {
+                attempt::rescue(applying, &record, &row, Reason::SessionEnded)
+            } else {
+                // One whose own time was over before did not end with its session.
+                let expired = row.numbers.expired_at(applying.call.stamp.wall_us);
+                let reason = if expired { Reason::Expired } else { Reason::SessionEnded };
+                write::remove(applying, &record, &row, reason).map(|_| ())
+            }
+        }
+    }
+}
