@@ -30,6 +30,8 @@ pub(crate) struct Applying<'entry> {
     pub(crate) owned: bool,
     /// Whether some range of keys is set apart.
     pub(crate) expects_damage: bool,
+    /// Whether a message is being delivered: what it sends was accepted with it.
+    pub(crate) delivers: bool,
     /// Lanes that the claims of the entry may still correct.
     pub(crate) corrections_left: &'entry mut usize,
 }

@@ -79,6 +79,7 @@ impl Contracts {
             hosted,
             owned: false,
             expects_damage: *expects_damage,
+            delivers: false,
             corrections_left,
         }
     }

@@ -52,6 +52,7 @@ pub(crate) fn try_transact(
     if let Err(rejection) = check_fence(applying, &place, transact)? {
         return Ok(Err(rejection));
     }
+    let mut looked_at = 0;
     for guard in &transact.guards {
         #[cfg(feature = "canary")]
         if crate::canary::guards_are_skipped() {
@@ -59,7 +60,7 @@ pub(crate) fn try_transact(
         }
         let checked = match records::guard::check(applying, &place, guard)? {
             Some(checked) => checked,
-            None => guard::check(applying.state, &place, guard)?,
+            None => guard::check(applying.state, &place, guard, &mut looked_at)?,
         };
         if let Err(rejection) = checked {
             return Ok(Err(rejection));

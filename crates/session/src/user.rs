@@ -200,7 +200,7 @@ impl<'state> UserState<'state> {
         self.own.rows(self.state.scan(&self.own.range(prefix), Order::Ascending))
     }
 
-    /// The next rows whose keys start with `prefix` and come after the key `after`, in key order; none at the end. A page
+    /// The next rows whose keys start with `prefix` and come after the key `after`, or the first ones, in key order; none at the end. A page
     /// ends after [`USER_PAGE_ROWS_MAX`] rows, or with the row that reaches [`USER_PAGE_BYTES_MAX`].
     ///
     /// ```
@@ -208,18 +208,21 @@ impl<'state> UserState<'state> {
     /// use statehouse_session::UserState;
     ///
     /// fn forget_all(state: &mut UserState<'_>, prefix: &[u8]) -> Result<(), KvError> {
-    ///     let mut after = Vec::new();
+    ///     let mut after = None;
     ///     loop {
-    ///         let page = state.page(prefix, &after)?;
+    ///         let page = state.page(prefix, after.as_deref())?;
     ///         let Some((last, _)) = page.last() else { return Ok(()) };
-    ///         after = last.clone();
+    ///         after = Some(last.clone());
     ///         page.iter().for_each(|(key, _)| state.delete(key));
     ///     }
     /// }
     /// ```
-    pub fn page(&self, prefix: &[u8], after: &[u8]) -> Result<Vec<(Vec<u8>, Bytes)>, KvError> {
+    pub fn page(&self, prefix: &[u8], after: Option<&[u8]>) -> Result<Vec<(Vec<u8>, Bytes)>, KvError> {
         let range = self.own.range(prefix);
-        let range = if after.is_empty() { range } else { range.after(&self.own.key(after)) };
+        let range = match after {
+            None => range,
+            Some(after) => range.after(&self.own.key(after)),
+        };
         let mut page = Vec::new();
         let mut bytes = 0;
         for row in self.own.rows(self.state.scan(&range, Order::Ascending)).take(USER_PAGE_ROWS_MAX) {

@@ -46,6 +46,7 @@ fn ranges_with_copies(buckets: Buckets) -> Vec<KeyRange> {
         .flat_map(|bucket| [single(keys.record_floor(bucket)), keys.cell_floors_of_bucket(bucket)])
         .chain([single(keys.applied()), single(keys.catalogue_meta())])
         .chain([keys.catalogue_spaces(), keys.catalogue_branches(), keys.catalogue_types(), keys.catalogue_machines()])
+        .chain([keys.index_fills()])
         .collect();
     ranges.sort();
     ranges

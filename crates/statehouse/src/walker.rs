@@ -68,14 +68,19 @@ impl Drop for Walker {
 }
 
 fn run(access: &Access, every: Duration, mut signals: Signals) {
-    // What an earlier process has begun. The walk itself may wait.
-    if let Err(error) = fill_indexes(access, &mut signals) {
-        tracing::warn!(%error, "the filling of indexes was interrupted");
-    }
+    // What an earlier process has begun to fill. The walk itself may wait.
+    fill(access, &mut signals);
     while signals.wait(every) {
         if let Err(error) = walk(access, &mut signals) {
             tracing::warn!(%error, "the retention walk was interrupted");
         }
+        fill(access, &mut signals);
+    }
+}
+
+fn fill(access: &Access, signals: &mut Signals) {
+    if let Err(error) = fill_indexes(access, signals) {
+        tracing::warn!(%error, "the filling of indexes was interrupted");
     }
 }
 
@@ -84,7 +89,9 @@ fn fill_indexes(access: &Access, signals: &mut Signals) -> Result<(), Error> {
     loop {
         let (_, catalogue) = access.view()?;
         let steps: Vec<TrimStep> = unfilled(&catalogue).take(FILLED_TYPES_MAX).collect();
-        if steps.is_empty() || signals.is_closing() {
+        // It takes space, and a walk that was asked for meanwhile may free some.
+        let waits = access.disk.is_short(access.clock()) || signals.is_closing() || signals.again;
+        if steps.is_empty() || waits {
             return Ok(());
         }
         access.propose(&catalogue, &Body::Trim(steps), |_| Ok(())).wait()?;
@@ -92,7 +99,6 @@ fn fill_indexes(access: &Access, signals: &mut Signals) -> Result<(), Error> {
 }
 
 fn walk(access: &Access, signals: &mut Signals) -> Result<(), Error> {
-    fill_indexes(access, signals)?;
     let mut cursor: Option<Vec<u8>> = None;
     loop {
         let mut next = None;

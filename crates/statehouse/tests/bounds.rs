@@ -35,6 +35,17 @@ const BOUNDS: &[(&str, usize, Attempt)] = &[
         let now = house.status().expect("a status").commit;
         done(house.group("g").commit().if_cells_unchanged_since("d", Some(&text(size)), now).set_cell("c", 1).run())
     }),
+    ("transaction_range_cells_max", limits::TRANSACTION_RANGE_CELLS_MAX, |house, size| {
+        let group = house.group("range");
+        for first in (0..size).step_by(100) {
+            let names = (first..size.min(first + 100)).map(|number| format!("{number:05}"));
+            names.fold(group.commit(), |commit, name| commit.set_cell(&name, 1)).run()?;
+        }
+        let now = house.status().expect("a status").commit;
+        // In two ranges, which count together.
+        let commit = group.commit().if_cells_unchanged_since("", Some("00100"), now);
+        done(commit.if_cells_unchanged_since("00100", None, now).increment("r", "n", 1).run())
+    }),
     ("field_name_bytes_max", limits::FIELD_NAME_BYTES_MAX, |house, size| {
         done(house.group("g").commit().if_field("r", &text(size), None).set_cell("c", 1).run())
     }),

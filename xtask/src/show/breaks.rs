@@ -114,8 +114,8 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.an-index-is-used-before-it-is-filled",
         "crates/kernel/src/records/scan.rs",
-        "declared.filled_indexes().iter()",
-        "declared.definition.indexes.iter()",
+        "declared.definition.indexes.iter().take(filled)",
+        "declared.definition.indexes.iter().take(filled.max(16))",
     ),
     of(
         "breaks.an-id-that-was-made-is-given-again",

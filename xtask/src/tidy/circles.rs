@@ -1,7 +1,7 @@
 //! Circles: files of a crate that import each other, around a corner or directly. A reader of one must read all of them.
 //!
 //! Touches: the Rust files of the crates, as text. Keeps: no circle is larger than [`FILES_MAX`] files. Never: examines tests,
-//! which may reach into what they test.
+//! which may reach into what they test, or follows what is named through a re-export.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,7 @@ use kv::{DecodeError, Reader, Writer};
 use crate::command::{decode_value, encode_value};
 
 /// The limits that the kernel itself checks; their names are numbers in an answer.
-const LIMIT_NAMES: [&str; 15] = [
+const LIMIT_NAMES: [&str; 16] = [
     "value_bytes_max",
     "transaction_ops_max",
     "transaction_bytes_max",
@@ -22,6 +22,7 @@ const LIMIT_NAMES: [&str; 15] = [
     "transaction_guards_max",
     "message_depth_max",
     "messages_waiting_max",
+    "transaction_range_cells_max",
 ];
 
 /// The kinds of things that can already exist.

@@ -3,6 +3,7 @@
 //! Touches: nothing. A range guard reads at most what the transaction's author read, and stops at the first change.
 
 use contract::Rejection;
+use contract::limits::TRANSACTION_RANGE_CELLS_MAX;
 use kv::{Order, Staging};
 use session::Halt;
 
@@ -31,8 +32,13 @@ impl Place<'_> {
 /// Judges the newest version of a cell, if it has one.
 type Judge<'guard> = &'guard dyn Fn(Option<&Head<'_>>) -> bool;
 
-/// Checks a guard.
-pub(crate) fn check(state: &Staging, place: &Place<'_>, guard: &Guard<'_>) -> Result<Result<(), Rejection>, Halt> {
+/// Checks a guard. `looked_at` counts the cells that those of the transaction have looked at in ranges.
+pub(crate) fn check(
+    state: &Staging,
+    place: &Place<'_>,
+    guard: &Guard<'_>,
+    looked_at: &mut usize,
+) -> Result<Result<(), Rejection>, Halt> {
     let (name, holds): (&str, Judge<'_>) = match guard {
         Guard::CellAbsent(name) => (name, &|head| !head.is_some_and(Head::exists)),
         Guard::CellExists(name) => (name, &|head| head.is_some_and(Head::exists)),
@@ -42,7 +48,7 @@ pub(crate) fn check(state: &Staging, place: &Place<'_>, guard: &Guard<'_>) -> Re
         }
         Guard::CellUnchangedSince(name, commit) => (name, &|head| head.is_none_or(|head| head.write.commit <= *commit)),
         Guard::CellsUnchangedSince(from, to, commit) => {
-            return check_range(state, place, from, *to, *commit);
+            return check_range(state, place, (from, *to), *commit, looked_at);
         }
         other => unreachable!("a guard that is not about cells: {other:?}"),
     };
@@ -65,13 +71,13 @@ pub(crate) fn check(state: &Staging, place: &Place<'_>, guard: &Guard<'_>) -> Re
 fn check_range(
     state: &Staging,
     place: &Place<'_>,
-    from: &str,
-    to: Option<&str>,
+    (from, to): (&str, Option<&str>),
     commit: u64,
+    looked_at: &mut usize,
 ) -> Result<Result<(), Rejection>, Halt> {
     // The cell that has the group's own name is stored under its name alone.
     if let Some(group) = place.group.filter(|group| *group >= from && to.is_none_or(|to| *group < to)) {
-        let own = check(state, place, &Guard::CellUnchangedSince(group, commit))?;
+        let own = check(state, place, &Guard::CellUnchangedSince(group, commit), looked_at)?;
         if own.is_err() {
             return Ok(own);
         }
@@ -87,6 +93,11 @@ fn check_range(
     let range = place.keys.cell_heads_between(&cell, from, to);
     for row in state.scan(&range, Order::Ascending) {
         let (key, row) = row?;
+        *looked_at += 1;
+        let checked = Rejection::check_limit("transaction_range_cells_max", TRANSACTION_RANGE_CELLS_MAX, *looked_at);
+        if let Err(rejection) = checked {
+            return Ok(Err(rejection));
+        }
         if is_name_in_group(&key) {
             continue;
         }

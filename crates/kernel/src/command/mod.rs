@@ -151,12 +151,8 @@ impl<'bytes> Body<'bytes> {
     pub fn grows(&self) -> bool {
         match self {
             Body::Transact(transact) => transact.ops.iter().any(Op::grows),
-            Body::Catalogue(_)
-            | Body::Trim(_)
-            | Body::Level(_)
-            | Body::Tick
-            | Body::ClaimNext(_)
-            | Body::Published(_) => false,
+            Body::Trim(steps) => steps.iter().any(|step| matches!(step, TrimStep::FillIndexes { .. })),
+            Body::Catalogue(_) | Body::Level(_) | Body::Tick | Body::ClaimNext(_) | Body::Published(_) => false,
         }
     }
 

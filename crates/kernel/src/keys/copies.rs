@@ -25,6 +25,7 @@ impl Keys {
             ShardKind::CatalogueBranch,
             ShardKind::CatalogueType,
             ShardKind::CatalogueMachine,
+            ShardKind::IndexFill,
         ];
         let kind = rest.strip_prefix(&self.first_bucket.to_be_bytes()).and_then(<[u8]>::first);
         kind.is_some_and(|kind| kinds.into_iter().any(|copied| copied as u8 == *kind))

@@ -39,7 +39,10 @@ pub(crate) fn deliver(
                 return Err(Halt::Inconsistent("a message is not a transaction".into()));
             };
             applying.savepoint();
-            let refused = transact::try_transact(applying, &transact)?.is_err();
+            applying.delivers = true;
+            let tried = transact::try_transact(applying, &transact);
+            applying.delivers = false;
+            let refused = tried?.is_err();
             if refused {
                 applying.undo();
             }

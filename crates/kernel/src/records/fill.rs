@@ -5,11 +5,12 @@
 //!
 //! Touches: `FieldIndex` rows, and the row that says how far it is. Keeps: R5 (a filled index has an entry for every record).
 
+use contract::limits::PAGE_BYTES_MAX;
 use kv::{Order, skip_set_apart};
 use session::Halt;
 
 use super::index::entry;
-use super::row::Row;
+use super::row::{Content, Row};
 use crate::catalogue::{Declared, FillProgress};
 use crate::context::Applying;
 use crate::keys::Kind;
@@ -17,7 +18,7 @@ use crate::keys::ThingId;
 use crate::keys::names::is_name_in_group;
 use crate::keys::records::read_record_key;
 
-/// Records that one step looks at; branches without records count too.
+/// Records that one step looks at, unless their indexed fields are a page before; branches without records count too.
 const LOOKED_AT_MAX: usize = 256;
 
 /// Fills some of the indexes of a type; whether they are all filled now.
@@ -28,12 +29,12 @@ pub(crate) fn fill(applying: &mut Applying<'_>, space: u32, record_type: u32) ->
         return Ok(false);
     };
     let progress_key = applying.keys.index_fill(space, record_type);
-    let row = applying.state.get(&progress_key)?;
+    let row = applying.keys.get_either(&progress_key, |key| applying.state.get(key))?;
     let row = row.ok_or_else(|| Halt::Inconsistent("R5: an index that is being filled has no row".into()))?;
     let mut progress =
         FillProgress::decode(&row).map_err(|error| Halt::Undecodable { what: "the progress of an index", error })?;
     let branches: Vec<u32> = found.branches().filter(|(_, branch)| !branch.deleted).map(|(number, _)| number).collect();
-    let mut left = LOOKED_AT_MAX;
+    let (mut left, mut bytes_left) = (LOOKED_AT_MAX, PAGE_BYTES_MAX);
     while progress.bucket < catalogue.buckets.count() {
         let Some(branch) = branches.iter().copied().find(|branch| *branch >= progress.branch) else {
             progress = FillProgress { bucket: progress.bucket + 1, ..FillProgress::begin(progress.filled) };
@@ -46,7 +47,7 @@ pub(crate) fn fill(applying: &mut Applying<'_>, space: u32, record_type: u32) ->
             applying.state.put_encoded(progress_key, |writer| progress.encode(writer));
             return Ok(false);
         }
-        let last = fill_some(applying, space, declared, &progress, left)?;
+        let last = fill_some(applying, space, declared, &progress, (left, &mut bytes_left))?;
         left = left.saturating_sub(last.looked_at.max(1));
         progress = match last.after {
             // There may be more of this branch.
@@ -70,7 +71,7 @@ fn fill_some(
     space: u32,
     declared: &Declared,
     progress: &FillProgress,
-    limit: usize,
+    (limit, bytes_left): (usize, &mut usize),
 ) -> Result<Looked, Halt> {
     let FillProgress { filled, bucket, branch, after } = progress;
     let range = applying.keys.rows_of_branch(Kind::Record, *bucket, space, *branch);
@@ -78,7 +79,7 @@ fn fill_some(
     let range = if after.is_empty() { range } else { range.after(&[&*prefix, after].concat()) };
     let rows = skip_set_apart(applying.state.scan(&range, Order::Ascending)).take(limit);
     let rows = rows.collect::<Result<Vec<_>, _>>()?;
-    let last = rows.last().map(|(key, _)| key[prefix.len()..].to_vec());
+    let mut looked = Looked { looked_at: rows.len(), after: rows.last().map(|(key, _)| key[prefix.len()..].to_vec()) };
     for (key, bytes) in &rows {
         if is_name_in_group(key) {
             continue;
@@ -88,9 +89,26 @@ fn fill_some(
         let row = Row::decode(bytes)?;
         if !row.numbers.deleted && row.numbers.record_type == declared.id {
             put_entries(applying, &id.in_bucket(*bucket), &row, declared, (*filled).into())?;
+            *bytes_left = bytes_left.saturating_sub(indexed_bytes(&row, declared, (*filled).into()));
+        }
+        if *bytes_left == 0 {
+            // Others wait for it: the next step goes on behind this record.
+            looked = Looked { looked_at: limit, after: Some(key[prefix.len()..].to_vec()) };
+            break;
         }
     }
-    Ok(Looked { looked_at: rows.len(), after: last })
+    Ok(looked)
+}
+
+/// Bytes of the fields that the new indexes are on.
+fn indexed_bytes(row: &Row<'_>, declared: &Declared, filled: usize) -> usize {
+    let new = &declared.definition.indexes[filled..];
+    let indexed = row.fields.iter().filter(|field| new.iter().any(|(name, _)| name == field.name));
+    let bytes = indexed.map(|field| match field.content {
+        Content::Inline(value) => value.len(),
+        Content::Apart { bytes } => bytes as usize,
+    });
+    bytes.sum()
 }
 
 fn put_entries(

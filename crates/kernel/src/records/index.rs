@@ -66,7 +66,8 @@ pub(crate) fn update(
 /// Whether an entry stays where it is, as far as that is seen without making its key.
 fn stays(declared: &Declared, number: usize, before: &Row<'_>, after: &Row<'_>) -> bool {
     let minute = |row: &Row<'_>| row.numbers.updated_us / (UPDATED_AT_STEP_MS * US_PER_MS).unsigned_abs();
-    declared.definition.indexes[number].0 == UPDATED_AT && minute(before) == minute(after)
+    let indexed = &declared.definition.indexes[number].0;
+    indexed == UPDATED_AT && declared.definition.state_field != UPDATED_AT && minute(before) == minute(after)
 }
 
 /// The entry of a record in an index of its type.

@@ -13,7 +13,7 @@ use session::Halt;
 use super::get::{Found, ViewRecords};
 use super::index::sort_key;
 use super::row::decode_numbers;
-use crate::catalogue::Declared;
+use crate::catalogue::{Declared, FillProgress};
 use crate::keys::names::read_position;
 use crate::keys::records::{OwnedId, read_index_suffix};
 use crate::keys::{Keys, Kind};
@@ -60,27 +60,47 @@ impl ViewRecords<'_> {
             Some((_, Some(declared))) => Some(declared),
             Some((name, None)) => return Ok(Err(Rejection::NoSuchType { name: name.to_owned() })),
         };
-        let goes_by_name = scan.cursor.and_then(<[u8]>::first) == Some(&BY_NAME);
-        // A scan that began by name goes on so, though an index may have been filled since.
-        let index = declared.filter(|_| !goes_by_name).and_then(|declared| usable_index(declared, scan.filter));
-        let by = if index.is_some() { BY_INDEX } else { BY_NAME };
-        let after = match scan.cursor.map(|cursor| cursor.split_first()) {
-            None => None,
-            Some(Some((of, after))) if *of == by && (by == BY_INDEX || read_position(after).is_some()) => Some(after),
-            Some(_) => {
-                return Ok(Err(Rejection::InvalidName { what: "a cursor", reason: "it belongs to another scan" }));
-            }
+        let filled = match declared {
+            None => 0,
+            Some(declared) => self.filled_indexes(scan.space, declared)?,
         };
+        // A scan goes on as it began, though an index may have been filled since.
+        let began = match scan.cursor {
+            None => None,
+            Some([BY_NAME, after @ ..]) if read_position(after).is_some() => Some((None, after)),
+            Some([BY_INDEX, number, after @ ..]) => Some((Some(*number), after)),
+            Some(_) => return Ok(Err(other_scan())),
+        };
+        let find = |number| declared.and_then(|declared| usable_index(declared, filled, scan.filter, number));
+        let index = match began {
+            None => find(None),
+            Some((None, _)) => None,
+            Some((Some(number), _)) => match find(Some(number)) {
+                None => return Ok(Err(other_scan())),
+                found => found,
+            },
+        };
+        let after = began.map(|(_, after)| after);
         match (declared, index) {
             (Some(declared), Some((number, bounds))) => self.by_index(scan, (declared, number, &bounds), after).map(Ok),
             _ => self.by_name(scan, after).map(Ok),
         }
     }
 
+    /// How many indexes of a type are filled in the view: the catalogue may be a newer one.
+    fn filled_indexes(&self, space: u32, declared: &Declared) -> Result<usize, Halt> {
+        let key = self.keys.index_fill(space, declared.id);
+        let row = self.keys.get_either(&key, |key| self.view.get(key))?;
+        let progress = row.map(|row| FillProgress::decode(&row)).transpose();
+        let progress = progress.map_err(|error| Halt::Undecodable { what: "the progress of an index", error })?;
+        let filled = progress.map_or(declared.filled, |progress| progress.filled.min(declared.filled));
+        Ok(filled.into())
+    }
+
     fn by_name(&self, scan: &Scan<'_>, after: Option<&[u8]>) -> Result<Scanned, Halt> {
         let Scan { space, branch, groups, prefix, .. } = *scan;
         let listing = Listing { kind: Kind::Record, space, branch, groups, prefix, after };
-        let mut page = Page::new(scan, BY_NAME);
+        let mut page = Page::new(scan, vec![BY_NAME]);
         let mut things = Things::new(self.view, self.keys, self.catalogue, &listing)?;
         while let Some(thing) = things.next()? {
             let record = thing.id.in_bucket(thing.bucket);
@@ -120,7 +140,7 @@ impl ViewRecords<'_> {
             }
             InGroup::Any | InGroup::Own => 0..self.catalogue.buckets.count(),
         };
-        let mut page = Page::new(scan, BY_INDEX);
+        let mut page = Page::new(scan, vec![BY_INDEX, number]);
         let mut merged = MergedRows::new(self.view, buckets.map(source).collect())?;
         while let Some(found) = merged.next()? {
             let (_, id) = read_index_suffix(found.suffix(), scan.space, scan.branch)
@@ -140,13 +160,14 @@ impl ViewRecords<'_> {
 /// A page under construction.
 struct Page<'scan> {
     scan: &'scan Scan<'scan>,
-    by: u8,
+    /// What its cursor begins with.
+    by: Vec<u8>,
     bytes: usize,
     scanned: Scanned,
 }
 
 impl<'scan> Page<'scan> {
-    fn new(scan: &'scan Scan<'scan>, by: u8) -> Self {
+    fn new(scan: &'scan Scan<'scan>, by: Vec<u8>) -> Self {
         Self { scan, by, bytes: 0, scanned: Scanned::default() }
     }
 
@@ -170,7 +191,7 @@ impl<'scan> Page<'scan> {
             || self.scanned.looked_at >= self.scan.rows_max
             || self.bytes >= PAGE_BYTES_MAX;
         if full {
-            self.scanned.cursor = Some([&[self.by], &*position()].concat());
+            self.scanned.cursor = Some([&*self.by, &*position()].concat());
         }
         Ok(!full)
     }
@@ -213,10 +234,18 @@ impl Bounds {
     }
 }
 
-/// The first filled index that a test of the filter can use.
-fn usable_index(declared: &Declared, filter: &Filter) -> Option<(u8, Bounds)> {
+fn other_scan() -> Rejection {
+    Rejection::InvalidName { what: "a cursor", reason: "it belongs to another scan" }
+}
+
+/// The first of the filled indexes that a test of the filter can use, or the wanted one.
+fn usable_index(declared: &Declared, filled: usize, filter: &Filter, wanted: Option<u8>) -> Option<(u8, Bounds)> {
     filter.tests.iter().find_map(|(field, test)| {
-        let (number, (_, kind)) = declared.filled_indexes().iter().enumerate().find(|(_, (name, _))| name == field)?;
+        let mut indexes = declared.definition.indexes.iter().take(filled).enumerate();
+        let (number, (_, kind)) = indexes.find(|(_, (name, _))| name == field)?;
+        if wanted.is_some_and(|wanted| usize::from(wanted) != number) {
+            return None;
+        }
         let sorted = |value: &Value| sort_key(field, *kind, value);
         let bounds = match test {
             Test::Eq(value) => {

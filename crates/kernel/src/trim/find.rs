@@ -98,7 +98,10 @@ pub fn find_due(
         }
         steps.extend(deleted().map(|(branch, _)| TrimStep::Branch { space, branch }));
     }
-    steps.extend(unfilled(catalogue));
+    if !forgets {
+        // Filling takes space.
+        steps.extend(unfilled(catalogue));
+    }
     steps.truncate(TRIM_STEPS_MAX);
     Ok((steps, None))
 }

@@ -23,11 +23,11 @@ fn pages_have_so_many_rows_or_bytes_and_together_all_rows() {
             let row = u16::try_from(row).expect("few");
             state.put(&[b"b".as_slice(), &row.to_be_bytes()].concat(), &vec![0; value_bytes]);
         }
-        let (mut after, mut found) = (Vec::new(), Vec::new());
+        let (mut after, mut found) = (None, Vec::new());
         loop {
-            let page = state.page(b"b", &after).expect("a page");
+            let page = state.page(b"b", after.as_deref()).expect("a page");
             let Some((last, _)) = page.last() else { break };
-            after.clone_from(last);
+            after = Some(last.clone());
             found.push(page.len());
             // What was read can be removed before the next page.
             page.iter().for_each(|(key, _)| state.delete(key));
@@ -35,4 +35,14 @@ fn pages_have_so_many_rows_or_bytes_and_together_all_rows() {
         assert_eq!(found, pages, "{rows} rows of {value_bytes}");
         assert_eq!(state.scan(b"").count(), 2);
     }
+}
+
+#[test]
+fn pages_end_after_a_row_whose_key_is_empty_too() {
+    let store = MemoryStore::new();
+    let mut staging = Staging::new(store.view().expect("a view"));
+    let mut state = UserState::new(&mut staging, Key::from(b"own".as_slice()));
+    state.put(b"", b"value");
+    assert_eq!(state.page(b"", None).expect("a page").len(), 1);
+    assert_eq!(state.page(b"", Some(b"")).expect("a page").len(), 0);
 }

@@ -58,7 +58,10 @@ impl Statehouse {
         let mut lags = Vec::new();
         for (thing, record) in cursors {
             let name = thing.name[CURSORS.len()..].to_owned();
-            let cursor = record.value(CURSOR).and_then(Value::as_integer).map_or(0, i64::cast_unsigned);
+            // Somebody else's record of such a name is no projector.
+            let Some(cursor) = record.value(CURSOR).and_then(Value::as_integer).map(i64::cast_unsigned) else {
+                continue;
+            };
             let look = (name.clone(), cursor);
             let from = before.get(&look).copied().unwrap_or(cursor);
             let (lag, seen) = self.lag_after(from)?;

@@ -196,6 +196,8 @@ pub(crate) struct Reference {
     pub(crate) made: Vec<Id>,
     /// Entries of the agenda for runs that are gone with their branches.
     orphaned: BTreeSet<(u64, Id)>,
+    /// A message is being delivered.
+    delivers: bool,
     pub(crate) sessions: BTreeMap<u64, Session>,
     /// Sessions that have ended and may own something, by when that was.
     pub(crate) ended: BTreeSet<(u64, u64)>,
@@ -264,6 +266,7 @@ impl Reference {
             runs: BTreeMap::new(),
             made: Vec::new(),
             orphaned: BTreeSet::new(),
+            delivers: false,
             sessions: BTreeMap::new(),
             ended: BTreeSet::new(),
             machines: BTreeMap::new(),

@@ -15,6 +15,26 @@ fn an_index_that_is_declared_later_is_used_when_it_is_filled() {
 }
 
 #[test]
+fn a_step_that_fills_reads_so_many_bytes_and_no_more() {
+    check(
+        "declare job for jobs.; repeat 6 put jobs.% t=x*1000000; declare job for jobs. index t:text; fill job; fill job; \
+         rows of records",
+        "#2; jobs.6 v1; #2; 0 of 1; 1 of 1; 6 records, 6 large fields, 10 ready, 2 lanes, 6 indexed, 2 counts",
+    );
+}
+
+#[test]
+fn a_scan_goes_on_in_the_index_that_it_began_in() {
+    check(
+        "declare job for jobs. index b:signed; put jobs.1 a=1 b=3; put jobs.2 a=2 b=2; put jobs.3 a=3 b=1; \
+         declare job for jobs. index b:signed,a:signed; scan of job where a > 0 and b > 0 limit 1; walk; \
+         scan of job where a > 0 and b > 0 limit 1 more; scan of job where a > 0 and b > 0 limit 1 more; \
+         scan of job where a > 0 and b > 0",
+        "#2; jobs.1 v1; jobs.2 v1; jobs.3 v1; #2; jobs.3, more; 1 rounds; jobs.2, more; jobs.1, more; jobs.1, jobs.2, jobs.3",
+    );
+}
+
+#[test]
 fn indexes_are_filled_in_bounded_steps_which_survive_restarts() {
     check(
         "declare job for jobs. index a:signed; repeat 600 put jobs.% a=% n=% t=x; declare job for jobs. index a:signed,n:signed; \

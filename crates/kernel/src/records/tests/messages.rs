@@ -54,6 +54,15 @@ fn a_sweep_tells_however_many_messages_wait() {
 }
 
 #[test]
+fn what_a_message_sends_was_accepted_with_it() {
+    check(
+        "limit messages_waiting_max 1; in g: send in h then put x & publish t p & publish t q; in g: publish t r; tick; messages; \
+         in g: publish t r",
+        "sent; 2 exceeds messages_waiting_max = 1 [SH-1002]; h to t: p, h to t: q; 3 exceeds messages_waiting_max = 1 [SH-1002]",
+    );
+}
+
+#[test]
 fn a_refused_commit_sends_nothing() {
     check(
         "in g: send in h then put x, publish t p, update a x=1; in g if record a exists: publish t p; messages; tick; read h/x",

@@ -273,7 +273,8 @@ impl Reference {
         let versions: usize = self.cells.values().map(|cell| cell.writes.len() - cell.given_up).sum();
         let grouped = self.cells.iter().filter(|(id, _)| id.group.is_some());
         let names = grouped.filter(|(_, cell)| cell.live_version().is_some()).count();
-        (2 + self.spaces.len() + branches + versions + names + self.cell_floors.len()) as u64
+        let types: usize = self.spaces.values().map(|space| space.types.len()).sum();
+        (2 + self.spaces.len() + branches + types + versions + names + self.cell_floors.len()) as u64
     }
 
     /// The kept versions below `page.before`, newest first.

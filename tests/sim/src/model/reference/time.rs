@@ -201,7 +201,10 @@ impl Reference {
                     panic!("a message that is no transaction was let through");
                 };
                 let mark = self.undo.len();
-                if self.transact(&transact, 0).is_err() {
+                self.delivers = true;
+                let done = self.transact(&transact, 0);
+                self.delivers = false;
+                if done.is_err() {
                     self.undo_to(mark);
                 }
             }

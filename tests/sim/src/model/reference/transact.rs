@@ -137,7 +137,10 @@ impl Reference {
             Op::Send(send) => {
                 self.check_message(send, 1)?;
                 let waiting = self.messages.len() + self.to_publish.len() + 1;
-                Rejection::check_limit("messages_waiting_max", self.limits.messages_waiting_max as usize, waiting)?;
+                let max = self.limits.messages_waiting_max as usize;
+                if !self.delivers {
+                    Rejection::check_limit("messages_waiting_max", max, waiting)?;
+                }
                 self.send(id, send);
                 OpOutcome::Sent
             }

@@ -220,11 +220,11 @@ impl UserMachine for Counters {
         pushes: &mut Pushes,
     ) -> Result<(), KvError> {
         let Ended { mut requests, mut repeated } = ended(state.get(&[BOOK, ENDED])?.as_deref());
-        let mut after = Vec::new();
+        let mut after = None;
         loop {
-            let page = state.page(&executed_prefix(session), &after)?;
+            let page = state.page(&executed_prefix(session), after.as_deref())?;
             let Some((last, _)) = page.last() else { break };
-            after.clone_from(last);
+            after = Some(last.clone());
             for (key, times) in page {
                 requests += 1;
                 repeated += u64::from(read_number(&times) != 1);
