@@ -71,10 +71,10 @@ fn run(access: &Access, every: Duration, mut signals: Signals) {
     // What an earlier process has begun to fill. The walk itself may wait.
     fill(access, &mut signals);
     while signals.wait(every) {
+        fill(access, &mut signals);
         if let Err(error) = walk(access, &mut signals) {
             tracing::warn!(%error, "the retention walk was interrupted");
         }
-        fill(access, &mut signals);
     }
 }
 
