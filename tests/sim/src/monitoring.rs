@@ -16,7 +16,7 @@ use wire::claims::Claim;
 use wire::records::PutRecord;
 use wire::runs::{AppendEvents, NewEvents};
 use wire::sessions::OpenSession;
-use wire::values::{JsonText, Members};
+use wire::values::{JsonText, Members, UserJson};
 
 use crate::tools;
 
@@ -28,6 +28,9 @@ async fn work(client: &client::Client) -> Result<(), client::Error> {
         client.records().put(name, &job, None).await?;
     }
     client.records().claim(&Claim::of_queue("jobs.")).await?;
+    // As a projector stores its position, in a program that embeds the store.
+    let position = Members(vec![("cursor".to_owned(), UserJson(1.into()))]);
+    client.records().put("projectors.sums", &PutRecord::of(position), None).await?;
     client.sessions().open(&OpenSession::default()).await?;
     let import = AppendEvents { run_type: Some("import".to_owned()), ..AppendEvents::default() };
     let started = NewEvents::One(JsonText(
