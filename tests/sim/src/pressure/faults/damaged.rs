@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use testkit::http::{Client, Request};
@@ -144,16 +145,27 @@ impl Trial<'_> {
         }
     }
 
-    /// Writes every cell, while the call fails in the thread that sets damaged parts apart. Returns what is damaged then.
+    /// Writes every cell, again and again, while the call fails in the thread that sets damaged parts apart. Returns what
+    /// is damaged then.
     fn meet_the_damage(&mut self, server: &mut ServerProcess) -> Result<(Ended, Vec<usize>), String> {
         let thread = thread_named(server.id(), "apply")?;
         let client = Client::to(server.address());
+        // The scrub finds the damage, and the next write has it set apart: a round may be over before that.
+        let enough = AtomicBool::new(false);
         let called = std::thread::scope(|scope| {
             let failing = Failing::calls(thread, self.call, self.errno, 1, self.every)?;
             // Only now: a store reads all of itself when it opens.
             damage_a_block(&self.house.join("store"))?;
-            let writer = scope.spawn(|| self.cells.write(&client));
+            let writer = scope.spawn(|| {
+                loop {
+                    let written = self.cells.write(&client);
+                    if written.is_err() || enough.load(Ordering::Acquire) {
+                        return written;
+                    }
+                }
+            });
             let called = wait_until(CALLED_WITHIN, || failing.failed() > 0);
+            enough.store(true, Ordering::Release);
             if called && self.every {
                 std::thread::sleep(FAILS_FOR);
             }
