@@ -55,6 +55,16 @@ fn check(root: &Path) -> Result<Vec<Complaint>, String> {
     Ok(complaints)
 }
 
+/// Whether a file has nothing but tests.
+fn is_test(path: &str) -> bool {
+    path.contains("/tests/") || path.ends_with("/tests.rs")
+}
+
+/// What stands in a file before its tests.
+fn shipped_part(text: &str) -> &str {
+    text.split_once("#[cfg(test)]\nmod tests").map_or(text, |(shipped, _)| shipped)
+}
+
 /// Whether a complaint fails the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Severity {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Complaint;
+use super::{Complaint, is_test, shipped_part};
 use crate::repository::Tree;
 
 /// A reader can hold so many files in mind.
@@ -20,9 +20,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
     for path in tree.files_with("rs") {
         if let Some((name, module)) = module_of(path) {
             let text = tree.text(path)?;
-            let shipped = &text[..text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len())];
-            let module_path = module.clone();
-            let found = Module { path: path.to_owned(), imports: imports(shipped, &module_path) };
+            let found = Module { path: path.to_owned(), imports: imports(shipped_part(&text), &module) };
             crates.entry(name.to_owned()).or_default().insert(module, found);
         }
     }
@@ -48,10 +46,7 @@ struct Module {
 /// The crate and the module of a file: `crates/kernel/src/runs/row.rs` is `runs::row` of `kernel`.
 fn module_of(path: &str) -> Option<(&str, String)> {
     let (name, file) = path.strip_prefix("crates/")?.split_once("/src/")?;
-    let module = file.strip_suffix(".rs")?;
-    if module == "tests" || module.ends_with("/tests") || module.contains("/tests/") {
-        return None;
-    }
+    let module = file.strip_suffix(".rs").filter(|_| !is_test(path))?;
     let module = module.strip_suffix("/mod").unwrap_or(module);
     let module = if module == "lib" || module == "main" { "" } else { module };
     Some((name, module.replace('/', "::")))

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Complaint;
+use super::{Complaint, is_test, shipped_part};
 use crate::repository::Tree;
 
 /// The manual's page.
@@ -32,7 +32,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         let text = tree.text(path)?;
         let (shipped, tested) = match is_test(path) {
             true => ("", text.as_str()),
-            false => text.split_at(text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len())),
+            false => text.split_at(shipped_part(&text).len()),
         };
         tests.push_str(tested);
         if DECLARED.contains(&path) {
@@ -62,10 +62,6 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         }
     }
     Ok(complaints)
-}
-
-fn is_test(path: &str) -> bool {
-    path.contains("/tests/") || path.ends_with("/tests.rs")
 }
 
 /// The names in the first column of the page's tables, with their lines.

@@ -3,7 +3,7 @@
 //! Touches: the Rust files of the crates and the examples. Keeps: paths of the API are in the table of the wire and nowhere
 //! else. Never: examines tests, comments and documentation, which show what a user types.
 
-use super::Complaint;
+use super::{Complaint, is_test, shipped_part};
 use crate::repository::Tree;
 
 /// Where routes are spelled.
@@ -19,10 +19,10 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
     let elsewhere = paths_elsewhere(&table);
     for path in tree.files_with("rs") {
         let shipped = path.starts_with("crates/") && path.contains("/src/") && path != TABLE;
-        if !shipped || path.ends_with("/tests.rs") || path.contains("/tests/") {
+        if !shipped || is_test(path) {
             continue;
         }
-        for (index, line) in tree.text(path)?.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate() {
+        for (index, line) in shipped_part(&tree.text(path)?).lines().enumerate() {
             if spells_a_path(line, &elsewhere) {
                 complaints.push(Complaint::error(
                     path,
