@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use statehouse::sessions::{
-    Command, DecodeError, Delivery, KvError, NewSession, Pushes, Reader, UserCall, UserMachine, UserState, Writer,
+    Command, DecodeError, Delivery, KvError, Pushes, Reader, UserCall, UserMachine, UserState, Writer,
 };
 use statehouse::{Error, Options};
 
@@ -96,16 +96,6 @@ impl UserMachine for Seats {
                 Told::Waiting
             }
         })
-    }
-
-    fn on_session_created(
-        &self,
-        _: &mut UserState,
-        _: &UserCall,
-        _: &NewSession,
-        _: &mut Pushes,
-    ) -> Result<(), KvError> {
-        Ok(())
     }
 
     /// The seats of a client that is gone go to those who wait for them.

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use statehouse::Options;
-use statehouse::sessions::{
-    Command, DecodeError, KvError, NewSession, Pushes, UserCall, UserMachine, UserState, Writer,
-};
+use statehouse::sessions::{Command, DecodeError, KvError, Pushes, UserCall, UserMachine, UserState, Writer};
 use statehouse_server::{ServeError, Server};
 use testkit::http::{Client, Request};
 use tokio::sync::oneshot;
@@ -38,20 +36,6 @@ impl UserMachine for Broken {
 
     fn apply(&self, _: &mut UserState, _: &UserCall, _: Anything, _: &mut Pushes) -> Result<(), KvError> {
         panic!("a defect of the machine");
-    }
-
-    fn on_session_created(
-        &self,
-        _: &mut UserState,
-        _: &UserCall,
-        _: &NewSession,
-        _: &mut Pushes,
-    ) -> Result<(), KvError> {
-        Ok(())
-    }
-
-    fn on_session_expired(&self, _: &mut UserState, _: &UserCall, _: u64, _: &mut Pushes) -> Result<(), KvError> {
-        Ok(())
     }
 }
 

@@ -51,23 +51,28 @@ pub trait UserMachine: Send + Sync + 'static {
         pushes: &mut Pushes,
     ) -> Result<<Self::Command as Command>::Response, KvError>;
 
-    /// A session is new to this state.
+    /// A session is new to this state. A machine that does not care leaves this out.
     fn on_session_created(
         &self,
-        state: &mut UserState<'_>,
-        call: &UserCall,
-        session: &NewSession<'_>,
-        pushes: &mut Pushes,
-    ) -> Result<(), KvError>;
+        _state: &mut UserState<'_>,
+        _call: &UserCall,
+        _session: &NewSession<'_>,
+        _pushes: &mut Pushes,
+    ) -> Result<(), KvError> {
+        Ok(())
+    }
 
-    /// A session that this state has seen has ended. Pushes to it are dropped, those to others arrive.
+    /// A session that this state has seen has ended. Pushes to it are dropped, those to others arrive. A machine that keeps
+    /// nothing for a session leaves this out.
     fn on_session_expired(
         &self,
-        state: &mut UserState<'_>,
-        call: &UserCall,
-        session: u64,
-        pushes: &mut Pushes,
-    ) -> Result<(), KvError>;
+        _state: &mut UserState<'_>,
+        _call: &UserCall,
+        _session: u64,
+        _pushes: &mut Pushes,
+    ) -> Result<(), KvError> {
+        Ok(())
+    }
 }
 
 /// A session that a machine has not seen before.

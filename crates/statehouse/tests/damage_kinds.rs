@@ -19,7 +19,7 @@ use kernel::keys::readable::{kind_of, kinds};
 use statehouse::records::{ClaimOptions, Put, Record};
 use statehouse::runs::RunList;
 use statehouse::sessions::{
-    Command, DecodeError, KvError, NewSession, Pushes, SessionOptions, UserCall, UserMachine, UserState, Writer,
+    Command, DecodeError, KvError, Pushes, SessionOptions, UserCall, UserMachine, UserState, Writer,
 };
 use statehouse::{Change, Error, Followed, ListPage, Options, Rejection, Statehouse};
 
@@ -57,16 +57,6 @@ impl UserMachine for Echo {
             state.put(&session.to_be_bytes(), &[7; 30]);
             pushes.push(session, [1; 30]);
         }
-        Ok(())
-    }
-
-    fn on_session_created(
-        &self,
-        _: &mut UserState,
-        _: &UserCall,
-        _: &NewSession,
-        _: &mut Pushes,
-    ) -> Result<(), KvError> {
         Ok(())
     }
 

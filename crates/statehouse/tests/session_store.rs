@@ -176,20 +176,6 @@ impl UserMachine for Newer {
         let answer = Machine.apply(state, call, command, pushes)?;
         Ok(if call.version == 1 { answer } else { format!("{answer} by version {}", call.version) })
     }
-
-    fn on_session_created(
-        &self,
-        _: &mut UserState<'_>,
-        _: &UserCall,
-        _: &NewSession<'_>,
-        _: &mut Pushes,
-    ) -> Result<(), KvError> {
-        Ok(())
-    }
-
-    fn on_session_expired(&self, _: &mut UserState<'_>, _: &UserCall, _: u64, _: &mut Pushes) -> Result<(), KvError> {
-        Ok(())
-    }
 }
 
 #[test]
@@ -260,20 +246,6 @@ impl UserMachine for Sizes {
     fn apply(&self, state: &mut UserState<'_>, _: &UserCall, command: Write, _: &mut Pushes) -> Result<(), KvError> {
         state.put(b"before", b"");
         state.put(&vec![b'k'; command.key as usize], &vec![0; command.value as usize]);
-        Ok(())
-    }
-
-    fn on_session_created(
-        &self,
-        _: &mut UserState<'_>,
-        _: &UserCall,
-        _: &NewSession<'_>,
-        _: &mut Pushes,
-    ) -> Result<(), KvError> {
-        Ok(())
-    }
-
-    fn on_session_expired(&self, _: &mut UserState<'_>, _: &UserCall, _: u64, _: &mut Pushes) -> Result<(), KvError> {
         Ok(())
     }
 }

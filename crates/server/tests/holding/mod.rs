@@ -5,9 +5,7 @@
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use statehouse::sessions::{
-    Command, DecodeError, KvError, NewSession, Pushes, UserCall, UserMachine, UserState, Writer,
-};
+use statehouse::sessions::{Command, DecodeError, KvError, Pushes, UserCall, UserMachine, UserState, Writer};
 use statehouse::{Options, Statehouse};
 
 /// Options of a store that can be held, and what holds it.
@@ -75,20 +73,6 @@ impl UserMachine for Holding {
         // The test may have ended meanwhile, and then nobody is held.
         let _ = self.enter.send(());
         let _ = self.released.lock().expect("no panic").recv();
-        Ok(())
-    }
-
-    fn on_session_created(
-        &self,
-        _: &mut UserState,
-        _: &UserCall,
-        _: &NewSession,
-        _: &mut Pushes,
-    ) -> Result<(), KvError> {
-        Ok(())
-    }
-
-    fn on_session_expired(&self, _: &mut UserState, _: &UserCall, _: u64, _: &mut Pushes) -> Result<(), KvError> {
         Ok(())
     }
 }

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use statehouse::records::{ClaimOptions, Claimed, Put, RecordType, Ttl};
 use statehouse::runs::{AppendOptions, NewEvent};
-use statehouse::sessions::{
-    Command, DecodeError, KvError, NewSession, Pushes, Reader, UserCall, UserMachine, UserState, Writer,
-};
+use statehouse::sessions::{Command, DecodeError, KvError, Pushes, Reader, UserCall, UserMachine, UserState, Writer};
 use statehouse::{DiskReserve, Json, Options, Retention, Statehouse, Value};
 
 /// A user's machine that keeps the last saying of each session, until the session ends.
@@ -39,16 +37,6 @@ impl UserMachine for Sayings {
 
     fn apply(&self, state: &mut UserState, call: &UserCall, said: Say, _: &mut Pushes) -> Result<(), KvError> {
         state.put(&call.session.unwrap_or(0).to_be_bytes(), &said.0);
-        Ok(())
-    }
-
-    fn on_session_created(
-        &self,
-        _: &mut UserState,
-        _: &UserCall,
-        _: &NewSession,
-        _: &mut Pushes,
-    ) -> Result<(), KvError> {
         Ok(())
     }
 

@@ -1,8 +1,6 @@
 //! The machine that the suite of the session contract needs, hosted by a server.
 
-use statehouse::sessions::{
-    Command, DecodeError, KvError, NewSession, Pushes, UserCall, UserMachine, UserState, Writer,
-};
+use statehouse::sessions::{Command, DecodeError, KvError, Pushes, UserCall, UserMachine, UserState, Writer};
 use testkit::session_store::Tally;
 
 /// A machine that adds up numbers by key.
@@ -64,16 +62,6 @@ impl UserMachine for TallyMachine {
                 "watching".to_owned()
             }
         })
-    }
-
-    fn on_session_created(
-        &self,
-        _: &mut UserState<'_>,
-        _: &UserCall,
-        _: &NewSession<'_>,
-        _: &mut Pushes,
-    ) -> Result<(), KvError> {
-        Ok(())
     }
 
     fn on_session_expired(
