@@ -73,8 +73,8 @@ pub const TRANSACTION_AGE_MAX: Duration = Duration::from_secs(60);
 /// Cells that an interactive transaction may read, by name or in ranges.
 pub const TRANSACTION_READS_MAX: usize = 10_000;
 
-/// Cells that the guards of a transaction look at which are about ranges: twice what an interactive one may read, since
-/// others may have added some.
+/// Cells that the guards on ranges look at, all those of a transaction together: twice what an interactive one may read,
+/// since others may have added some.
 pub const TRANSACTION_RANGE_CELLS_MAX: usize = 20_000;
 
 /// Guards of a transaction. In an interactive one, each name and each range that it reads becomes one.

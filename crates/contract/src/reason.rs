@@ -79,7 +79,7 @@ numbered_texts! {
         BadTimeout = "it is below 100 ms or above a day",
         HeldKeepsType = "a worker holds it; its type cannot change",
         FieldsMoveIt = "the fields written with it move it to another state",
-        NoBroker = "the store has no broker, so messages for one would wait for good",
+        NoBroker = "the store has no broker, so messages for one would wait forever",
         RepeatedIndex = "two of its indexes are on the same field",
     }
 }

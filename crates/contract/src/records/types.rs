@@ -1,5 +1,6 @@
 //! Record types: what a space declares for a prefix of record names.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::limits::FIELD_NAME_BYTES_MAX;
@@ -212,21 +213,15 @@ impl RecordType {
     pub fn fault(&self) -> Option<RefusalReason> {
         let kind_of = |name: &str| self.state(name).map(|(_, state)| state.kind);
         let has = |kind| self.states.iter().any(|state| state.kind == kind);
-        let mut names: Vec<&str> = self.states.iter().map(|state| state.name.as_str()).collect();
-        names.sort_unstable();
-        let twice = names.windows(2).any(|pair| pair[0] == pair[1]);
-        let mut indexed: Vec<&str> = self.indexes.iter().map(|(field, _)| field.as_str()).collect();
-        indexed.sort_unstable();
-        let indexed_twice = indexed.windows(2).any(|pair| pair[0] == pair[1]);
         if self.name.is_empty() || self.state_field.is_empty() {
             Some(RefusalReason::EmptyName)
         } else if self.states.len() > STATES_MAX || self.indexes.len() > INDEXES_MAX {
             Some(RefusalReason::TooManyStates)
         } else if self.names().any(|name| name.len() > FIELD_NAME_BYTES_MAX) {
             Some(RefusalReason::LongName)
-        } else if twice {
+        } else if has_twice(self.states.iter().map(|state| &*state.name)) {
             Some(RefusalReason::RepeatedState)
-        } else if indexed_twice {
+        } else if has_twice(self.indexes.iter().map(|(field, _)| &**field)) {
             Some(RefusalReason::RepeatedIndex)
         } else if self.states.first().is_none_or(|state| state.kind != StateKind::Ready) {
             Some(RefusalReason::FirstStateNotReady)
@@ -244,6 +239,12 @@ impl RecordType {
             None
         }
     }
+}
+
+/// Whether a name is among these twice.
+fn has_twice<'name>(mut names: impl Iterator<Item = &'name str>) -> bool {
+    let mut seen = BTreeSet::new();
+    !names.all(|name| seen.insert(name))
 }
 
 /// The field with the creation time, ms.

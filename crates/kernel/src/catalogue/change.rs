@@ -160,7 +160,7 @@ impl Catalogue {
     /// The indexes of a type are all filled.
     pub(crate) fn finish_filling(&mut self, keys: &Keys, state: &mut Staging, space: SpaceId, record_type: TypeId) {
         if let Some(found) = self.spaces.get_mut(&space) {
-            found.types.fill(record_type);
+            found.types.set_filled(record_type, u8::MAX);
             self.revision += 1;
             self.write_meta(keys, state);
         }

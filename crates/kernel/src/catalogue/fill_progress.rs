@@ -1,7 +1,10 @@
 //! How far the indexes of a type are filled that were declared when there were records already: a row of the catalogue while
 //! it lasts; `docs/formats/keys.md`.
 
-use kv::{DecodeError, Reader, Writer};
+use kv::{Bytes, DecodeError, KvError, Reader, Writer};
+use session::Halt;
+
+use crate::keys::Keys;
 
 const FORMAT: u8 = 1;
 
@@ -23,11 +26,27 @@ impl FillProgress {
         Self { filled, ..Self::default() }
     }
 
+    /// That of a type, as its row says; none if all of its indexes are filled.
+    pub(crate) fn read(
+        keys: Keys,
+        space: u32,
+        record_type: u32,
+        get: impl Fn(&[u8]) -> Result<Option<Bytes>, KvError>,
+    ) -> Result<Option<Self>, Halt> {
+        let row = keys.get_either(&keys.index_fill(space, record_type), get)?;
+        row.map(|row| Self::decode(&row)).transpose()
+    }
+
     pub(crate) fn encode(&self, writer: &mut Writer) {
         writer.u8(FORMAT).u8(self.filled).u16(self.bucket).u32(self.branch).bytes(&self.after);
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Halt> {
+        let undecodable = |error| Halt::Undecodable { what: "the progress of an index", error };
+        Self::decode_fields(bytes).map_err(undecodable)
+    }
+
+    fn decode_fields(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         reader.format(FORMAT)?;
         let (filled, bucket, branch) = (reader.u8()?, reader.u16()?, reader.u32()?);

@@ -91,7 +91,7 @@ impl Catalogue {
             let (key, row) = row?;
             let (space, record_type) =
                 read_index_fill(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among fills".into()))?;
-            let progress = FillProgress::decode(&row).map_err(undecodable)?;
+            let progress = FillProgress::decode(&row)?;
             let space = catalogue.spaces.get_mut(&space);
             let space = space.ok_or_else(|| Halt::Inconsistent("an index belongs to no space".into()))?;
             space.types.set_filled(record_type, progress.filled);

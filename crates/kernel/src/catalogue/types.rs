@@ -47,11 +47,6 @@ impl Declared {
         self.filled < index_count(&self.definition)
     }
 
-    /// The indexes that have an entry for every record.
-    pub fn filled_indexes(&self) -> &[(String, IndexKind)] {
-        &self.definition.indexes[..self.filled.into()]
-    }
-
     /// The kind of a state.
     pub fn kind(&self, state: u8) -> StateKind {
         self.definition.states.get(usize::from(state)).map_or(StateKind::Terminal, |state| state.kind)
@@ -133,17 +128,10 @@ impl Types {
         self.by_id.values()
     }
 
-    /// The indexes of a type are all filled.
-    pub(super) fn fill(&mut self, id: TypeId) {
-        if let Some(declared) = self.by_id.get_mut(&id) {
-            declared.filled = index_count(&declared.definition);
-        }
-    }
-
-    /// Notes how many indexes of a type are filled.
+    /// Notes how many indexes of a type are filled: so many, or all that there are.
     pub(super) fn set_filled(&mut self, id: TypeId, filled: u8) {
         if let Some(declared) = self.by_id.get_mut(&id) {
-            declared.filled = filled;
+            declared.filled = filled.min(index_count(&declared.definition));
         }
     }
 
@@ -360,7 +348,10 @@ mod tests {
         let indexed = RecordType::task().index("to", IndexKind::Text).index("n", IndexKind::Signed);
         assert_eq!(types.declare("a.", &indexed), Ok(TASK_ID));
         let task = types.get(TASK_ID).expect("declared");
-        assert!(task.is_filling() && task.filled_indexes() == RecordType::task().indexes, "old records lack entries");
+        assert!(
+            task.is_filling() && usize::from(task.filled) == RecordType::task().indexes.len(),
+            "old records lack entries"
+        );
         assert!(types.declare("a.", &RecordType::task().index("to", IndexKind::Text)).is_err(), "one less");
         let other_kind = RecordType::task().index("to", IndexKind::Bytes).index("n", IndexKind::Signed);
         assert!(types.declare("a.", &other_kind).is_err());

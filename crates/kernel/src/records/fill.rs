@@ -29,10 +29,9 @@ pub(crate) fn fill(applying: &mut Applying<'_>, space: u32, record_type: u32) ->
         return Ok(false);
     };
     let progress_key = applying.keys.index_fill(space, record_type);
-    let row = applying.keys.get_either(&progress_key, |key| applying.state.get(key))?;
-    let row = row.ok_or_else(|| Halt::Inconsistent("R5: an index that is being filled has no row".into()))?;
-    let mut progress =
-        FillProgress::decode(&row).map_err(|error| Halt::Undecodable { what: "the progress of an index", error })?;
+    let progress = FillProgress::read(applying.keys, space, record_type, |key| applying.state.get(key))?;
+    let no_row = || Halt::Inconsistent("R5: an index that is being filled has no row".into());
+    let mut progress = progress.ok_or_else(no_row)?;
     let branches: Vec<u32> = found.branches().filter(|(_, branch)| !branch.deleted).map(|(number, _)| number).collect();
     let (mut left, mut bytes_left) = (LOOKED_AT_MAX, PAGE_BYTES_MAX);
     while progress.bucket < catalogue.buckets.count() {

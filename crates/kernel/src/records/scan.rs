@@ -89,10 +89,7 @@ impl ViewRecords<'_> {
 
     /// How many indexes of a type are filled in the view: the catalogue may be a newer one.
     fn filled_indexes(&self, space: u32, declared: &Declared) -> Result<usize, Halt> {
-        let key = self.keys.index_fill(space, declared.id);
-        let row = self.keys.get_either(&key, |key| self.view.get(key))?;
-        let progress = row.map(|row| FillProgress::decode(&row)).transpose();
-        let progress = progress.map_err(|error| Halt::Undecodable { what: "the progress of an index", error })?;
+        let progress = FillProgress::read(self.keys, space, declared.id, |key| self.view.get(key))?;
         let filled = progress.map_or(declared.filled, |progress| progress.filled.min(declared.filled));
         Ok(filled.into())
     }

@@ -113,7 +113,7 @@ pub(crate) async fn declare_type(server: Server, call: Call<NoQuery, DeclareType
     }
     let declared = declared(body)?;
     if declared.rescued_to.is_some() || declared.exhausted_to.is_some() {
-        server.expect_broker(|| format!("a type with rescued_to or exhausted_to, {:?},", declared.name))?;
+        server.expect_broker(|| format!("type {:?} with rescued_to or exhausted_to", declared.name))?;
     }
     let answer = shown(vec![prefix.clone()], declared.clone());
     server.call(move |house| scope.open(house).space.declare_type(&prefix, declared)).await?;

@@ -138,7 +138,7 @@ impl From<Error> for Refusal {
 }
 
 impl Server {
-    /// Refuses what would send messages to a broker, if there is none: they would wait for good.
+    /// Refuses what would send messages to a broker, if there is none: they would wait forever.
     pub(crate) fn expect_broker(&self, what: impl FnOnce() -> String) -> Result<(), Refusal> {
         match self.house.has_broker() {
             true => Ok(()),
