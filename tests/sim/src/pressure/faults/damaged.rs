@@ -7,7 +7,6 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use testkit::http::{Client, Request};
@@ -24,6 +23,10 @@ const CELLS: usize = 2_000;
 /// The code of the refusal.
 const DAMAGED: &str = "SH-2023";
 const STOPS_WITHIN: Duration = Duration::from_secs(60);
+/// The scrub begins a quarter of a second after the start, and reads these few tables at once.
+const FOUND_WITHIN: Duration = Duration::from_secs(4);
+/// How often the scrub may be over before the block is damaged.
+const SCRUB_MISSES_MAX: u32 = 10;
 
 /// Each call fails once and every time, with each error.
 pub(super) fn all_points() -> Result<Tally, String> {
@@ -37,15 +40,32 @@ pub(super) fn all_points() -> Result<Tally, String> {
     for call in CALLS {
         for errno in if CALLS_FOR_SPACE.contains(&call) { &["ENOSPC", "EIO"][..] } else { &["EIO"] } {
             for every in [false, true] {
-                copy(&whole, &house, &|_| false);
+                let named = |what| format!("{call}, {errno}, every time {every}: {what}");
+                let server = damaged_server(&whole, &house).map_err(named)?;
                 let mut trial = Trial { house: &house, cells: cells.clone(), call, errno, every };
-                let ended = trial.run().map_err(|what| format!("{call}, {errno}, every time {every}: {what}"))?;
-                tally.add(ended);
+                tally.add(trial.run(server).map_err(named)?);
                 std::fs::remove_dir_all(&house).map_err(|error| error.to_string())?;
             }
         }
     }
     Ok(tally)
+}
+
+/// Serves a copy in which a block was damaged after it was opened, since a store reads all of itself when it opens. The
+/// scrub has found it, and nothing is set apart before the next write.
+fn damaged_server(whole: &Path, house: &Path) -> Result<ServerProcess, String> {
+    for _ in 0..SCRUB_MISSES_MAX {
+        copy(whole, house, &|_| false);
+        let server = Launch::serve(binary(), house).start()?;
+        damage_a_block(&house.join("store"))?;
+        if wait_until(FOUND_WITHIN, || server.stderr().contains("damage was found")) {
+            return Ok(server);
+        }
+        // The scrub had read the block before.
+        server.kill();
+        std::fs::remove_dir_all(house).map_err(|error| error.to_string())?;
+    }
+    Err("the scrub does not find the damage".into())
 }
 
 /// Changes a bit in the middle of the largest table.
@@ -121,14 +141,12 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    fn run(&mut self) -> Result<Ended, String> {
-        let launch = Launch::serve(binary(), self.house);
-        let mut server = launch.start()?;
+    fn run(&mut self, mut server: ServerProcess) -> Result<Ended, String> {
         let (ended, damaged) = self
             .meet_the_damage(&mut server)
             .map_err(|what| format!("{what}\nthe server said:\n{}", server.stderr()))?;
         server.kill();
-        let server = launch.start()?;
+        let server = Launch::serve(binary(), self.house).start()?;
         let client = Client::to(server.address());
         // What was not set apart before is met now.
         self.cells.write(&client)?;
@@ -145,27 +163,14 @@ impl Trial<'_> {
         }
     }
 
-    /// Writes every cell, again and again, while the call fails in the thread that sets damaged parts apart. Returns what
-    /// is damaged then.
+    /// Writes every cell, while the call fails in the thread that sets damaged parts apart. Returns what is damaged then.
     fn meet_the_damage(&mut self, server: &mut ServerProcess) -> Result<(Ended, Vec<usize>), String> {
         let thread = thread_named(server.id(), "apply")?;
         let client = Client::to(server.address());
-        // The scrub finds the damage, and the next write has it set apart: a round may be over before that.
-        let enough = AtomicBool::new(false);
         let called = std::thread::scope(|scope| {
             let failing = Failing::calls(thread, self.call, self.errno, 1, self.every)?;
-            // Only now: a store reads all of itself when it opens.
-            damage_a_block(&self.house.join("store"))?;
-            let writer = scope.spawn(|| {
-                loop {
-                    let written = self.cells.write(&client);
-                    if written.is_err() || enough.load(Ordering::Acquire) {
-                        return written;
-                    }
-                }
-            });
+            let writer = scope.spawn(|| self.cells.write(&client));
             let called = wait_until(CALLED_WITHIN, || failing.failed() > 0);
-            enough.store(true, Ordering::Release);
             if called && self.every {
                 std::thread::sleep(FAILS_FOR);
             }
