@@ -3,14 +3,14 @@
 use contract::Rejection;
 use session::Halt;
 
-use crate::cells::guard::Place;
 use crate::context::Applying;
 use crate::records::row::decode_numbers;
 use crate::runs::append::read_head;
 use crate::tally::{Conflict, ConflictOn};
+use crate::transact::scope::Scope;
 
 /// Counts a refused command, if it was a conflict. Its effects are already undone.
-pub(crate) fn note_conflict(applying: &mut Applying<'_>, place: &Place<'_>, rejection: &Rejection) -> Result<(), Halt> {
+pub(crate) fn note_conflict(applying: &mut Applying<'_>, scope: &Scope<'_>, rejection: &Rejection) -> Result<(), Halt> {
     let (on, name) = match rejection {
         Rejection::Conflict { .. } => (ConflictOn::Cells, None),
         Rejection::RecordConflict { record, .. }
@@ -19,12 +19,12 @@ pub(crate) fn note_conflict(applying: &mut Applying<'_>, place: &Place<'_>, reje
         Rejection::SequenceConflict { run, .. } => (ConflictOn::Runs, Some(run)),
         _ => return Ok(()),
     };
-    let thing = name.and_then(|name| place.thing(name).ok());
+    let thing = name.and_then(|name| scope.thing(name).ok());
     let type_name = match (on, thing) {
         (ConflictOn::Records, Some(record)) => {
             let row = applying.state.get(&applying.keys.record(&record))?;
             let number = row.map(|row| decode_numbers(&row)).transpose()?.map_or(0, |numbers| numbers.record_type);
-            applying.catalogue.record_type(place.space, number).map(|declared| declared.definition.name.clone())
+            applying.catalogue.record_type(scope.space, number).map(|declared| declared.definition.name.clone())
         }
         (ConflictOn::Runs, Some(run)) => read_head(applying, &run)?.map(|head| head.run_type),
         _ => None,

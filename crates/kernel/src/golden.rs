@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::catalogue::CatalogueChange;
 use crate::command::MACHINE;
 use crate::command::trim_step::TrimStep;
-use crate::{Body, Buckets, EntryHeader, Guard, Kernel, Keys, Op, Transact, ValueRef, image};
+use crate::{Body, Buckets, CellAct, CellGuard, EntryHeader, Guard, Kernel, Keys, Op, Transact, ValueRef, image};
 
 fn envelope(body: &Body<'_>) -> Vec<u8> {
     let mut encoded = Writer::new();
@@ -30,8 +30,14 @@ fn entry() -> Vec<u8> {
         branch: 1,
         group: Some("g"),
         fence: None,
-        guards: vec![Guard::CellAbsent("a"), Guard::CellsUnchangedSince("a", Some("b"), 0)],
-        ops: vec![Op::CellSet("a", ValueRef::Text("x")), Op::CellCas("a", Some(1), ValueRef::Integer(-1))],
+        guards: vec![
+            Guard::Cell(CellGuard::Absent("a")),
+            Guard::Cell(CellGuard::RangeUnchangedSince("a", Some("b"), 0)),
+        ],
+        ops: vec![
+            Op::Cell("a", CellAct::Set(ValueRef::Text("x"))),
+            Op::Cell("a", CellAct::Cas(Some(1), ValueRef::Integer(-1))),
+        ],
     });
     let commands = [
         envelope(&transact),

@@ -4,9 +4,9 @@
 //! - [`entry`], [`command`], [`answer`]: inputs and outputs, as bytes.
 //! - [`keys`]: the only file that builds raw keys. [`place`]: which slot and bucket a thing is in.
 //! - [`catalogue`]: spaces, branches, retention and limits, as state.
-//! - [`cells`]: the first contract, one file per operation.
-//! - [`records`]: the second contract. [`changes`]: the feed of what every command changed.
-//! - [`runs`]: the third contract.
+//! - `contracts`: the list of the contracts; `contract`: what each must do. [`cells`], [`records`], [`runs`]: those that
+//!   there are.
+//! - [`changes`]: the feed of what every command changed.
 //! - [`names`]: listings by name, over all groups.
 //! - [`sessions`]: things that end with a session, and users' machines.
 //! - [`tally`]: totals for metrics.
@@ -26,6 +26,8 @@ pub mod changes;
 pub mod command;
 mod conflicts;
 mod context;
+mod contract;
+mod contracts;
 pub mod counts;
 mod damage;
 pub mod entry;
@@ -58,15 +60,17 @@ pub use applied::Applied;
 pub use catalogue::{BranchId, Catalogue, CatalogueChange, SpaceId};
 pub use command::hosted::HostedCommand;
 pub use command::{
-    Append, Body, ClaimNext, Duplicates, EventRef, Fence, Guard, Op, RecordAct, RunAct, Send, Target, Transact,
-    TtlArgument,
+    Body, CellAct, CellGuard, ClaimNext, Fence, Guard, Op, RecordAct, RecordGuard, RunAct, RunGuard, Transact,
 };
 pub use counts::MessageCounts;
 pub use entry::EntryHeader;
 pub use kernel::{Effects, Kernel};
 pub use keys::Keys;
 pub use machine::NextDue;
+pub use outbox::command::{Send, Target};
 pub use place::Buckets;
+pub use records::command::TtlArgument;
+pub use runs::command::{Append, Duplicates, EventRef};
 pub use schedule::windows::ReadyQueue;
 pub use sessions::brought::Hosted;
 pub use tally::{Conflict, ConflictOn, Tally};

@@ -3,22 +3,23 @@
 //! Touches: whatever its operations touch, in one group. Keeps: K7 (a rejected transaction changes nothing).
 
 pub(crate) mod limits;
+pub(crate) mod scope;
 
 use contract::{RefusalReason, Rejection};
 use session::Halt;
 
 use self::limits::within_limits;
+use self::scope::Scope;
 use crate::answer::{Answer, OpOutcome};
-use crate::cells::guard::{self, Place};
-use crate::cells::{OpContext, cas, delete, init, set};
 use crate::command::{Guard, Op, Transact};
 use crate::conflicts::note_conflict;
 use crate::context::Applying;
-use crate::outbox;
-use crate::records;
+use crate::contract::{Contract, Outcome};
+use crate::contracts::with_contracts;
+use crate::keys::ThingId;
 use crate::records::state;
 use crate::records::write::open;
-use crate::runs;
+use crate::{cells, outbox, records, runs};
 
 pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> Result<Answer, Halt> {
     Ok(match try_transact(applying, transact)? {
@@ -26,8 +27,8 @@ pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> 
         Err(rejection) => {
             applying.undo();
             let (catalogue, keys) = (applying.catalogue, applying.keys);
-            let Transact { space, branch, group, .. } = *transact;
-            note_conflict(applying, &Place { catalogue, keys, space, branch, group }, &rejection)?;
+            let Transact { space, branch, group, fence, .. } = *transact;
+            note_conflict(applying, &Scope { catalogue, keys, space, branch, group, fence }, &rejection)?;
             Answer::Rejected(rejection)
         }
     })
@@ -41,15 +42,15 @@ pub(crate) fn try_transact(
     if let Err(rejection) = within_limits(catalogue, applying.call.body.len(), transact) {
         return Ok(Err(rejection));
     }
-    let space = match catalogue.space(transact.space) {
-        Ok(space) => space,
-        Err(rejection) => return Ok(Err(rejection)),
-    };
-    let place = Place { catalogue, keys, space: transact.space, branch: transact.branch, group: transact.group };
+    let Transact { space, branch, group, fence, .. } = *transact;
+    if let Err(rejection) = catalogue.space(space) {
+        return Ok(Err(rejection));
+    }
+    let scope = Scope { catalogue, keys, space, branch, group, fence };
     if let Err(rejection) = check_one_group(transact) {
         return Ok(Err(rejection));
     }
-    if let Err(rejection) = check_fence(applying, &place, transact)? {
+    if let Err(rejection) = check_fence(applying, &scope)? {
         return Ok(Err(rejection));
     }
     let mut looked_at = 0;
@@ -58,18 +59,13 @@ pub(crate) fn try_transact(
         if crate::canary::guards_are_skipped() {
             break;
         }
-        let checked = match records::guard::check(applying, &place, guard)? {
-            Some(checked) => checked,
-            None => guard::check(applying.state, &place, guard, &mut looked_at)?,
-        };
-        if let Err(rejection) = checked {
+        if let Err(rejection) = check_guard(applying, &scope, guard, &mut looked_at)? {
             return Ok(Err(rejection));
         }
     }
-    let context = applying.cell_context(space);
     let mut outcomes = Vec::with_capacity(transact.ops.len());
     for op in &transact.ops {
-        match apply_op(applying, &context, &place, transact, op)? {
+        match apply_op(applying, &scope, transact, op)? {
             Ok(outcome) => outcomes.push(outcome),
             Err(rejection) => return Ok(Err(rejection)),
         }
@@ -77,37 +73,45 @@ pub(crate) fn try_transact(
     Ok(Ok(outcomes))
 }
 
-fn apply_op(
-    applying: &mut Applying<'_>,
-    context: &OpContext,
-    place: &Place<'_>,
-    transact: &Transact<'_>,
-    op: &Op<'_>,
-) -> Result<Result<OpOutcome, Rejection>, Halt> {
+fn apply_op(applying: &mut Applying<'_>, scope: &Scope<'_>, transact: &Transact<'_>, op: &Op<'_>) -> Outcome {
     let name = op.name().or_else(|| group_of(transact)).unwrap_or_default();
     #[cfg(feature = "canary")]
     crate::canary::panic_if_planted(name);
-    let thing = match place.thing(name) {
+    let thing = match scope.thing(name) {
         Ok(thing) => thing,
         Err(rejection) => return Ok(Err(rejection)),
     };
-    Ok(match op {
-        Op::CellInit(_, value) => Ok(init::init(&mut applying.cells(), context, &thing, *value)?),
-        Op::CellSet(_, value) => Ok(set::set(&mut applying.cells(), context, &thing, *value)?),
-        Op::CellCas(_, expected, value) => cas::cas(&mut applying.cells(), context, &thing, *expected, *value)?,
-        Op::CellDelete(_) => Ok(delete::delete(&mut applying.cells(), context, &thing)?),
-        Op::Record(_, act) => {
-            let fenced = transact.fence.is_some_and(|fence| fence.record == name);
-            records::act(applying, &thing, act, fenced)?
-        }
-        Op::Run(_, act) => runs::act(applying, &thing, act)?,
-        Op::Push(session, payload) => {
-            applying.pushes.push(*session, *payload);
-            Ok(OpOutcome::Sent)
-        }
-        Op::Send(message) => outbox::send::send(applying, &thing, message)?.map(|()| OpOutcome::Sent),
-    })
+    act(applying, scope, &thing, op)
 }
+
+macro_rules! dispatch {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident })*) => {
+        /// Does what an operation says, as its contract does it.
+        fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, thing: &ThingId<'_>, op: &Op<'_>) -> Outcome {
+            match op {
+                $(Op::$kind(_, act) => $folder::contract::$contract::act(applying, scope, thing, act),)*
+                Op::Push(session, payload) => {
+                    applying.pushes.push(*session, *payload);
+                    Ok(Ok(OpOutcome::Sent))
+                }
+                Op::Send(message) => Ok(outbox::send::send(applying, thing, message)?.map(|()| OpOutcome::Sent)),
+            }
+        }
+
+        fn check_guard(
+            applying: &Applying<'_>,
+            scope: &Scope<'_>,
+            guard: &Guard<'_>,
+            looked_at: &mut usize,
+        ) -> Result<Result<(), Rejection>, Halt> {
+            match guard {
+                $(Guard::$kind(guard) => $folder::contract::$contract::check(applying, scope, guard, looked_at),)*
+            }
+        }
+    };
+}
+
+with_contracts!(dispatch);
 
 /// The group of a transaction: the one that it names, or the name of the one thing that it touches.
 fn group_of<'bytes>(transact: &Transact<'bytes>) -> Option<&'bytes str> {
@@ -137,21 +141,17 @@ fn check_one_group(transact: &Transact<'_>) -> Result<(), Rejection> {
 }
 
 /// The attempt that a transaction belongs to must be the live one.
-fn check_fence(
-    applying: &mut Applying<'_>,
-    place: &Place<'_>,
-    transact: &Transact<'_>,
-) -> Result<Result<(), Rejection>, Halt> {
+fn check_fence(applying: &mut Applying<'_>, scope: &Scope<'_>) -> Result<Result<(), Rejection>, Halt> {
     // Left by an earlier transaction of the same tick, so it may be outdated.
     applying.fenced_row = None;
-    let Some(fence) = transact.fence else {
+    let Some(fence) = scope.fence else {
         return Ok(Ok(()));
     };
     #[cfg(feature = "canary")]
     if crate::canary::fences_are_skipped() {
         return Ok(Ok(()));
     }
-    let record = match place.thing(fence.record) {
+    let record = match scope.thing(fence.record) {
         Ok(record) => record,
         Err(rejection) => return Ok(Err(rejection)),
     };

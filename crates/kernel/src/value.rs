@@ -2,6 +2,7 @@
 
 use contract::{Json, Value};
 use kv::{DecodeError, Reader, Writer};
+use session::Digester;
 
 const NULL: u8 = 0;
 const BOOLEAN: u8 = 1;
@@ -59,6 +60,40 @@ impl<'bytes> ValueRef<'bytes> {
         };
         reader.end()?;
         Ok(value)
+    }
+
+    /// Appends its length with the kind, then kind and payload.
+    pub fn encode_framed(&self, writer: &mut Writer) {
+        writer.u32(u32::try_from(self.len() + 1).expect("values are bounded far below that"));
+        self.encode(writer);
+    }
+
+    /// Reads what [`encode_framed`](Self::encode_framed) wrote.
+    pub fn decode_framed(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
+        let (kind, payload) = reader.bytes()?.split_first().ok_or(DecodeError { what: "a value without a kind" })?;
+        Self::decode(*kind, payload)
+    }
+
+    /// Appends a value that may be missing.
+    pub fn encode_optional(value: Option<ValueRef<'_>>, writer: &mut Writer) {
+        match value {
+            None => {
+                writer.u8(0);
+            }
+            Some(value) => value.encode_framed(writer.u8(1)),
+        }
+    }
+
+    /// Reads what [`encode_optional`](Self::encode_optional) wrote.
+    pub fn decode_optional(reader: &mut Reader<'bytes>) -> Result<Option<Self>, DecodeError> {
+        Ok(if reader.bool()? { Some(Self::decode_framed(reader)?) } else { None })
+    }
+
+    /// Adds it to a digest: a value counts as its stored bytes, JSON as the text that was sent.
+    pub(crate) fn digest(&self, member: &str, digester: &mut Digester) {
+        let mut writer = Writer::new();
+        self.encode(&mut writer);
+        digester.member(member, writer.as_slice());
     }
 
     /// Bytes of the payload.

@@ -11,8 +11,8 @@ use statehouse_kernel::keys::Kind;
 use statehouse_kernel::keys::names::is_name_in_group;
 use statehouse_kernel::trim::{TrimStep, find_due};
 use statehouse_kernel::{
-    Append, Body, Buckets, CatalogueChange, ClaimNext, Duplicates, EntryHeader, EventRef, Kernel, Keys, Op, RecordAct,
-    RunAct, Transact, TtlArgument, ValueRef,
+    Append, Body, Buckets, CatalogueChange, CellAct, ClaimNext, Duplicates, EntryHeader, EventRef, Kernel, Keys, Op,
+    RecordAct, RunAct, Transact, TtlArgument, ValueRef,
 };
 
 const SPACE: u32 = 1;
@@ -96,7 +96,7 @@ fn names_in_groups_go_with_the_branch_however_many_there_are() {
         let append =
             Append { expected_last: None, duplicates: Duplicates::Answer, run_type: "", event: EventRef::from(&event) };
         let ops = vec![
-            Op::CellSet(name, ValueRef::Integer(1)),
+            Op::Cell(name, CellAct::Set(ValueRef::Integer(1))),
             Op::Record(name, put),
             Op::Run(name, RunAct::Append(Box::new(append))),
         ];

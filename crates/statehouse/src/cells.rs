@@ -10,7 +10,7 @@ use contract::{
 use kernel::cells::{ViewCells, at, get, history, list};
 use kernel::keys::ThingId;
 use kernel::names::InGroup;
-use kernel::{Answer, Body, Catalogue, Op, OpOutcome, Transact, ValueRef};
+use kernel::{Answer, Body, Catalogue, CellAct, Op, OpOutcome, Transact, ValueRef};
 use kv::View;
 
 use crate::admission::{Scope, ScopeIds};
@@ -51,7 +51,7 @@ impl Cells {
     /// [`init`](Self::init), answered later.
     pub fn init_later(&self, cell: &str, value: impl Into<Value>) -> Pending<Initialised> {
         let value = value.into();
-        self.propose(cell, Op::CellInit(cell, ValueRef::from(&value)), |answer| match outcome(answer)? {
+        self.propose(cell, Op::Cell(cell, CellAct::Init(ValueRef::from(&value))), |answer| match outcome(answer)? {
             (_, OpOutcome::Written(version)) => Ok(Initialised { version, created: true }),
             (_, OpOutcome::Existing(version)) => Ok(Initialised { version, created: false }),
             other => Err(unexpected_answer("an init", &other)),
@@ -76,7 +76,7 @@ impl Cells {
     /// [`set`](Self::set), answered later.
     pub fn set_later(&self, cell: &str, value: impl Into<Value>) -> Pending<Written> {
         let value = value.into();
-        self.propose(cell, Op::CellSet(cell, ValueRef::from(&value)), written)
+        self.propose(cell, Op::Cell(cell, CellAct::Set(ValueRef::from(&value))), written)
     }
 
     /// Writes the value if the cell is as expected.
@@ -91,7 +91,7 @@ impl Cells {
             Expected::Absent => None,
             Expected::Version(version) => Some(version),
         };
-        self.propose(cell, Op::CellCas(cell, expected, ValueRef::from(&value)), |answer| match answer {
+        self.propose(cell, Op::Cell(cell, CellAct::Cas(expected, ValueRef::from(&value))), |answer| match answer {
             Answer::Rejected(Rejection::Conflict { current, .. }) => Ok(Swapped::Conflict { current }),
             other => written(other).map(Swapped::Written),
         })
@@ -104,7 +104,7 @@ impl Cells {
 
     /// [`delete`](Self::delete), answered later.
     pub fn delete_later(&self, cell: &str) -> Pending<Deleted> {
-        self.propose(cell, Op::CellDelete(cell), |answer| match outcome(answer)? {
+        self.propose(cell, Op::Cell(cell, CellAct::Delete), |answer| match outcome(answer)? {
             (_, OpOutcome::Written(version)) => Ok(Deleted { version: Some(version) }),
             (_, OpOutcome::Nothing) => Ok(Deleted { version: None }),
             other => Err(unexpected_answer("a deletion", &other)),

@@ -18,7 +18,7 @@ use contract::{
 use kernel::cells::row::Head;
 use kernel::cells::{ReadCells, ViewCells};
 use kernel::names::InGroup;
-use kernel::{Answer, Body, Catalogue, Guard, Transact};
+use kernel::{Answer, Body, Catalogue, CellGuard, Guard, Transact};
 use kv::View;
 
 use crate::admission::{Scope, ScopeIds};
@@ -220,7 +220,9 @@ impl Transaction {
         }
         let guards = match self.isolation {
             Isolation::Serialisable => self.reads.guards(self.commit),
-            Isolation::Snapshot => self.own.names().map(|name| Guard::CellUnchangedSince(name, self.commit)).collect(),
+            Isolation::Snapshot => {
+                self.own.names().map(|name| Guard::Cell(CellGuard::UnchangedSince(name, self.commit))).collect()
+            }
         };
         let transact = Transact {
             space: self.ids.space,

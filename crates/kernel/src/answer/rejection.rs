@@ -3,7 +3,7 @@
 use contract::{RefusalReason, Rejection, WantedKind};
 use kv::{DecodeError, Reader, Writer};
 
-use crate::command::{decode_value, encode_value};
+use crate::value::ValueRef;
 
 /// The limits that the kernel itself checks; their names are numbers in an answer.
 const LIMIT_NAMES: [&str; 16] = [
@@ -76,12 +76,7 @@ pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
         }
         Rejection::FieldConflict { record, field, current } => {
             writer.u8(17).bytes(record.as_bytes()).bytes(field.as_bytes());
-            match current {
-                None => {
-                    writer.u8(0);
-                }
-                Some(value) => encode_value(writer.u8(1), value.into()),
-            }
+            ValueRef::encode_optional(current.as_ref().map(Into::into), writer);
         }
         Rejection::Fenced { record, given, attempt, state, holder } => {
             writer.u8(18).bytes(record.as_bytes()).u64(*given).u64(*attempt).bytes(state.as_bytes());
@@ -155,7 +150,7 @@ pub(super) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, Dec
         17 => Rejection::FieldConflict {
             record: reader.text()?.to_owned(),
             field: reader.text()?.to_owned(),
-            current: if reader.bool()? { Some(decode_value(reader)?.to_value()) } else { None },
+            current: ValueRef::decode_optional(reader)?.map(ValueRef::to_value),
         },
         18 => Rejection::Fenced {
             record: reader.text()?.to_owned(),

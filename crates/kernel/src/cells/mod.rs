@@ -11,6 +11,8 @@
 mod applying;
 pub mod at;
 pub mod cas;
+pub mod command;
+pub(crate) mod contract;
 pub mod delete;
 pub(crate) mod floor;
 pub mod get;
@@ -30,7 +32,7 @@ use crate::changes::{Noted, Reason, Subject};
 use crate::folded::Folded;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::names;
-use contract::{Limits, Retention};
+use ::contract::{Limits, Retention};
 use floor::Floor;
 use row::{Head, Old};
 

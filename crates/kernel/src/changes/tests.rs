@@ -8,7 +8,7 @@ use session::{Envelope, Stamp};
 
 use super::{CHANGES_LOOKED_AT_MAX, Filter, changes_after};
 use crate::catalogue::CatalogueChange;
-use crate::command::MACHINE;
+use crate::command::{CellAct, MACHINE};
 use crate::names::InGroup;
 use crate::{Body, Buckets, EntryHeader, Kernel, Keys, Op, Transact, ValueRef};
 
@@ -25,13 +25,14 @@ const KEYS: fn() -> Keys = || Keys::new(1, 0);
 const EVERYTHING: Filter<'_> = Filter { space: 1, branch: 1, subject: None, group: InGroup::Any, prefix: "" };
 
 fn set(group: Option<&'static str>, names: &[&'static str]) -> Body<'static> {
-    let ops = names.iter().map(|name| Op::CellSet(name, ValueRef::Integer(1))).collect();
+    let ops = names.iter().map(|name| Op::Cell(name, CellAct::Set(ValueRef::Integer(1)))).collect();
     Body::Transact(Transact { space: 1, branch: 1, group, fence: None, guards: Vec::new(), ops })
 }
 
 /// Writes a cell and then fails: nothing is left.
 fn refused(name: &'static str) -> Body<'static> {
-    let ops = vec![Op::CellSet(name, ValueRef::Null), Op::CellCas(name, Some(99), ValueRef::Null)];
+    let ops =
+        vec![Op::Cell(name, CellAct::Set(ValueRef::Null)), Op::Cell(name, CellAct::Cas(Some(99), ValueRef::Null))];
     Body::Transact(Transact { space: 1, branch: 1, group: Some("g"), fence: None, guards: Vec::new(), ops })
 }
 
@@ -97,8 +98,14 @@ fn names(page: &ChangesPage) -> Vec<(u64, &str)> {
 #[test]
 fn a_change_says_what_changed_and_why() {
     let mut shard = Shard::new();
-    let delete =
-        Transact { space: 1, branch: 1, group: None, fence: None, guards: Vec::new(), ops: vec![Op::CellDelete("a")] };
+    let delete = Transact {
+        space: 1,
+        branch: 1,
+        group: None,
+        fence: None,
+        guards: Vec::new(),
+        ops: vec![Op::Cell("a", CellAct::Delete)],
+    };
     shard.apply(1_000, &[set(None, &["a"]), set(Some("g"), &["a", "g"])]);
     shard.apply(2_000, &[Body::Transact(delete.clone()), Body::Transact(delete)]);
     let page = shard.page(0, &EVERYTHING, 100);

@@ -2,22 +2,17 @@
 //!
 //! A body borrows its bytes: it is decoded once, when it is applied.
 
+pub mod act;
 pub(crate) mod digest;
-mod guard;
 pub mod hosted;
-mod record_op;
-mod run_op;
+mod op;
 pub mod trim_step;
 
 use kv::{DecodeError, Reader, Writer};
 
-pub use guard::Guard;
-pub use record_op::{FieldPatch, FieldValue, RecordAct, Send, Target, TtlArgument};
-pub use run_op::{Append, Duplicates, EventRef, RunAct};
-
+pub use self::op::*;
 use self::trim_step::TrimStep;
 use crate::catalogue::CatalogueChange;
-use crate::value::ValueRef;
 
 /// The number of the contracts' machine (1) and the version of its commands (1).
 pub const MACHINE: u32 = 0x0001_0001;
@@ -84,27 +79,6 @@ pub struct Transact<'bytes> {
     pub guards: Vec<Guard<'bytes>>,
     /// The operations.
     pub ops: Vec<Op<'bytes>>,
-}
-
-/// One operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Op<'bytes> {
-    /// Creates the cell, or leaves the existing one.
-    CellInit(&'bytes str, ValueRef<'bytes>),
-    /// Writes the cell.
-    CellSet(&'bytes str, ValueRef<'bytes>),
-    /// Writes the cell if it is at a version, or if it does not exist when none is given.
-    CellCas(&'bytes str, Option<u64>, ValueRef<'bytes>),
-    /// Deletes the cell.
-    CellDelete(&'bytes str),
-    /// Does something to a record.
-    Record(&'bytes str, RecordAct<'bytes>),
-    /// Sends a message.
-    Send(Send<'bytes>),
-    /// Pushes bytes to a session.
-    Push(u64, &'bytes [u8]),
-    /// Does something to a run.
-    Run(&'bytes str, RunAct<'bytes>),
 }
 
 const TRANSACT: u8 = 1;
@@ -196,7 +170,7 @@ impl<'bytes> Body<'bytes> {
     }
 }
 
-fn count(length: usize) -> u32 {
+pub(crate) fn count(length: usize) -> u32 {
     u32::try_from(length).expect("lists are bounded far below that")
 }
 
@@ -233,103 +207,6 @@ impl<'bytes> Transact<'bytes> {
         }
         Ok(Self { space, branch, group, fence, guards, ops })
     }
-}
-
-const CELL_INIT: u8 = 1;
-const CELL_SET: u8 = 2;
-const CELL_CAS: u8 = 3;
-const CELL_DELETE: u8 = 4;
-const RECORD: u8 = 5;
-const SEND: u8 = 6;
-const PUSH: u8 = 7;
-const RUN: u8 = 8;
-
-impl<'bytes> Op<'bytes> {
-    /// The name of the thing it touches; a message touches nothing.
-    pub fn name(&self) -> Option<&'bytes str> {
-        match self {
-            Op::CellInit(name, _)
-            | Op::CellSet(name, _)
-            | Op::CellCas(name, _, _)
-            | Op::CellDelete(name)
-            | Op::Record(name, _)
-            | Op::Run(name, _) => Some(name),
-            Op::Send(_) | Op::Push(..) => None,
-        }
-    }
-
-    /// See [`Body::grows`].
-    pub fn grows(&self) -> bool {
-        match self {
-            Op::CellInit(..) | Op::CellSet(..) | Op::CellCas(..) | Op::Send(_) | Op::Push(..) => true,
-            Op::CellDelete(_) => false,
-            Op::Record(_, act) => act.grows(),
-            Op::Run(_, act) => matches!(act, RunAct::Append(_) | RunAct::Fork { .. }),
-        }
-    }
-
-    /// The most bytes of one value that it writes.
-    pub fn value_bytes(&self) -> usize {
-        match self {
-            Op::CellInit(_, value) | Op::CellSet(_, value) | Op::CellCas(_, _, value) => value.len(),
-            Op::CellDelete(_) => 0,
-            Op::Record(_, act) => act.values().map(|value| value.len()).max().unwrap_or(0),
-            Op::Send(send) => match send.target {
-                Target::Transact(body) => body.len(),
-                Target::Topic { payload, .. } => payload.len(),
-            },
-            Op::Push(_, payload) => payload.len(),
-            Op::Run(_, act) => act.value_bytes(),
-        }
-    }
-
-    fn encode(&self, writer: &mut Writer) {
-        match self {
-            Op::CellInit(name, value) => encode_value(writer.u8(CELL_INIT).bytes(name.as_bytes()), *value),
-            Op::CellSet(name, value) => encode_value(writer.u8(CELL_SET).bytes(name.as_bytes()), *value),
-            Op::CellCas(name, expected, value) => {
-                writer.u8(CELL_CAS).bytes(name.as_bytes()).optional_u64(*expected);
-                encode_value(writer, *value);
-            }
-            Op::CellDelete(name) => {
-                writer.u8(CELL_DELETE).bytes(name.as_bytes());
-            }
-            Op::Record(name, act) => act.encode(writer.u8(RECORD).bytes(name.as_bytes())),
-            Op::Send(send) => send.encode(writer.u8(SEND)),
-            Op::Run(name, act) => act.encode(writer.u8(RUN).bytes(name.as_bytes())),
-            Op::Push(session, payload) => {
-                writer.u8(PUSH).u64(*session).bytes(payload);
-            }
-        }
-    }
-
-    fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
-        Ok(match reader.u8()? {
-            CELL_INIT => Op::CellInit(reader.text()?, decode_value(reader)?),
-            CELL_SET => Op::CellSet(reader.text()?, decode_value(reader)?),
-            CELL_CAS => Op::CellCas(reader.text()?, reader.optional_u64()?, decode_value(reader)?),
-            CELL_DELETE => Op::CellDelete(reader.text()?),
-            RECORD => Op::Record(reader.text()?, RecordAct::decode(reader)?),
-            SEND => Op::Send(Send::decode(reader)?),
-            PUSH => Op::Push(reader.u64()?, reader.bytes()?),
-            RUN => Op::Run(reader.text()?, RunAct::decode(reader)?),
-            _ => {
-                return Err(DecodeError { what: "an operation of an unknown kind" });
-            }
-        })
-    }
-}
-
-/// A value inside a command: its length with the kind, then kind and payload.
-pub(crate) fn encode_value(writer: &mut Writer, value: ValueRef<'_>) {
-    writer.u32(count(value.len() + 1));
-    value.encode(writer);
-}
-
-pub(crate) fn decode_value<'bytes>(reader: &mut Reader<'bytes>) -> Result<ValueRef<'bytes>, DecodeError> {
-    let bytes = reader.bytes()?;
-    let (kind, payload) = bytes.split_first().ok_or(DecodeError { what: "a value without a kind" })?;
-    ValueRef::decode(*kind, payload)
 }
 
 #[cfg(test)]

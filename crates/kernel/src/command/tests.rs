@@ -1,6 +1,10 @@
 //! Bodies are read as they are written.
 
 use super::*;
+use crate::outbox::command::{Send, Target};
+use crate::records::command::TtlArgument;
+use crate::runs::command::{Append, Duplicates, EventRef};
+use crate::value::ValueRef;
 
 #[test]
 fn a_body_is_read_as_written() {
@@ -12,9 +16,13 @@ fn a_body_is_read_as_written() {
         ValueRef::Json("{}"),
         ValueRef::Bytes(&[0, 255]),
     ];
-    let mut ops = vec![Op::CellDelete("d"), Op::CellCas("c", None, ValueRef::Null)];
+    let mut ops = vec![Op::Cell("d", CellAct::Delete), Op::Cell("c", CellAct::Cas(None, ValueRef::Null))];
     for value in values {
-        ops.extend([Op::CellInit("i", value), Op::CellSet("s", value), Op::CellCas("c", Some(7), value)]);
+        ops.extend([
+            Op::Cell("i", CellAct::Init(value)),
+            Op::Cell("s", CellAct::Set(value)),
+            Op::Cell("c", CellAct::Cas(Some(7), value)),
+        ]);
         let patch = vec![("f", Some(value)), ("g", None)];
         let acts = [
             RecordAct::Put { record_type: Some("t"), ttl: TtlArgument::After(9), fields: vec![("f", value)] },
@@ -66,21 +74,22 @@ fn a_body_is_read_as_written() {
     ];
     ops.extend(acts.map(|act| Op::Run("r", act)));
     let guards = vec![
-        Guard::CellAbsent("a"),
-        Guard::CellExists("e"),
-        Guard::CellVersionIs("v", 1),
-        Guard::CellVersionBelow("b", 2),
-        Guard::CellUnchangedSince("u", 3),
-        Guard::CellsUnchangedSince("from", Some("to"), 4),
-        Guard::CellsUnchangedSince("from", None, 5),
-        Guard::RecordAbsent("a"),
-        Guard::RecordExists("e"),
-        Guard::RecordVersionIs("v", 1),
-        Guard::RecordFieldIs("r", "f", None),
-        Guard::RecordFieldIs("r", "f", Some(ValueRef::Text("x"))),
-        Guard::RecordStateIn("r", vec!["a", "b"]),
-        Guard::RecordAttemptIs("r", 6),
-        Guard::RecordUnchangedSince("r", 7),
+        Guard::Cell(CellGuard::Absent("a")),
+        Guard::Cell(CellGuard::Exists("e")),
+        Guard::Cell(CellGuard::VersionIs("v", 1)),
+        Guard::Cell(CellGuard::VersionBelow("b", 2)),
+        Guard::Cell(CellGuard::UnchangedSince("u", 3)),
+        Guard::Cell(CellGuard::RangeUnchangedSince("from", Some("to"), 4)),
+        Guard::Cell(CellGuard::RangeUnchangedSince("from", None, 5)),
+        Guard::Record(RecordGuard::Absent("a")),
+        Guard::Record(RecordGuard::Exists("e")),
+        Guard::Record(RecordGuard::VersionIs("v", 1)),
+        Guard::Record(RecordGuard::FieldIs("r", "f", None)),
+        Guard::Record(RecordGuard::FieldIs("r", "f", Some(ValueRef::Text("x")))),
+        Guard::Record(RecordGuard::StateIn("r", vec!["a", "b"])),
+        Guard::Record(RecordGuard::AttemptIs("r", 6)),
+        Guard::Record(RecordGuard::UnchangedSince("r", 7)),
+        Guard::Run(RunGuard::LastIs("r", 8)),
     ];
     let fences = [None, Some(Fence { record: "r", attempt: 4 })];
     for (group, fence) in [None, Some("group")].into_iter().zip(fences) {

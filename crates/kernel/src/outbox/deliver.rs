@@ -4,10 +4,11 @@ use session::Halt;
 
 use super::Stored;
 use crate::changes::{Noted, Reason, Subject};
-use crate::command::{Body, Target};
+use crate::command::Body;
 use crate::context::Applying;
 use crate::keys::Keys;
 use crate::keys::records::DueClock;
+use crate::outbox::command::Target;
 use crate::transact;
 
 /// A message is due: applies its transaction, or lets it be published.

@@ -8,6 +8,7 @@
 //!
 //! Touches: `DueWall` and `Publish` rows. Keeps: R6 (a message is delivered once, in order).
 
+pub mod command;
 pub(crate) mod deliver;
 pub(crate) mod send;
 pub mod waiting;
@@ -15,7 +16,7 @@ pub mod waiting;
 use kv::{DecodeError, Reader, Writer};
 use session::Halt;
 
-use crate::command::Send;
+use self::command::Send;
 
 const FORMAT: u8 = 1;
 

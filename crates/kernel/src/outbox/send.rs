@@ -8,11 +8,12 @@ use session::Halt;
 
 use super::Stored;
 use crate::catalogue::{Catalogue, Declared};
-use crate::command::{Body, Op, Send, Target};
+use crate::command::{Body, Op};
 use crate::context::Applying;
 use crate::counts::{MessageCounts, decode_messages};
 use crate::keys::records::DueClock;
 use crate::keys::{Keys, ThingId};
+use crate::outbox::command::{Send, Target};
 use crate::transact::limits::within_limits;
 
 /// Sends a message. `source` is the sending group.

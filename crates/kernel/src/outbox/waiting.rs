@@ -4,10 +4,10 @@ use kv::{KeyRange, Order, View};
 use session::Halt;
 
 use super::Stored;
-use crate::command::Target;
 use crate::counts::{MessageCounts, decode_messages};
 use crate::keys::Keys;
 use crate::keys::records::{Due, DueClock, read_due_suffix, read_publish_key};
+use crate::outbox::command::Target;
 use crate::place::Buckets;
 
 /// The number of waiting messages in a view.

@@ -8,7 +8,6 @@ use contract::{RefusalReason, Rejection};
 use kv::Writer;
 use session::Halt;
 
-use super::Outcome;
 use super::patch::{no_such_record, write_fields};
 use super::row::Row;
 use super::state::{By, check_fence, extend as extend_lease, give_back, hold, move_to, wrong_state};
@@ -17,10 +16,11 @@ use crate::answer::{ClaimedOutcome, OpOutcome};
 use crate::catalogue::Declared;
 use crate::catalogue::types::micros;
 use crate::changes::Reason;
-use crate::command::FieldPatch;
 use crate::context::Applying;
+use crate::contract::Outcome;
 use crate::keys::ThingId;
 use crate::outbox::send::{self, Sweep};
+use crate::records::command::FieldPatch;
 
 /// Takes a record for a worker.
 pub(crate) fn claim(applying: &mut Applying<'_>, record: &ThingId<'_>, worker: &str, lease_us: Option<u64>) -> Outcome {

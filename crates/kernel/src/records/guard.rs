@@ -5,57 +5,51 @@
 use contract::Rejection;
 use session::Halt;
 
+use super::command::RecordGuard;
 use super::row::Row;
 use super::write::{peek, read_floor};
-use crate::cells::guard::Place;
-use crate::command::Guard;
+use crate::command::act::Condition;
 use crate::context::Applying;
+use crate::transact::scope::Scope;
+use crate::value::ValueRef;
 
-/// Checks a guard on a record; none if it is about something else.
+/// Checks a guard.
 pub(crate) fn check(
     applying: &Applying<'_>,
-    place: &Place<'_>,
-    guard: &Guard<'_>,
-) -> Result<Option<Result<(), Rejection>>, Halt> {
-    let name = match guard {
-        Guard::RecordAbsent(name)
-        | Guard::RecordExists(name)
-        | Guard::RecordVersionIs(name, _)
-        | Guard::RecordFieldIs(name, _, _)
-        | Guard::RecordStateIn(name, _)
-        | Guard::RecordAttemptIs(name, _)
-        | Guard::RecordUnchangedSince(name, _) => name,
-        _ => return Ok(None),
-    };
-    let record = match place.thing(name) {
+    scope: &Scope<'_>,
+    guard: &RecordGuard<'_>,
+) -> Result<Result<(), Rejection>, Halt> {
+    let name = guard.name().unwrap_or_default();
+    let record = match scope.thing(name) {
         Ok(record) => record,
-        Err(rejection) => return Ok(Some(Err(rejection))),
+        Err(rejection) => return Ok(Err(rejection)),
     };
     let bytes = peek(applying, &record)?;
     let row = bytes.as_deref().map(Row::decode).transpose()?;
     let wall_us = applying.call.stamp.wall_us;
     let live = row.as_ref().filter(|row| row.numbers.exists_at(wall_us));
     let declared = live.and_then(|row| applying.declared(&record, row));
-    let value = |field: &str| match live {
-        None => Ok(None),
-        Some(row) => applying.fields().value(&record, row, declared, field),
-    };
-    if let Guard::RecordFieldIs(_, field, wanted) = guard {
-        let current = value(field)?;
-        let (record, field) = ((*name).to_owned(), (*field).to_owned());
-        let holds = current == wanted.map(crate::ValueRef::to_value);
-        return Ok(Some(if holds { Ok(()) } else { Err(Rejection::FieldConflict { record, field, current }) }));
-    }
     let holds = match guard {
-        Guard::RecordAbsent(_) => live.is_none(),
-        Guard::RecordExists(_) => live.is_some(),
-        Guard::RecordVersionIs(_, version) => live.is_some_and(|row| row.numbers.version == *version),
-        Guard::RecordStateIn(_, states) => match (live, declared) {
+        RecordGuard::Absent(_) => live.is_none(),
+        RecordGuard::Exists(_) => live.is_some(),
+        RecordGuard::VersionIs(_, version) => live.is_some_and(|row| row.numbers.version == *version),
+        RecordGuard::FieldIs(_, field, wanted) => {
+            let current = match live {
+                None => None,
+                Some(row) => applying.fields().value(&record, row, declared, field)?,
+            };
+            if current != wanted.map(ValueRef::to_value) {
+                let (record, field) = (name.to_owned(), (*field).to_owned());
+                return Ok(Err(Rejection::FieldConflict { record, field, current }));
+            }
+            true
+        }
+        RecordGuard::StateIn(_, states) => match (live, declared) {
             (Some(row), Some(declared)) => states.contains(&declared.state_name(row.numbers.state)),
             _ => false,
         },
-        Guard::RecordAttemptIs(_, attempt) => live.is_some_and(|row| row.numbers.attempt == *attempt),
-        Guard::RecordUnchangedSince(_, commit) => {
+        RecordGuard::AttemptIs(_, attempt) => live.is_some_and(|row| row.numbers.attempt == *attempt),
+        RecordGuard::UnchangedSince(_, commit) => {
             // An expired record has changed since, even if the expiry is not committed yet.
             match &row {
                 Some(row) => row.numbers.commit <= *commit && !row.numbers.expired_at(wall_us),
@@ -63,8 +57,7 @@ pub(crate) fn check(
                 None => read_floor(applying, record.bucket)?.commit <= *commit,
             }
         }
-        _ => unreachable!("guards on records are listed above"),
     };
     let current = live.map(|row| row.numbers.version);
-    Ok(Some(if holds { Ok(()) } else { Err(Rejection::RecordConflict { record: (*name).to_owned(), current }) }))
+    Ok(if holds { Ok(()) } else { Err(Rejection::RecordConflict { record: name.to_owned(), current }) })
 }

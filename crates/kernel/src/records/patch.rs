@@ -10,7 +10,6 @@ use contract::records::types::{CREATED_AT, StateKind, TIMEOUT_AT, UPDATED_AT, WO
 use contract::{RefusalReason, Rejection, Value, WantedKind};
 use session::Halt;
 
-use super::Outcome;
 use super::fields::wrong_kind;
 use super::row::{NO_STATE, Row};
 use super::state::{By, give_back, move_to, wrong_state};
@@ -19,9 +18,10 @@ use crate::answer::OpOutcome;
 use crate::catalogue::Declared;
 use crate::catalogue::types::micros;
 use crate::changes::Reason;
-use crate::command::{FieldPatch, FieldValue, TtlArgument};
 use crate::context::Applying;
+use crate::contract::Outcome;
 use crate::keys::ThingId;
+use crate::records::command::{FieldPatch, FieldValue, TtlArgument};
 use crate::value::ValueRef;
 
 /// The ends that a lease can have, in cluster time. 0 would be none.

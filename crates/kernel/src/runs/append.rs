@@ -10,13 +10,14 @@ use contract::time::iso;
 use session::Halt;
 
 use super::row::{EventRow, Known, RunHead, digest};
-use super::{Outcome, index, project};
+use super::{index, project};
 use crate::answer::OpOutcome;
 use crate::changes::{Noted, Reason, Subject};
-use crate::command::{Append, Duplicates, EventRef};
 use crate::context::Applying;
+use crate::contract::Outcome;
 use crate::keys::ThingId;
 use crate::readable::Readable;
+use crate::runs::command::{Append, Duplicates, EventRef};
 
 pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Append<'_>) -> Outcome {
     let Append { expected_last, duplicates, run_type, event } = append;

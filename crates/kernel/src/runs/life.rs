@@ -9,11 +9,12 @@ use contract::Rejection;
 use session::Halt;
 
 use super::append::{read_head, sibling, store_head, walk};
+use super::project;
 use super::row::{EventRow, RunHead};
-use super::{Outcome, project};
 use crate::answer::OpOutcome;
 use crate::changes::Reason;
 use crate::context::Applying;
+use crate::contract::Outcome;
 use crate::keys::ThingId;
 use crate::keys::records::{DueClock, DueOf};
 use crate::keys::runs::RUN_ROWS;

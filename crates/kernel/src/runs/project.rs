@@ -9,9 +9,9 @@ use contract::runs::{Effect, RunSnapshot, StepSnapshot, effect};
 use session::Halt;
 
 use super::row::{RunHead, decode_step, encode_step};
-use crate::command::EventRef;
 use crate::context::Applying;
 use crate::keys::ThingId;
+use crate::runs::command::EventRef;
 
 /// Brings the projection up to an event.
 pub(crate) fn apply(

@@ -5,7 +5,7 @@ use contract::runs::{RunStatus, StepError, StepSnapshot, StepStatus};
 use kv::{DecodeError, Reader, Writer};
 use session::Halt;
 
-use crate::command::EventRef;
+use crate::runs::command::EventRef;
 
 const FORMAT: u8 = 1;
 /// Format 1 had no extra members, and always a time.

@@ -2,6 +2,7 @@
 
 mod appends;
 mod forks;
+mod guards;
 mod life;
 mod lists;
 mod places;

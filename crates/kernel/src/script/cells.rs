@@ -15,31 +15,31 @@ use super::words::{
     group_and_name, groups_and_prefix, joined, number, option, prefix, show, shown_name, time_us, value,
 };
 use crate::cells::{ViewCells, at, get, history, list};
-use crate::command::{Guard, Op};
+use crate::command::{CellAct, CellGuard, Guard, Op};
 use crate::keys::ThingId;
 
 pub(super) fn op<'text>(words: &[&'text str]) -> Option<Op<'text>> {
     Some(match words {
-        ["set", name, new] => Op::CellSet(name, value(new)),
-        ["init", name, new] => Op::CellInit(name, value(new)),
-        ["cas", name, "absent", new] => Op::CellCas(name, None, value(new)),
-        ["cas", name, version, new] => Op::CellCas(name, Some(number(version)), value(new)),
-        ["delete", name] => Op::CellDelete(name),
+        ["set", name, new] => Op::Cell(name, CellAct::Set(value(new))),
+        ["init", name, new] => Op::Cell(name, CellAct::Init(value(new))),
+        ["cas", name, "absent", new] => Op::Cell(name, CellAct::Cas(None, value(new))),
+        ["cas", name, version, new] => Op::Cell(name, CellAct::Cas(Some(number(version)), value(new))),
+        ["delete", name] => Op::Cell(name, CellAct::Delete),
         _ => return None,
     })
 }
 
 pub(super) fn guard<'text>(words: &[&'text str]) -> Option<Guard<'text>> {
     Some(match words {
-        [name, "absent"] => Guard::CellAbsent(name),
-        [name, "exists"] => Guard::CellExists(name),
-        [name, "is", version] => Guard::CellVersionIs(name, number(version)),
-        [name, "below", version] => Guard::CellVersionBelow(name, number(version)),
+        [name, "absent"] => Guard::Cell(CellGuard::Absent(name)),
+        [name, "exists"] => Guard::Cell(CellGuard::Exists(name)),
+        [name, "is", version] => Guard::Cell(CellGuard::VersionIs(name, number(version))),
+        [name, "below", version] => Guard::Cell(CellGuard::VersionBelow(name, number(version))),
         [name, "unchanged", "since", commit] => match name.split_once("..") {
-            None => Guard::CellUnchangedSince(name, number(commit)),
+            None => Guard::Cell(CellGuard::UnchangedSince(name, number(commit))),
             Some((from, to)) => {
                 let to = Some(to).filter(|to| !to.is_empty());
-                Guard::CellsUnchangedSince(from, to, number(commit))
+                Guard::Cell(CellGuard::RangeUnchangedSince(from, to, number(commit)))
             }
         },
         _ => return None,

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use super::Stage;
 use crate::answer::OpOutcome;
-use crate::command::{Guard, Op, RecordAct, RunAct, Send, Target};
+use crate::command::{CellAct, CellGuard, Guard, Op, RecordAct, RecordGuard, RunAct, RunGuard};
+use crate::outbox::command::{Send, Target};
 
 /// A word for every variant, as a function and as a list.
 macro_rules! words {
@@ -24,10 +25,10 @@ macro_rules! words {
 
 words! {
     OPS, word_of_op(Op<'_>) {
-        Op::CellInit(..) => "init",
-        Op::CellSet(..) => "set",
-        Op::CellCas(..) => "cas",
-        Op::CellDelete(_) => "delete",
+        Op::Cell(_, CellAct::Init(..)) => "init",
+        Op::Cell(_, CellAct::Set(..)) => "set",
+        Op::Cell(_, CellAct::Cas(..)) => "cas",
+        Op::Cell(_, CellAct::Delete) => "delete",
         Op::Record(_, RecordAct::Put { .. }) => "put",
         Op::Record(_, RecordAct::Patch { must_exist: false, .. }) => "patch",
         Op::Record(_, RecordAct::Patch { must_exist: true, .. }) => "update",
@@ -52,19 +53,20 @@ words! {
 
 words! {
     GUARDS, word_of_guard(Guard<'_>) {
-        Guard::CellAbsent(_) => "cell absent",
-        Guard::CellExists(_) => "cell exists",
-        Guard::CellVersionIs(..) => "cell is",
-        Guard::CellVersionBelow(..) => "cell below",
-        Guard::CellUnchangedSince(..) => "cell unchanged",
-        Guard::CellsUnchangedSince(..) => "cells unchanged",
-        Guard::RecordAbsent(_) => "record absent",
-        Guard::RecordExists(_) => "record exists",
-        Guard::RecordVersionIs(..) => "record is",
-        Guard::RecordFieldIs(..) => "record field",
-        Guard::RecordStateIn(..) => "record in",
-        Guard::RecordAttemptIs(..) => "record at",
-        Guard::RecordUnchangedSince(..) => "record unchanged",
+        Guard::Cell(CellGuard::Absent(_)) => "cell absent",
+        Guard::Cell(CellGuard::Exists(_)) => "cell exists",
+        Guard::Cell(CellGuard::VersionIs(..)) => "cell is",
+        Guard::Cell(CellGuard::VersionBelow(..)) => "cell below",
+        Guard::Cell(CellGuard::UnchangedSince(..)) => "cell unchanged",
+        Guard::Cell(CellGuard::RangeUnchangedSince(..)) => "cells unchanged",
+        Guard::Record(RecordGuard::Absent(_)) => "record absent",
+        Guard::Record(RecordGuard::Exists(_)) => "record exists",
+        Guard::Record(RecordGuard::VersionIs(..)) => "record is",
+        Guard::Record(RecordGuard::FieldIs(..)) => "record field",
+        Guard::Record(RecordGuard::StateIn(..)) => "record in",
+        Guard::Record(RecordGuard::AttemptIs(..)) => "record at",
+        Guard::Record(RecordGuard::UnchangedSince(..)) => "record unchanged",
+        Guard::Run(RunGuard::LastIs(..)) => "run at",
     }
 }
 
@@ -128,6 +130,7 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ("record in", &["holds", "SH-1017"]),
     ("record at", &["holds", "SH-1017"]),
     ("record unchanged", &["holds", "SH-1017"]),
+    ("run at", &["holds", "SH-1006", "SH-3003", "SH-3006"]),
     ("fence", &["holds", "SH-4002"]),
 ];
 
@@ -154,6 +157,7 @@ const SOURCES: &[&str] = &[
     include_str!("../records/tests/writes.rs"),
     include_str!("../runs/tests/appends.rs"),
     include_str!("../runs/tests/forks.rs"),
+    include_str!("../runs/tests/guards.rs"),
     include_str!("../runs/tests/life.rs"),
     include_str!("../runs/tests/lists.rs"),
     include_str!("../runs/tests/places.rs"),

@@ -6,10 +6,11 @@ use super::Stage;
 use super::transaction::{Scope, Separators, transaction};
 use super::words::{joined, number, option, show_time, shown_name, time_us};
 use crate::changes::{Filter, changes_after};
-use crate::command::{Body, Op, Send, Target};
+use crate::command::{Body, Op};
 use crate::keys::records::read_publish_key;
 use crate::names::InGroup;
 use crate::outbox::Stored;
+use crate::outbox::command::{Send, Target};
 use crate::outbox::waiting::{list_waiting, waiting};
 
 const SENT: Separators = Separators { head_and_ops: " then", list: '&' };

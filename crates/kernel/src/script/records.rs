@@ -16,7 +16,8 @@ mod reads;
 
 use super::Stage;
 use super::words::{fields, number, option, optional_value, time_us};
-use crate::command::{Body, ClaimNext, Guard, Op, RecordAct, TtlArgument};
+use crate::command::{Body, ClaimNext, Guard, Op, RecordAct, RecordGuard};
+use crate::records::command::TtlArgument;
 
 pub(super) fn op<'text>(words: &[&'text str]) -> Option<Op<'text>> {
     let (name, act) = match words {
@@ -71,13 +72,13 @@ pub(super) fn guard<'text>(words: &[&'text str]) -> Option<Guard<'text>> {
         return None;
     };
     Some(match rest {
-        ["absent"] => Guard::RecordAbsent(name),
-        ["exists"] => Guard::RecordExists(name),
-        ["is", version] => Guard::RecordVersionIs(name, number(version)),
-        [field, "=", value] => Guard::RecordFieldIs(name, field, optional_value(value)),
-        ["in", states] => Guard::RecordStateIn(name, states.split('|').collect()),
-        ["at", attempt] => Guard::RecordAttemptIs(name, number(attempt)),
-        ["unchanged", "since", commit] => Guard::RecordUnchangedSince(name, number(commit)),
+        ["absent"] => Guard::Record(RecordGuard::Absent(name)),
+        ["exists"] => Guard::Record(RecordGuard::Exists(name)),
+        ["is", version] => Guard::Record(RecordGuard::VersionIs(name, number(version))),
+        [field, "=", value] => Guard::Record(RecordGuard::FieldIs(name, field, optional_value(value))),
+        ["in", states] => Guard::Record(RecordGuard::StateIn(name, states.split('|').collect())),
+        ["at", attempt] => Guard::Record(RecordGuard::AttemptIs(name, number(attempt))),
+        ["unchanged", "since", commit] => Guard::Record(RecordGuard::UnchangedSince(name, number(commit))),
         _ => return None,
     })
 }

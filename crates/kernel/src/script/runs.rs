@@ -5,6 +5,7 @@
 //!     [extra JSON] [emitted 10s]    strict: refused if the known event differs; once: refused if it is known;
 //!     the id made(r,10s+3,2) is that which event 2 of a run r, created 3 µs after 10s, gets if it comes without one
 //! close r           delete run r      fork r2 from r at 3
+//! in g if run r at 3: …               the last event has this sequence; 0: there is no run
 //! events r [after 2] [limit 3]        event r 2       before r 10s      snapshot r      quietest KIND
 //! runs PREFIX [status RUNNING|PAUSED] [kind K] [idle 10s] [limit 2] [examine 3] [more], runs g/PREFIX
 //! count runs        count runs g/ [examine 3]         all runs [limit 2]
@@ -17,7 +18,8 @@ use contract::runs::{NewEvent, StoredEvent};
 use contract::time::iso;
 
 use super::words::{number, option, time_us};
-use crate::command::{Append, Duplicates, EventRef, Op, RunAct};
+use crate::command::{Guard, Op, RunAct, RunGuard};
+use crate::runs::command::{Append, Duplicates, EventRef};
 
 pub(super) fn op<'text>(words: &[&'text str]) -> Option<Op<'text>> {
     let (name, act) = match words {
@@ -30,6 +32,13 @@ pub(super) fn op<'text>(words: &[&'text str]) -> Option<Op<'text>> {
         _ => return None,
     };
     Some(Op::Run(name, act))
+}
+
+pub(super) fn guard<'text>(words: &[&'text str]) -> Option<Guard<'text>> {
+    match words {
+        ["run", name, "at", seq] => Some(Guard::Run(RunGuard::LastIs(name, number(seq)))),
+        _ => None,
+    }
 }
 
 fn append<'text>(key: &'text str, event_type: &'text str, options: &[&'text str]) -> Append<'text> {

@@ -89,6 +89,6 @@ fn op<'text>(scope: Scope, words: &[&'text str], text: &'text str) -> Option<Op<
 
 fn guard(text: &str) -> Guard<'_> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let guard = records::guard(&words).or_else(|| cells::guard(&words));
+    let guard = records::guard(&words).or_else(|| runs::guard(&words)).or_else(|| cells::guard(&words));
     guard.unwrap_or_else(|| panic!("no such guard: {text:?}"))
 }

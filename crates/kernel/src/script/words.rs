@@ -6,8 +6,8 @@ use contract::time::parse_duration;
 use contract::{Json, Value};
 
 use crate::ValueRef;
-use crate::command::FieldPatch;
 use crate::names::InGroup;
+use crate::records::command::FieldPatch;
 
 /// Values longer than this are shown by their first character and their length.
 const SHOWN_BYTES_MAX: usize = 40;

@@ -6,7 +6,7 @@ use contract::limits::NAME_BYTES_MAX;
 use contract::records::Put;
 use contract::{Error, Rejection, Value, names};
 use kernel::catalogue::types::micros;
-use kernel::{Duplicates, Guard, Op, RecordAct, Send, Target, TtlArgument, ValueRef};
+use kernel::{CellAct, CellGuard, Duplicates, Guard, Op, RecordAct, RecordGuard, Send, Target, TtlArgument, ValueRef};
 
 use super::Commit;
 use crate::records::{Ttl, borrowed, check_fields, ttl_argument};
@@ -78,23 +78,25 @@ impl OwnGuard {
     pub(super) fn guard(&self) -> Guard<'_> {
         match self {
             OwnGuard::RecordStateIn(record, states) => {
-                Guard::RecordStateIn(record, states.iter().map(String::as_str).collect())
+                Guard::Record(RecordGuard::StateIn(record, states.iter().map(String::as_str).collect()))
             }
-            OwnGuard::RecordVersionIs(record, version) => Guard::RecordVersionIs(record, *version),
-            OwnGuard::RecordAbsent(record) => Guard::RecordAbsent(record),
+            OwnGuard::RecordVersionIs(record, version) => Guard::Record(RecordGuard::VersionIs(record, *version)),
+            OwnGuard::RecordAbsent(record) => Guard::Record(RecordGuard::Absent(record)),
             OwnGuard::RecordFieldIs(record, field, value) => {
-                Guard::RecordFieldIs(record, field, value.as_ref().map(ValueRef::from))
+                Guard::Record(RecordGuard::FieldIs(record, field, value.as_ref().map(ValueRef::from)))
             }
-            OwnGuard::CellVersionIs(cell, version) => Guard::CellVersionIs(cell, *version),
-            OwnGuard::CellAbsent(cell) => Guard::CellAbsent(cell),
-            OwnGuard::RecordExists(record) => Guard::RecordExists(record),
-            OwnGuard::RecordAttemptIs(record, attempt) => Guard::RecordAttemptIs(record, *attempt),
-            OwnGuard::RecordUnchangedSince(record, commit) => Guard::RecordUnchangedSince(record, *commit),
-            OwnGuard::CellVersionBelow(cell, version) => Guard::CellVersionBelow(cell, *version),
-            OwnGuard::CellExists(cell) => Guard::CellExists(cell),
-            OwnGuard::CellUnchangedSince(cell, commit) => Guard::CellUnchangedSince(cell, *commit),
+            OwnGuard::CellVersionIs(cell, version) => Guard::Cell(CellGuard::VersionIs(cell, *version)),
+            OwnGuard::CellAbsent(cell) => Guard::Cell(CellGuard::Absent(cell)),
+            OwnGuard::RecordExists(record) => Guard::Record(RecordGuard::Exists(record)),
+            OwnGuard::RecordAttemptIs(record, attempt) => Guard::Record(RecordGuard::AttemptIs(record, *attempt)),
+            OwnGuard::RecordUnchangedSince(record, commit) => {
+                Guard::Record(RecordGuard::UnchangedSince(record, *commit))
+            }
+            OwnGuard::CellVersionBelow(cell, version) => Guard::Cell(CellGuard::VersionBelow(cell, *version)),
+            OwnGuard::CellExists(cell) => Guard::Cell(CellGuard::Exists(cell)),
+            OwnGuard::CellUnchangedSince(cell, commit) => Guard::Cell(CellGuard::UnchangedSince(cell, *commit)),
             OwnGuard::CellsUnchangedSince { from, before, commit } => {
-                Guard::CellsUnchangedSince(from, before.as_deref(), *commit)
+                Guard::Cell(CellGuard::RangeUnchangedSince(from, before.as_deref(), *commit))
             }
         }
     }
@@ -130,9 +132,9 @@ impl OwnOp {
 
     pub(super) fn op<'commit>(&'commit self, messages: &mut impl Iterator<Item = &'commit Vec<u8>>) -> Op<'commit> {
         match self {
-            OwnOp::SetCell(cell, value) => Op::CellSet(cell, ValueRef::from(value)),
-            OwnOp::InitCell(cell, value) => Op::CellInit(cell, ValueRef::from(value)),
-            OwnOp::DeleteCell(cell) => Op::CellDelete(cell),
+            OwnOp::SetCell(cell, value) => Op::Cell(cell, CellAct::Set(ValueRef::from(value))),
+            OwnOp::InitCell(cell, value) => Op::Cell(cell, CellAct::Init(ValueRef::from(value))),
+            OwnOp::DeleteCell(cell) => Op::Cell(cell, CellAct::Delete),
             OwnOp::PutRecord(record, fields, put) => {
                 let fields = fields.iter().map(|(field, value)| (field.as_str(), ValueRef::from(value))).collect();
                 let ttl: TtlArgument = ttl_argument(put.ttl);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use contract::Value;
-use kernel::{Op, ValueRef};
+use kernel::{CellAct, Op, ValueRef};
 
 /// One buffered operation.
 pub(super) enum OwnOp {
@@ -79,10 +79,10 @@ impl OwnWrites {
         self.ops
             .iter()
             .map(|(cell, op)| match op {
-                OwnOp::Init(value) => Op::CellInit(cell, ValueRef::from(value)),
-                OwnOp::Set(value) => Op::CellSet(cell, ValueRef::from(value)),
-                OwnOp::Cas(expected, value) => Op::CellCas(cell, *expected, ValueRef::from(value)),
-                OwnOp::Delete => Op::CellDelete(cell),
+                OwnOp::Init(value) => Op::Cell(cell, CellAct::Init(ValueRef::from(value))),
+                OwnOp::Set(value) => Op::Cell(cell, CellAct::Set(ValueRef::from(value))),
+                OwnOp::Cas(expected, value) => Op::Cell(cell, CellAct::Cas(*expected, ValueRef::from(value))),
+                OwnOp::Delete => Op::Cell(cell, CellAct::Delete),
             })
             .collect()
     }

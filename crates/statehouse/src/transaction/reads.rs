@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use contract::Rejection;
 use contract::limits::{TRANSACTION_GUARDS_MAX, TRANSACTION_READS_MAX};
-use kernel::Guard;
+use kernel::{CellGuard, Guard};
 
 #[derive(Default)]
 pub(super) struct Reads {
@@ -49,9 +49,9 @@ impl Reads {
 
     /// Guards that nothing read was written by a commit after that one (T1).
     pub(super) fn guards(&self, commit: u64) -> Vec<Guard<'_>> {
-        let names = self.names.iter().map(|name| Guard::CellUnchangedSince(name, commit));
+        let names = self.names.iter().map(|name| Guard::Cell(CellGuard::UnchangedSince(name, commit)));
         let ranges = self.ranges.iter();
-        let ranges = ranges.map(|(from, to)| Guard::CellsUnchangedSince(from, to.as_deref(), commit));
+        let ranges = ranges.map(|(from, to)| Guard::Cell(CellGuard::RangeUnchangedSince(from, to.as_deref(), commit)));
         names.chain(ranges).collect()
     }
 }

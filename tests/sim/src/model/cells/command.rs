@@ -38,10 +38,12 @@ impl Op {
 
     fn borrowed(&self) -> kernel::Op<'_> {
         match self {
-            Op::Init(name, value) => kernel::Op::CellInit(name, ValueRef::from(value)),
-            Op::Set(name, value) => kernel::Op::CellSet(name, ValueRef::from(value)),
-            Op::Cas(name, expected, value) => kernel::Op::CellCas(name, *expected, ValueRef::from(value)),
-            Op::Delete(name) => kernel::Op::CellDelete(name),
+            Op::Init(name, value) => kernel::Op::Cell(name, kernel::CellAct::Init(ValueRef::from(value))),
+            Op::Set(name, value) => kernel::Op::Cell(name, kernel::CellAct::Set(ValueRef::from(value))),
+            Op::Cas(name, expected, value) => {
+                kernel::Op::Cell(name, kernel::CellAct::Cas(*expected, ValueRef::from(value)))
+            }
+            Op::Delete(name) => kernel::Op::Cell(name, kernel::CellAct::Delete),
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use contract::{Limits, Retention, Value};
 use kernel::trim::TrimStep;
-use kernel::{Body, CatalogueChange, Guard};
+use kernel::{Body, CatalogueChange, CellGuard, Guard};
 use testkit::random::Random;
 
 use super::command::{Op, Transaction};
@@ -201,21 +201,21 @@ fn guard(random: &mut Random, reference: &Reference, name: &'static str, cell: O
     if random.one_in(2) {
         // One that holds, unless an earlier command of the same entry changes that.
         return match (random.below(4), live) {
-            (0, None) => Guard::CellAbsent(name),
-            (0, Some(_)) => Guard::CellExists(name),
-            (1, Some(version)) => Guard::CellVersionIs(name, version),
-            (1 | 2, _) => Guard::CellVersionBelow(name, newest + 1),
-            _ => Guard::CellUnchangedSince(name, reference.commit),
+            (0, None) => Guard::Cell(CellGuard::Absent(name)),
+            (0, Some(_)) => Guard::Cell(CellGuard::Exists(name)),
+            (1, Some(version)) => Guard::Cell(CellGuard::VersionIs(name, version)),
+            (1 | 2, _) => Guard::Cell(CellGuard::VersionBelow(name, newest + 1)),
+            _ => Guard::Cell(CellGuard::UnchangedSince(name, reference.commit)),
         };
     }
     match random.below(5) {
-        0 => Guard::CellAbsent(name),
-        1 => Guard::CellExists(name),
-        2 => Guard::CellVersionIs(name, near(random, newest)),
-        3 => Guard::CellVersionBelow(name, near(random, newest)),
+        0 => Guard::Cell(CellGuard::Absent(name)),
+        1 => Guard::Cell(CellGuard::Exists(name)),
+        2 => Guard::Cell(CellGuard::VersionIs(name, near(random, newest))),
+        3 => Guard::Cell(CellGuard::VersionBelow(name, near(random, newest))),
         _ => {
             let written = cell.and_then(|cell| cell.writes.last()).map_or(0, |write| write.commit);
-            Guard::CellUnchangedSince(name, near(random, written))
+            Guard::Cell(CellGuard::UnchangedSince(name, near(random, written)))
         }
     }
 }
@@ -237,5 +237,5 @@ fn range_guard(random: &mut Random, reference: &Reference) -> Guard<'static> {
         1 => reference.commit.saturating_sub(random.below(20)),
         _ => reference.commit.saturating_sub(random.below(400)),
     };
-    Guard::CellsUnchangedSince(from, to, since)
+    Guard::Cell(CellGuard::RangeUnchangedSince(from, to, since))
 }

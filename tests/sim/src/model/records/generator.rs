@@ -5,7 +5,10 @@ mod acts;
 use contract::Limits;
 use kernel::keys::CellKey;
 use kernel::trim::TrimStep;
-use kernel::{Body, CatalogueChange, ClaimNext, Fence, Guard, Op, Send, Target, Transact, ValueRef};
+use kernel::{
+    Body, CatalogueChange, CellAct, CellGuard, ClaimNext, Fence, Guard, Op, RecordGuard, RunGuard, Send, Target,
+    Transact, ValueRef,
+};
 use testkit::random::Random;
 
 use super::names::{FIELDS, Focus, INBOX, NAMES, STATES, types};
@@ -237,7 +240,7 @@ impl<'draw> Generator<'draw> {
             group: Some(self.random.pick(&GROUPS)),
             fence: None,
             guards: Vec::new(),
-            ops: vec![Op::CellSet(INBOX, ValueRef::Integer(number))],
+            ops: vec![Op::Cell(INBOX, CellAct::Set(ValueRef::Integer(number)))],
         }))
     }
 
@@ -263,13 +266,13 @@ impl<'draw> Generator<'draw> {
     {
         let id = Id::new(target.space, target.branch, Some(target.home()), name);
         match self.random.below(12) {
-            0 => Op::CellSet(name, self.value("a")),
+            0 => Op::Cell(name, CellAct::Set(self.value("a"))),
             1 => match self.random.below(3) {
-                0 => Op::CellInit(name, self.value("a")),
-                1 => Op::CellDelete(name),
+                0 => Op::Cell(name, CellAct::Init(self.value("a"))),
+                1 => Op::Cell(name, CellAct::Delete),
                 _ => {
                     let version = self.reference.cells.get(&id).map(|cell| cell.newest());
-                    Op::CellCas(name, version.filter(|_| !self.random.one_in(3)), self.value("a"))
+                    Op::Cell(name, CellAct::Cas(version.filter(|_| !self.random.one_in(3)), self.value("a")))
                 }
             },
             _ => Op::Record(name, self.act(&id)),
@@ -284,7 +287,7 @@ impl<'draw> Generator<'draw> {
         }
         let to = (!self.random.one_in(4)).then_some(to);
         let since = self.reference.commit.saturating_sub(self.random.below(200));
-        Guard::CellsUnchangedSince(from, to, since)
+        Guard::Cell(CellGuard::RangeUnchangedSince(from, to, since))
     }
 
     fn guard<'name>(&mut self, target: &Id, name: &'name str) -> Guard<'name>
@@ -296,25 +299,29 @@ impl<'draw> Generator<'draw> {
         let off = u64::from(self.random.one_in(6));
         let version = kept.map_or(0, |kept| kept.version) + off;
         let commit = self.reference.commit.saturating_sub(self.random.below(40));
-        match self.random.below(14) {
-            0 => Guard::CellAbsent(name),
-            1 => Guard::CellExists(name),
-            2 => Guard::CellVersionIs(name, self.reference.cells.get(&id).map_or(0, |cell| cell.newest()) + off),
-            3 => Guard::CellVersionBelow(name, 2 + self.random.below(9)),
-            4 => Guard::CellUnchangedSince(name, commit),
-            5 => Guard::RecordAbsent(name),
-            6 => Guard::RecordExists(name),
-            7..=8 => Guard::RecordVersionIs(name, version),
+        match self.random.below(15) {
+            0 => Guard::Cell(CellGuard::Absent(name)),
+            1 => Guard::Cell(CellGuard::Exists(name)),
+            2 => {
+                let newest = self.reference.cells.get(&id).map_or(0, |cell| cell.newest());
+                Guard::Cell(CellGuard::VersionIs(name, newest + off))
+            }
+            3 => Guard::Cell(CellGuard::VersionBelow(name, 2 + self.random.below(9))),
+            4 => Guard::Cell(CellGuard::UnchangedSince(name, commit)),
+            5 => Guard::Record(RecordGuard::Absent(name)),
+            6 => Guard::Record(RecordGuard::Exists(name)),
+            7..=8 => Guard::Record(RecordGuard::VersionIs(name, version)),
             9..=10 => {
                 let field = self.random.pick(&FIELDS);
-                Guard::RecordFieldIs(name, field, self.expected(&id, field))
+                Guard::Record(RecordGuard::FieldIs(name, field, self.expected(&id, field)))
             }
             11 => {
                 let states = (0..self.random.below(5)).map(|_| self.random.pick(&STATES)).collect();
-                Guard::RecordStateIn(name, states)
+                Guard::Record(RecordGuard::StateIn(name, states))
             }
-            12 => Guard::RecordAttemptIs(name, kept.map_or(0, |kept| kept.attempt) + off),
-            _ => Guard::RecordUnchangedSince(name, commit),
+            12 => Guard::Record(RecordGuard::AttemptIs(name, kept.map_or(0, |kept| kept.attempt) + off)),
+            13 => Guard::Record(RecordGuard::UnchangedSince(name, commit)),
+            _ => Guard::Run(RunGuard::LastIs(name, self.reference.runs.get(&id).map_or(0, |run| run.last) + off)),
         }
     }
 }

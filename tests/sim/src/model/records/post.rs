@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::{HistoryPage, Value};
 use kernel::cells::{ViewCells, history};
 use kernel::outbox::Stored;
-use kernel::{Body, Op, Target, ValueRef};
+use kernel::{Body, CellAct, Op, Target, ValueRef};
 use kv::{KeyRange, Order, View};
 
 use super::names::INBOX;
@@ -43,7 +43,7 @@ impl Marked {
             return None;
         };
         match transact.ops.as_slice() {
-            [Op::CellSet(INBOX, ValueRef::Integer(number))] => {
+            [Op::Cell(INBOX, CellAct::Set(ValueRef::Integer(number)))] => {
                 let to = (transact.space, transact.branch, transact.group?.to_owned());
                 Some((u64::try_from(*number).ok()?, Some(to)))
             }

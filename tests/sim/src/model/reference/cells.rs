@@ -6,8 +6,9 @@ use contract::cells::PastVersion;
 use contract::{
     AsOf, History, HistoryPage, ListPage, Listed, Moment, NameInGroup, Rejection, Retention, Value, Versioned,
 };
+use kernel::command::act::Condition;
 use kernel::names::InGroup;
-use kernel::{Guard, Op, OpOutcome, Transact};
+use kernel::{CellAct, CellGuard, OpOutcome, Transact};
 
 use super::feed::Fed;
 use super::{Id, Outcome, Reference, Undo};
@@ -104,17 +105,16 @@ impl Reference {
         done.map(|outcomes| outcomes.into_iter().map(is).collect())
     }
 
-    pub(super) fn cell_op(&mut self, id: &Id, op: &Op<'_>) -> Result<OpOutcome, Rejection> {
+    pub(super) fn cell_act(&mut self, id: &Id, act: &CellAct<'_>) -> Result<OpOutcome, Rejection> {
         let current = self.cell_version(id);
-        let value = match op {
-            Op::CellInit(..) if current.is_some() => return Ok(OpOutcome::Existing(current.expect("just seen"))),
-            Op::CellDelete(_) if current.is_none() => return Ok(OpOutcome::Nothing),
-            Op::CellCas(_, expected, _) if *expected != current => {
+        let value = match (act, current) {
+            (CellAct::Init(_), Some(version)) => return Ok(OpOutcome::Existing(version)),
+            (CellAct::Delete, None) => return Ok(OpOutcome::Nothing),
+            (CellAct::Cas(expected, _), _) if *expected != current => {
                 return Err(Rejection::Conflict { cell: id.name.clone(), current });
             }
-            Op::CellInit(_, value) | Op::CellSet(_, value) | Op::CellCas(_, _, value) => Some(value.to_value()),
-            Op::CellDelete(_) => None,
-            other => unreachable!("{other:?} is not about a cell"),
+            (CellAct::Init(value) | CellAct::Set(value) | CellAct::Cas(_, value), _) => Some(value.to_value()),
+            (CellAct::Delete, Some(_)) => None,
         };
         Ok(OpOutcome::Written(self.write_cell(id, value)))
     }
@@ -199,13 +199,12 @@ impl Reference {
         }
     }
 
-    /// What a guard about cells is refused with; none if it holds, or is not about cells. Of a range any cell that has
-    /// changed may be named.
-    pub(super) fn check_cell_guard(&self, transact: &Transact<'_>, guard: &Guard<'_>) -> Option<Vec<Rejection>> {
+    /// What a guard is refused with; nothing if it holds. Of a range any cell that has changed may be named.
+    pub(super) fn check_cell_guard(&self, transact: &Transact<'_>, guard: &CellGuard<'_>) -> Vec<Rejection> {
         let Transact { space, branch, group, .. } = *transact;
         let conflict = |name: &str, current| Rejection::Conflict { cell: name.to_owned(), current };
         let changed = |cell: &Cell, since| cell.writes.last().is_some_and(|write| write.commit > since);
-        if let Guard::CellsUnchangedSince(from, to, since) = *guard {
+        if let CellGuard::RangeUnchangedSince(from, to, since) = *guard {
             let members = self.members(space, branch, group);
             let is_inside = |name: &str| name >= from && to.is_none_or(|to| name < to);
             let inside = members.iter().filter(|(name, _)| is_inside(name));
@@ -218,22 +217,23 @@ impl Reference {
                 let own = group.filter(|own| is_inside(own)).filter(is_gone);
                 broken.extend(own.map(|own| conflict(own, None)));
             }
-            return Some(broken);
+            return broken;
         }
-        let id = Id::new(space, branch, group, guard.name().expect("ranges are answered above"));
+        let name = guard.name().expect("ranges are answered above");
+        let id = Id::new(space, branch, group, name);
         let (cell, current) = (self.cells.get(&id), self.cell_version(&id));
         let holds = match guard {
-            Guard::CellAbsent(_) => current.is_none(),
-            Guard::CellExists(_) => current.is_some(),
-            Guard::CellVersionIs(_, version) => current == Some(*version),
-            Guard::CellVersionBelow(_, version) => current.is_none_or(|current| current < *version),
-            Guard::CellUnchangedSince(_, since) => match cell {
+            CellGuard::Absent(_) => current.is_none(),
+            CellGuard::Exists(_) => current.is_some(),
+            CellGuard::VersionIs(_, version) => current == Some(*version),
+            CellGuard::VersionBelow(_, version) => current.is_none_or(|current| current < *version),
+            CellGuard::UnchangedSince(_, since) => match cell {
                 None => self.cell_floor(&id).commit <= *since,
                 Some(cell) => !changed(cell, *since),
             },
-            _ => return None,
+            CellGuard::RangeUnchangedSince(..) => unreachable!("answered above"),
         };
-        Some(if holds { Vec::new() } else { vec![conflict(&id.name, current)] })
+        if holds { Vec::new() } else { vec![conflict(name, current)] }
     }
 
     /// The cells of a group, or those of a branch that are their own group, by name.

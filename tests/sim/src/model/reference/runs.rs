@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use contract::runs::{NewEvent, RunSnapshot, RunStatus, StoredEvent, seq_of_derived_id};
 use contract::{Json, Rejection};
-use kernel::{Append, Duplicates, EventRef, OpOutcome, RunAct};
+use kernel::{Append, Duplicates, EventRef, OpOutcome, RunAct, RunGuard};
 
 use super::{Id, Reference, Undo};
 
@@ -108,6 +108,20 @@ impl Reference {
             None => Err(Rejection::NoSuchRun { run: id.name.clone() }),
             Some(run) if run.life.deleted => Err(Rejection::RunArchived { run: id.name.clone(), last: run.last }),
             Some(run) => Ok(run),
+        }
+    }
+
+    pub(super) fn check_run_guard(&self, id: &Id, guard: RunGuard<'_>) -> Result<(), Rejection> {
+        let RunGuard::LastIs(_, expected) = guard;
+        let run = id.name.clone();
+        match self.runs.get(id) {
+            Some(Run { life: Life { deleted: true, .. }, last, .. }) => {
+                Err(Rejection::RunArchived { run, last: *last })
+            }
+            known => match known.map_or(0, |known| known.last) {
+                last if last == expected => Ok(()),
+                last => Err(Rejection::SequenceConflict { run, expected, last }),
+            },
         }
     }
 

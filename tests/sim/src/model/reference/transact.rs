@@ -1,7 +1,7 @@
 //! Commands: a transaction with its fence, guards and operations, and the commands of the shard.
 
 use contract::Rejection;
-use kernel::{Body, Guard, Op, OpOutcome, Send, Target, Transact, ValueRef};
+use kernel::{Body, CellAct, Guard, Op, OpOutcome, RecordGuard, Send, Target, Transact, ValueRef};
 
 use super::{ANY_REASON, Expected, Id, Outcome, Reference};
 
@@ -80,10 +80,13 @@ impl Reference {
             self.check_attempt(&record, attempt).map_err(one)?;
         }
         for (id, guard) in &guards {
-            match self.check_cell_guard(transact, guard) {
-                Some(broken) if broken.is_empty() => {}
-                Some(broken) => return Err(broken),
-                None => self.check_guard(id, guard).map_err(one)?,
+            let broken = match guard {
+                Guard::Cell(guard) => self.check_cell_guard(transact, guard),
+                Guard::Record(guard) => self.check_record_guard(id, guard).map_or_else(one, |()| Vec::new()),
+                Guard::Run(guard) => self.check_run_guard(id, *guard).map_or_else(one, |()| Vec::new()),
+            };
+            if !broken.is_empty() {
+                return Err(broken);
             }
         }
         let mut outcomes = Vec::new();
@@ -100,7 +103,9 @@ impl Reference {
             ("transaction_bytes_max", limits.transaction_bytes_max, body_bytes),
         ];
         let values = transact.ops.iter().filter_map(|op| match op {
-            Op::CellInit(_, value) | Op::CellSet(_, value) | Op::CellCas(_, _, value) => Some(value.to_value().len()),
+            Op::Cell(_, CellAct::Init(value) | CellAct::Set(value) | CellAct::Cas(_, value)) => {
+                Some(value.to_value().len())
+            }
             _ => None,
         });
         asked.extend(values.map(|bytes| ("value_bytes_max", limits.value_bytes_max, bytes)));
@@ -149,7 +154,7 @@ impl Reference {
                 self.push(*session, payload);
                 OpOutcome::Sent
             }
-            Op::CellInit(..) | Op::CellSet(..) | Op::CellCas(..) | Op::CellDelete(_) => self.cell_op(id, op)?,
+            Op::Cell(_, act) => self.cell_act(id, act)?,
         };
         Ok(Outcome::Is(outcome))
     }
@@ -174,30 +179,29 @@ impl Reference {
         }
     }
 
-    fn check_guard(&self, id: &Id, guard: &Guard<'_>) -> Result<(), Rejection> {
+    fn check_record_guard(&self, id: &Id, guard: &RecordGuard<'_>) -> Result<(), Rejection> {
         let kept = self.records.get(id);
         let live = kept.filter(|_| self.exists(id));
         let current = live.map(|kept| kept.version);
         let holds = match guard {
-            Guard::RecordAbsent(_) => live.is_none(),
-            Guard::RecordExists(_) => live.is_some(),
-            Guard::RecordVersionIs(_, version) => current == Some(*version),
-            Guard::RecordFieldIs(_, field, wanted) => {
+            RecordGuard::Absent(_) => live.is_none(),
+            RecordGuard::Exists(_) => live.is_some(),
+            RecordGuard::VersionIs(_, version) => current == Some(*version),
+            RecordGuard::FieldIs(_, field, wanted) => {
                 let current = self.field(id, field);
                 let (record, field) = (id.name.clone(), (*field).to_owned());
                 let holds = current == wanted.map(ValueRef::to_value);
                 return if holds { Ok(()) } else { Err(Rejection::FieldConflict { record, field, current }) };
             }
-            Guard::RecordStateIn(_, states) => {
+            RecordGuard::StateIn(_, states) => {
                 let state = live.and_then(|kept| kept.live.as_ref()).filter(|live| live.record_type.is_some());
                 state.is_some_and(|live| states.contains(&live.state.as_str()))
             }
-            Guard::RecordAttemptIs(_, attempt) => live.is_some_and(|kept| kept.attempt == *attempt),
-            Guard::RecordUnchangedSince(_, commit) => match kept {
+            RecordGuard::AttemptIs(_, attempt) => live.is_some_and(|kept| kept.attempt == *attempt),
+            RecordGuard::UnchangedSince(_, commit) => match kept {
                 Some(kept) => kept.commit <= *commit && !kept.is_over(self.wall_us),
                 None => self.floors.get(&self.bucket(id)).is_none_or(|floor| floor.commit <= *commit),
             },
-            other => unreachable!("{other:?} is not drawn"),
         };
         if holds { Ok(()) } else { Err(Rejection::RecordConflict { record: id.name.clone(), current }) }
     }

@@ -1,9 +1,13 @@
-//! Operations on records, and messages, as encoded in a command; `docs/formats/entry.md`.
+//! Operations on records, as encoded in a command; `docs/formats/entry.md`.
 
 use kv::{DecodeError, Reader, Writer};
+use session::Digester;
 
-use super::{count, decode_value, encode_value};
+use crate::command::act::Act;
+use crate::command::count;
 use crate::value::ValueRef;
+
+pub use super::guard_command::RecordGuard;
 
 /// A field with the value it gets.
 pub type FieldValue<'bytes> = (&'bytes str, ValueRef<'bytes>);
@@ -114,22 +118,6 @@ const COMPLETE: u8 = 10;
 const FAIL: u8 = 11;
 
 impl<'bytes> RecordAct<'bytes> {
-    /// Whether it makes the store larger.
-    pub fn grows(&self) -> bool {
-        match self {
-            RecordAct::Put { .. } | RecordAct::Increment { .. } => true,
-            RecordAct::Patch { fields, .. } => fields.iter().any(|(_, value)| value.is_some()),
-            RecordAct::Swap { new, .. } => new.is_some(),
-            RecordAct::Delete
-            | RecordAct::Touch { .. }
-            | RecordAct::Claim { .. }
-            | RecordAct::Extend { .. }
-            | RecordAct::Release { .. }
-            | RecordAct::Complete { .. }
-            | RecordAct::Fail { .. } => false,
-        }
-    }
-
     /// The values that it writes.
     pub fn values(&self) -> impl Iterator<Item = ValueRef<'bytes>> {
         let (put, patch, new): (&[FieldValue<'_>], &[FieldPatch<'_>], Option<ValueRef<'_>>) = match self {
@@ -145,21 +133,21 @@ impl<'bytes> RecordAct<'bytes> {
         put.chain(patch.iter().filter_map(|(_, value)| *value)).chain(new)
     }
 
-    pub(super) fn encode(&self, writer: &mut Writer) {
+    fn encode_act(&self, writer: &mut Writer) {
         match self {
             RecordAct::Put { record_type, ttl, fields } => {
                 writer.u8(PUT).optional_text(*record_type);
                 encode_ttl(writer, *ttl);
                 writer.u32(count(fields.len()));
                 for (field, value) in fields {
-                    encode_value(writer.bytes(field.as_bytes()), *value);
+                    value.encode_framed(writer.bytes(field.as_bytes()));
                 }
             }
             RecordAct::Patch { must_exist, fields } => encode_patches(writer.u8(PATCH).bool(*must_exist), fields),
             RecordAct::Swap { field, expected, new } => {
                 writer.u8(SWAP).bytes(field.as_bytes());
-                encode_optional(writer, *expected);
-                encode_optional(writer, *new);
+                ValueRef::encode_optional(*expected, writer);
+                ValueRef::encode_optional(*new, writer);
             }
             RecordAct::Increment { field, by } => {
                 writer.u8(INCREMENT).bytes(field.as_bytes()).i64(*by);
@@ -182,21 +170,21 @@ impl<'bytes> RecordAct<'bytes> {
         }
     }
 
-    pub(super) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
+    fn decode_act(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
         Ok(match reader.u8()? {
             PUT => {
                 let (record_type, ttl) = (reader.optional_text()?, decode_ttl(reader)?);
                 let mut fields = Vec::new();
                 for _ in 0..reader.u32()? {
-                    fields.push((reader.text()?, decode_value(reader)?));
+                    fields.push((reader.text()?, ValueRef::decode_framed(reader)?));
                 }
                 RecordAct::Put { record_type, ttl, fields }
             }
             PATCH => RecordAct::Patch { must_exist: reader.bool()?, fields: decode_patches(reader)? },
             SWAP => RecordAct::Swap {
                 field: reader.text()?,
-                expected: decode_optional(reader)?,
-                new: decode_optional(reader)?,
+                expected: ValueRef::decode_optional(reader)?,
+                new: ValueRef::decode_optional(reader)?,
             },
             INCREMENT => RecordAct::Increment { field: reader.text()?, by: reader.i64()? },
             DELETE => RecordAct::Delete,
@@ -210,6 +198,128 @@ impl<'bytes> RecordAct<'bytes> {
                 return Err(DecodeError { what: "an act on a record of an unknown kind" });
             }
         })
+    }
+}
+
+const RECORD: u8 = 5;
+
+impl<'bytes> Act<'bytes> for RecordAct<'bytes> {
+    const CODES: &'static [u8] = &[RECORD];
+
+    fn encode(&self, name: &str, writer: &mut Writer) {
+        self.encode_act(writer.u8(RECORD).bytes(name.as_bytes()));
+    }
+
+    fn decode(_: u8, reader: &mut Reader<'bytes>) -> Result<(&'bytes str, Self), DecodeError> {
+        Ok((reader.text()?, Self::decode_act(reader)?))
+    }
+
+    fn grows(&self) -> bool {
+        match self {
+            RecordAct::Put { .. } | RecordAct::Increment { .. } => true,
+            RecordAct::Patch { fields, .. } => fields.iter().any(|(_, value)| value.is_some()),
+            RecordAct::Swap { new, .. } => new.is_some(),
+            RecordAct::Delete
+            | RecordAct::Touch { .. }
+            | RecordAct::Claim { .. }
+            | RecordAct::Extend { .. }
+            | RecordAct::Release { .. }
+            | RecordAct::Complete { .. }
+            | RecordAct::Fail { .. } => false,
+        }
+    }
+
+    fn value_bytes(&self) -> usize {
+        self.values().map(|value| value.len()).max().unwrap_or(0)
+    }
+
+    fn digest(&self, name: &str, digester: &mut Digester) {
+        let mut begin = |kind: &str| {
+            digester.text("do", kind).text("name", name);
+        };
+        match self {
+            RecordAct::Put { record_type, ttl: lifetime, fields } => {
+                begin("record-put");
+                digester.optional_text("type", *record_type);
+                digest_ttl(digester, *lifetime);
+                for (field, value) in fields {
+                    digest_patch(digester, &(*field, Some(*value)));
+                }
+            }
+            RecordAct::Patch { must_exist, fields } => {
+                begin("record-patch");
+                if *must_exist {
+                    digester.text("must-exist", "");
+                }
+                digest_patches(digester, fields);
+            }
+            RecordAct::Swap { field, expected, new } => {
+                begin("record-swap");
+                digest_patch(digester, &(*field, *expected));
+                digest_patch(digester, &(*field, *new));
+            }
+            RecordAct::Increment { field, by } => {
+                begin("record-increment");
+                digester.text("field", field).member("by", &by.to_le_bytes());
+            }
+            RecordAct::Delete => begin("record-delete"),
+            RecordAct::Touch { ttl: lifetime } => {
+                begin("record-touch");
+                digest_ttl(digester, *lifetime);
+            }
+            RecordAct::Claim { worker, lease_us } => {
+                begin("record-claim");
+                digester
+                    .optional_text("worker", Some(*worker).filter(|worker| !worker.is_empty()))
+                    .optional_number("lease", *lease_us);
+            }
+            RecordAct::Extend { attempt, lease_us } => {
+                begin("record-extend");
+                digester.number("attempt", *attempt).optional_number("lease", *lease_us);
+            }
+            RecordAct::Release { attempt } => {
+                begin("record-release");
+                digester.number("attempt", *attempt);
+            }
+            RecordAct::Complete { attempt, fields } => {
+                begin("record-complete");
+                digester.number("attempt", *attempt);
+                digest_patches(digester, fields);
+            }
+            RecordAct::Fail { attempt, fields } => {
+                begin("record-fail");
+                digester.number("attempt", *attempt);
+                digest_patches(digester, fields);
+            }
+        }
+    }
+}
+
+fn digest_ttl(digester: &mut Digester, ttl: TtlArgument) {
+    match ttl {
+        TtlArgument::Persist => {}
+        TtlArgument::Keep => {
+            digester.text("ttl", "keep");
+        }
+        TtlArgument::After(us) => {
+            digester.number("ttl-after", us);
+        }
+        TtlArgument::WithSession => {
+            digester.text("ttl", "session");
+        }
+    }
+}
+
+fn digest_patches(digester: &mut Digester, fields: &[FieldPatch<'_>]) {
+    for field in fields {
+        digest_patch(digester, field);
+    }
+}
+
+pub(super) fn digest_patch(digester: &mut Digester, (field, value): &FieldPatch<'_>) {
+    digester.text("field", field);
+    if let Some(value) = value {
+        value.digest("value", digester);
     }
 }
 
@@ -232,73 +342,17 @@ fn decode_ttl(reader: &mut Reader<'_>) -> Result<TtlArgument, DecodeError> {
     })
 }
 
-fn encode_optional(writer: &mut Writer, value: Option<ValueRef<'_>>) {
-    match value {
-        None => {
-            writer.u8(0);
-        }
-        Some(value) => encode_value(writer.u8(1), value),
-    }
-}
-
-fn decode_optional<'bytes>(reader: &mut Reader<'bytes>) -> Result<Option<ValueRef<'bytes>>, DecodeError> {
-    Ok(if reader.bool()? { Some(decode_value(reader)?) } else { None })
-}
-
 fn encode_patches(writer: &mut Writer, fields: &[FieldPatch<'_>]) {
     writer.u32(count(fields.len()));
     for (field, value) in fields {
-        encode_optional(writer.bytes(field.as_bytes()), *value);
+        ValueRef::encode_optional(*value, writer.bytes(field.as_bytes()));
     }
 }
 
 fn decode_patches<'bytes>(reader: &mut Reader<'bytes>) -> Result<Vec<FieldPatch<'bytes>>, DecodeError> {
     let mut fields = Vec::new();
     for _ in 0..reader.u32()? {
-        fields.push((reader.text()?, decode_optional(reader)?));
+        fields.push((reader.text()?, ValueRef::decode_optional(reader)?));
     }
     Ok(fields)
-}
-
-/// The destination of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target<'bytes> {
-    /// To a group: a transaction there, as the bytes of its body.
-    Transact(&'bytes [u8]),
-    /// To a queue of a broker.
-    Topic {
-        /// The queue's name.
-        topic: &'bytes str,
-        /// Its content.
-        payload: &'bytes [u8],
-    },
-}
-
-/// A message to another group or to a broker, sent with the commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Send<'bytes> {
-    /// Where to.
-    pub target: Target<'bytes>,
-    /// The delay after the sending commit, in µs; none for no delay.
-    pub after_us: Option<u64>,
-}
-
-impl<'bytes> Send<'bytes> {
-    pub(crate) fn encode(&self, writer: &mut Writer) {
-        writer.optional_u64(self.after_us);
-        match self.target {
-            Target::Transact(body) => writer.u8(1).bytes(body),
-            Target::Topic { topic, payload } => writer.u8(2).bytes(topic.as_bytes()).bytes(payload),
-        };
-    }
-
-    pub(crate) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
-        let after_us = reader.optional_u64()?;
-        let target = match reader.u8()? {
-            1 => Target::Transact(reader.bytes()?),
-            2 => Target::Topic { topic: reader.text()?, payload: reader.bytes()? },
-            _ => return Err(DecodeError { what: "a message to an unknown kind of target" }),
-        };
-        Ok(Self { target, after_us })
-    }
 }

@@ -1,8 +1,11 @@
-//! Operations on runs, as encoded in a command; `docs/formats/entry.md`.
+//! Operations on runs, and conditions on them, as encoded in a command; `docs/formats/entry.md`.
 
 use contract::Json;
 use contract::runs::NewEvent;
 use kv::{DecodeError, Reader, Writer};
+use session::Digester;
+
+use crate::command::act::{Act, Condition};
 
 /// An event, borrowed from the command that appends it or from its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,18 +170,7 @@ const DELETE: u8 = 3;
 const FORK: u8 = 4;
 
 impl<'bytes> RunAct<'bytes> {
-    /// Bytes of the largest value in it.
-    pub fn value_bytes(&self) -> usize {
-        match self {
-            RunAct::Append(append) => {
-                let EventRef { data, engine_run_ref, .. } = append.event;
-                data.len().max(engine_run_ref.map_or(0, str::len))
-            }
-            _ => 0,
-        }
-    }
-
-    pub(super) fn encode(&self, writer: &mut Writer) {
+    fn encode_act(&self, writer: &mut Writer) {
         match self {
             RunAct::Append(append) => {
                 let Append { expected_last, duplicates, run_type, event } = &**append;
@@ -197,7 +189,7 @@ impl<'bytes> RunAct<'bytes> {
         }
     }
 
-    pub(super) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
+    fn decode_act(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
         Ok(match reader.u8()? {
             APPEND => RunAct::Append(Box::new(Append {
                 expected_last: reader.optional_u64()?,
@@ -217,5 +209,125 @@ impl<'bytes> RunAct<'bytes> {
                 return Err(DecodeError { what: "an act on a run of an unknown kind" });
             }
         })
+    }
+}
+
+const RUN: u8 = 8;
+
+impl<'bytes> Act<'bytes> for RunAct<'bytes> {
+    const CODES: &'static [u8] = &[RUN];
+
+    fn encode(&self, name: &str, writer: &mut Writer) {
+        self.encode_act(writer.u8(RUN).bytes(name.as_bytes()));
+    }
+
+    fn decode(_: u8, reader: &mut Reader<'bytes>) -> Result<(&'bytes str, Self), DecodeError> {
+        Ok((reader.text()?, Self::decode_act(reader)?))
+    }
+
+    fn grows(&self) -> bool {
+        matches!(self, RunAct::Append(_) | RunAct::Fork { .. })
+    }
+
+    fn value_bytes(&self) -> usize {
+        match self {
+            RunAct::Append(append) => {
+                let EventRef { data, engine_run_ref, .. } = append.event;
+                data.len().max(engine_run_ref.map_or(0, str::len))
+            }
+            _ => 0,
+        }
+    }
+
+    fn digest(&self, name: &str, digester: &mut Digester) {
+        match self {
+            RunAct::Append(append) => {
+                let Append { expected_last, duplicates, run_type, event: one } = &**append;
+                digester.text("do", "run-append").text("name", name).optional_number("expected", *expected_last);
+                match duplicates {
+                    Duplicates::Answer => {}
+                    Duplicates::RefuseOthers | Duplicates::Refuse => {
+                        digester.number("duplicates", u64::from(*duplicates as u8));
+                    }
+                }
+                digester.optional_text("type", Some(*run_type).filter(|run_type| !run_type.is_empty()));
+                digest_event(digester, one);
+            }
+            RunAct::Close => {
+                digester.text("do", "run-close").text("name", name);
+            }
+            RunAct::Delete => {
+                digester.text("do", "run-delete").text("name", name);
+            }
+            RunAct::Fork { from, at } => {
+                digester.text("do", "run-fork").text("name", name).text("from", from).number("at", *at);
+            }
+        }
+    }
+}
+
+fn digest_event(digester: &mut Digester, event: &EventRef<'_>) {
+    let EventRef {
+        event_type,
+        data,
+        idempotency_key,
+        event_id,
+        step_id,
+        engine_attempt_id,
+        logical_attempt_id,
+        emitted_at,
+        adapter_version,
+        engine_run_ref,
+        caused_by_signal_id,
+        parent_event_id,
+        extra,
+    } = event;
+    digester.text("eventType", event_type).text("eventData", data).text("idempotencyKey", idempotency_key);
+    let optionals = [
+        ("eventId", event_id),
+        ("stepId", step_id),
+        ("engineAttemptId", engine_attempt_id),
+        ("logicalAttemptId", logical_attempt_id),
+        ("emittedAt", emitted_at),
+        ("adapterVersion", adapter_version),
+        ("engineRunRef", engine_run_ref),
+        ("causedBySignalId", caused_by_signal_id),
+        ("parentEventId", parent_event_id),
+        ("extra", extra),
+    ];
+    for (name, text) in optionals {
+        digester.optional_text(name, *text);
+    }
+}
+
+/// A condition on a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunGuard<'bytes> {
+    /// The last event of the run has this sequence; 0 if the run does not exist.
+    LastIs(&'bytes str, u64),
+}
+
+const LAST_IS: u8 = 14;
+
+impl<'bytes> Condition<'bytes> for RunGuard<'bytes> {
+    const CODES: &'static [u8] = &[LAST_IS];
+
+    fn name(&self) -> Option<&'bytes str> {
+        let RunGuard::LastIs(name, _) = self;
+        Some(name)
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        let RunGuard::LastIs(name, seq) = self;
+        writer.u8(LAST_IS).bytes(name.as_bytes()).u64(*seq);
+    }
+
+    fn decode(_: u8, reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
+        Ok(RunGuard::LastIs(reader.text()?, reader.u64()?))
+    }
+
+    fn digest(&self, digester: &mut Digester) {
+        let RunGuard::LastIs(name, seq) = self;
+        digester.text("if", "run-last-is").text("name", name).number("seq", *seq);
     }
 }

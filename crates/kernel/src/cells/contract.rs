@@ -1,0 +1,42 @@
+//! Cells as one of the contracts.
+
+use contract::Rejection;
+use session::Halt;
+
+use super::command::{CellAct, CellGuard};
+use super::{cas, delete, guard, init, set};
+use crate::context::Applying;
+use crate::contract::{Contract, Outcome};
+use crate::keys::ThingId;
+use crate::transact::scope::Scope;
+
+/// Cells.
+pub(crate) struct Cells;
+
+impl Contract for Cells {
+    type Act<'bytes> = CellAct<'bytes>;
+    type Guard<'bytes> = CellGuard<'bytes>;
+
+    fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, cell: &ThingId<'_>, act: &CellAct<'_>) -> Outcome {
+        let context = match scope.catalogue.space(scope.space) {
+            Ok(space) => applying.cell_context(space),
+            Err(rejection) => return Ok(Err(rejection)),
+        };
+        let cells = &mut applying.cells();
+        Ok(match act {
+            CellAct::Init(value) => Ok(init::init(cells, &context, cell, *value)?),
+            CellAct::Set(value) => Ok(set::set(cells, &context, cell, *value)?),
+            CellAct::Cas(expected, value) => cas::cas(cells, &context, cell, *expected, *value)?,
+            CellAct::Delete => Ok(delete::delete(cells, &context, cell)?),
+        })
+    }
+
+    fn check(
+        applying: &Applying<'_>,
+        scope: &Scope<'_>,
+        guard: &CellGuard<'_>,
+        looked_at: &mut usize,
+    ) -> Result<Result<(), Rejection>, Halt> {
+        guard::check(applying.state, scope, guard, looked_at)
+    }
+}

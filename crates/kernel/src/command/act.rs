@@ -1,0 +1,48 @@
+//! The parts of a transaction that belong to a contract: what is done to one of its things, and conditions.
+
+use kv::{DecodeError, Reader, Writer};
+use session::Digester;
+
+/// What an operation does to a thing of a contract.
+pub trait Act<'bytes>: Sized {
+    /// The codes that its operations begin with. No other contract has one of them.
+    const CODES: &'static [u8];
+
+    /// Appends the operation, its code first.
+    fn encode(&self, name: &str, writer: &mut Writer);
+
+    /// Reads an operation after its code: the name of the thing, and what is done to it.
+    fn decode(code: u8, reader: &mut Reader<'bytes>) -> Result<(&'bytes str, Self), DecodeError>;
+
+    /// Whether it makes the store larger. Freeing space, claiming jobs and finishing them does not.
+    fn grows(&self) -> bool;
+
+    /// The most bytes of one value that it writes.
+    fn value_bytes(&self) -> usize;
+
+    /// Adds what it asks for to a digest.
+    fn digest(&self, name: &str, digester: &mut Digester);
+}
+
+/// A condition on things of a contract, checked before any operation of its transaction.
+pub trait Condition<'bytes>: Sized {
+    /// The codes that its conditions begin with. No other contract has one of them.
+    const CODES: &'static [u8];
+
+    /// The name that it is about; none for a range.
+    fn name(&self) -> Option<&'bytes str>;
+
+    /// Appends the condition, its code first.
+    fn encode(&self, writer: &mut Writer);
+
+    /// Reads a condition after its code.
+    fn decode(code: u8, reader: &mut Reader<'bytes>) -> Result<Self, DecodeError>;
+
+    /// Adds what it expects to a digest.
+    fn digest(&self, digester: &mut Digester);
+}
+
+/// A code that is not in the list of the one who was asked for it.
+pub(crate) fn unlisted(code: u8) -> ! {
+    unreachable!("code {code} is not listed")
+}

@@ -1,0 +1,62 @@
+//! Messages, as encoded in a command; `docs/formats/entry.md`.
+
+use kv::{DecodeError, Reader, Writer};
+use session::Digester;
+
+/// The destination of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target<'bytes> {
+    /// To a group: a transaction there, as the bytes of its body.
+    Transact(&'bytes [u8]),
+    /// To a queue of a broker.
+    Topic {
+        /// The queue's name.
+        topic: &'bytes str,
+        /// Its content.
+        payload: &'bytes [u8],
+    },
+}
+
+/// A message to another group or to a broker, sent with the commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Send<'bytes> {
+    /// Where to.
+    pub target: Target<'bytes>,
+    /// The delay after the sending commit, in µs; none for no delay.
+    pub after_us: Option<u64>,
+}
+
+impl<'bytes> Send<'bytes> {
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        writer.optional_u64(self.after_us);
+        match self.target {
+            Target::Transact(body) => writer.u8(1).bytes(body),
+            Target::Topic { topic, payload } => writer.u8(2).bytes(topic.as_bytes()).bytes(payload),
+        };
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
+        let after_us = reader.optional_u64()?;
+        let target = match reader.u8()? {
+            1 => Target::Transact(reader.bytes()?),
+            2 => Target::Topic { topic: reader.text()?, payload: reader.bytes()? },
+            _ => return Err(DecodeError { what: "a message to an unknown kind of target" }),
+        };
+        Ok(Self { target, after_us })
+    }
+
+    /// Adds what it asks for to a digest. `send` takes the transaction that it sends, if it sends one.
+    pub(crate) fn digest(&self, digester: &mut Digester, send: &mut impl FnMut(&'bytes [u8])) {
+        let Self { target, after_us } = self;
+        match target {
+            Target::Transact(body) => {
+                digester.text("do", "send");
+                send(body);
+            }
+            Target::Topic { topic, payload } => {
+                digester.text("do", "publish").text("topic", topic).member("payload", payload);
+            }
+        }
+        digester.optional_number("after", *after_us);
+    }
+}

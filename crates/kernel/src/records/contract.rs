@@ -1,0 +1,74 @@
+//! Records as one of the contracts.
+
+use contract::Rejection;
+use session::Halt;
+
+use super::command::{RecordAct, RecordGuard, TtlArgument};
+use super::patch::no_such_record;
+use super::{attempt, guard, patch, write};
+use crate::answer::OpOutcome;
+use crate::changes::Reason;
+use crate::context::Applying;
+use crate::contract::{Contract, Outcome};
+use crate::keys::ThingId;
+use crate::transact::scope::Scope;
+
+/// Records.
+pub(crate) struct Records;
+
+impl Contract for Records {
+    type Act<'bytes> = RecordAct<'bytes>;
+    type Guard<'bytes> = RecordGuard<'bytes>;
+
+    fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, record: &ThingId<'_>, act: &RecordAct<'_>) -> Outcome {
+        // Whether the transaction belongs to the live attempt of this record.
+        let fenced = scope.fence.is_some_and(|fence| fence.record == record.name);
+        match act {
+            RecordAct::Put { record_type, ttl, fields } => {
+                patch::put(applying, record, *record_type, *ttl, fields, fenced)
+            }
+            RecordAct::Patch { must_exist, fields } => patch::patch(applying, record, *must_exist, fields),
+            RecordAct::Swap { field, expected, new } => patch::swap(applying, record, field, *expected, *new),
+            RecordAct::Increment { field, by } => patch::increment(applying, record, field, *by),
+            RecordAct::Delete => delete(applying, record),
+            RecordAct::Touch { ttl } => touch(applying, record, *ttl),
+            RecordAct::Claim { worker, lease_us } => attempt::claim(applying, record, worker, *lease_us),
+            RecordAct::Extend { attempt, lease_us } => attempt::extend(applying, record, *attempt, *lease_us),
+            RecordAct::Release { attempt } => attempt::release(applying, record, *attempt),
+            RecordAct::Complete { attempt, fields } => attempt::complete(applying, record, *attempt, fields),
+            RecordAct::Fail { attempt, fields } => attempt::fail(applying, record, *attempt, fields),
+        }
+    }
+
+    fn check(
+        applying: &Applying<'_>,
+        scope: &Scope<'_>,
+        guard: &RecordGuard<'_>,
+        _: &mut usize,
+    ) -> Result<Result<(), Rejection>, Halt> {
+        guard::check(applying, scope, guard)
+    }
+}
+
+fn delete(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Outcome {
+    let opened = write::open(applying, record)?;
+    let before = opened.row()?;
+    if before.numbers.deleted {
+        return Ok(Ok(OpOutcome::Nothing));
+    }
+    Ok(Ok(OpOutcome::Written(write::remove(applying, record, &before, Reason::Deleted)?)))
+}
+
+/// Sets the time to live of the record. `Persist` here means forever, whatever its type says.
+fn touch(applying: &mut Applying<'_>, record: &ThingId<'_>, ttl: TtlArgument) -> Outcome {
+    let opened = write::open(applying, record)?;
+    let before = opened.row()?;
+    if before.numbers.deleted {
+        return Ok(Err(no_such_record(record)));
+    }
+    let mut after = write::successor(applying, &before);
+    if let Err(rejection) = patch::set_ttl(applying, &mut after, None, ttl, true) {
+        return Ok(Err(rejection));
+    }
+    Ok(Ok(OpOutcome::Written(write::store(applying, record, &before, after, Reason::Written)?)))
+}

@@ -1,0 +1,49 @@
+//! Runs as one of the contracts.
+
+use contract::Rejection;
+use session::Halt;
+
+use super::append::{append, read_head};
+use super::command::{RunAct, RunGuard};
+use super::life;
+use crate::context::Applying;
+use crate::contract::{Contract, Outcome};
+use crate::keys::ThingId;
+use crate::transact::scope::Scope;
+
+/// Runs.
+pub(crate) struct Runs;
+
+impl Contract for Runs {
+    type Act<'bytes> = RunAct<'bytes>;
+    type Guard<'bytes> = RunGuard<'bytes>;
+
+    fn act(applying: &mut Applying<'_>, _: &Scope<'_>, run: &ThingId<'_>, act: &RunAct<'_>) -> Outcome {
+        match act {
+            RunAct::Append(event) => append(applying, run, event),
+            RunAct::Close => life::close(applying, run),
+            RunAct::Delete => life::delete(applying, run),
+            RunAct::Fork { from, at } => life::fork(applying, run, from, *at),
+        }
+    }
+
+    fn check(
+        applying: &Applying<'_>,
+        scope: &Scope<'_>,
+        guard: &RunGuard<'_>,
+        _: &mut usize,
+    ) -> Result<Result<(), Rejection>, Halt> {
+        let RunGuard::LastIs(name, expected) = *guard;
+        let run = match scope.thing(name) {
+            Ok(run) => run,
+            Err(rejection) => return Ok(Err(rejection)),
+        };
+        let head = read_head(applying, &run)?;
+        let (last, run) = (head.as_ref().map_or(0, |head| head.last_seq), || name.to_owned());
+        Ok(match head {
+            Some(head) if head.deleted => Err(Rejection::RunArchived { run: run(), last }),
+            _ if last != expected => Err(Rejection::SequenceConflict { run: run(), expected, last }),
+            _ => Ok(()),
+        })
+    }
+}
