@@ -40,14 +40,20 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.one-guard-is-no-guard",
         TRANSACT,
-        "if let Err(rejection) = checked {",
-        "if let (Err(rejection), 2..) = (checked, transact.guards.len()) {",
+        "if let Err(rejection) = check_guard(applying, &scope, guard, &mut looked_at)? {",
+        "if let (Err(rejection), 2..) = (check_guard(applying, &scope, guard, &mut looked_at)?, transact.guards.len()) {",
     ),
     of(
         "breaks.the-fence-holds-for-one-operation",
         TRANSACT,
-        "if let Err(rejection) = check_fence(applying, &place, transact)? {",
-        "if let (Err(rejection), ..2) = (check_fence(applying, &place, transact)?, transact.ops.len()) {",
+        "if let Err(rejection) = check_fence(applying, &scope)? {",
+        "if let (Err(rejection), ..2) = (check_fence(applying, &scope)?, transact.ops.len()) {",
+    ),
+    of(
+        "breaks.a-run-may-be-ahead-of-its-guard",
+        "crates/kernel/src/runs/contract.rs",
+        "_ if last != expected =>",
+        "_ if last < expected =>",
     ),
     of(
         "breaks.a-refused-transaction-is-not-undone",

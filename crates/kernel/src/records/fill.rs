@@ -3,7 +3,8 @@
 //!
 //! A record that is written in the meantime brings its entries itself; a step that comes to it later writes them again.
 //!
-//! Touches: `FieldIndex` rows, and the row that says how far it is. Keeps: R5 (a filled index has an entry for every record).
+//! Touches: `FieldIndex` rows, and the row that says how far it is. Keeps: R5 (a filled index has an entry for every
+//! record, but for those of deleted branches, which are erased).
 
 use contract::limits::PAGE_BYTES_MAX;
 use kv::{Order, skip_set_apart};

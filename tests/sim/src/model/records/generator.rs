@@ -290,27 +290,34 @@ impl<'draw> Generator<'draw> {
         Guard::Cell(CellGuard::RangeUnchangedSince(from, to, since))
     }
 
+    /// Mostly a number itself, sometimes the one before or after it.
+    fn near(&mut self, number: u64) -> u64 {
+        match self.random.below(10) {
+            0 => number.saturating_sub(1),
+            1 => number + 1,
+            _ => number,
+        }
+    }
+
     fn guard<'name>(&mut self, target: &Id, name: &'name str) -> Guard<'name>
     where
         'draw: 'name,
     {
         let id = Id::new(target.space, target.branch, Some(target.home()), name);
         let kept = self.reference.records.get(&id);
-        let off = u64::from(self.random.one_in(6));
-        let version = kept.map_or(0, |kept| kept.version) + off;
         let commit = self.reference.commit.saturating_sub(self.random.below(40));
         match self.random.below(15) {
             0 => Guard::Cell(CellGuard::Absent(name)),
             1 => Guard::Cell(CellGuard::Exists(name)),
             2 => {
                 let newest = self.reference.cells.get(&id).map_or(0, |cell| cell.newest());
-                Guard::Cell(CellGuard::VersionIs(name, newest + off))
+                Guard::Cell(CellGuard::VersionIs(name, self.near(newest)))
             }
             3 => Guard::Cell(CellGuard::VersionBelow(name, 2 + self.random.below(9))),
             4 => Guard::Cell(CellGuard::UnchangedSince(name, commit)),
             5 => Guard::Record(RecordGuard::Absent(name)),
             6 => Guard::Record(RecordGuard::Exists(name)),
-            7..=8 => Guard::Record(RecordGuard::VersionIs(name, version)),
+            7..=8 => Guard::Record(RecordGuard::VersionIs(name, self.near(kept.map_or(0, |kept| kept.version)))),
             9..=10 => {
                 let field = self.random.pick(&FIELDS);
                 Guard::Record(RecordGuard::FieldIs(name, field, self.expected(&id, field)))
@@ -319,9 +326,12 @@ impl<'draw> Generator<'draw> {
                 let states = (0..self.random.below(5)).map(|_| self.random.pick(&STATES)).collect();
                 Guard::Record(RecordGuard::StateIn(name, states))
             }
-            12 => Guard::Record(RecordGuard::AttemptIs(name, kept.map_or(0, |kept| kept.attempt) + off)),
+            12 => Guard::Record(RecordGuard::AttemptIs(name, self.near(kept.map_or(0, |kept| kept.attempt)))),
             13 => Guard::Record(RecordGuard::UnchangedSince(name, commit)),
-            _ => Guard::Run(RunGuard::LastIs(name, self.reference.runs.get(&id).map_or(0, |run| run.last) + off)),
+            _ => {
+                let last = self.reference.runs.get(&id).map_or(0, |run| run.last);
+                Guard::Run(RunGuard::LastIs(name, self.near(last)))
+            }
         }
     }
 }

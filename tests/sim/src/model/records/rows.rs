@@ -190,7 +190,9 @@ impl Rebuilt {
                 name => value(name)?,
             };
             if let Some(sorted) = held.and_then(|value| sort_key(field, *kind, &value)) {
-                let entries = if number < declared.filled { &mut self.indexes } else { &mut self.filling };
+                // The records of a deleted branch may go before a new index has come to them.
+                let is_filled = number < declared.filled && is_live(instance, record);
+                let entries = if is_filled { &mut self.indexes } else { &mut self.filling };
                 entries.insert(keys.index_entry(record, declared.id, number, &sorted).to_vec());
             }
         }
@@ -269,6 +271,11 @@ fn live_places(instance: &Instance) -> BTreeSet<(u32, u32)> {
         branches.map(move |(branch, _)| (space, branch)).collect::<Vec<_>>()
     });
     live.collect()
+}
+
+fn is_live(instance: &Instance, record: &ThingId<'_>) -> bool {
+    let space = instance.kernel.catalogue().space(record.space);
+    space.is_ok_and(|space| space.live_branch(record.branch).is_ok())
 }
 
 fn compare_counts(instance: &Instance, view: &dyn View, expected: &CountRows) -> Result<(), String> {
