@@ -189,6 +189,11 @@ fn every_condition_is_reached_and_decides() {
     served.put("/v1/records/r?group=g", r#"{"type":"task","fields":{"n":1}}"#);
     let put = commit(&txn(set("other")));
     assert_eq!(served.post("/v1/claims?group=g", r#"{"name":"r","worker":"w"}"#).status, 200);
+    let append = |key: &str| {
+        let event = json!({ "eventType": "Said", "idempotencyKey": key, "eventData": {} });
+        txn(json!({ "do": [{ "op": "run.append", "run": "log", "event": event }] }))
+    };
+    assert_eq!((append("a").status, append("b").status), (200, 200));
     let now = commit(&txn(set("other")));
     // The guard, whether it holds, and the code if it does not.
     let table = [
@@ -224,6 +229,11 @@ fn every_condition_is_reached_and_decides() {
         (json!({ "record": "r", "field": "n", "is": 1 }), true, "SH-1019"),
         (json!({ "record": "r", "field": "n", "is": 2 }), false, "SH-1019"),
         (json!({ "record": "r", "field": "m", "is": null }), true, "SH-1019"),
+        (json!({ "run": "log", "last": 2 }), true, "SH-3003"),
+        (json!({ "run": "log", "last": 1 }), false, "SH-3003"),
+        (json!({ "run": "log", "last": 0 }), false, "SH-3003"),
+        (json!({ "run": "none", "last": 0 }), true, "SH-3003"),
+        (json!({ "run": "none", "last": 1 }), false, "SH-3003"),
     ];
     // Each alone, and each before and after each other one.
     let pairs = table.iter().flat_map(|one| table.iter().map(move |other| vec![one, other]));

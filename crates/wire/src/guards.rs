@@ -21,7 +21,7 @@ object! {
         before: Option<String>,
     }
 
-    /// The conditions on a cell, on a range of cells, or on a record. All of them must hold.
+    /// The conditions on a cell, on a range of cells, on a record or on a run. All of them must hold.
     request GuardMembers {
         /// The cell.
         cell: Option<String>,
@@ -29,6 +29,8 @@ object! {
         cells: Option<CellRange>,
         /// The record.
         record: Option<String>,
+        /// The run.
+        run: Option<String>,
         /// Its version.
         version: Option<u64>,
         /// The cell is at a lower version, or does not exist.
@@ -47,10 +49,12 @@ object! {
         field: Option<String>,
         /// The expected value of the field; null expects that it does not exist.
         is: Option<UserJson>,
+        /// The sequence of the run's last event; 0 expects that there is no such run.
+        last: Option<u64>,
     }
 }
 
-/// The conditions on a cell, on a range of cells, or on a record; see [`GuardMembers`].
+/// The conditions on a cell, on a range of cells, on a record or on a run; see [`GuardMembers`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard(pub GuardMembers);
 
@@ -66,16 +70,18 @@ impl GuardMembers {
             ("state_in", self.state_in.is_some()),
             ("attempt", self.attempt.is_some()),
             ("field", self.field.is_some()),
+            ("last", self.last.is_some()),
         ];
         all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
     }
 }
 
 /// The conditions of each thing that a guard can be about.
-const CONDITIONS: [(&str, &[&str]); 3] = [
+const CONDITIONS: [(&str, &[&str]); 4] = [
     ("cell", &["version", "version_below", "absent", "exists", "unchanged_since"]),
     ("cells", &["unchanged_since"]),
     ("record", &["version", "absent", "exists", "unchanged_since", "state_in", "attempt", "field"]),
+    ("run", &["last"]),
 ];
 
 /// What can hold of something that does not exist.
@@ -88,6 +94,7 @@ impl Serialize for Guard {
             cell,
             cells,
             record,
+            run,
             version,
             version_below,
             absent,
@@ -97,9 +104,10 @@ impl Serialize for Guard {
             attempt,
             field,
             is,
+            last,
         } = &self.0;
         let mut map = serializer.serialize_map(None)?;
-        for (name, text) in [("cell", cell), ("record", record), ("field", field)] {
+        for (name, text) in [("cell", cell), ("record", record), ("run", run), ("field", field)] {
             if let Some(text) = text {
                 map.serialize_entry(name, text)?;
             }
@@ -115,6 +123,7 @@ impl Serialize for Guard {
             ("version_below", version_below),
             ("unchanged_since", unchanged_since),
             ("attempt", attempt),
+            ("last", last),
         ];
         for (name, number) in numbers {
             if let Some(number) = number {
@@ -144,13 +153,13 @@ fn guard(raw: &str) -> Result<Guard, DecodeError> {
     let members: GuardMembers = from_json_text(raw)?;
     let MemberNames(names) = from_json_text(raw)?;
     let wrong = |reason: String| Err(DecodeError::wrong_value(reason));
-    let about = [members.cell.is_some(), members.cells.is_some(), members.record.is_some()];
+    let about = [members.cell.is_some(), members.cells.is_some(), members.record.is_some(), members.run.is_some()];
     let mut about = CONDITIONS.iter().zip(about).filter(|(_, is_set)| *is_set).map(|(conditions, _)| conditions);
     let Some((what, possible)) = about.next() else {
-        return wrong("a guard names a cell, cells or a record".into());
+        return wrong("a guard names a cell, cells, a record or a run".into());
     };
     if about.next().is_some() {
-        return wrong("a guard names one of a cell, cells and a record".into());
+        return wrong("a guard names one of a cell, cells, a record and a run".into());
     }
     let conditions = members.conditions();
     if let Some(other) = conditions.iter().find(|name| !possible.contains(name)) {
@@ -226,10 +235,11 @@ mod tests {
     use super::*;
 
     /// A member of a guard, as JSON.
-    const MEMBERS: [(&str, &str); 11] = [
+    const MEMBERS: [(&str, &str); 13] = [
         ("cell", r#""cell":"c""#),
         ("cells", r#""cells":{"from":"a","before":"b"}"#),
         ("record", r#""record":"r""#),
+        ("run", r#""run":"r""#),
         ("version", r#""version":1"#),
         ("version_below", r#""version_below":2"#),
         ("absent", r#""absent":true"#),
@@ -238,6 +248,7 @@ mod tests {
         ("state_in", r#""state_in":["s"]"#),
         ("attempt", r#""attempt":4"#),
         ("field", r#""field":"f","is":null"#),
+        ("last", r#""last":5"#),
     ];
 
     #[test]
@@ -265,7 +276,7 @@ mod tests {
             }
         }
         // Any of the conditions; or that it is absent, with or without the one that can hold then.
-        assert_eq!(taken, (16 - 1 + 2) + 1 + (64 - 1 + 2), "of a cell, of cells, of a record");
+        assert_eq!(taken, (16 - 1 + 2) + 1 + (64 - 1 + 2) + 1, "of a cell, of cells, of a record, of a run");
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl<'space> Building<'space> {
     /// All conditions of a guard; the reader has refused contradictions.
     fn guard(&mut self, guard: GuardMembers) {
         let GuardMembers { cell, cells, record, version, version_below, absent, exists, .. } = guard;
-        let GuardMembers { unchanged_since, state_in, attempt, field, is, .. } = guard;
+        let GuardMembers { unchanged_since, state_in, attempt, field, is, run, last, .. } = guard;
         let (absent, exists) = (absent == Some(true), exists == Some(true));
         if let Some(cell) = cell {
             self.change(|mut commit| {
@@ -132,6 +132,9 @@ impl<'space> Building<'space> {
         }
         if let (Some(CellRange { from, before }), Some(since)) = (cells, unchanged_since) {
             self.change(|commit| commit.if_cells_unchanged_since(&from, before.as_deref(), since));
+        }
+        if let (Some(run), Some(last)) = (run, last) {
+            self.change(|commit| commit.if_run_last(&run, last));
         }
         let Some(record) = record else {
             return;

@@ -31,6 +31,12 @@ impl Commit {
         self
     }
 
+    /// Only if the last event of the run has this sequence; 0 expects that there is no such run.
+    pub fn if_run_last(mut self, run: &str, sequence: u64) -> Self {
+        self.guards.push(OwnGuard::RunLastIs(run.to_owned(), sequence));
+        self
+    }
+
     /// Only if the cell is at this version.
     pub fn if_cell_version(mut self, cell: &str, version: u64) -> Self {
         self.guards.push(OwnGuard::CellVersionIs(cell.to_owned(), version));

@@ -6,7 +6,9 @@ use contract::limits::NAME_BYTES_MAX;
 use contract::records::Put;
 use contract::{Error, Rejection, Value, names};
 use kernel::catalogue::types::micros;
-use kernel::{CellAct, CellGuard, Duplicates, Guard, Op, RecordAct, RecordGuard, Send, Target, TtlArgument, ValueRef};
+use kernel::{
+    CellAct, CellGuard, Duplicates, Guard, Op, RecordAct, RecordGuard, RunGuard, Send, Target, TtlArgument, ValueRef,
+};
 
 use super::Commit;
 use crate::records::{Ttl, borrowed, check_fields, ttl_argument};
@@ -25,6 +27,7 @@ pub(super) enum OwnGuard {
     CellAbsent(String),
     CellExists(String),
     CellUnchangedSince(String, u64),
+    RunLastIs(String, u64),
     CellsUnchangedSince { from: String, before: Option<String>, commit: u64 },
 }
 
@@ -65,6 +68,7 @@ impl OwnGuard {
             | OwnGuard::CellAbsent(cell)
             | OwnGuard::CellExists(cell)
             | OwnGuard::CellUnchangedSince(cell, _) => names::check_cell(cell)?,
+            OwnGuard::RunLastIs(run, _) => names::check_run(run)?,
             OwnGuard::CellsUnchangedSince { from, before, .. } => {
                 // The ends of a range need not be names of cells.
                 for end in std::iter::once(from).chain(before) {
@@ -95,6 +99,7 @@ impl OwnGuard {
             OwnGuard::CellVersionBelow(cell, version) => Guard::Cell(CellGuard::VersionBelow(cell, *version)),
             OwnGuard::CellExists(cell) => Guard::Cell(CellGuard::Exists(cell)),
             OwnGuard::CellUnchangedSince(cell, commit) => Guard::Cell(CellGuard::UnchangedSince(cell, *commit)),
+            OwnGuard::RunLastIs(run, sequence) => Guard::Run(RunGuard::LastIs(run, *sequence)),
             OwnGuard::CellsUnchangedSince { from, before, commit } => {
                 Guard::Cell(CellGuard::RangeUnchangedSince(from, before.as_deref(), *commit))
             }

@@ -14,7 +14,7 @@ pub(super) fn run(served: &Served, tally: &mut Tally) {
     together.patches(tally);
 }
 
-/// Whether a guard is valid and holds, for a cell and a pending record that are both at version 1.
+/// Whether a guard is valid and holds, for a cell and a pending record that are both at version 1, and a run of two events.
 fn holds(guard: &JsonValue) -> bool {
     let has = |name: &str| guard.get(name).is_some();
     let subjects: Vec<_> = SUBJECTS.iter().filter(|subject| has(subject)).collect();
@@ -26,8 +26,9 @@ fn holds(guard: &JsonValue) -> bool {
     let says: Vec<_> = guard.as_object().expect("members").keys().filter(|name| *name != subjects[0]).collect();
     let fits = |name: &str| match *subjects[0] {
         "cells" => name == "unchanged_since",
-        "cell" => !of_records.contains(&name) && name != "is",
-        _ => name != "version_below",
+        "cell" => !of_records.contains(&name) && !["is", "last"].contains(&name),
+        "run" => name == "last",
+        _ => !["version_below", "last"].contains(&name),
     };
     let number = |name: &str| guard[name].as_u64();
     !says.is_empty()
@@ -36,6 +37,7 @@ fn holds(guard: &JsonValue) -> bool {
         && number("version_below").is_none_or(|version| version > 1)
         && number("unchanged_since").is_none_or(|commit| commit == LATE)
         && number("attempt").is_none_or(|attempt| attempt == 0)
+        && number("last").is_none_or(|last| last == 2)
         && (!has("exists") || guard["exists"] == true)
         && (!has("state_in") || guard["state_in"][0] == "pending")
         && match guard["field"].as_str() {
@@ -46,7 +48,7 @@ fn holds(guard: &JsonValue) -> bool {
 }
 
 /// What a guard can be about.
-const SUBJECTS: [&str; 3] = ["cell", "cells", "record"];
+const SUBJECTS: [&str; 4] = ["cell", "cells", "record", "run"];
 
 /// A commit after all others.
 const LATE: u64 = 1 << 40;
@@ -79,6 +81,11 @@ impl Together<'_> {
         let put = json!({ "type": "task", "fields": { "n": 1 } }).to_string();
         self.done(Request::put(format!("/v1/records/guarded?group={GROUP}")).body(put));
         self.done(Request::put(format!("/v1/cells/guarded?group={GROUP}")).body("1"));
+        for key in ["a", "b"] {
+            let event = json!({ "eventType": "Said", "idempotencyKey": key, "eventData": {} });
+            let append = json!({ "do": [{ "op": "run.append", "run": "guarded", "event": event }] });
+            self.done(Request::post(format!("/v1/groups/{GROUP}/txn")).body(append.to_string()));
+        }
         let conditions = [
             json!({ "version": 1 }),
             json!({ "version": 9 }),
@@ -101,6 +108,8 @@ impl Together<'_> {
             json!({ "field": "none", "is": null }),
             json!({ "field": "n" }),
             json!({ "is": 1 }),
+            json!({ "last": 2 }),
+            json!({ "last": 1 }),
         ];
         // Each subject, several of them, and none.
         for subjects in 0..1 << SUBJECTS.len() {
@@ -115,11 +124,11 @@ impl Together<'_> {
     /// One guard with the members of two conditions, about the subjects whose bits are set.
     fn guard(&self, subjects: usize, first: &JsonValue, second: &JsonValue, tally: &mut Tally) {
         let mut guard = json!({});
-        let named = [json!("guarded"), json!({ "from": "guarded", "before": "guardee" }), json!("guarded")];
-        for (place, (subject, name)) in SUBJECTS.iter().zip(named).enumerate() {
-            if subjects & 1 << place != 0 {
-                guard[subject] = name;
-            }
+        for (_, subject) in SUBJECTS.iter().enumerate().filter(|(place, _)| subjects & 1 << place != 0) {
+            guard[subject] = match *subject {
+                "cells" => json!({ "from": "guarded", "before": "guardee" }),
+                _ => json!("guarded"),
+            };
         }
         for condition in [first, second] {
             for (name, value) in condition.as_object().expect("members") {
