@@ -1,12 +1,14 @@
 //! What a contract is to the kernel. `contracts.rs` lists those that there are.
 
 use contract::Rejection;
+use kv::{KeyRange, Order, Staging};
 use session::Halt;
 
 use crate::answer::OpOutcome;
+use crate::catalogue::Catalogue;
 use crate::command::act::{Act, Condition};
 use crate::context::Applying;
-use crate::keys::ThingId;
+use crate::keys::{Keys, Kind, ThingId};
 use crate::transact::scope::Scope;
 
 /// The outcome of an operation, or its rejection; or that the machine must halt.
@@ -19,6 +21,12 @@ pub(crate) trait Contract {
     /// A condition on its things.
     type Guard<'bytes>: Condition<'bytes>;
 
+    /// The kinds of rows that its things have in a bucket of a branch.
+    const ROWS: &'static [Kind];
+
+    /// Those of them that [`erase_some`](Self::erase_some) removes.
+    const ERASED: &'static [Kind] = Self::ROWS;
+
     /// Does something to a thing. A rejection may leave changes, which its transaction undoes.
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, thing: &ThingId<'_>, act: &Self::Act<'_>) -> Outcome;
 
@@ -29,4 +37,40 @@ pub(crate) trait Contract {
         guard: &Self::Guard<'_>,
         looked_at: &mut usize,
     ) -> Result<Result<(), Rejection>, Halt>;
+
+    /// Removes some things of a deleted branch in a bucket, with every row that follows from them.
+    fn erase_some(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u32) -> Result<(), Halt> {
+        for kind in Self::ERASED {
+            delete_some(applying.state, &applying.keys.rows_of_branch(*kind, bucket, space, branch))?;
+        }
+        Ok(())
+    }
+
+    /// The rows of the shard that belong to a branch, such as counts.
+    fn shard_rows(_keys: &Keys, _space: u32, _branch: u32) -> Vec<KeyRange> {
+        Vec::new()
+    }
+
+    /// Removes what is known of a branch that has no things any more.
+    fn forget_branch(
+        _state: &mut Staging,
+        _keys: Keys,
+        _catalogue: &Catalogue,
+        _space: u32,
+        _branch: u32,
+    ) -> Result<(), Halt> {
+        Ok(())
+    }
+}
+
+/// Things or rows of a deleted branch that one step removes.
+pub(crate) const ERASED_MAX: usize = 64;
+
+/// Removes the first rows of a range.
+pub(crate) fn delete_some(state: &mut Staging, range: &KeyRange) -> Result<(), Halt> {
+    let rows = state.scan(range, Order::Ascending).take(ERASED_MAX).collect::<Result<Vec<_>, _>>()?;
+    for (key, _) in rows {
+        state.delete(key);
+    }
+    Ok(())
 }

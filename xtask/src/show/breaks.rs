@@ -180,9 +180,9 @@ pub(super) const BREAKS: &[Part] = &[
     ),
     of(
         "breaks.a-deleted-branch-leaves-its-queues",
-        "crates/kernel/src/trim.rs",
-        "for kind in RUN_KINDS.into_iter().chain([Kind::Ready]) {",
-        "for kind in RUN_KINDS {",
+        "crates/kernel/src/records/erase.rs",
+        "    delete_some(applying.state, &applying.keys.rows_of_branch(Kind::Ready, bucket, space, branch))\n",
+        "    Ok(())\n",
     ),
 ];
 

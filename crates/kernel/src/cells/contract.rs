@@ -1,13 +1,15 @@
 //! Cells as one of the contracts.
 
 use contract::Rejection;
+use kv::Staging;
 use session::Halt;
 
 use super::command::{CellAct, CellGuard};
-use super::{cas, delete, guard, init, set};
+use super::{cas, delete, erase, guard, init, set};
+use crate::catalogue::Catalogue;
 use crate::context::Applying;
 use crate::contract::{Contract, Outcome};
-use crate::keys::ThingId;
+use crate::keys::{Keys, Kind, ThingId};
 use crate::transact::scope::Scope;
 
 /// Cells.
@@ -16,6 +18,11 @@ pub(crate) struct Cells;
 impl Contract for Cells {
     type Act<'bytes> = CellAct<'bytes>;
     type Guard<'bytes> = CellGuard<'bytes>;
+
+    const ROWS: &'static [Kind] = &[Kind::CellHead, Kind::CellOld];
+
+    // The walk finds each cell of a deleted branch, and has it removed by a step of its own.
+    const ERASED: &'static [Kind] = &[];
 
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, cell: &ThingId<'_>, act: &CellAct<'_>) -> Outcome {
         let context = match scope.catalogue.space(scope.space) {
@@ -38,5 +45,15 @@ impl Contract for Cells {
         looked_at: &mut usize,
     ) -> Result<Result<(), Rejection>, Halt> {
         guard::check(applying.state, scope, guard, looked_at)
+    }
+
+    fn forget_branch(
+        state: &mut Staging,
+        keys: Keys,
+        catalogue: &Catalogue,
+        space: u32,
+        branch: u32,
+    ) -> Result<(), Halt> {
+        erase::remove_floors(state, keys, catalogue, space, branch)
     }
 }

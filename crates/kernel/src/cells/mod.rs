@@ -14,6 +14,7 @@ pub mod cas;
 pub mod command;
 pub(crate) mod contract;
 pub mod delete;
+pub(crate) mod erase;
 pub(crate) mod floor;
 pub mod get;
 pub mod guard;

@@ -1,16 +1,18 @@
 //! Records as one of the contracts.
 
 use contract::Rejection;
+use kv::KeyRange;
 use session::Halt;
 
 use super::command::{RecordAct, RecordGuard, TtlArgument};
 use super::patch::no_such_record;
-use super::{attempt, guard, patch, write};
+use super::queue::ALL_QUEUES;
+use super::{attempt, erase, guard, patch, write};
 use crate::answer::OpOutcome;
 use crate::changes::Reason;
 use crate::context::Applying;
 use crate::contract::{Contract, Outcome};
-use crate::keys::ThingId;
+use crate::keys::{Keys, Kind, ThingId};
 use crate::transact::scope::Scope;
 
 /// Records.
@@ -19,6 +21,8 @@ pub(crate) struct Records;
 impl Contract for Records {
     type Act<'bytes> = RecordAct<'bytes>;
     type Guard<'bytes> = RecordGuard<'bytes>;
+
+    const ROWS: &'static [Kind] = &[Kind::Record, Kind::Ready];
 
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, record: &ThingId<'_>, act: &RecordAct<'_>) -> Outcome {
         // Whether the transaction belongs to the live attempt of this record.
@@ -47,6 +51,14 @@ impl Contract for Records {
         _: &mut usize,
     ) -> Result<Result<(), Rejection>, Halt> {
         guard::check(applying, scope, guard)
+    }
+
+    fn erase_some(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u32) -> Result<(), Halt> {
+        erase::erase_some(applying, bucket, space, branch)
+    }
+
+    fn shard_rows(keys: &Keys, space: u32, branch: u32) -> Vec<KeyRange> {
+        vec![keys.counts_from_queue(space, branch, ALL_QUEUES), keys.lanes_of_branch(space, branch)]
     }
 }
 

@@ -14,6 +14,7 @@ pub mod claims;
 pub mod command;
 pub(crate) mod contract;
 pub mod counts;
+pub(crate) mod erase;
 pub mod fields;
 pub(crate) mod fill;
 pub mod get;

@@ -1,6 +1,7 @@
 //! Runs as one of the contracts.
 
 use contract::Rejection;
+use kv::KeyRange;
 use session::Halt;
 
 use super::append::{append, read_head};
@@ -8,7 +9,7 @@ use super::command::{RunAct, RunGuard};
 use super::life;
 use crate::context::Applying;
 use crate::contract::{Contract, Outcome};
-use crate::keys::ThingId;
+use crate::keys::{Keys, Kind, ThingId};
 use crate::transact::scope::Scope;
 
 /// Runs.
@@ -17,6 +18,9 @@ pub(crate) struct Runs;
 impl Contract for Runs {
     type Act<'bytes> = RunAct<'bytes>;
     type Guard<'bytes> = RunGuard<'bytes>;
+
+    const ROWS: &'static [Kind] =
+        &[Kind::Run, Kind::RunEvent, Kind::RunKey, Kind::RunEventId, Kind::RunIndex, Kind::RunStep];
 
     fn act(applying: &mut Applying<'_>, _: &Scope<'_>, run: &ThingId<'_>, act: &RunAct<'_>) -> Outcome {
         match act {
@@ -45,5 +49,9 @@ impl Contract for Runs {
             _ if last != expected => Err(Rejection::SequenceConflict { run: run(), expected, last }),
             _ => Ok(()),
         })
+    }
+
+    fn shard_rows(keys: &Keys, space: u32, branch: u32) -> Vec<KeyRange> {
+        vec![keys.all_run_counts(space, branch)]
     }
 }

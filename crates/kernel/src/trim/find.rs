@@ -3,7 +3,8 @@
 use kv::{Bytes, KeyRange, Order, View};
 use session::Halt;
 
-use super::{LANES_LOOKED_AT_MAX, TRIM_STEPS_MAX, kinds_of_records};
+use super::TRIM_STEPS_MAX;
+use super::branch::buckets_to_erase;
 use crate::catalogue::Catalogue;
 use crate::cells::retention::may_be_due;
 use crate::cells::row::Head;
@@ -13,6 +14,7 @@ use crate::keys::queues::{QueueId, read_lanes_key};
 use crate::keys::records::{Due, DueClock, OwnedId, read_due_suffix};
 use crate::keys::{CellKey, Keys};
 use crate::records::counts::count_ready;
+use crate::records::erase::LANES_LOOKED_AT_MAX;
 use crate::records::lanes::Lanes;
 use crate::records::row::decode_numbers;
 
@@ -86,15 +88,8 @@ pub fn find_due(
     for (space, found) in catalogue.spaces() {
         let deleted = || found.branches().filter(|(_, branch)| branch.deleted);
         for (branch, _) in deleted() {
-            for bucket in 0..catalogue.buckets.count() {
-                for kind in kinds_of_records() {
-                    let range = keys.rows_of_branch(kind, bucket, space, branch);
-                    if view.scan(&range, Order::Ascending).next().transpose()?.is_some() {
-                        steps.push(TrimStep::Records { bucket, space, branch });
-                        break;
-                    }
-                }
-            }
+            let buckets = buckets_to_erase(view, keys, catalogue, space, branch)?;
+            steps.extend(buckets.into_iter().map(|bucket| TrimStep::Records { bucket, space, branch }));
         }
         steps.extend(deleted().map(|(branch, _)| TrimStep::Branch { space, branch }));
     }

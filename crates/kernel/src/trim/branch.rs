@@ -1,0 +1,114 @@
+//! Deleted branches: the rows of every contract go in bounded steps; then the branch is forgotten.
+
+use kv::{KeyRange, Order, Staging, View};
+use session::Halt;
+
+use crate::catalogue::Catalogue;
+use crate::context::Applying;
+use crate::contract::{Contract, delete_some};
+use crate::contracts::with_contracts;
+use crate::keys::{Keys, Kind};
+use crate::{cells, records, runs};
+
+macro_rules! erasing {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident })*) => {
+        /// Every kind of row that things have in a bucket of a branch.
+        const ROWS: &[&[Kind]] = &[$($folder::contract::$contract::ROWS),*];
+
+        /// Those that [`erase_some`] removes.
+        const ERASED: &[&[Kind]] = &[$($folder::contract::$contract::ERASED),*];
+
+        /// Removes some things of a deleted branch in a bucket.
+        pub(super) fn erase_some(
+            applying: &mut Applying<'_>,
+            bucket: u16,
+            space: u32,
+            branch: u32,
+        ) -> Result<(), Halt> {
+            if is_deleted(applying.catalogue, space, branch) {
+                $($folder::contract::$contract::erase_some(applying, bucket, space, branch)?;)*
+            }
+            Ok(())
+        }
+
+        /// The rows of the shard that belong to a branch.
+        fn shard_rows(keys: &Keys, space: u32, branch: u32) -> Vec<KeyRange> {
+            [$($folder::contract::$contract::shard_rows(keys, space, branch)),*].concat()
+        }
+
+        fn forget(
+            state: &mut Staging,
+            keys: Keys,
+            catalogue: &Catalogue,
+            space: u32,
+            branch: u32,
+        ) -> Result<(), Halt> {
+            $($folder::contract::$contract::forget_branch(state, keys, catalogue, space, branch)?;)*
+            Ok(())
+        }
+    };
+}
+
+with_contracts!(erasing);
+
+/// Removes some of what belongs to a deleted branch as a whole. Returns whether nothing of it is left.
+pub(super) fn erase_rest(
+    state: &mut Staging,
+    keys: Keys,
+    catalogue: &Catalogue,
+    space: u32,
+    branch: u32,
+) -> Result<bool, Halt> {
+    if !is_deleted(catalogue, space, branch) {
+        return Ok(false);
+    }
+    for range in shard_rows(&keys, space, branch) {
+        delete_some(state, &range)?;
+    }
+    for range in ranges(ROWS, &keys, catalogue, space, branch).chain(shard_rows(&keys, space, branch)) {
+        if state.scan(&range, Order::Ascending).next().transpose()?.is_some() {
+            return Ok(false);
+        }
+    }
+    forget(state, keys, catalogue, space, branch)?;
+    Ok(true)
+}
+
+/// The buckets in which a deleted branch has things that [`erase_some`] removes.
+pub(super) fn buckets_to_erase(
+    view: &dyn View,
+    keys: &Keys,
+    catalogue: &Catalogue,
+    space: u32,
+    branch: u32,
+) -> Result<Vec<u16>, Halt> {
+    let mut found = Vec::new();
+    for bucket in 0..catalogue.buckets.count() {
+        for kind in ERASED.iter().copied().flatten() {
+            let range = keys.rows_of_branch(*kind, bucket, space, branch);
+            if view.scan(&range, Order::Ascending).next().transpose()?.is_some() {
+                found.push(bucket);
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The rows of these kinds in a branch.
+fn ranges<'catalogue>(
+    kinds: &'static [&'static [Kind]],
+    keys: &'catalogue Keys,
+    catalogue: &'catalogue Catalogue,
+    space: u32,
+    branch: u32,
+) -> impl Iterator<Item = KeyRange> + 'catalogue {
+    (0..catalogue.buckets.count()).flat_map(move |bucket| {
+        let kinds = kinds.iter().copied().flatten();
+        kinds.map(move |kind| keys.rows_of_branch(*kind, bucket, space, branch))
+    })
+}
+
+fn is_deleted(catalogue: &Catalogue, space: u32, branch: u32) -> bool {
+    catalogue.space(space).is_ok_and(|space| space.live_branch(branch).is_err())
+}
