@@ -6,7 +6,7 @@ use session::{Call, Pushes};
 use crate::catalogue::Catalogue;
 use crate::folded::Folded;
 use crate::keys::Keys;
-use crate::keys::records::OwnedId;
+use crate::keys::things::OwnedId;
 use crate::schedule::windows::Windows;
 use crate::sessions::brought::Hosted;
 

@@ -8,6 +8,8 @@ use crate::answer::OpOutcome;
 use crate::catalogue::Catalogue;
 use crate::command::act::{Act, Condition};
 use crate::context::Applying;
+use crate::keys::due::{DueClock, DueOf};
+use crate::keys::things::OwnedId;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::transact::scope::Scope;
 
@@ -27,6 +29,9 @@ pub(crate) trait Contract {
     /// Those of them that [`erase_some`](Self::erase_some) removes.
     const ERASED: &'static [Kind] = Self::ROWS;
 
+    /// What can be due on its things.
+    const DUE: &'static [DueOf] = &[];
+
     /// Does something to a thing. A rejection may leave changes, which its transaction undoes.
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, thing: &ThingId<'_>, act: &Self::Act<'_>) -> Outcome;
 
@@ -37,6 +42,11 @@ pub(crate) trait Contract {
         guard: &Self::Guard<'_>,
         looked_at: &mut usize,
     ) -> Result<Result<(), Rejection>, Halt>;
+
+    /// Does what is due on a thing.
+    fn when_due(_applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
+        Err(Halt::Inconsistent(format!("nothing is ever due on {work:?}")))
+    }
 
     /// Removes some things of a deleted branch in a bucket, with every row that follows from them.
     fn erase_some(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u32) -> Result<(), Halt> {
@@ -60,6 +70,24 @@ pub(crate) trait Contract {
         _branch: u32,
     ) -> Result<(), Halt> {
         Ok(())
+    }
+}
+
+/// Work that is due on a thing.
+#[derive(Debug)]
+pub(crate) struct DueWork<'tick> {
+    pub(crate) clock: DueClock,
+    /// When it was due.
+    pub(crate) at_us: u64,
+    pub(crate) of: DueOf,
+    pub(crate) id: &'tick OwnedId,
+    pub(crate) bucket: u16,
+}
+
+impl DueWork<'_> {
+    /// The thing.
+    pub(crate) fn thing(&self) -> ThingId<'_> {
+        self.id.in_bucket(self.bucket)
     }
 }
 

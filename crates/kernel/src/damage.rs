@@ -35,7 +35,7 @@ impl Applying<'_> {
     }
 
     /// Removes an entry from the due index, whatever it was.
-    pub(crate) fn drop_due(&mut self, clock: crate::keys::records::DueClock, bucket: u16, suffix: Key) {
+    pub(crate) fn drop_due(&mut self, clock: crate::keys::due::DueClock, bucket: u16, suffix: Key) {
         self.change_due(clock, bucket, suffix, b"", false);
     }
 }

@@ -8,12 +8,15 @@
 
 pub mod catalogue;
 mod copies;
+pub mod due;
+pub mod messages;
 pub mod names;
 pub mod queues;
 pub mod readable;
 pub mod records;
 pub mod runs;
 pub mod sessions;
+pub mod things;
 
 use kv::{Key, KeyRange};
 

@@ -13,7 +13,7 @@ use session::Halt;
 
 use crate::catalogue::Catalogue;
 use crate::keys::names::read_position;
-use crate::keys::records::OwnedId;
+use crate::keys::things::OwnedId;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::merge::{MergedRow, MergedRows, Source};
 

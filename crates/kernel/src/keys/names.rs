@@ -69,7 +69,7 @@ pub fn is_name_in_group(key: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::records::read_record_key;
+    use crate::keys::things::read_thing_key;
 
     const KINDS: [Kind; 3] = [Kind::CellHead, Kind::Record, Kind::Run];
     const NAMES: [&str; 6] = ["a", "a\0", "a\0b", "a\u{1}", "ab", "b"];
@@ -100,9 +100,9 @@ mod tests {
             for group in NAMES.map(Some).into_iter().chain([None]) {
                 let thing = keys.thing(Kind::Record, &id(group, name));
                 assert!(!is_name_in_group(&thing), "{name:?} in {group:?}");
-                assert!(read_record_key(&thing, 1, 2).is_some());
+                assert!(read_thing_key(&thing, 1, 2).is_some());
                 if let Some(key) = keys.name_in_group(Kind::Record, &id(group, name)) {
-                    assert!(is_name_in_group(&key) && read_record_key(&key, 1, 2).is_none());
+                    assert!(is_name_in_group(&key) && read_thing_key(&key, 1, 2).is_none());
                     let read = read_position(&key[prefix.len()..]).expect("a position");
                     assert_eq!((read.0.as_str(), read.1.as_deref()), (name, group));
                 }

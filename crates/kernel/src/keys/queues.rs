@@ -4,7 +4,8 @@
 
 use kv::{Key, KeyRange};
 
-use super::records::{OwnedId, push_group_and_name, sortable};
+use super::records::sortable;
+use super::things::{OwnedId, push_group_and_name};
 use super::{GENERATION_BYTES, Keys, Kind, ShardKind, ThingId, push_name, take_group_and_name, take_name};
 
 /// A place in the order of claims: the smallest order first, then what has been ready longest.

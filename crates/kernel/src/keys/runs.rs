@@ -2,7 +2,7 @@
 
 use kv::{Key, KeyRange};
 
-use super::records::OwnedId;
+use super::things::OwnedId;
 use super::{Keys, Kind, ShardKind, ThingId, push_escaped, push_group, push_name, take_group_and_name, take_name};
 
 /// The rows of a run besides its head, which are removed when it is deleted.

@@ -3,7 +3,7 @@
 use kv::{Key, KeyRange};
 use session::SessionKeys;
 
-use super::records::OwnedId;
+use super::things::OwnedId;
 use super::{GENERATION_BYTES, Keys, Kind, ShardKind, ThingId, push_group, push_name, take_group_and_name, take_name};
 
 const CLAIM: u8 = 1;
@@ -115,7 +115,7 @@ impl Keys {
     /// The key after the prefix of a due index for an ended session.
     pub fn due_session_suffix(at_us: u64, session: u64) -> Key {
         let mut key = Key::from(at_us.to_be_bytes());
-        key.push(super::records::SESSION);
+        key.push(super::due::SESSION);
         key.extend_from_slice(&session.to_be_bytes());
         key
     }

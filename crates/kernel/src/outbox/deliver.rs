@@ -7,7 +7,7 @@ use crate::changes::{Noted, Reason, Subject};
 use crate::command::Body;
 use crate::context::Applying;
 use crate::keys::Keys;
-use crate::keys::records::DueClock;
+use crate::keys::due::DueClock;
 use crate::outbox::command::Target;
 use crate::transact;
 

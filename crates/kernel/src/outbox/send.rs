@@ -11,7 +11,7 @@ use crate::catalogue::{Catalogue, Declared};
 use crate::command::{Body, Op};
 use crate::context::Applying;
 use crate::counts::{MessageCounts, decode_messages};
-use crate::keys::records::DueClock;
+use crate::keys::due::DueClock;
 use crate::keys::{Keys, ThingId};
 use crate::outbox::command::{Send, Target};
 use crate::transact::limits::within_limits;

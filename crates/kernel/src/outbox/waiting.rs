@@ -6,7 +6,8 @@ use session::Halt;
 use super::Stored;
 use crate::counts::{MessageCounts, decode_messages};
 use crate::keys::Keys;
-use crate::keys::records::{Due, DueClock, read_due_suffix, read_publish_key};
+use crate::keys::due::{Due, DueClock, read_due_suffix};
+use crate::keys::messages::read_publish_key;
 use crate::outbox::command::Target;
 use crate::place::Buckets;
 

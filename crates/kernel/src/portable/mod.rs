@@ -19,7 +19,7 @@ pub use walk::walk;
 use contract::runs::StepSnapshot;
 
 use crate::cells::row::Old;
-use crate::keys::records::OwnedId;
+use crate::keys::things::OwnedId;
 use crate::outbox::Stored;
 use crate::records::row::Row;
 use crate::runs::row::{EventRow, RunHead};

@@ -14,9 +14,11 @@ use super::Item;
 use crate::catalogue::{BranchId, Catalogue, SpaceId};
 use crate::cells::floor::Floor;
 use crate::cells::row::{Head, Old};
+use crate::keys::due::{Due, DueClock, DueOf, read_due_suffix};
+use crate::keys::messages::read_publish_key;
 use crate::keys::names::is_name_in_group;
-use crate::keys::records::{Due, DueClock, OwnedId, read_due_suffix, read_publish_key, read_record_key};
 use crate::keys::sessions::{Owned, read_hosted_key, read_owned_suffix};
+use crate::keys::things::{OwnedId, read_thing_key};
 use crate::keys::{GENERATION_BYTES, Keys, Kind};
 use crate::outbox::Stored;
 use crate::records::row::{Content, Row, read_value};
@@ -262,7 +264,9 @@ impl<E: From<Halt>> Walk<'_, E> {
             let (at_us, due) = read_due_suffix(&key[prefix.len()..]).ok_or_else(|| foreign("what is due"))?;
             match due {
                 Due::Send { commit, ordinal } => walk.message(Some(at_us), commit, ordinal, row),
-                Due::Run(run) if walk.is_live(&run) => (walk.take)(&Item::RunRemoval { run: &run, at_us }),
+                Due::Thing(DueOf::Run, run) if walk.is_live(&run) => {
+                    (walk.take)(&Item::RunRemoval { run: &run, at_us })
+                }
                 _ => Ok(()),
             }
         })
@@ -311,7 +315,7 @@ impl<E: From<Halt>> Walk<'_, E> {
 
 /// The thing in the key of a cell, a record or a run.
 fn id_of(key: &[u8], space: SpaceId, branch: BranchId) -> Result<OwnedId, Halt> {
-    read_record_key(key, space, branch).ok_or_else(|| foreign("things with names"))
+    read_thing_key(key, space, branch).ok_or_else(|| foreign("things with names"))
 }
 
 /// The number at the end of a key.

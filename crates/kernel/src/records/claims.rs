@@ -15,7 +15,7 @@ use crate::answer::{Answer, OpOutcome};
 use crate::command::ClaimNext;
 use crate::context::Applying;
 use crate::keys::queues::{QueueId, Ready};
-use crate::keys::records::OwnedId;
+use crate::keys::things::OwnedId;
 
 /// Lanes that the claims of an entry correct at most, in addition to eight for each record that they have taken. Not each
 /// of them: whatever else is in the entry waits for all of them.

@@ -7,11 +7,12 @@ use session::Halt;
 use super::command::{RecordAct, RecordGuard, TtlArgument};
 use super::patch::no_such_record;
 use super::queue::ALL_QUEUES;
-use super::{attempt, erase, guard, patch, write};
+use super::{attempt, due, erase, guard, patch, write};
 use crate::answer::OpOutcome;
 use crate::changes::Reason;
 use crate::context::Applying;
-use crate::contract::{Contract, Outcome};
+use crate::contract::{Contract, DueWork, Outcome};
+use crate::keys::due::DueOf;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::transact::scope::Scope;
 
@@ -23,6 +24,8 @@ impl Contract for Records {
     type Guard<'bytes> = RecordGuard<'bytes>;
 
     const ROWS: &'static [Kind] = &[Kind::Record, Kind::Ready];
+
+    const DUE: &'static [DueOf] = &[DueOf::Expiry, DueOf::Ready, DueOf::Lease];
 
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, record: &ThingId<'_>, act: &RecordAct<'_>) -> Outcome {
         // Whether the transaction belongs to the live attempt of this record.
@@ -51,6 +54,10 @@ impl Contract for Records {
         _: &mut usize,
     ) -> Result<Result<(), Rejection>, Halt> {
         guard::check(applying, scope, guard)
+    }
+
+    fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
+        due::when_due(applying, work)
     }
 
     fn erase_some(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u32) -> Result<(), Halt> {

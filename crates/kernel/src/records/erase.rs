@@ -12,7 +12,7 @@ use crate::context::Applying;
 use crate::contract::{ERASED_MAX, delete_some};
 use crate::keys::names::is_name_in_group;
 use crate::keys::queues::QueueId;
-use crate::keys::records::read_record_key;
+use crate::keys::things::read_thing_key;
 use crate::keys::{Kind, ThingId};
 
 /// Lanes of an empty queue that one step looks at.
@@ -55,7 +55,7 @@ pub(super) fn erase_some(applying: &mut Applying<'_>, bucket: u16, space: u32, b
             applying.state.delete(row.0);
             continue;
         }
-        let id = read_record_key(&row.0, space, branch)
+        let id = read_thing_key(&row.0, space, branch)
             .ok_or_else(|| Halt::Inconsistent("a foreign key among records".into()))?;
         erase(applying, &id.in_bucket(bucket), &Row::decode(&row.1)?)?;
     }

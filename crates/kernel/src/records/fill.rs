@@ -17,7 +17,7 @@ use crate::context::Applying;
 use crate::keys::Kind;
 use crate::keys::ThingId;
 use crate::keys::names::is_name_in_group;
-use crate::keys::records::read_record_key;
+use crate::keys::things::read_thing_key;
 
 /// Records that one step looks at, unless their indexed fields are a page before; branches without records count too.
 const LOOKED_AT_MAX: usize = 256;
@@ -84,7 +84,7 @@ fn fill_some(
         if is_name_in_group(key) {
             continue;
         }
-        let id = read_record_key(key, space, *branch)
+        let id = read_thing_key(key, space, *branch)
             .ok_or_else(|| Halt::Inconsistent("a foreign key among records".into()))?;
         let row = Row::decode(bytes)?;
         if !row.numbers.deleted && row.numbers.record_type == declared.id {

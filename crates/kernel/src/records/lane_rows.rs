@@ -5,7 +5,7 @@
 use kv::Key;
 use session::Halt;
 
-use super::lanes::{Lane, Lanes, queue_above, read_row, staged_lanes};
+use super::lanes::{Lane, Lanes, first_entry, queue_above, read_row, staged_lanes};
 use super::queue::queue_of;
 use crate::context::Applying;
 use crate::keys::queues::{QueueId, ReadyPlace};
@@ -13,6 +13,15 @@ use crate::keys::{Keys, ThingId};
 use crate::schedule::window::Entry;
 
 impl Applying<'_> {
+    /// The first row of a queue. With damage, by the lanes alone: a window meets it earlier or later, depending on what it
+    /// has read before, and a replay must meet it where it was met first.
+    pub(crate) fn first_ready(&mut self, queue: QueueId<'_>) -> Result<Option<Entry>, Halt> {
+        match self.expects_damage {
+            true => first_entry(self.state, &self.keys, queue),
+            false => self.windows.first_ready(self.state, &self.keys, queue),
+        }
+    }
+
     /// A record can be claimed from now on: it gets a row in its queue, with lanes that lead there.
     pub(crate) fn put_ready(&mut self, record: &ThingId<'_>, place: ReadyPlace) -> Result<(), Halt> {
         let queue = QueueId { space: record.space, branch: record.branch, name: queue_of(record.name) };

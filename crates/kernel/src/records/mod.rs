@@ -3,6 +3,7 @@
 //! - [`row`]: a record as bytes. [`fields`]: the values of its fields. [`index`], [`counts`]: lookups without a scan.
 //! - `write`: the one place that writes a record, with everything that follows from it.
 //! - [`command`]: the operations and conditions, as bytes. `contract`: records as one of the contracts.
+//! - `due`: what time brings. `erase`: what is left of the deleted.
 //! - `state`: which moves between states are allowed. `patch`, `attempt`: the operations. `guard`: the conditions.
 //! - [`queue`], [`lanes`]: ready records by queue; `lane_rows` writes them. `fill`: indexes that were declared later.
 //! - `claims`: the next records of a queue. [`get`], [`scan`], [`oldest`]: reading.
@@ -14,6 +15,7 @@ pub mod claims;
 pub mod command;
 pub(crate) mod contract;
 pub mod counts;
+mod due;
 pub(crate) mod erase;
 pub mod fields;
 pub(crate) mod fill;

@@ -19,7 +19,8 @@ use super::row::decode_numbers;
 use crate::catalogue::Catalogue;
 use crate::keys::Keys;
 use crate::keys::queues::{QueueId, Ready, ReadyPlace};
-use crate::keys::records::{OwnedId, read_counts_key};
+use crate::keys::records::read_counts_key;
+use crate::keys::things::OwnedId;
 
 /// Rows that are looked at for one part. More are met only where many lanes lead to nothing.
 const ROWS_MAX: usize = 2_048;

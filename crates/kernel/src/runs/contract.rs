@@ -8,7 +8,8 @@ use super::append::{append, read_head};
 use super::command::{RunAct, RunGuard};
 use super::life;
 use crate::context::Applying;
-use crate::contract::{Contract, Outcome};
+use crate::contract::{Contract, DueWork, Outcome};
+use crate::keys::due::DueOf;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::transact::scope::Scope;
 
@@ -21,6 +22,8 @@ impl Contract for Runs {
 
     const ROWS: &'static [Kind] =
         &[Kind::Run, Kind::RunEvent, Kind::RunKey, Kind::RunEventId, Kind::RunIndex, Kind::RunStep];
+
+    const DUE: &'static [DueOf] = &[DueOf::Run];
 
     fn act(applying: &mut Applying<'_>, _: &Scope<'_>, run: &ThingId<'_>, act: &RunAct<'_>) -> Outcome {
         match act {
@@ -49,6 +52,16 @@ impl Contract for Runs {
             _ if last != expected => Err(Rejection::SequenceConflict { run: run(), expected, last }),
             _ => Ok(()),
         })
+    }
+
+    fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
+        let run = work.thing();
+        if applying.is_live(work.id) {
+            return life::remove_some(applying, &run, work.at_us);
+        }
+        // Its rows go with its branch.
+        applying.delete_due(work.clock, work.at_us, work.of, &run);
+        Ok(())
     }
 
     fn shard_rows(keys: &Keys, space: u32, branch: u32) -> Vec<KeyRange> {

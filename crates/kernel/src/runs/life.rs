@@ -16,7 +16,7 @@ use crate::changes::Reason;
 use crate::context::Applying;
 use crate::contract::Outcome;
 use crate::keys::ThingId;
-use crate::keys::records::{DueClock, DueOf};
+use crate::keys::due::{DueClock, DueOf};
 use crate::keys::runs::RUN_ROWS;
 use crate::readable::Readable;
 

@@ -11,7 +11,7 @@ use super::append::walk;
 use super::row::{EventRow, RunHead, decode_step};
 use crate::catalogue::Catalogue;
 use crate::keys::names::is_name_in_group;
-use crate::keys::records::{OwnedId, read_record_key};
+use crate::keys::things::{OwnedId, read_thing_key};
 use crate::keys::{Keys, Kind, ThingId};
 use crate::readable::Readable;
 
@@ -131,7 +131,7 @@ pub fn all(
             if is_name_in_group(&key) {
                 continue;
             }
-            let id = read_record_key(&key, space, branch);
+            let id = read_thing_key(&key, space, branch);
             if !RunHead::decode(&row)?.deleted {
                 found.push(id.ok_or_else(|| Halt::Inconsistent("L4: a foreign key among runs".into()))?);
             }

@@ -9,15 +9,13 @@ use session::Halt;
 
 use super::window::Entry;
 use crate::answer::Answer;
-use crate::changes::Reason;
 use crate::context::Applying;
-use crate::keys::ThingId;
-use crate::keys::records::{Due, DueClock, DueOf, OwnedId, read_due_suffix};
+use crate::contract::{Contract, DueWork};
+use crate::contracts::with_contracts;
+use crate::keys::due::{Due, DueClock, read_due_suffix};
 use crate::outbox::deliver::deliver;
-use crate::records::row::Row;
-use crate::records::{attempt, write};
-use crate::runs;
 use crate::sessions::give_back::give_back;
+use crate::{cells, records, runs};
 
 /// Does due work.
 pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
@@ -68,96 +66,45 @@ fn step(
     due: &Due,
     steps_max: u32,
 ) -> Result<u32, Halt> {
-    let (id, of) = match due {
-        Due::Send { commit, ordinal } => return deliver(applying, bucket, at_us, *commit, *ordinal).map(|()| 1),
-        Due::Session(session) => return give_back(applying, at_us, *session, steps_max),
-        Due::Expiry(id) => (id, DueOf::Expiry),
-        Due::Ready(id) => (id, DueOf::Ready),
-        Due::Lease(id) => (id, DueOf::Lease),
-        Due::Run(id) => {
-            let run = id.in_bucket(bucket);
-            return match applying.is_live(id) {
-                true => runs::life::remove_some(applying, &run, at_us).map(|()| 1),
-                // Its rows go with its branch.
-                false => {
-                    applying.delete_due(clock, at_us, DueOf::Run, &run);
-                    Ok(1)
-                }
-            };
-        }
-    };
-    step_of_record(applying, clock, bucket, at_us, due, id, of).map(|()| 1)
-}
-
-fn step_of_record(
-    applying: &mut Applying<'_>,
-    clock: DueClock,
-    bucket: u16,
-    at_us: u64,
-    due: &Due,
-    id: &OwnedId,
-    of: DueOf,
-) -> Result<(), Halt> {
-    let record = id.in_bucket(bucket);
-    let Some(bytes) = applying.state.get(&applying.keys.record(&record))? else {
-        return forget_entry(applying, clock, at_us, of, id, &record);
-    };
-    let row = Row::decode(&bytes)?;
-    let stamp = applying.call.stamp;
-    if !applying.is_live(id) {
-        // Its counts may be gone already, so this is neither counted nor reported.
-        return write::erase(applying, &record, &row);
-    }
     match due {
-        Due::Send { .. } | Due::Session(_) | Due::Run(_) => unreachable!("they were dealt with above"),
-        Due::Expiry(_) if row.numbers.expires_us > stamp.wall_us => bring_up_to_date(applying, &record, &row),
-        Due::Expiry(_) if row.numbers.deleted => write::forget(applying, &record, &row),
-        Due::Expiry(_) => write::remove(applying, &record, &row, Reason::Expired).map(|_| ()),
-        Due::Ready(_) => {
-            let mut ready = row.clone();
-            ready.numbers.waiting = false;
-            write::rewrite(applying, &record, &row, ready)
-        }
-        Due::Lease(_) if row.numbers.lease_us > stamp.cluster_us && !row.numbers.expired_at(stamp.wall_us) => {
-            bring_up_to_date(applying, &record, &row)
-        }
-        Due::Lease(_) => attempt::rescue(applying, &record, &row, Reason::Rescued),
+        Due::Send { commit, ordinal } => deliver(applying, bucket, at_us, *commit, *ordinal).map(|()| 1),
+        Due::Session(session) => give_back(applying, at_us, *session, steps_max),
+        Due::Thing(of, id) => when_due(applying, &DueWork { clock, at_us, of: *of, id, bucket }).map(|()| 1),
     }
 }
 
-/// Moves the entries of an extended lease or TTL to their current times.
-fn bring_up_to_date(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Result<(), Halt> {
-    let mut moved = row.clone();
-    let stamp = applying.call.stamp;
-    let numbers = &mut moved.numbers;
-    if numbers.lease_entry_us != 0 && numbers.lease_entry_us <= stamp.cluster_us {
-        applying.delete_due(DueClock::Cluster, numbers.lease_entry_us, DueOf::Lease, record);
-        applying.put_due(DueClock::Cluster, numbers.lease_us, DueOf::Lease, record);
-        numbers.lease_entry_us = numbers.lease_us;
-    }
-    if numbers.expires_entry_us != 0 && numbers.expires_entry_us <= stamp.wall_us && numbers.expires_us > stamp.wall_us
-    {
-        applying.delete_due(DueClock::Wall, numbers.expires_entry_us, DueOf::Expiry, record);
-        applying.put_due(DueClock::Wall, numbers.expires_us, DueOf::Expiry, record);
-        numbers.expires_entry_us = numbers.expires_us;
-    }
-    let key = applying.keys.record(record);
-    applying.state.put_encoded(key, |writer| moved.encode(writer));
-    Ok(())
+macro_rules! dispatch {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident })*) => {
+        /// Does what is due on a thing, as its contract does it.
+        fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
+            match work.of {
+                $(of if $folder::contract::$contract::DUE.contains(&of) => {
+                    $folder::contract::$contract::when_due(applying, work)
+                })*
+                of => Err(Halt::Inconsistent(format!("no contract does what is due: {of:?}"))),
+            }
+        }
+    };
 }
 
-/// The record of an entry is gone: with its branch, or the state contradicts itself.
-fn forget_entry(
-    applying: &mut Applying<'_>,
-    clock: DueClock,
-    at_us: u64,
-    of: DueOf,
-    id: &OwnedId,
-    record: &ThingId<'_>,
-) -> Result<(), Halt> {
-    if applying.is_live(id) {
-        return Err(Halt::Inconsistent(format!("R5: {of:?} at {at_us} of record {:?}, which has no row", id.name)));
+with_contracts!(dispatch);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::due::DueOf;
+
+    macro_rules! lists {
+        ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident })*) => {
+            [$($folder::contract::$contract::DUE),*]
+        };
     }
-    applying.delete_due(clock, at_us, of, record);
-    Ok(())
+
+    #[test]
+    fn each_kind_of_work_belongs_to_one_contract() {
+        for of in DueOf::ALL {
+            let does = with_contracts!(lists).into_iter().flatten().filter(|does| **does == of);
+            assert_eq!(does.count(), 1, "{of:?}");
+        }
+    }
 }

@@ -10,8 +10,8 @@ use session::Halt;
 
 use super::window::{Entry, Window};
 use crate::keys::Keys;
+use crate::keys::due::DueClock;
 use crate::keys::queues::{QueueId, ReadyPlace};
-use crate::keys::records::DueClock;
 use crate::records::lanes::{first_entry, first_suffix, staged_lanes};
 
 /// Queues whose low ends are kept in memory: at least half as many, those that were claimed from last.

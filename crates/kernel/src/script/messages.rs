@@ -7,7 +7,7 @@ use super::transaction::{Scope, Separators, transaction};
 use super::words::{joined, number, option, show_time, shown_name, time_us};
 use crate::changes::{Filter, changes_after};
 use crate::command::{Body, Op};
-use crate::keys::records::read_publish_key;
+use crate::keys::messages::read_publish_key;
 use crate::names::InGroup;
 use crate::outbox::Stored;
 use crate::outbox::command::{Send, Target};

@@ -3,8 +3,8 @@
 use kv::{Key, KeyRange, Order};
 
 use super::Stage;
+use crate::keys::due::DueClock;
 use crate::keys::names::is_name_in_group;
-use crate::keys::records::DueClock;
 use crate::keys::{CellKey, GENERATION_BYTES, Kind};
 use crate::records::queue::ALL_QUEUES;
 

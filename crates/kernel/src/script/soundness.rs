@@ -9,7 +9,7 @@ use super::Stage;
 use crate::keys::Kind;
 use crate::keys::names::is_name_in_group;
 use crate::keys::queues::QueueId;
-use crate::keys::records::read_record_key;
+use crate::keys::things::read_thing_key;
 use crate::records::counts::count_states;
 use crate::records::fields::FieldReader;
 use crate::records::index::sort_key;
@@ -43,7 +43,7 @@ impl Stage {
                 if is_name_in_group(&key) {
                     continue;
                 }
-                let id = read_record_key(&key, space, branch).unwrap();
+                let id = read_thing_key(&key, space, branch).unwrap();
                 let (record, row) = (id.in_bucket(bucket), Row::decode(&bytes).unwrap());
                 let declared = catalogue.record_type(space, row.numbers.record_type);
                 let Some(declared) = declared.filter(|_| !row.numbers.deleted) else {

@@ -10,7 +10,7 @@ use super::owned::FIRST_BUCKET;
 use crate::changes::Reason;
 use crate::context::Applying;
 use crate::keys::Keys;
-use crate::keys::records::DueClock;
+use crate::keys::due::DueClock;
 use crate::keys::sessions::{Owned, read_owned_suffix};
 use crate::records::row::Row;
 use crate::records::{attempt, write};

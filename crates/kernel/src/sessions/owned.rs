@@ -10,7 +10,7 @@
 use session::SessionEvent;
 
 use crate::context::Applying;
-use crate::keys::records::DueClock;
+use crate::keys::due::DueClock;
 use crate::keys::sessions::OwnedOf;
 use crate::keys::{Keys, ThingId};
 use crate::records::row::Numbers;

@@ -9,9 +9,10 @@ use crate::catalogue::Catalogue;
 use crate::cells::retention::may_be_due;
 use crate::cells::row::Head;
 use crate::command::trim_step::TrimStep;
+use crate::keys::due::{Due, DueClock, DueOf, read_due_suffix};
 use crate::keys::names::is_name_in_group;
 use crate::keys::queues::{QueueId, read_lanes_key};
-use crate::keys::records::{Due, DueClock, OwnedId, read_due_suffix};
+use crate::keys::things::OwnedId;
 use crate::keys::{CellKey, Keys};
 use crate::records::counts::count_ready;
 use crate::records::erase::LANES_LOOKED_AT_MAX;
@@ -111,7 +112,7 @@ pub fn unfilled(catalogue: &Catalogue) -> impl Iterator<Item = TrimStep> {
 
 /// The record of an entry of a due index, if it is deleted.
 fn deleted_record(view: &dyn View, keys: &Keys, bucket: u16, suffix: &[u8]) -> Result<Option<CellKey>, Halt> {
-    let Some((_, Due::Expiry(id))) = read_due_suffix(suffix) else {
+    let Some((_, Due::Thing(DueOf::Expiry, id))) = read_due_suffix(suffix) else {
         return Ok(None);
     };
     let row = view.get(&keys.record(&id.in_bucket(bucket)))?;

@@ -5,7 +5,7 @@ use contract::{Json, Limits};
 use kernel::catalogue::types::micros;
 use kernel::catalogue::{Catalogue, Declared, Space};
 use kernel::cells::row::Old;
-use kernel::keys::records::OwnedId;
+use kernel::keys::things::OwnedId;
 use kernel::outbox::Stored;
 use kernel::portable::Item;
 use kernel::records::row::{Content, NO_STATE, Row};

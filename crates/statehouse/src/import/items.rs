@@ -3,7 +3,7 @@
 use contract::runs::{RunStatus, StepError, StepSnapshot, StepStatus};
 use contract::{Json, Value};
 use kernel::cells::row::Old;
-use kernel::keys::records::OwnedId;
+use kernel::keys::things::OwnedId;
 use kernel::outbox::Stored;
 use kernel::portable::{BuildError, Builder, Item};
 use kernel::records::row::{Content, FieldRow, NO_STATE, Numbers, Row};

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use contract::Error;
-use kernel::keys::records::read_publish_key;
+use kernel::keys::messages::read_publish_key;
 use kernel::outbox::Stored;
 use kernel::{Body, Target};
 use kv::{KeyRange, Order, Readable, View};

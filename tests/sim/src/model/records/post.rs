@@ -108,7 +108,7 @@ impl Post {
         for bucket in 0..buckets {
             for row in view.scan(&KeyRange::prefix(&instance.keys.publish_prefix(bucket)), Order::Ascending) {
                 let (key, row) = row.map_err(text)?;
-                let key = kernel::keys::records::read_publish_key(&key).ok_or("a foreign key among messages")?;
+                let key = kernel::keys::messages::read_publish_key(&key).ok_or("a foreign key among messages")?;
                 self.seen.insert(key);
                 let stored = Stored::decode(&row).map_err(halted)?;
                 if let Target::Topic { topic: Marked::TOPIC, payload } = stored.send.target {

@@ -7,9 +7,11 @@ use contract::records::types::{ReadyOrder, StateKind};
 use kernel::Keys;
 use kernel::catalogue::Declared;
 use kernel::counts;
+use kernel::keys::due::{Due, DueClock, DueOf, read_due_suffix};
 use kernel::keys::names::is_name_in_group;
 use kernel::keys::queues::{QueueId, Ready, ReadyPlace, read_lanes_key, read_ready_suffix};
-use kernel::keys::records::{Due, DueClock, DueOf, OwnedId, read_counts_key, read_due_suffix, read_record_key};
+use kernel::keys::records::read_counts_key;
+use kernel::keys::things::{OwnedId, read_thing_key};
 use kernel::keys::{GENERATION_BYTES, Kind, ThingId};
 use kernel::records::get::ViewRecords;
 use kernel::records::index::sort_key;
@@ -55,7 +57,7 @@ pub(crate) fn check(instance: &Instance, view: &dyn View) -> Result<(), String> 
             let number = |at: usize| u32::from_be_bytes(key[at..at + 4].try_into().expect("four bytes"));
             // Generation, bucket, kind; then space and branch.
             let (space, branch) = (number(GENERATION_BYTES + 3), number(GENERATION_BYTES + 7));
-            let id = read_record_key(&key, space, branch).ok_or("a foreign key among records")?;
+            let id = read_thing_key(&key, space, branch).ok_or("a foreign key among records")?;
             let record = id.in_bucket(bucket);
             let row = Row::decode(&row).map_err(halted)?;
             let declared = catalogue.space(space).map_err(text)?.types.get(row.numbers.record_type);
@@ -307,12 +309,12 @@ fn rows_of(instance: &Instance, view: &dyn View, bucket: u16, kind: Kind) -> Res
 /// Whether an entry of a due index is a record's. Messages, ended sessions and deleted runs have theirs there too.
 fn is_of_record(key: &[u8]) -> bool {
     let due = read_due_suffix(&key[GENERATION_BYTES + 3..]).map(|(_, due)| due);
-    !matches!(due, Some(Due::Send { .. } | Due::Session(_) | Due::Run(_)))
+    !matches!(due, Some(Due::Send { .. } | Due::Session(_) | Due::Thing(DueOf::Run, _)))
 }
 
 fn shown(key: &[u8]) -> String {
     match read_due_suffix(&key[GENERATION_BYTES + 3..]) {
-        Some((at_us, Due::Expiry(id) | Due::Ready(id) | Due::Lease(id))) => {
+        Some((at_us, Due::Thing(DueOf::Expiry | DueOf::Ready | DueOf::Lease, id))) => {
             let OwnedId { space, branch, group, name } = id;
             format!("{at_us} of {space}/{branch} {group:?} {name:?}: {}", key.escape_ascii())
         }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::keys::names::is_name_in_group;
-use kernel::keys::records::read_record_key;
 use kernel::keys::runs::RUN_ROWS;
+use kernel::keys::things::read_thing_key;
 use kernel::keys::{GENERATION_BYTES, Kind};
 use kernel::runs::read;
 use kernel::runs::row::RunHead;
@@ -52,7 +52,7 @@ fn heads(both: &Both<'_>) -> Result<BTreeMap<Id, RunHead>, String> {
         let number = |at: usize| u32::from_be_bytes(key[at..at + 4].try_into().expect("four bytes"));
         // Generation, bucket, kind; then space and branch.
         let place = (number(GENERATION_BYTES + 3), number(GENERATION_BYTES + 7));
-        let id = read_record_key(&key, place.0, place.1).ok_or("(6) a foreign key among heads")?;
+        let id = read_thing_key(&key, place.0, place.1).ok_or("(6) a foreign key among heads")?;
         heads.insert(Id::new(place.0, place.1, id.group.as_deref(), &id.name), RunHead::decode(&row).map_err(halted)?);
     }
     Ok(heads)

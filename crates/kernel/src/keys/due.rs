@@ -1,0 +1,136 @@
+//! Keys of what is due: by time, then what is to be done, and to which thing.
+
+use kv::Key;
+
+use super::things::{OwnedId, push_group_and_name};
+use super::{Keys, Kind, ThingId, take_group_and_name};
+
+/// Which of the two clocks decides when something is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueClock {
+    /// Wall time: expiries, pauses, timers.
+    Wall,
+    /// Cluster time: leases.
+    Cluster,
+}
+
+impl DueClock {
+    fn kind(self) -> Kind {
+        match self {
+            DueClock::Wall => Kind::DueWall,
+            DueClock::Cluster => Kind::DueCluster,
+        }
+    }
+}
+
+/// Due work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// On a thing.
+    Thing(DueOf, OwnedId),
+    /// A message is to go out.
+    Send {
+        /// The command that sent it.
+        commit: u64,
+        /// Its place among that command's messages.
+        ordinal: u32,
+    },
+    /// An ended session's claims and records must be released.
+    Session(u64),
+}
+
+/// What is to be done to a thing. The numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum DueOf {
+    /// A record's time is over, or that of a deleted record's row.
+    Expiry = 1,
+    /// A record's pause is over: it can be claimed.
+    Ready = 2,
+    /// A record's lease is over.
+    Lease = 3,
+    /// The rows of a deleted run are to go.
+    Run = 6,
+}
+
+impl DueOf {
+    /// All of them.
+    pub const ALL: [DueOf; 4] = [DueOf::Expiry, DueOf::Ready, DueOf::Lease, DueOf::Run];
+}
+
+pub(super) const SEND: u8 = 4;
+pub(super) const SESSION: u8 = 5;
+
+impl Keys {
+    /// All entries of one due index in a bucket.
+    pub fn due_prefix(&self, clock: DueClock, bucket: u16) -> Key {
+        self.bucket_prefix(clock.kind(), bucket)
+    }
+
+    /// The key after [`due_prefix`](Self::due_prefix) for work on a thing.
+    pub fn due_suffix(at_us: u64, due: DueOf, thing: &ThingId<'_>) -> Key {
+        let mut key = Key::from(at_us.to_be_bytes());
+        key.push(due as u8);
+        key.extend_from_slice(&thing.space.to_be_bytes());
+        key.extend_from_slice(&thing.branch.to_be_bytes());
+        push_group_and_name(&mut key, thing);
+        key
+    }
+}
+
+/// Reads the key after [`Keys::due_prefix`]: the time and the work.
+pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
+    let (at_us, rest) = suffix.split_first_chunk::<8>()?;
+    let at_us = u64::from_be_bytes(*at_us);
+    let (what, rest) = rest.split_first()?;
+    if *what == SEND {
+        let (commit, rest) = rest.split_first_chunk::<8>()?;
+        let (ordinal, rest) = rest.split_first_chunk::<4>()?;
+        let send = Due::Send { commit: u64::from_be_bytes(*commit), ordinal: u32::from_be_bytes(*ordinal) };
+        return rest.is_empty().then_some((at_us, send));
+    }
+    if *what == SESSION {
+        let session = u64::from_be_bytes(*rest.first_chunk::<8>()?);
+        return (rest.len() == 8).then_some((at_us, Due::Session(session)));
+    }
+    let of = DueOf::ALL.into_iter().find(|of| *of as u8 == *what)?;
+    let (space, rest) = rest.split_first_chunk::<4>()?;
+    let (branch, rest) = rest.split_first_chunk::<4>()?;
+    let (group, name, rest) = take_group_and_name(rest)?;
+    let id = OwnedId { space: u32::from_be_bytes(*space), branch: u32::from_be_bytes(*branch), group, name };
+    rest.is_empty().then_some((at_us, Due::Thing(of, id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id<'name>(group: Option<&'name str>, name: &'name str) -> ThingId<'name> {
+        ThingId { bucket: 5, space: 1, branch: 2, group, name }
+    }
+
+    #[test]
+    fn suffixes_are_read_as_written() {
+        for group in [None, Some("g\0")] {
+            let thing = id(group, "jobs.a\0b");
+            for of in DueOf::ALL {
+                let due = Due::Thing(of, OwnedId::from(&thing));
+                assert_eq!(read_due_suffix(&Keys::due_suffix(3, of, &thing)), Some((3, due)));
+            }
+        }
+        let send = Due::Send { commit: 4, ordinal: 1 };
+        assert_eq!(read_due_suffix(&Keys::due_send_suffix(3, 4, 1)), Some((3, send)));
+        assert_eq!(read_due_suffix(&Keys::due_session_suffix(3, 4)), Some((3, Due::Session(4))));
+    }
+
+    /// Part of the stored format; `docs/formats/keys.md`.
+    #[test]
+    fn golden_due_keys() {
+        let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let (keys, record) = (Keys::new(1, 0), id(None, "hi"));
+        assert_eq!(
+            hex(&[&*keys.due_prefix(DueClock::Cluster, 5), &*Keys::due_suffix(258, DueOf::Lease, &record)].concat()),
+            "00000001000509".to_owned() + "0000000000000102" + "03" + "0000000100000002" + "0068690000"
+        );
+    }
+}
