@@ -1,4 +1,5 @@
-//! What a contract is to the kernel. `contracts.rs` lists those that there are.
+//! What a contract is to the kernel, but for exports and imports, which `portable/part.rs` says. `contracts.rs` lists those
+//! that there are.
 
 use contract::Rejection;
 use kv::{KeyRange, Order, Staging};

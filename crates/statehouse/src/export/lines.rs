@@ -4,11 +4,14 @@ use contract::records::types::{IndexKind, ReadyOrder, StateKind};
 use contract::{Json, Limits};
 use kernel::catalogue::types::micros;
 use kernel::catalogue::{Catalogue, Declared, Space};
+use kernel::cells::item::CellItem;
 use kernel::cells::row::Old;
 use kernel::keys::things::OwnedId;
 use kernel::outbox::Stored;
 use kernel::portable::Item;
+use kernel::records::item::RecordItem;
 use kernel::records::row::{Content, NO_STATE, Row};
+use kernel::runs::item::RunItem;
 use kernel::runs::row::{EventRow, RunHead};
 use kernel::{Applied, Target};
 use session::Halt;
@@ -139,24 +142,26 @@ pub(super) fn item(catalogue: &Catalogue, header: &Applied, item: &Item<'_>) -> 
                     .number_if("commit", unless_in_header(*commit)),
             )
         }
-        Item::CellFloor { bucket, space, branch, version, commit, updated_at } => {
+        Item::Cell(CellItem::Floor { bucket, space, branch, version, commit, updated_at }) => {
             let line = in_branch(catalogue, kinds::CELL_FLOOR, *space, *branch)?;
             let line = line.number("bucket", *bucket).number("version", *version);
             let line = line.number_if("commit", unless_in_header(*commit)).number("updated_us", *updated_at);
             (kinds::CELL_FLOOR, line)
         }
-        Item::CellVersion { cell, version, write } => {
+        Item::Cell(CellItem::Version { cell, version, write }) => {
             (kinds::CELL_VERSION, written(named(kinds::CELL_VERSION, cell, "name")?, *version, write))
         }
-        Item::Cell { cell, version, write } => {
+        Item::Cell(CellItem::Newest { cell, version, write }) => {
             (kinds::CELL, written(named(kinds::CELL, cell, "name")?, *version, write))
         }
-        Item::Record { record: id, row } => {
+        Item::Record(RecordItem { record: id, row }) => {
             (kinds::RECORD, record(catalogue, named(kinds::RECORD, id, "name")?, id, row))
         }
-        Item::Run { run: id, head } => (kinds::RUN, run(named(kinds::RUN, id, "name")?, head)),
-        Item::Event { run, seq, event: row } => (kinds::EVENT, event(named(kinds::EVENT, run, "run")?, *seq, row)),
-        Item::Step { run, step } => {
+        Item::Run(RunItem::Head { run: id, head }) => (kinds::RUN, run(named(kinds::RUN, id, "name")?, head)),
+        Item::Run(RunItem::Event { run, seq, event: row }) => {
+            (kinds::EVENT, event(named(kinds::EVENT, run, "run")?, *seq, row))
+        }
+        Item::Run(RunItem::Step { run, step }) => {
             let error = |error: &contract::runs::StepError| {
                 let line = Line::object().text("code", &error.code).text("message", &error.message);
                 line.boolean("retryable", error.retryable)
@@ -174,7 +179,7 @@ pub(super) fn item(catalogue: &Catalogue, header: &Applied, item: &Item<'_>) -> 
             };
             (kinds::STEP, line.texts("artifacts", step.artifacts.iter().map(Json::as_str)))
         }
-        Item::RunRemoval { run, at_us } => {
+        Item::Run(RunItem::Removal { run, at_us }) => {
             (kinds::RUN_REMOVAL, named(kinds::RUN_REMOVAL, run, "run")?.number("at_us", *at_us))
         }
         Item::Message { due_us, commit, ordinal, message: stored } => {

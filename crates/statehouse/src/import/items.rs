@@ -2,11 +2,14 @@
 
 use contract::runs::{RunStatus, StepError, StepSnapshot, StepStatus};
 use contract::{Json, Value};
+use kernel::cells::item::CellItem;
 use kernel::cells::row::Old;
 use kernel::keys::things::OwnedId;
 use kernel::outbox::Stored;
 use kernel::portable::{BuildError, Builder, Item};
+use kernel::records::item::RecordItem;
 use kernel::records::row::{Content, FieldRow, NO_STATE, Numbers, Row};
+use kernel::runs::item::RunItem;
 use kernel::runs::row::{EventRow, RunHead};
 use kernel::{Catalogue, EventRef, Send, Target, ValueRef};
 
@@ -47,7 +50,7 @@ pub(super) fn put(builder: &mut Builder<'_>, kind: &str, line: Object<'_>) -> Re
             let (bucket, version, commit) =
                 (line.number("bucket")?, line.number("version")?, line.number_or_zero("commit")?);
             let updated_at = line.number("updated_us")?;
-            Ok(builder.put(&Item::CellFloor { bucket, space, branch, version, commit, updated_at })?)
+            Ok(builder.put(&Item::Cell(CellItem::Floor { bucket, space, branch, version, commit, updated_at }))?)
         }
         kinds::CELL_VERSION | kinds::CELL => {
             let cell = &thing(builder.catalogue(), line, "name")?;
@@ -56,23 +59,23 @@ pub(super) fn put(builder: &mut Builder<'_>, kind: &str, line: Object<'_>) -> Re
             let value = value.as_ref().map(ValueRef::from);
             let write = Old { commit: line.number("commit")?, updated_at: line.number("updated_us")?, value };
             Ok(builder.put(&match kind {
-                kinds::CELL => Item::Cell { cell, version, write },
-                _ => Item::CellVersion { cell, version, write },
+                kinds::CELL => Item::Cell(CellItem::Newest { cell, version, write }),
+                _ => Item::Cell(CellItem::Version { cell, version, write }),
             })?)
         }
         kinds::RECORD => record(builder, line),
         kinds::RUN => {
             let run = thing(builder.catalogue(), line, "name")?;
-            Ok(builder.put(&Item::Run { run: &run, head: head(line)? })?)
+            Ok(builder.put(&Item::Run(RunItem::Head { run: &run, head: head(line)? }))?)
         }
         kinds::EVENT => event(builder, line),
         kinds::STEP => {
             let run = thing(builder.catalogue(), line, "run")?;
-            Ok(builder.put(&Item::Step { run: &run, step: step(line)? })?)
+            Ok(builder.put(&Item::Run(RunItem::Step { run: &run, step: step(line)? }))?)
         }
         kinds::RUN_REMOVAL => {
             let run = thing(builder.catalogue(), line, "run")?;
-            Ok(builder.put(&Item::RunRemoval { run: &run, at_us: line.number("at_us")? })?)
+            Ok(builder.put(&Item::Run(RunItem::Removal { run: &run, at_us: line.number("at_us")? }))?)
         }
         kinds::MESSAGE => message(builder, line),
         kinds::MACHINE_STATE => {
@@ -153,7 +156,7 @@ fn record(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
         FieldRow { name, version: *version, content }
     });
     let row = Row { numbers, worker: line.text_if("worker")?, fields: fields.collect() };
-    Ok(builder.put(&Item::Record { record: &id, row })?)
+    Ok(builder.put(&Item::Record(RecordItem { record: &id, row }))?)
 }
 
 fn head(line: Object<'_>) -> Result<RunHead, Wrong> {
@@ -208,7 +211,7 @@ fn event(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
         prev_seq: line.number("prev_seq")?,
         event,
     };
-    Ok(builder.put(&Item::Event { run: &run, seq: line.number("seq")?, event })?)
+    Ok(builder.put(&Item::Run(RunItem::Event { run: &run, seq: line.number("seq")?, event }))?)
 }
 
 fn step(line: Object<'_>) -> Result<StepSnapshot, Wrong> {

@@ -1,0 +1,24 @@
+//! What a contract does for exports and imports.
+
+use session::Halt;
+
+use super::new_shard::{BuildError, NewShard};
+use super::walking::Walking;
+use crate::catalogue::{BranchId, SpaceId};
+
+/// A contract whose things are exported and imported.
+pub(crate) trait Portable {
+    /// A thing, or a part of one.
+    type Item<'row>;
+    /// A thing whose parts are being put.
+    type Begun: Default;
+
+    /// Passes the things of a branch in a bucket on.
+    fn walk<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E>;
+
+    /// Puts an item, with every row derived from it.
+    fn put(shard: &mut NewShard<'_>, begun: &mut Self::Begun, item: &Self::Item<'_>) -> Result<(), BuildError>;
+
+    /// Something else follows: what was begun must be complete.
+    fn end(begun: &mut Self::Begun) -> Result<(), BuildError>;
+}
