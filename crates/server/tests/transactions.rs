@@ -263,4 +263,8 @@ fn a_read_of_one_field_has_that_field_only() {
     }
     assert_eq!(served.get("/v1/records/none?field=a").status, 404);
     assert_eq!(served.get("/v1/records/r?fields=a").status, 400, "a typo is refused");
+    let empty = served.get("/v1/records/r?field=");
+    assert_eq!((empty.status, &empty.body["code"]), (400, &json!("SH-1001")), "no field is called that");
+    let long = served.get(&format!("/v1/records/r?field={}", "f".repeat(257)));
+    assert_eq!((long.status, &long.body["limit"]), (413, &json!("field_name_bytes_max")));
 }

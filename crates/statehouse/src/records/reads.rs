@@ -14,8 +14,8 @@ use kernel::records::scan::Scan;
 use kv::View;
 use session::{Halt, Stamp};
 
-use super::Records;
 use super::attempts::check_queue_prefix;
+use super::{Records, check_fields};
 use crate::cells::{check_page, listed_groups};
 use crate::error::from_halt;
 use crate::shard::keys;
@@ -90,6 +90,7 @@ impl Records {
 
     /// The record with one of its fields, or with none if it lacks it. Other fields are not read.
     pub fn get_only(&self, record: &str, field: &str) -> Result<Option<Record>, Error> {
+        check_fields(std::iter::once(field))?;
         self.read(record, |records, id, now| records.get_only(id, field, now))
     }
 
