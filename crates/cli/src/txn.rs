@@ -18,9 +18,8 @@ use crate::table::plain;
 /// The file is one JSON object: {"group": ..., "if": [GUARD..], "fence": {"record", "attempt"}, "do": [OP..]}. A guard is
 /// {"cell" or "record", and "version", "absent": true, "exists": true or "unchanged_since"}, {"cell", "version_below"},
 /// {"cells": {"from", "before"}, "unchanged_since"}, {"record", and "state_in": [..], "attempt" or "field" with "is"}, or
-/// {"run", "last"}; an op is
-/// {"op": "cell.set", "name", "value"}, cell.delete, record.put, record.patch, record.incr, record.complete, record.delete,
-/// run.append, publish, push or send.
+/// {"run", "last"}; an op is {"op": "cell.set", "name", "value"}, cell.delete, record.put, record.patch, record.incr,
+/// record.complete, record.delete, run.append, publish, push or send.
 ///
 /// Examples:
 ///   statehouse txn -f order.json

@@ -1,5 +1,4 @@
-//! What a contract is to the kernel, but for exports and imports, which `portable/part.rs` says. `contracts.rs` lists those
-//! that there are.
+//! What a contract is to the kernel, but for exports and imports, which `portable/part.rs` says. `contracts.rs` lists them.
 
 use contract::Rejection;
 use kv::{KeyRange, Order, Staging};

@@ -1,4 +1,4 @@
-//! The only file that builds raw keys; `docs/formats/keys.md` is the specification.
+//! The only place that builds raw keys; `docs/formats/keys.md` is the specification.
 //!
 //! A key is `generation, bucket, kind, space, branch, group, name, ...`. Numbers are big-endian and names are escaped,
 //! so that bytes sort like the parts. Rows of the shard itself follow all buckets.

@@ -2,10 +2,9 @@
 //!
 //! - [`kernel`]: [`Kernel`], which applies entries in order.
 //! - [`entry`], [`command`], [`answer`]: inputs and outputs, as bytes.
-//! - [`keys`]: the only file that builds raw keys. [`place`]: which slot and bucket a thing is in.
+//! - [`keys`]: the only place that builds raw keys. [`place`]: which slot and bucket a thing is in.
 //! - [`catalogue`]: spaces, branches, retention and limits, as state.
-//! - `contracts`: the list of the contracts; `contract`: what each must do. [`cells`], [`records`], [`runs`]: those that
-//!   there are.
+//! - `contracts`: the list of the contracts; `contract`: what each must do. [`cells`], [`records`], [`runs`]: the contracts.
 //! - [`changes`]: the feed of what every command changed.
 //! - [`names`]: listings by name, over all groups.
 //! - [`sessions`]: things that end with a session, and users' machines.

@@ -246,6 +246,12 @@ fn every_condition_is_reached_and_decides() {
         };
         assert_eq!((answer.status, answer.body["code"].clone()), expected, "{texts:?} {answer:?}");
     }
+    assert_eq!(served.send("DELETE", "/v1/runs/log?group=g", &[], "").status, 200);
+    for last in [0, 2] {
+        let op = json!({ "op": "cell.set", "name": "c", "value": 1 });
+        let gone = txn(json!({ "if": [{ "run": "log", "last": last }], "do": [op] }));
+        assert_eq!((gone.status, &gone.body["code"]), (410, &json!("SH-3006")), "a deleted run is never as expected");
+    }
 }
 
 #[test]

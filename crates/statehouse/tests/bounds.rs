@@ -28,6 +28,15 @@ const BOUNDS: &[(&str, usize, Attempt)] = &[
         done(house.group("g").commit().if_record_absent(&text(size)).set_cell("c", 1).run())
     }),
     ("name_bytes_max", limits::NAME_BYTES_MAX, |house, size| {
+        done(house.group("g").commit().if_run_last(&text(size), 0).set_cell("c", 1).run())
+    }),
+    ("field_name_bytes_max", limits::FIELD_NAME_BYTES_MAX, |house, size| {
+        done(house.records().get_field("r", &text(size)))
+    }),
+    ("field_name_bytes_max", limits::FIELD_NAME_BYTES_MAX, |house, size| {
+        done(house.records().get_only("r", &text(size)))
+    }),
+    ("name_bytes_max", limits::NAME_BYTES_MAX, |house, size| {
         let now = house.status().expect("a status").commit;
         done(house.group("g").commit().if_cells_unchanged_since(&text(size), None, now).set_cell("c", 1).run())
     }),

@@ -31,7 +31,7 @@ object! {
         record: Option<String>,
         /// The run.
         run: Option<String>,
-        /// Its version.
+        /// The version of the cell or the record.
         version: Option<u64>,
         /// The cell is at a lower version, or does not exist.
         version_below: Option<u64>,
@@ -49,7 +49,7 @@ object! {
         field: Option<String>,
         /// The expected value of the field; null expects that it does not exist.
         is: Option<UserJson>,
-        /// The sequence of the run's last event; 0 expects that there is no such run.
+        /// The sequence of the run's last event; 0 expects that there was never such a run. A deleted run is refused.
         last: Option<u64>,
     }
 }

@@ -241,7 +241,7 @@ impl RecordType {
     }
 }
 
-/// Whether a name is among these twice.
+/// Whether a name occurs twice.
 fn has_twice<'name>(mut names: impl Iterator<Item = &'name str>) -> bool {
     let mut seen = BTreeSet::new();
     !names.all(|name| seen.insert(name))

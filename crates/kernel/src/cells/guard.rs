@@ -10,7 +10,6 @@ use session::Halt;
 use super::command::CellGuard;
 use super::floor::Floor;
 use super::row::Head;
-
 use crate::keys::names::is_name_in_group;
 use crate::keys::{CellKey, ThingId};
 use crate::transact::scope::Scope;

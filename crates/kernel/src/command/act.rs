@@ -20,7 +20,7 @@ pub trait Act<'bytes>: Sized {
     /// The most bytes of one value that it writes.
     fn value_bytes(&self) -> usize;
 
-    /// Adds what it asks for to a digest.
+    /// Adds what it asks for to a digest: every member, so without `..`.
     fn digest(&self, name: &str, digester: &mut Digester);
 }
 
@@ -38,11 +38,16 @@ pub trait Condition<'bytes>: Sized {
     /// Reads a condition after its code.
     fn decode(code: u8, reader: &mut Reader<'bytes>) -> Result<Self, DecodeError>;
 
-    /// Adds what it expects to a digest.
+    /// Adds what it expects to a digest: every member, so without `..`.
     fn digest(&self, digester: &mut Digester);
 }
 
-/// A code that is not in the list of the one who was asked for it.
+/// An empty text counts as omitted in a digest.
+pub(crate) fn unless_empty(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// A code outside of `CODES`, which nobody passes.
 pub(crate) fn unlisted(code: u8) -> ! {
     unreachable!("code {code} is not listed")
 }

@@ -4,11 +4,13 @@
 //! not cover who sent it, through which node, against which catalogue, or how long it was willing to wait: those may
 //! differ when a client repeats a command. A member at its default adds nothing.
 //!
-//! Every structure is destructured without `..`, so a new member does not compile until it is handled here.
+//! What an operation or a guard adds stands with its contract. Every structure is destructured without `..`, here and there,
+//! so that a new member does not compile until it is handled.
 
 use kv::DecodeError;
 use session::{CommandDigest, Digester};
 
+use super::act::unless_empty;
 use super::{Body, ClaimNext, Fence, Transact};
 use crate::command::hosted::HostedCommand;
 
@@ -46,9 +48,7 @@ fn claim_next(claim: &ClaimNext<'_>) -> Digester {
     let mut digester = Digester::new("claim-next");
     digester.number("space", (*space).into()).number("branch", (*branch).into());
     digester.text("prefix", prefix).number("records", (*records_max).into());
-    digester
-        .optional_text("worker", Some(*worker).filter(|worker| !worker.is_empty()))
-        .optional_number("lease", *lease_us);
+    digester.optional_text("worker", unless_empty(worker)).optional_number("lease", *lease_us);
     digester
 }
 

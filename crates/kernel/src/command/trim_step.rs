@@ -9,7 +9,7 @@ use crate::keys::CellKey;
 pub enum TrimStep {
     /// Discards the due versions of a cell, or some of the cell if its branch was deleted.
     Cell(CellKey),
-    /// Removes some records of a deleted branch from a bucket.
+    /// Removes some things of a deleted branch from a bucket: of every contract but cells, which have steps of their own.
     Records {
         /// Which bucket.
         bucket: u16,

@@ -39,10 +39,23 @@ pub enum Due {
     Session(u64),
 }
 
-/// What is to be done to a thing. The numbers are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum DueOf {
+macro_rules! due_of {
+    ($($(#[$doc:meta])* $of:ident = $number:literal,)*) => {
+        /// What is to be done to a thing. The numbers are stored.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum DueOf {
+            $($(#[$doc])* $of = $number,)*
+        }
+
+        impl DueOf {
+            /// All of them.
+            pub const ALL: &'static [DueOf] = &[$(DueOf::$of),*];
+        }
+    };
+}
+
+due_of! {
     /// A record's time is over, or that of a deleted record's row.
     Expiry = 1,
     /// A record's pause is over: it can be claimed.
@@ -51,11 +64,6 @@ pub enum DueOf {
     Lease = 3,
     /// The rows of a deleted run are to go.
     Run = 6,
-}
-
-impl DueOf {
-    /// All of them.
-    pub const ALL: [DueOf; 4] = [DueOf::Expiry, DueOf::Ready, DueOf::Lease, DueOf::Run];
 }
 
 pub(super) const SEND: u8 = 4;
@@ -93,7 +101,7 @@ pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
         let session = u64::from_be_bytes(*rest.first_chunk::<8>()?);
         return (rest.len() == 8).then_some((at_us, Due::Session(session)));
     }
-    let of = DueOf::ALL.into_iter().find(|of| *of as u8 == *what)?;
+    let of = *DueOf::ALL.iter().find(|of| **of as u8 == *what)?;
     let (space, rest) = rest.split_first_chunk::<4>()?;
     let (branch, rest) = rest.split_first_chunk::<4>()?;
     let (group, name, rest) = take_group_and_name(rest)?;
@@ -113,7 +121,7 @@ mod tests {
     fn suffixes_are_read_as_written() {
         for group in [None, Some("g\0")] {
             let thing = id(group, "jobs.a\0b");
-            for of in DueOf::ALL {
+            for of in DueOf::ALL.iter().copied() {
                 let due = Due::Thing(of, OwnedId::from(&thing));
                 assert_eq!(read_due_suffix(&Keys::due_suffix(3, of, &thing)), Some((3, due)));
             }
@@ -128,6 +136,20 @@ mod tests {
     fn golden_due_keys() {
         let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let (keys, record) = (Keys::new(1, 0), id(None, "hi"));
+        for of in DueOf::ALL.iter().copied() {
+            let number = match of {
+                DueOf::Expiry => "01",
+                DueOf::Ready => "02",
+                DueOf::Lease => "03",
+                DueOf::Run => "06",
+            };
+            assert_eq!(hex(&Keys::due_suffix(0, of, &record))[16..18], *number, "{of:?}");
+        }
+        assert_eq!(
+            hex(&Keys::due_send_suffix(258, 3, 1)),
+            "0000000000000102".to_owned() + "04" + "0000000000000003" + "00000001"
+        );
+        assert_eq!(hex(&Keys::due_session_suffix(258, 3)), "0000000000000102".to_owned() + "05" + "0000000000000003");
         assert_eq!(
             hex(&[&*keys.due_prefix(DueClock::Cluster, 5), &*Keys::due_suffix(258, DueOf::Lease, &record)].concat()),
             "00000001000509".to_owned() + "0000000000000102" + "03" + "0000000100000002" + "0068690000"

@@ -30,9 +30,9 @@ impl From<&ThingId<'_>> for OwnedId {
     }
 }
 
-pub(super) fn push_group_and_name(key: &mut Key, record: &ThingId<'_>) {
-    push_group(key, record.group);
-    push_name(key, record.name.as_bytes());
+pub(super) fn push_group_and_name(key: &mut Key, thing: &ThingId<'_>) {
+    push_group(key, thing.group);
+    push_name(key, thing.name.as_bytes());
 }
 
 /// Reads the key of a record, or of a run or a cell's newest version; none for a name of the index.

@@ -3,7 +3,7 @@
 use kv::{DecodeError, Reader, Writer};
 use session::Digester;
 
-use crate::command::act::Act;
+use crate::command::act::{Act, unless_empty};
 use crate::command::count;
 use crate::value::ValueRef;
 
@@ -269,9 +269,7 @@ impl<'bytes> Act<'bytes> for RecordAct<'bytes> {
             }
             RecordAct::Claim { worker, lease_us } => {
                 begin("record-claim");
-                digester
-                    .optional_text("worker", Some(*worker).filter(|worker| !worker.is_empty()))
-                    .optional_number("lease", *lease_us);
+                digester.optional_text("worker", unless_empty(worker)).optional_number("lease", *lease_us);
             }
             RecordAct::Extend { attempt, lease_us } => {
                 begin("record-extend");

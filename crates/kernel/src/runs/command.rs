@@ -5,7 +5,7 @@ use contract::runs::NewEvent;
 use kv::{DecodeError, Reader, Writer};
 use session::Digester;
 
-use crate::command::act::{Act, Condition};
+use crate::command::act::{Act, Condition, unless_empty};
 
 /// An event, borrowed from the command that appends it or from its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,7 +250,7 @@ impl<'bytes> Act<'bytes> for RunAct<'bytes> {
                         digester.number("duplicates", u64::from(*duplicates as u8));
                     }
                 }
-                digester.optional_text("type", Some(*run_type).filter(|run_type| !run_type.is_empty()));
+                digester.optional_text("type", unless_empty(run_type));
                 digest_event(digester, one);
             }
             RunAct::Close => {
@@ -303,7 +303,7 @@ fn digest_event(digester: &mut Digester, event: &EventRef<'_>) {
 /// A condition on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunGuard<'bytes> {
-    /// The last event of the run has this sequence; 0 if the run does not exist.
+    /// The last event of the run has this sequence; 0 if there was never such a run. A deleted run is refused.
     LastIs(&'bytes str, u64),
 }
 

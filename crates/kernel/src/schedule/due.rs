@@ -10,12 +10,12 @@ use crate::keys::due::{DueClock, DueOf};
 use crate::keys::{Keys, ThingId};
 
 impl Applying<'_> {
-    pub(crate) fn put_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &ThingId<'_>) {
-        self.change_due(clock, record.bucket, Keys::due_suffix(at_us, of, record), b"", true);
+    pub(crate) fn put_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, thing: &ThingId<'_>) {
+        self.change_due(clock, thing.bucket, Keys::due_suffix(at_us, of, thing), b"", true);
     }
 
-    pub(crate) fn delete_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, record: &ThingId<'_>) {
-        self.change_due(clock, record.bucket, Keys::due_suffix(at_us, of, record), b"", false);
+    pub(crate) fn delete_due(&mut self, clock: DueClock, at_us: u64, of: DueOf, thing: &ThingId<'_>) {
+        self.change_due(clock, thing.bucket, Keys::due_suffix(at_us, of, thing), b"", false);
     }
 
     pub(crate) fn change_due(&mut self, clock: DueClock, bucket: u16, suffix: Key, value: &[u8], added: bool) {

@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_work_belongs_to_one_contract() {
-        for of in DueOf::ALL {
+        for of in DueOf::ALL.iter().copied() {
             let does = with_contracts!(lists).into_iter().flatten().filter(|does| **does == of);
             assert_eq!(does.count(), 1, "{of:?}");
         }

@@ -65,8 +65,15 @@ pub(super) fn erase_rest(
     for range in shard_rows(&keys, space, branch) {
         delete_some(state, &range)?;
     }
-    for range in ranges(ROWS, &keys, catalogue, space, branch).chain(shard_rows(&keys, space, branch)) {
-        if state.scan(&range, Order::Ascending).next().transpose()?.is_some() {
+    for bucket in 0..catalogue.buckets.count() {
+        for kind in ROWS.iter().copied().flatten() {
+            if has_rows(state, &keys.rows_of_branch(*kind, bucket, space, branch))? {
+                return Ok(false);
+            }
+        }
+    }
+    for range in shard_rows(&keys, space, branch) {
+        if has_rows(state, &range)? {
             return Ok(false);
         }
     }
@@ -95,18 +102,8 @@ pub(super) fn buckets_to_erase(
     Ok(found)
 }
 
-/// The rows of these kinds in a branch.
-fn ranges<'catalogue>(
-    kinds: &'static [&'static [Kind]],
-    keys: &'catalogue Keys,
-    catalogue: &'catalogue Catalogue,
-    space: u32,
-    branch: u32,
-) -> impl Iterator<Item = KeyRange> + 'catalogue {
-    (0..catalogue.buckets.count()).flat_map(move |bucket| {
-        let kinds = kinds.iter().copied().flatten();
-        kinds.map(move |kind| keys.rows_of_branch(*kind, bucket, space, branch))
-    })
+fn has_rows(state: &Staging, range: &KeyRange) -> Result<bool, Halt> {
+    Ok(state.scan(range, Order::Ascending).next().transpose()?.is_some())
 }
 
 fn is_deleted(catalogue: &Catalogue, space: u32, branch: u32) -> bool {

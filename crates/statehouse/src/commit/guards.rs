@@ -31,7 +31,8 @@ impl Commit {
         self
     }
 
-    /// Only if the last event of the run has this sequence; 0 expects that there is no such run.
+    /// Only if the last event of the run has this sequence; 0 expects that there was never such a run. A deleted run is
+    /// refused, whatever is expected.
     pub fn if_run_last(mut self, run: &str, sequence: u64) -> Self {
         self.guards.push(OwnGuard::RunLastIs(run.to_owned(), sequence));
         self

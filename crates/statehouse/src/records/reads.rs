@@ -85,6 +85,7 @@ impl Records {
 
     /// The value of a field, or none if it or its record does not exist. Other fields are not read.
     pub fn get_field(&self, record: &str, field: &str) -> Result<Option<Value>, Error> {
+        check_fields(std::iter::once(field))?;
         self.read(record, |records, id, now| records.field(id, field, now))
     }
 

@@ -7,10 +7,10 @@ fn a_guard_on_a_run_needs_exactly_that_sequence() {
     check(
         "in g if run r at 0: append r k1 X; in g if run r at 0: append r k2 X; in g if run r at 1: append r k2 X; \
          in g if run r at 1: set c 1; in g if run r at 3: set c 1; in g if run r at 2: set c 1; in g if run q at 1: set c 2; \
-         events g/r; read c",
+         events g/r; get g/c",
         "r 1; run \"r\" is at sequence 1, not at 0 [SH-3003]; r 2; \
          run \"r\" is at sequence 2, not at 1 [SH-3003]; run \"r\" is at sequence 2, not at 3 [SH-3003]; \
-         c v1; run \"q\" is at sequence 0, not at 1 [SH-3003]; 1 X, 2 X of 2; absent",
+         c v1; run \"q\" is at sequence 0, not at 1 [SH-3003]; 1 X, 2 X of 2; 1 v1",
     );
 }
 

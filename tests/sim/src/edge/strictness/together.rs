@@ -18,7 +18,7 @@ pub(super) fn run(served: &Served, tally: &mut Tally) {
 fn holds(guard: &JsonValue) -> bool {
     let has = |name: &str| guard.get(name).is_some();
     let subjects: Vec<_> = SUBJECTS.iter().filter(|subject| has(subject)).collect();
-    // Both exist, so a guard that expects absence never holds.
+    // All of them exist, so a guard that expects absence never holds.
     if subjects.len() != 1 || has("absent") || has("field") != has("is") {
         return false;
     }
