@@ -34,6 +34,9 @@ use crate::stretches;
 /// Commands of a stretch.
 const STRETCH: u64 = 5_000;
 
+/// From so many queues on, some claims meet more lanes that stand too early than one command may correct.
+const MANY_QUEUES: u64 = 10_000;
+
 /// Runs the stretches of the records model.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let seed = arguments.seed();
@@ -77,7 +80,8 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         let (operations, unfinished) = (sum(&tally.operations), sum(&tally.unfinished));
         let figure = format!("{operations}-ops-{queues}-queues-{unfinished}-repeated-claims-seed-{seed}{verdict}");
         let goal = "claims in order, equal to the model and when applied again; some claims had to be repeated";
-        report.add("order", figure, goal, ok && sum(&tally.replayed) > 0);
+        let claimed = sum(&tally.claims) > 0 && (unfinished > 0 || queues < MANY_QUEUES);
+        report.add("order", figure, goal, ok && claimed && sum(&tally.replayed) > 0);
         return report;
     }
     let mut report = Report::new("records");

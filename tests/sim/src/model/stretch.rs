@@ -139,8 +139,10 @@ impl Stretch<'_> {
     fn go(&mut self, operations: u64) -> Result<(), String> {
         self.declare()?;
         self.fill()?;
-        let mut checked = 0;
-        while self.done < operations {
+        // The records that fill the queues are not among the operations.
+        let upto = self.done + operations;
+        let mut checked = self.done;
+        while self.done < upto {
             self.entry()?;
             self.between_entries()?;
             if self.done - checked >= self.habits.check_every() {
