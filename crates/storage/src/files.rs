@@ -148,6 +148,11 @@ impl Files {
         if let Some(bytes) = *self.faults.bytes_available.lock().expect("no test panics with it") {
             return Ok(bytes);
         }
+        #[cfg(test)]
+        if let Some(bytes) = self.faults.small_disk() {
+            let taken: u64 = self.list()?.iter().map(|(_, bytes)| bytes).sum();
+            return Ok(bytes.saturating_sub(taken));
+        }
         let space = rustix::fs::statvfs(&self.directory);
         let space = space.map_err(|error| self.retry("look for space", "", &error.into()))?;
         Ok(space.f_bavail.saturating_mul(space.f_frsize))
@@ -184,7 +189,15 @@ pub(crate) struct NewFile {
 
 impl NewFile {
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let written = self.files.called(Call::Write).and_then(|()| self.file.write_all(bytes));
+        let written = self.files.called(Call::Write);
+        #[cfg(test)]
+        let written = written.and_then(|()| match self.files.faults.small_disk() {
+            Some(_) if self.files.bytes_available().is_ok_and(|free| free < bytes.len() as u64) => {
+                Err(Errno::NOSPC.into())
+            }
+            _ => Ok(()),
+        });
+        let written = written.and_then(|()| self.file.write_all(bytes));
         let bytes = bytes.len() as u64;
         written.map_err(|error| {
             Failure::Retry(self.files.error("write a file", &self.name, &error, self.bytes + bytes))
@@ -222,7 +235,7 @@ impl Drop for NewFile {
 #[cfg(test)]
 pub(crate) mod tests {
     use std::sync::Mutex;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     use super::*;
 
@@ -234,12 +247,18 @@ pub(crate) mod tests {
         plan: Mutex<Option<Plan>>,
         pub(crate) bytes_available: Mutex<Option<u64>>,
         planned: AtomicBool,
+        /// What files of this store may take together; zero for as much as there is.
+        pub(crate) disk_bytes: AtomicU64,
     }
 
     impl Faults {
         pub(crate) fn set(&self, plan: impl FnMut(Call) -> Option<Errno> + Send + 'static) {
             *self.plan.lock().unwrap() = Some(Box::new(plan));
             self.planned.store(true, Ordering::SeqCst);
+        }
+
+        pub(super) fn small_disk(&self) -> Option<u64> {
+            Some(self.disk_bytes.load(Ordering::SeqCst)).filter(|bytes| *bytes > 0)
         }
 
         pub(crate) fn clear(&self) {

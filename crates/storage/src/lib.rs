@@ -59,7 +59,7 @@ pub struct Options {
     pub unmerged_tables_max: usize,
     /// A batch waits for merges while a read may have to look into this many tables.
     pub unmerged_tables_stall: usize,
-    /// Merges leave this many bytes of the disk free, for flushes; those that free space leave an eighth of it.
+    /// Merges leave this many bytes of the disk free, for flushes. Those that free space leave what flushes need at the time.
     pub space_reserve_bytes: u64,
 }
 

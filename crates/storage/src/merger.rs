@@ -136,16 +136,27 @@ fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Fail
     let settings = settings(&shared.options);
     let available = shared.tables.files.bytes_available()?;
     let reserve = shared.options.space_reserve_bytes;
-    let room = Room::of(available, reserve);
+    let unflushed = match task.space {
+        SpaceState::Short { unflushed_bytes } => Some(unflushed_bytes),
+        SpaceState::Enough => None,
+    };
+    let room = Room::of(available, reserve, unflushed);
     let situation = match task.space {
-        SpaceState::Short => Situation::Short(room),
+        SpaceState::Short { .. } => Situation::Short(room),
         SpaceState::Enough if task.idle => Situation::Idle,
         SpaceState::Enough => Situation::Busy,
     };
+    let weigh = |weights: &mut Weights, sizes: &mut Vec<StackSizes>| {
+        weights.weigh(&version, sizes, &|| shared.signal.is_closing())
+    };
+    // Where space is short, counts are not good enough: a merge that frees less than it should may take what is left.
+    if matches!(situation, Situation::Short(_)) {
+        weigh(weights, &mut sizes)?;
+    }
     let mut next = policy::next_piece(&sizes, &settings, situation);
-    if next.is_none() && situation != Situation::Busy {
-        // By their counts nothing is due. There is time for a closer look now, or it has to be.
-        weights.weigh(&version, &mut sizes, &|| shared.signal.is_closing())?;
+    if next.is_none() && situation == Situation::Idle {
+        // By their counts nothing is due, and there is time for a closer look.
+        weigh(weights, &mut sizes)?;
         next = policy::next_piece(&sizes, &settings, situation);
     }
     let Some(mut piece) = next else { return Ok(false) };
@@ -153,15 +164,18 @@ fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Fail
         cut(shared, piece.stacks.start, &key);
         return Ok(true);
     }
-    if piece.bytes_needed > room.for_others {
+    if piece.bytes_needed > room.for_others() {
         piece = policy::next_piece(&sizes, &settings, Situation::Short(room)).ok_or_else(|| {
             let reason = format!("{available} bytes are free, and {reserve} of them are kept for flushes");
             let bytes_needed = piece.bytes_needed;
             Failure::Retry(KvError::NoSpace { action: "merge tables", bytes_needed, reason })
         })?;
     }
-    merge(shared, &version, &piece, room.to_free)?;
-    Ok(true)
+    match merge(shared, &version, &piece, room.for_freeing(piece.bytes_released)) {
+        // It frees less than it seemed to. The others may be better.
+        Err(Failure::OverRoom) if weights.distrust(&version, &piece.stacks) => Ok(true),
+        done => done.map(|()| true),
+    }
 }
 
 /// Cuts a stack. The content stays the same, so no manifest has to say it now.
@@ -250,6 +264,7 @@ pub(crate) fn sizes_of(version: &Version) -> Vec<StackSizes> {
             SliceSize {
                 rows: slice.rows,
                 replaced_bytes: 0,
+                looked_up: false,
                 shared: stacks > 1,
                 wasteful: bytes < slice.table.facts.rows.bytes() / 2,
                 damaged: slice.table.parts.overlap(&keys),

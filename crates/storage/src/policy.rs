@@ -7,9 +7,13 @@
 //!
 //! Keeps: every store comes to rest. A piece always makes a stack flatter or removes its tombstones.
 
+mod room;
+
 use std::ops::Range;
 
 use crate::table_facts::RowCounts;
+use room::Budget;
+pub(crate) use room::Room;
 
 /// A deleted row is worth a merge to the bottom when tombstones are this part of the rows of a stack,
 const TOMBSTONES_PART: u64 = 4;
@@ -30,12 +34,8 @@ const TINY_PART: u64 = 32;
 const TOMBSTONES_WEIGHT: usize = 8;
 /// A slice is similar to those above it up to this multiple of their mean.
 const SIMILAR_MULTIPLE: u64 = 2;
-/// A merge that frees space leaves this part of the reserve,
-const FREEING_RESERVE_PART: u64 = 8;
-/// but may take this part of what is available, however little that is.
-const FREEING_LEAST_PART: u64 = 4;
 /// What a merge needs besides the bytes of its rows: filters, indexes, the manifest.
-const SPACE_EXTRA_BYTES: u64 = 1 << 20;
+const SPACE_EXTRA_BYTES: u64 = 64 << 10;
 
 /// A slice of a stack, as far as the choice depends on it.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,8 @@ pub(crate) struct SliceSize {
     pub(crate) rows: RowCounts,
     /// About how many of its bytes are replaced by rows above; zero while nobody has looked.
     pub(crate) replaced_bytes: u64,
+    /// Whether it was looked up what its rows replace in the slices below.
+    pub(crate) looked_up: bool,
     /// Whether the table lies in other stacks too, so that its file stays.
     pub(crate) shared: bool,
     /// Whether most of the table was merged in other stacks, so that its file is kept for little.
@@ -74,25 +76,6 @@ pub(crate) enum Situation {
     Short(Room),
 }
 
-/// What merges may take of the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
-    /// What a piece that frees space may take at most,
-    pub(crate) to_free: u64,
-    /// and any other.
-    pub(crate) for_others: u64,
-}
-
-impl Room {
-    /// The room where so many bytes are available, and so many are kept for flushes.
-    pub(crate) fn of(available: u64, reserve: u64) -> Self {
-        // What frees space may use most of what is kept for flushes: without it there may never be another one. And some of
-        // whatever there is: a merge of what was deleted needs nearly nothing.
-        let to_free = available.saturating_sub(reserve / FREEING_RESERVE_PART).max(available / FREEING_LEAST_PART);
-        Self { to_free, for_others: available.saturating_sub(reserve) }
-    }
-}
-
 /// One merge: a window of slices in each of some neighbouring stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -104,6 +87,8 @@ pub(crate) struct Piece {
     pub(crate) bytes: u64,
     /// About how many bytes are written at most.
     pub(crate) bytes_needed: u64,
+    /// The bytes of files that go as soon as it is done.
+    pub(crate) bytes_released: u64,
 }
 
 /// What one stack needs.
@@ -120,7 +105,7 @@ struct Want {
 pub(crate) fn next_piece(stacks: &[StackSizes], settings: &Settings, situation: Situation) -> Option<Piece> {
     let mut wants: Vec<Option<Want>> = stacks.iter().map(|stack| want(stack, settings, situation)).collect();
     if let Situation::Short(room) = situation {
-        let budget = Budget::new(stacks, room.to_free);
+        let budget = Budget::new(stacks, room);
         if let Some(piece) = most_freeing(stacks, settings, &budget) {
             return Some(piece);
         }
@@ -134,8 +119,11 @@ pub(crate) fn next_piece(stacks: &[StackSizes], settings: &Settings, situation: 
     let piece = widen(stacks, settings, &wants, place);
     let frees = wants[place].as_ref().is_some_and(|want| want.frees);
     match situation {
-        Situation::Short(room) if piece.bytes_needed > if frees { room.to_free } else { room.for_others } => None,
-        _ => Some(piece),
+        Situation::Short(room) => {
+            let most = if frees { room.for_freeing(piece.bytes_released) } else { room.for_others() };
+            (piece.bytes_needed <= most).then_some(piece)
+        }
+        Situation::Busy | Situation::Idle => Some(piece),
     }
 }
 
@@ -174,7 +162,12 @@ fn widen(stacks: &[StackSizes], settings: &Settings, wants: &[Option<Want>], pla
     };
     let bytes_needed = span.clone().zip(&windows).map(written).sum();
     let bytes_needed = with_extra(of_a_cut(bytes_needed, bytes, settings));
-    Piece { stacks: span, windows, to_bottom, bytes, bytes_needed }
+    let released = |(place, window): (usize, &Range<usize>)| room::unshared_bytes(&stacks[place][window.clone()]);
+    let bytes_released = match is_cut(bytes, settings) {
+        true => 0,
+        false => span.clone().zip(&windows).map(released).sum(),
+    };
+    Piece { stacks: span, windows, to_bottom, bytes, bytes_needed, bytes_released }
 }
 
 fn is_small(stack: &[SliceSize], settings: &Settings) -> bool {
@@ -289,13 +282,16 @@ fn similar_end(stack: &[SliceSize], start: usize, end_max: usize, settings: &Set
 
 /// The merge to the bottom that frees most for the space that it takes.
 fn most_freeing(stacks: &[StackSizes], settings: &Settings, budget: &Budget) -> Option<Piece> {
-    let room = budget.room;
     let output_of = |stack: &StackSizes| of_a_cut(bottom_output(stack), bytes_of(stack), settings);
+    let released_by = |stack: &StackSizes| match is_cut(bytes_of(stack), settings) {
+        true => 0,
+        false => room::unshared_bytes(stack),
+    };
     let gain = |stack: &StackSizes| {
         let (bytes, output) = (of_a_cut(bytes_of(stack), bytes_of(stack), settings), output_of(stack));
         let garbage = bytes.saturating_sub(output);
         let frees_something = garbage > 0 && garbage >= bytes / 16;
-        let fits = with_extra(output) <= room && budget.allows(stack);
+        let fits = with_extra(output) <= budget.room.for_freeing(released_by(stack)) && budget.allows(stack);
         if !is_readable(stack) || !frees_something || !fits {
             return None;
         }
@@ -312,63 +308,49 @@ fn most_freeing(stacks: &[StackSizes], settings: &Settings, budget: &Budget) -> 
         to_bottom: true,
         bytes: bytes_of(&stacks[place]),
         bytes_needed: with_extra(output_of(&stacks[place])),
+        bytes_released: released_by(&stacks[place]),
     };
     // Neighbours that are worth it too share the cost of the manifest.
     while let Some(stack) = stacks.get(piece.stacks.end).filter(|stack| gain(stack).is_some()) {
         let bytes = piece.bytes + bytes_of(stack);
         let needed = piece.bytes_needed + output_of(stack);
-        if bytes > settings.piece_bytes || needed > room {
+        let released = piece.bytes_released + released_by(stack);
+        if bytes > settings.piece_bytes || needed > budget.room.for_freeing(released) {
             break;
         }
         piece.stacks.end += 1;
         piece.windows.push(0..stack.len());
-        (piece.bytes, piece.bytes_needed) = (bytes, needed);
+        (piece.bytes, piece.bytes_needed, piece.bytes_released) = (bytes, needed, released);
     }
     Some(piece)
 }
 
-/// How much stacks may grow while the files that they share are still needed by others. A merge that frees space in the end
-/// takes some first, and those of all stacks together must fit into the room: otherwise they would use it up, and none of
-/// the shared files could ever go.
-struct Budget {
-    room: u64,
-    shared_bytes: u64,
-}
-
-impl Budget {
-    fn new(stacks: &[StackSizes], room: u64) -> Self {
-        Self { room, shared_bytes: stacks.iter().map(|stack| shared_bytes(stack)).sum() }
-    }
-
-    /// Whether a stack may be merged to the bottom: it grows by no more than its share of the room.
-    fn allows(&self, stack: &[SliceSize]) -> bool {
-        let shared = shared_bytes(stack);
-        let growth = bottom_output(stack).saturating_sub(bytes_of(stack) - shared);
-        u128::from(growth) * u128::from(self.shared_bytes) <= u128::from(self.room) * u128::from(shared)
-    }
-}
-
-fn shared_bytes(stack: &[SliceSize]) -> u64 {
-    stack.iter().filter(|slice| slice.shared).map(|slice| slice.rows.bytes()).sum()
-}
-
-/// About how many bytes are left of a stack that is merged to the bottom: if every tombstone meets a row of mean size, or
-/// less if somebody has looked.
+/// About how many bytes are left of a stack that is merged to the bottom: what somebody has looked up, or less if every
+/// tombstone that nobody has looked at meets a row of mean size.
 pub(crate) fn bottom_output(stack: &[SliceSize]) -> u64 {
     let total = total_of(stack);
+    let not_replaced = total.live_bytes.saturating_sub(replaced_bytes(stack));
+    if stack.iter().all(|slice| slice.looked_up || slice.rows.tombstones == 0) {
+        return not_replaced;
+    }
     let values = total.rows - total.tombstones;
     let left = values.saturating_sub(total.tombstones);
     let output = u128::from(total.live_bytes) * u128::from(left) / u128::from(values.max(1));
-    u64::try_from(output).unwrap_or(u64::MAX).min(total.live_bytes.saturating_sub(replaced_bytes(stack)))
+    u64::try_from(output).unwrap_or(u64::MAX).min(not_replaced)
 }
 
 /// The part of `bytes` that is left after a stack of this size was cut, as one that is too large for a piece is.
 fn of_a_cut(bytes: u64, stack_bytes: u64, settings: &Settings) -> u64 {
-    match stack_bytes > settings.piece_bytes + settings.piece_bytes / 2 {
+    match is_cut(stack_bytes, settings) {
         true => u64::try_from(u128::from(bytes) * u128::from(settings.piece_bytes) / u128::from(stack_bytes))
             .unwrap_or(bytes),
         false => bytes,
     }
+}
+
+/// Whether a stack of this size is cut before it is merged. Both parts share its tables then.
+fn is_cut(stack_bytes: u64, settings: &Settings) -> bool {
+    stack_bytes > settings.piece_bytes + settings.piece_bytes / 2
 }
 
 fn with_extra(bytes: u64) -> u64 {

@@ -77,8 +77,10 @@ impl Signal {
     }
 
     pub(crate) fn set_space(&self, space: SpaceState) {
-        self.lock().space = space;
-        self.table_added();
+        let before = std::mem::replace(&mut self.lock().space, space);
+        if std::mem::discriminant(&before) != std::mem::discriminant(&space) {
+            self.table_added();
+        }
     }
 
     pub(crate) fn close(&self) {

@@ -8,7 +8,10 @@ pub enum SpaceState {
     #[default]
     Enough,
     /// Merge first what frees most.
-    Short,
+    Short {
+        /// The bytes that wait to be flushed: merges leave space for them.
+        unflushed_bytes: u64,
+    },
 }
 
 /// The state of a [`TreeStore`](crate::TreeStore).

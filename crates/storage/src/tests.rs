@@ -2,6 +2,7 @@
 
 mod damage;
 mod failures;
+mod full_disk;
 mod golden;
 mod merges;
 mod tables;

@@ -4,6 +4,7 @@
 //! Keeps: a look costs much less than the merge that it may lead to. Never: reads a large value; the index tells its size.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use kv::Key;
 
@@ -31,16 +32,19 @@ pub(crate) struct Weights {
 }
 
 /// What was found about a stack. Places are counted from the bottom: what a slice replaces does not depend on those above.
+#[derive(Default)]
 struct Weight {
     end: Option<Key>,
     looks: Vec<Look>,
+    /// A merge has found that less is replaced than it seemed, when the stack had so many slices.
+    distrusted_at: Option<usize>,
 }
 
 /// What the rows of one slice replace.
 struct Look {
     table: u64,
-    /// Bytes of each slice below.
-    replaced: Vec<u64>,
+    /// Bytes of each slice below; none if there were too many to look at.
+    replaced: Option<Vec<u64>>,
 }
 
 impl Weights {
@@ -57,15 +61,33 @@ impl Weights {
                 continue;
             }
             let start = &version.stacks[place].start;
-            let weight = self.stacks.entry(start.clone()).or_insert_with(|| Weight { end: None, looks: Vec::new() });
+            let weight = self.stacks.entry(start.clone()).or_default();
             weight.renew(version, place, stopped)?;
-            for look in &weight.looks {
-                for (size, bytes) in sizes.iter_mut().rev().zip(&look.replaced) {
+            if weight.distrusted_at == Some(sizes.len()) {
+                // Whatever it frees, it is not worth another attempt before something is added.
+                sizes.iter_mut().for_each(|size| size.looked_up = true);
+                continue;
+            }
+            for (upper, look) in weight.looks.iter().enumerate() {
+                let Some(replaced) = &look.replaced else { continue };
+                for (size, bytes) in sizes.iter_mut().rev().zip(replaced) {
                     size.replaced_bytes = size.rows.bytes().min(size.replaced_bytes + bytes);
                 }
+                let upper = sizes.len() - 1 - upper;
+                sizes[upper].looked_up = true;
             }
         }
         Ok(())
+    }
+
+    /// Says that a merge of these stacks would take more space than it seemed. False if that was known.
+    pub(crate) fn distrust(&mut self, version: &Version, stacks: &Range<usize>) -> bool {
+        let mut is_new = false;
+        for stack in &version.stacks[stacks.clone()] {
+            let weight = self.stacks.entry(stack.start.clone()).or_default();
+            is_new |= weight.distrusted_at.replace(stack.slices.len()) != Some(stack.slices.len());
+        }
+        is_new
     }
 }
 
@@ -75,7 +97,11 @@ impl Weight {
         let (slices, end) = (&version.stacks[place].slices, version.end_of(place));
         let tables = slices.iter().rev().map(|slice| slice.table.number());
         let known = self.looks.iter().zip(tables).take_while(|(look, table)| look.table == *table).count();
-        self.looks.truncate(if self.end.as_deref() == end { known } else { 0 });
+        let known = if self.end.as_deref() == end { known } else { 0 };
+        if known < self.looks.len() {
+            self.looks.truncate(known);
+            self.distrusted_at = None;
+        }
         self.end = end.map(Key::from);
         while let Some(upper) = slices.len().checked_sub(self.looks.len() + 1) {
             let replaced = replaced_by(version, place, upper, stopped)?;
@@ -86,13 +112,18 @@ impl Weight {
 }
 
 /// About how many bytes of each slice below the rows of one slice replace, the bottom first.
-fn replaced_by(version: &Version, place: usize, upper: usize, stopped: &dyn Fn() -> bool) -> Result<Vec<u64>, Failure> {
+fn replaced_by(
+    version: &Version,
+    place: usize,
+    upper: usize,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Option<Vec<u64>>, Failure> {
     let (start, end) = (&version.stacks[place].start, version.end_of(place));
     let (slice, below) = (&version.stacks[place].slices[upper], &version.stacks[place].slices[upper + 1..]);
     let mut replaced = vec![0; below.len()];
     let bytes_below: u64 = below.iter().map(|slice| slice.rows.bytes()).sum();
     if slice.rows.bytes() * SMALLER_PART > bytes_below {
-        return Ok(replaced);
+        return Ok((below.is_empty()).then_some(replaced));
     }
     let one_of = (slice.rows.rows / LOOKS_MAX).max(1);
     let mut cursor = TableCursor::reading_ahead(slice.table.clone());
@@ -116,7 +147,7 @@ fn replaced_by(version: &Version, place: usize, upper: usize, stopped: &dyn Fn()
         }
         cursor.next()?;
     }
-    Ok(replaced)
+    Ok(Some(replaced))
 }
 
 /// The size of the row of a key, as counts have it.

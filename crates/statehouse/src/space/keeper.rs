@@ -68,9 +68,12 @@ impl SpaceKeeper {
             return;
         }
         let is_short = self.access.disk.is_short(self.access.clock());
+        if is_short || state.is_short {
+            self.tell_the_store(is_short);
+        }
         if is_short != state.is_short {
             (state.is_short, state.looks) = (is_short, 0);
-            self.tell(is_short);
+            self.tell_the_journal(is_short);
         }
         self.end_views_that_hold_too_much(state);
         // The apply loop cuts the journal after a flush when the next entry comes; here it is done without one.
@@ -107,8 +110,12 @@ impl SpaceKeeper {
         }
     }
 
-    fn tell(&self, is_short: bool) {
-        self.access.tree.set_space(if is_short { SpaceState::Short } else { SpaceState::Enough });
+    fn tell_the_store(&self, is_short: bool) {
+        let unflushed_bytes = self.access.store.bytes_in_memory() as u64;
+        self.access.tree.set_space(if is_short { SpaceState::Short { unflushed_bytes } } else { SpaceState::Enough });
+    }
+
+    fn tell_the_journal(&self, is_short: bool) {
         if let Err(error) = self.files.keep_spares(!is_short) {
             tracing::warn!(%error, "the journal's spare files stay as they are");
         }

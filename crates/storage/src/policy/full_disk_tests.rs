@@ -71,6 +71,7 @@ impl Disk {
         let size = |slice: &Slice| SliceSize {
             rows: slice.rows,
             replaced_bytes: 0,
+            looked_up: false,
             shared: users[&slice.table] > 1,
             wasteful: slice.flushed && users[&slice.table] * 2 < STACKS,
             damaged: false,
@@ -81,13 +82,13 @@ impl Disk {
     /// Merges as long as something is due and there is room.
     fn merge(&mut self) {
         for _ in 0..10_000 {
-            let room = Room::of(self.available(), self.reserve);
+            let room = Room::of(self.available(), self.reserve, Some(0));
             let Some(piece) = next_piece(&self.sizes(), &SETTINGS, Situation::Short(room)) else { return };
             let windows = piece.stacks.clone().zip(&piece.windows);
             let outputs: Vec<_> =
                 windows.map(|(place, window)| merged(&self.stacks[place][window.clone()], piece.to_bottom)).collect();
             let written: u64 = outputs.iter().flatten().map(RowCounts::bytes).sum();
-            if written > room.to_free {
+            if written > room.for_freeing(piece.bytes_released) {
                 return;
             }
             // Both tables are there until the manifest says otherwise.

@@ -14,12 +14,12 @@ fn values(bytes: u64) -> SliceSize {
 
 fn values_of(rows: u64, bytes: u64) -> SliceSize {
     let rows = RowCounts { rows, tombstones: 0, live_bytes: bytes, tombstone_bytes: 0 };
-    SliceSize { rows, replaced_bytes: 0, shared: false, wasteful: false, damaged: false }
+    SliceSize { rows, replaced_bytes: 0, looked_up: false, shared: false, wasteful: false, damaged: false }
 }
 
 fn tombstones(count: u64) -> SliceSize {
     let rows = RowCounts { rows: count, tombstones: count, live_bytes: 0, tombstone_bytes: count * TOMBSTONE_BYTES };
-    SliceSize { rows, replaced_bytes: 0, shared: true, wasteful: false, damaged: false }
+    SliceSize { rows, replaced_bytes: 0, looked_up: false, shared: true, wasteful: false, damaged: false }
 }
 
 /// Stacks of values, sizes in MiB, newest first.
@@ -133,10 +133,10 @@ fn a_look_at_what_is_replaced_decides_where_counts_do_not() {
     damaged[0][2].damaged = true;
     assert_eq!(next(&damaged, Situation::Idle), Some((0..1, vec![0..2; 1], false)), "never past a damaged table");
     let all = replaced([0, 20, 3, 90]);
-    let within = |room| Situation::Short(Room { to_free: room, for_others: room });
+    let within = |room| Situation::Short(Room::of(room, 0, None));
     let short = next_piece(&all, &SETTINGS, within(2 * MIB)).expect("it needs nearly nothing");
     assert!(short.to_bottom && short.bytes_needed < 2 * MIB, "{short:?}");
-    assert_eq!(next(&all, within(MIB / 2)), None);
+    assert_eq!(next(&all, within(MIB / 32)), None);
 }
 
 #[test]
@@ -148,17 +148,52 @@ fn with_little_space_the_merge_that_frees_most_comes_first_and_none_that_does_no
         vec![tombstones(rows), values(48 * MIB)],
         vec![values(48 * MIB)],
     ];
-    let within = |room| Situation::Short(Room { to_free: room, for_others: room });
+    let within = |room| Situation::Short(Room::of(room, 0, None));
     let short = |room| next(&due, within(room)).map(|(stacks, ..)| stacks);
     assert_eq!(short(2 * MIB), Some(2..3), "all of it is deleted, so it needs nearly nothing");
     assert_eq!(short(100 * MIB), Some(2..3));
-    assert_eq!(short(MIB / 2), None);
+    assert_eq!(short(MIB / 32), None);
     assert_eq!(next(&due[..2], within(40 * MIB)).map(|(stacks, ..)| stacks), Some(1..2));
     assert_eq!(next(&due[..2], within(20 * MIB)).map(|(stacks, ..)| stacks), Some(0..1));
     assert_eq!(next(&due[..2], within(3 * MIB)), None);
-    let kept_for_flushes = Situation::Short(Room { to_free: 40 * MIB, for_others: 3 * MIB });
+    let kept_for_flushes = Situation::Short(Room::of(54 * MIB, 51 * MIB, Some(0)));
     assert_eq!(next(&due[..2], kept_for_flushes).map(|(stacks, ..)| stacks), Some(1..2), "it frees space");
     assert_eq!(next(&due[..1], kept_for_flushes), None, "it frees nothing");
+}
+
+#[test]
+fn what_was_deleted_can_be_merged_with_next_to_nothing_free() {
+    let shared = |bytes| SliceSize { shared: true, ..values(bytes) };
+    let rows = 48 * MIB / ROW_BYTES;
+    let due = vec![vec![tombstones(rows), shared(48 * MIB)], vec![tombstones(rows), shared(48 * MIB)]];
+    for (available, unflushed) in [(4 * MIB, Some(0)), (MIB / 4, Some(0)), (4 * MIB, Some(30 * MIB)), (4 * MIB, None)] {
+        let found = next(&due, Situation::Short(Room::of(available, 30 * MIB, unflushed)));
+        assert!(found.is_some(), "{available} bytes are free, {unflushed:?} in memory");
+    }
+}
+
+#[test]
+fn a_merge_leaves_what_waits_to_be_flushed_unless_it_gives_back_what_it_takes() {
+    let rows = 48 * MIB / ROW_BYTES;
+    let shared = |shared| vec![vec![tombstones(rows / 3), SliceSize { shared, ..values(48 * MIB) }]];
+    let with = |stacks: &[StackSizes], unflushed| {
+        next(stacks, Situation::Short(Room::of(48 * MIB, 48 * MIB, unflushed))).is_some()
+    };
+    assert!(with(&shared(true), Some(4 * MIB)), "34 MiB are written, 6 are kept, and 4 wait");
+    assert!(!with(&shared(true), Some(10 * MIB)), "its file stays for others, and 10 wait");
+    assert!(!with(&shared(true), None), "nobody knows what waits");
+    assert!(with(&shared(false), Some(48 * MIB)), "more comes back than was taken");
+}
+
+#[test]
+fn what_was_looked_up_counts_more_than_the_number_of_tombstones() {
+    let rows = 48 * MIB / ROW_BYTES;
+    let counted = vec![tombstones(rows), values(48 * MIB)];
+    assert!(bottom_output(&counted) <= ROW_BYTES, "each of them may meet a row");
+    let mut looked_up = counted;
+    looked_up[0].looked_up = true;
+    looked_up[1].replaced_bytes = MIB;
+    assert_eq!(bottom_output(&looked_up), 47 * MIB, "they meet small rows");
 }
 
 /// A store under uniformly random updates. Each range has as many keys as fit into its bottom.
@@ -236,7 +271,14 @@ fn merged(window: &[SliceSize], keys: u64, to_bottom: bool) -> Option<SliceSize>
         live_bytes: values_left * ROW_BYTES,
         tombstone_bytes: deleted * TOMBSTONE_BYTES,
     };
-    (rows.rows > 0).then_some(SliceSize { rows, replaced_bytes: 0, shared: false, wasteful: false, damaged: false })
+    (rows.rows > 0).then_some(SliceSize {
+        rows,
+        replaced_bytes: 0,
+        looked_up: false,
+        shared: false,
+        wasteful: false,
+        damaged: false,
+    })
 }
 
 /// Updates of twice the store's size, with as many merges between two flushes as keep up with them on average.

@@ -230,7 +230,7 @@ fn merges_wait_for_space_say_so_and_go_on() {
     let store = TreeStore::create(&path, &options).expect("created");
     let available = |bytes| *store.shared.tables.files.faults.bytes_available.lock().unwrap() = bytes;
     // Less than the smallest merge needs.
-    available(Some(1 << 20));
+    available(Some(8 << 10));
     let mut model = Model::new();
     let mut random = Random::new(5);
     let mut refused = 0;
@@ -271,7 +271,7 @@ fn a_full_disk_is_freed_by_deleting() {
     // There is room for a fortieth of it, besides what a merge that frees space leaves.
     *store.shared.tables.files.faults.bytes_available.lock().unwrap() =
         Some(options().space_reserve_bytes / 8 + full / 40 + (1 << 20));
-    store.set_space(SpaceState::Short);
+    store.set_space(SpaceState::Short { unflushed_bytes: 0 });
     let deleted: Vec<_> = rows.iter().filter(|(key, _)| key[3] % 10 != 0).map(|(key, _)| (key.clone(), None)).collect();
     store.commit(Batch::from_sorted(deleted)).expect("committed");
     wait_until("freeing", || store.settle().is_ok() && store.bytes_on_disk() < full / 7);

@@ -249,7 +249,7 @@ fn old_views_can_be_ended_and_new_ones_read_on() {
     let old = store.view().expect("a view");
     let bytes_before = store.bytes_on_disk();
     store.commit(many_rows(None)).expect("committed");
-    store.set_space(crate::SpaceState::Short);
+    store.set_space(crate::SpaceState::Short { unflushed_bytes: 0 });
     rest(&store);
     assert!(old.get(&key(3)).expect("read").is_some(), "the old view still reads what was deleted");
     assert!(store.held_bytes() >= bytes_before, "and holds it on disk: {}", store.held_bytes());
