@@ -1,11 +1,10 @@
 //! What a contract is to the kernel, but for exports and imports, which `portable/part.rs` says. `contracts.rs` lists them.
 
 use contract::Rejection;
-use kv::{KeyRange, Order, Staging};
+use kv::{Key, KeyRange, Order, Staging};
 use session::Halt;
 
 use crate::answer::OpOutcome;
-use crate::catalogue::Catalogue;
 use crate::command::act::{Act, Condition};
 use crate::context::Applying;
 use crate::keys::due::{DueClock, DueOf};
@@ -61,15 +60,9 @@ pub(crate) trait Contract {
         Vec::new()
     }
 
-    /// Removes what is known of a branch that has no things any more.
-    fn forget_branch(
-        _state: &mut Staging,
-        _keys: Keys,
-        _catalogue: &Catalogue,
-        _space: u32,
-        _branch: u32,
-    ) -> Result<(), Halt> {
-        Ok(())
+    /// The row of a branch in a bucket that outlives its things, and goes with the branch itself. It has a second copy.
+    fn floor(_keys: &Keys, _bucket: u16, _space: u32, _branch: u32) -> Option<Key> {
+        None
     }
 }
 

@@ -26,9 +26,9 @@ pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> 
         Ok(outcomes) => Answer::Done { commit: applying.call.commit, outcomes },
         Err(rejection) => {
             applying.undo();
-            let (catalogue, keys) = (applying.catalogue, applying.keys);
-            let Transact { space, branch, group, fence, .. } = *transact;
-            note_conflict(applying, &Scope { catalogue, keys, space, branch, group, fence }, &rejection)?;
+            if let Ok(scope) = Scope::of(applying.catalogue, applying.keys, transact) {
+                note_conflict(applying, &scope, &rejection)?;
+            }
             Answer::Rejected(rejection)
         }
     })
@@ -38,15 +38,13 @@ pub(crate) fn try_transact(
     applying: &mut Applying<'_>,
     transact: &Transact<'_>,
 ) -> Result<Result<Vec<OpOutcome>, Rejection>, Halt> {
-    let (catalogue, keys) = (applying.catalogue, applying.keys);
-    if let Err(rejection) = within_limits(catalogue, applying.call.body.len(), transact) {
+    if let Err(rejection) = within_limits(applying.catalogue, applying.call.body.len(), transact) {
         return Ok(Err(rejection));
     }
-    let Transact { space, branch, group, fence, .. } = *transact;
-    if let Err(rejection) = catalogue.space(space) {
-        return Ok(Err(rejection));
-    }
-    let scope = Scope { catalogue, keys, space, branch, group, fence };
+    let scope = match Scope::of(applying.catalogue, applying.keys, transact) {
+        Ok(scope) => scope,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
     if let Err(rejection) = check_one_group(transact) {
         return Ok(Err(rejection));
     }

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -21,11 +21,16 @@ const READY_MAX: Duration = Duration::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// The command `statehouse` that belongs to this program: `TESTKIT_STATEHOUSE` if set, else the one in the directory
-/// this program was built into. Under cargo it is built first, with the same profile, so that it is never outdated.
+/// this program was built into. Under cargo it is built first, once, with the same profile, so that it is never outdated.
 ///
 /// # Panics
 /// If it cannot be built, or is not there.
 pub fn binary() -> PathBuf {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(find_or_build).clone()
+}
+
+fn find_or_build() -> PathBuf {
     if let Some(given) = std::env::var_os("TESTKIT_STATEHOUSE") {
         return given.into();
     }

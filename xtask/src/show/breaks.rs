@@ -58,8 +58,8 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.a-refused-transaction-is-not-undone",
         TRANSACT,
-        "            applying.undo();\n            let (catalogue, keys)",
-        "            let (catalogue, keys)",
+        "            applying.undo();\n            if let Ok(scope)",
+        "            if let Ok(scope)",
     ),
     of(
         "breaks.undoing-leaves-the-schedule-in-memory",

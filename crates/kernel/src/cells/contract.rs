@@ -1,12 +1,11 @@
 //! Cells as one of the contracts.
 
 use contract::Rejection;
-use kv::Staging;
+use kv::Key;
 use session::Halt;
 
 use super::command::{CellAct, CellGuard};
-use super::{cas, delete, erase, guard, init, set};
-use crate::catalogue::Catalogue;
+use super::{cas, delete, guard, init, set};
 use crate::context::Applying;
 use crate::contract::{Contract, Outcome};
 use crate::keys::{Keys, Kind, ThingId};
@@ -25,10 +24,7 @@ impl Contract for Cells {
     const ERASED: &'static [Kind] = &[];
 
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, cell: &ThingId<'_>, act: &CellAct<'_>) -> Outcome {
-        let context = match scope.catalogue.space(scope.space) {
-            Ok(space) => applying.cell_context(space),
-            Err(rejection) => return Ok(Err(rejection)),
-        };
+        let context = applying.cell_context(scope.of_space);
         let cells = &mut applying.cells();
         Ok(match act {
             CellAct::Init(value) => Ok(init::init(cells, &context, cell, *value)?),
@@ -47,13 +43,7 @@ impl Contract for Cells {
         guard::check(applying.state, scope, guard, looked_at)
     }
 
-    fn forget_branch(
-        state: &mut Staging,
-        keys: Keys,
-        catalogue: &Catalogue,
-        space: u32,
-        branch: u32,
-    ) -> Result<(), Halt> {
-        erase::remove_floors(state, keys, catalogue, space, branch)
+    fn floor(keys: &Keys, bucket: u16, space: u32, branch: u32) -> Option<Key> {
+        Some(keys.cell_floor(bucket, space, branch))
     }
 }

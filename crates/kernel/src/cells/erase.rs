@@ -1,12 +1,11 @@
 //! What is left of the cells of a deleted branch.
 //!
-//! Touches: `CellHead`, `CellOld` and `CellFloor` rows, and names. Keeps: K3, and K8 (a name is removed with its cell).
+//! Touches: `CellHead` and `CellOld` rows, and names. Keeps: K3, and K8 (a name is removed with its cell).
 
 use kv::Staging;
 use session::Halt;
 
 use super::row::Head;
-use crate::catalogue::Catalogue;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::names;
 
@@ -32,22 +31,6 @@ pub(crate) fn remove_some(state: &mut Staging, keys: Keys, cell: &ThingId<'_>) -
     } else {
         let trimmed = Head { oldest: head.oldest + removed, ..head };
         state.put_encoded(head_key, |writer| trimmed.encode(writer));
-    }
-    Ok(())
-}
-
-/// Removes the floors of a branch without cells.
-pub(super) fn remove_floors(
-    state: &mut Staging,
-    keys: Keys,
-    catalogue: &Catalogue,
-    space: u32,
-    branch: u32,
-) -> Result<(), Halt> {
-    for floor in (0..catalogue.buckets.count()).map(|bucket| keys.cell_floor(bucket, space, branch)) {
-        if keys.get_either(&floor, |key| state.get(key))?.is_some() {
-            state.delete(floor);
-        }
     }
     Ok(())
 }

@@ -34,13 +34,18 @@ impl Portable for Cells {
 
     fn walk<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
         cell_floor(walk, bucket, space, branch)?;
-        cells(walk, bucket, space, branch)
+        walk.things(Kind::CellHead, bucket, space, branch, |walk, key, row| {
+            let cell = id_of(key, space, branch)?;
+            let head = Head::decode(row)?;
+            older_versions(walk, bucket, &cell, &head)?;
+            (walk.take)(&Item::Cell(CellItem::Newest { cell: &cell, version: head.version, write: head.write }))
+        })
     }
 
     fn put(shard: &mut NewShard<'_>, begun: &mut Self::Begun, item: &CellItem<'_>) -> Result<(), BuildError> {
         match item {
             CellItem::Floor { bucket, space, branch, version, commit, updated_at } => {
-                end(begun)?;
+                Self::end(begun)?;
                 shard.check_bucket(*bucket)?;
                 let key = shard.keys.cell_floor(*bucket, *space, *branch);
                 let (commit, updated_at) = (shard.changed_by(*commit), *updated_at);
@@ -54,7 +59,13 @@ impl Portable for Cells {
     }
 
     fn end(begun: &mut Self::Begun) -> Result<(), BuildError> {
-        end(begun)
+        match begun.take() {
+            None => Ok(()),
+            Some(versions) => {
+                let name = versions.cell.name;
+                Err(BuildError::Refused(format!("K3: cell {name:?} has older versions but no newest one")))
+            }
+        }
     }
 }
 
@@ -71,15 +82,6 @@ fn cell_floor<E: From<Halt>>(
             (walk.take)(&Item::Cell(CellItem::Floor { bucket, space, branch, version, commit, updated_at }))
         }
     }
-}
-
-fn cells<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
-    walk.things(Kind::CellHead, bucket, space, branch, |walk, key, row| {
-        let cell = id_of(key, space, branch)?;
-        let head = Head::decode(row)?;
-        older_versions(walk, bucket, &cell, &head)?;
-        (walk.take)(&Item::Cell(CellItem::Newest { cell: &cell, version: head.version, write: head.write }))
-    })
 }
 
 fn older_versions<E: From<Halt>>(
@@ -174,20 +176,10 @@ fn next_version(begun: &mut Option<Versions>, cell: &OwnedId, version: u64, writ
             versions.next = version + 1;
         }
         _ => {
-            end(begun)?;
+            Cells::end(begun)?;
             let next = version.checked_add(1).ok_or_else(|| BuildError::Refused("a version is too high".into()))?;
             *begun = Some(Versions { cell: cell.clone(), oldest: version, next, displaced_us: None });
         }
     }
     Ok(())
-}
-
-fn end(begun: &mut Option<Versions>) -> Result<(), BuildError> {
-    match begun.take() {
-        None => Ok(()),
-        Some(versions) => {
-            let name = versions.cell.name;
-            Err(BuildError::Refused(format!("K3: cell {name:?} has older versions but no newest one")))
-        }
-    }
 }

@@ -10,7 +10,6 @@ use super::row::{Content, NO_STATE, Row, read_value};
 use super::write;
 use crate::catalogue::{BranchId, SpaceId};
 use crate::keys::Kind;
-use crate::keys::things::OwnedId;
 use crate::portable::Item;
 use crate::portable::new_shard::{BuildError, NewShard};
 use crate::portable::part::Portable;
@@ -21,11 +20,50 @@ impl Portable for Records {
     type Begun = ();
 
     fn walk<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
-        records(walk, bucket, space, branch)
+        walk.things(Kind::Record, bucket, space, branch, |walk, key, row| {
+            let record = id_of(key, space, branch)?;
+            let mut row = Row::decode(row)?;
+            let mut large = Vec::new();
+            for field in &row.fields {
+                large.push(match field.content {
+                    Content::Inline(_) => None,
+                    Content::Apart { .. } => {
+                        let key = walk.keys.record_field(&record.in_bucket(bucket), field.name);
+                        let Some(value) = walk.get(&key)? else { return Ok(()) };
+                        let missing = || Halt::Inconsistent(format!("R5: a field of record {:?} is gone", record.name));
+                        Some(value.ok_or_else(missing)?)
+                    }
+                });
+            }
+            for (field, value) in row.fields.iter_mut().zip(&large) {
+                if let Some(value) = value {
+                    let value = read_value(value);
+                    let value = value.map_err(|error| Halt::Undecodable { what: "a large field", error })?;
+                    field.content = Content::Inline(value);
+                }
+            }
+            (walk.take)(&Item::Record(RecordItem { record: &record, row }))
+        })
     }
 
     fn put(shard: &mut NewShard<'_>, (): &mut (), item: &RecordItem<'_>) -> Result<(), BuildError> {
-        put_record(shard, item.record, &item.row)
+        let RecordItem { record, row } = item;
+        let id = shard.place(record)?;
+        shard.absent(&shard.keys.record(&id), "record", &record.name)?;
+        let numbers = row.numbers;
+        let declared = shard.contracts.catalogue.record_type(id.space, numbers.record_type);
+        let states = declared.map_or(0, |declared| declared.definition.states.len());
+        let stated = if declared.is_some() { usize::from(numbers.state) < states } else { numbers.state == NO_STATE };
+        if !stated || (numbers.is_held() && declared.is_none()) {
+            let message = format!("record {:?} is in a state that its type does not have", record.name);
+            return Err(BuildError::Refused(message));
+        }
+        if !row.fields.is_sorted_by(|one, other| one.name < other.name) {
+            return Err(BuildError::Refused(format!("the fields of record {:?} are out of order", record.name)));
+        }
+        shard.sessions.extend([numbers.holder_session, numbers.life_session].iter().filter(|session| **session != 0));
+        shard.staged_bytes += row.fields.iter().map(|field| field.content.len()).sum::<usize>();
+        shard.applying(|applying| write::put_whole(applying, &id, row.clone()))
     }
 
     fn end((): &mut ()) -> Result<(), BuildError> {
@@ -40,50 +78,4 @@ pub(crate) fn put_floor(shard: &mut NewShard<'_>, bucket: u16, floor: write::Flo
         shard.state.put_encoded(shard.keys.record_floor(bucket), |writer| floor.encode(writer));
     }
     Ok(())
-}
-
-fn records<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
-    walk.things(Kind::Record, bucket, space, branch, |walk, key, row| {
-        let record = id_of(key, space, branch)?;
-        let mut row = Row::decode(row)?;
-        let mut large = Vec::new();
-        for field in &row.fields {
-            large.push(match field.content {
-                Content::Inline(_) => None,
-                Content::Apart { .. } => {
-                    let key = walk.keys.record_field(&record.in_bucket(bucket), field.name);
-                    let Some(value) = walk.get(&key)? else { return Ok(()) };
-                    let missing = || Halt::Inconsistent(format!("R5: a field of record {:?} is gone", record.name));
-                    Some(value.ok_or_else(missing)?)
-                }
-            });
-        }
-        for (field, value) in row.fields.iter_mut().zip(&large) {
-            if let Some(value) = value {
-                let value = read_value(value);
-                let value = value.map_err(|error| Halt::Undecodable { what: "a large field", error })?;
-                field.content = Content::Inline(value);
-            }
-        }
-        (walk.take)(&Item::Record(RecordItem { record: &record, row }))
-    })
-}
-
-fn put_record(shard: &mut NewShard<'_>, record: &OwnedId, row: &Row<'_>) -> Result<(), BuildError> {
-    let id = shard.place(record)?;
-    shard.absent(&shard.keys.record(&id), "record", &record.name)?;
-    let numbers = row.numbers;
-    let declared = shard.contracts.catalogue.record_type(id.space, numbers.record_type);
-    let states = declared.map_or(0, |declared| declared.definition.states.len());
-    let stated = if declared.is_some() { usize::from(numbers.state) < states } else { numbers.state == NO_STATE };
-    if !stated || (numbers.is_held() && declared.is_none()) {
-        let message = format!("record {:?} is in a state that its type does not have", record.name);
-        return Err(BuildError::Refused(message));
-    }
-    if !row.fields.is_sorted_by(|one, other| one.name < other.name) {
-        return Err(BuildError::Refused(format!("the fields of record {:?} are out of order", record.name)));
-    }
-    shard.sessions.extend([numbers.holder_session, numbers.life_session].iter().filter(|session| **session != 0));
-    shard.staged_bytes += row.fields.iter().map(|field| field.content.len()).sum::<usize>();
-    shard.applying(|applying| write::put_whole(applying, &id, row.clone()))
 }

@@ -32,13 +32,32 @@ impl Portable for Runs {
     type Begun = Option<Log>;
 
     fn walk<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
-        runs(walk, bucket, space, branch)
+        walk.things(Kind::Run, bucket, space, branch, |walk, key, row| {
+            let run = id_of(key, space, branch)?;
+            let id = run.in_bucket(bucket);
+            let events = walk.keys.run_events_after(&id, 0);
+            let steps = walk.keys.run_rows(Kind::RunStep, &id);
+            if !walk.is_whole(&events)? || !walk.is_whole(&steps)? {
+                return Ok(());
+            }
+            (walk.take)(&Item::Run(RunItem::Head { run: &run, head: RunHead::decode(row)? }))?;
+            walk.rows(&events, |walk, key, row| {
+                let seq = last_number(key).ok_or_else(|| foreign("events"))?;
+                (walk.take)(&Item::Run(RunItem::Event { run: &run, seq, event: EventRow::decode(row)? }))
+            })?;
+            let prefix = walk.keys.run_step(&id, "").len();
+            walk.rows(&steps, |walk, key, row| {
+                let name = std::str::from_utf8(&key[prefix..]).map_err(|_| foreign("steps"))?;
+                let step: StepSnapshot = decode_step(name, row)?;
+                (walk.take)(&Item::Run(RunItem::Step { run: &run, step }))
+            })
+        })
     }
 
     fn put(shard: &mut NewShard<'_>, begun: &mut Self::Begun, item: &RunItem<'_>) -> Result<(), BuildError> {
         match item {
             RunItem::Head { run, head } => {
-                end(begun)?;
+                Self::end(begun)?;
                 put_head(shard, begun, run, head)
             }
             RunItem::Event { run, seq, event } => put_event(shard, begun, run, *seq, event),
@@ -49,7 +68,7 @@ impl Portable for Runs {
                 Ok(())
             }
             RunItem::Removal { run, at_us } => {
-                end(begun)?;
+                Self::end(begun)?;
                 let id = shard.place(run)?;
                 shard.applying(|applying| {
                     applying.put_due(DueClock::Wall, *at_us, DueOf::Run, &id);
@@ -60,31 +79,13 @@ impl Portable for Runs {
     }
 
     fn end(begun: &mut Self::Begun) -> Result<(), BuildError> {
-        end(begun)
-    }
-}
-
-fn runs<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
-    walk.things(Kind::Run, bucket, space, branch, |walk, key, row| {
-        let run = id_of(key, space, branch)?;
-        let id = run.in_bucket(bucket);
-        let events = walk.keys.run_events_after(&id, 0);
-        let steps = walk.keys.run_rows(Kind::RunStep, &id);
-        if !walk.is_whole(&events)? || !walk.is_whole(&steps)? {
-            return Ok(());
+        match begun.take() {
+            Some(Log { run, last, upto: Some(upto) }) if last != upto => {
+                Err(BuildError::Refused(format!("L1: event {} of run {:?} is missing", last + 1, run.name)))
+            }
+            _ => Ok(()),
         }
-        (walk.take)(&Item::Run(RunItem::Head { run: &run, head: RunHead::decode(row)? }))?;
-        walk.rows(&events, |walk, key, row| {
-            let seq = last_number(key).ok_or_else(|| foreign("events"))?;
-            (walk.take)(&Item::Run(RunItem::Event { run: &run, seq, event: EventRow::decode(row)? }))
-        })?;
-        let prefix = walk.keys.run_step(&id, "").len();
-        walk.rows(&steps, |walk, key, row| {
-            let name = std::str::from_utf8(&key[prefix..]).map_err(|_| foreign("steps"))?;
-            let step: StepSnapshot = decode_step(name, row)?;
-            (walk.take)(&Item::Run(RunItem::Step { run: &run, step }))
-        })
-    })
+    }
 }
 
 fn put_head(
@@ -136,13 +137,4 @@ fn put_event(
         write_event(applying, &id, seq, event);
         Ok(())
     })
-}
-
-fn end(begun: &mut Option<Log>) -> Result<(), BuildError> {
-    match begun.take() {
-        Some(Log { run, last, upto: Some(upto) }) if last != upto => {
-            Err(BuildError::Refused(format!("L1: event {} of run {:?} is missing", last + 1, run.name)))
-        }
-        _ => Ok(()),
-    }
 }

@@ -2,8 +2,8 @@
 
 use contract::Rejection;
 
-use crate::catalogue::Catalogue;
-use crate::command::Fence;
+use crate::catalogue::{Catalogue, Space};
+use crate::command::{Fence, Transact};
 use crate::keys::{Keys, ThingId};
 
 /// The space, branch and group of a transaction, and the attempt that it belongs to.
@@ -12,12 +12,23 @@ pub(crate) struct Scope<'transact> {
     pub(crate) catalogue: &'transact Catalogue,
     pub(crate) keys: Keys,
     pub(crate) space: u32,
+    pub(crate) of_space: &'transact Space,
     pub(crate) branch: u32,
     pub(crate) group: Option<&'transact str>,
     pub(crate) fence: Option<Fence<'transact>>,
 }
 
-impl Scope<'_> {
+impl<'transact> Scope<'transact> {
+    /// That of a transaction, if its space exists.
+    pub(crate) fn of(
+        catalogue: &'transact Catalogue,
+        keys: Keys,
+        transact: &Transact<'transact>,
+    ) -> Result<Self, Rejection> {
+        let Transact { space, branch, group, fence, .. } = *transact;
+        Ok(Self { catalogue, keys, space, of_space: catalogue.space(space)?, branch, group, fence })
+    }
+
     /// The thing of this name in the group.
     pub(crate) fn thing<'name>(&'name self, name: &'name str) -> Result<ThingId<'name>, Rejection> {
         self.catalogue.thing(self.space, self.branch, self.group, name)

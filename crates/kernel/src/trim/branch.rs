@@ -1,6 +1,6 @@
 //! Deleted branches: the rows of every contract go in bounded steps; then the branch is forgotten.
 
-use kv::{KeyRange, Order, Staging, View};
+use kv::{Key, KeyRange, Order, Staging, View};
 use session::Halt;
 
 use crate::catalogue::Catalogue;
@@ -36,15 +36,9 @@ macro_rules! erasing {
             [$($folder::contract::$contract::shard_rows(keys, space, branch)),*].concat()
         }
 
-        fn forget(
-            state: &mut Staging,
-            keys: Keys,
-            catalogue: &Catalogue,
-            space: u32,
-            branch: u32,
-        ) -> Result<(), Halt> {
-            $($folder::contract::$contract::forget_branch(state, keys, catalogue, space, branch)?;)*
-            Ok(())
+        /// The rows of a branch in a bucket that outlive its things.
+        fn floors(keys: &Keys, bucket: u16, space: u32, branch: u32) -> impl Iterator<Item = Key> {
+            [$($folder::contract::$contract::floor(keys, bucket, space, branch)),*].into_iter().flatten()
         }
     };
 }
@@ -77,7 +71,11 @@ pub(super) fn erase_rest(
             return Ok(false);
         }
     }
-    forget(state, keys, catalogue, space, branch)?;
+    for floor in (0..catalogue.buckets.count()).flat_map(|bucket| floors(&keys, bucket, space, branch)) {
+        if keys.get_either(&floor, |key| state.get(key))?.is_some() {
+            state.delete(floor);
+        }
+    }
     Ok(true)
 }
 
