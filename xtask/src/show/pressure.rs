@@ -35,6 +35,8 @@ pub(super) const TOPIC: Topic = Topic {
             shows: "a full disk is freed by deleting, again and again, amid kills; a disk that others fill stops no read",
             work: Work::Summed {
                 parts: &[
+                    // A disk as fast as memory: what is written meets flushes and merges at their worst moments.
+                    Part { goal: 100, ..fill("fill.tmpfs-320", 10, "pressure-fill --disks tmpfs:320x10") },
                     fill("fill.ext4-320", 10, "pressure-fill --disks ext4:320x10"),
                     fill("fill.xfs-320", 10, "pressure-fill --disks xfs:320x10"),
                     fill("fill.ext4-1000", 5, "pressure-fill --disks ext4:1000x5"),
