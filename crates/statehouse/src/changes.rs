@@ -14,10 +14,11 @@ use crate::admission::Scope;
 use waiting::Waited;
 
 use crate::arrivals::{Listener, Topic};
-use crate::cells::{Cells, check_page};
+use crate::cells::Cells;
 use crate::error::from_halt;
 use crate::group::Group;
 use crate::house::{Space, Statehouse};
+use crate::paging::check_page;
 use crate::records::Records;
 use crate::shard::keys;
 

@@ -12,10 +12,11 @@ use kernel::{Body, CatalogueChange, MessageCounts};
 
 use crate::admission::Scope;
 use crate::backup::times::BackupTimes;
-use crate::cells::{Cells, check_page};
+use crate::cells::Cells;
 use crate::error::from_halt;
 use crate::group::Group;
 use crate::options::Options;
+use crate::paging::check_page;
 use crate::records::{RecordType, Records};
 use crate::sessions::requests::Numbers;
 use crate::shard::{Shard, keys};

@@ -22,8 +22,10 @@ use kernel::{Answer, Body, Catalogue, CellGuard, Guard, Transact};
 use kv::View;
 
 use crate::admission::{Scope, ScopeIds};
-use crate::cells::{check_page, list_cells};
+use crate::cells::list_cells;
+use crate::commit::Committed;
 use crate::error::from_halt;
+use crate::paging::check_page;
 use crate::shard::keys;
 use own::{OwnOp, OwnWrites};
 use range::{after_prefix, merge_own};
@@ -37,14 +39,6 @@ pub enum Isolation {
     Serialisable,
     /// It reads one moment and does not overwrite others' writes, but what it only read may have changed.
     Snapshot,
-}
-
-/// A committed transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Committed {
-    /// Its commit number; for one that wrote nothing, that of the view it read.
-    pub commit: u64,
 }
 
 /// An open transaction on the cells of one group. Dropping it rolls it back.

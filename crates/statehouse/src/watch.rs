@@ -10,8 +10,9 @@ use contract::records::filter::Filter;
 use contract::{Error, Followed, ListPage, NameInGroup, Versioned};
 use kernel::records::scan::Scan;
 
-use crate::cells::{Cells, check_page, list_cells, listed_groups};
+use crate::cells::{Cells, list_cells};
 use crate::changes::Changes;
+use crate::paging::{check_page, listed_groups};
 use crate::records::{Records, scan_view};
 
 /// Things as they were when they began to be watched, then what changed. Made by [`Cells::watch`] and

@@ -2,12 +2,19 @@
 
 use std::time::Duration;
 
-use contract::Error;
 use contract::runs::AppendResult;
+use contract::{Error, Written};
 use kernel::{Answer, OpOutcome};
 
 use crate::error::unexpected_answer;
-use crate::transaction::Committed;
+
+/// A committed transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Committed {
+    /// Its commit number; for one that wrote nothing, that of the view it read.
+    pub commit: u64,
+}
 
 /// The result of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,4 +88,23 @@ fn done(outcome: OpOutcome) -> Result<Done, Error> {
         OpOutcome::Sent => Done::Sent,
         other => return Err(unexpected_answer("an operation of a commit", &other)),
     })
+}
+
+/// The commit and the outcome of the only operation.
+pub(crate) fn outcome(answer: Answer) -> Result<(u64, OpOutcome), Error> {
+    match answer {
+        Answer::Rejected(rejection) => Err(rejection.into()),
+        Answer::Done { commit, mut outcomes } => match (outcomes.pop(), outcomes.is_empty()) {
+            (Some(outcome), true) => Ok((commit, outcome)),
+            other => Err(unexpected_answer("one operation", &other)),
+        },
+    }
+}
+
+/// The commit and the version of what the only operation wrote.
+pub(crate) fn written(answer: Answer) -> Result<Written, Error> {
+    match outcome(answer)? {
+        (commit, OpOutcome::Written(version)) => Ok(Written { version, commit }),
+        other => Err(unexpected_answer("a write", &other)),
+    }
 }

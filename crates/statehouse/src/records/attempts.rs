@@ -20,7 +20,7 @@ use waiting::{Waited, Wanted, block_on};
 
 use super::{Records, borrowed, owned, owned_patches};
 use crate::arrivals::Topic;
-use crate::cells::{outcome, written};
+use crate::commit::{outcome, written};
 use crate::error::{from_halt, unexpected_answer};
 use crate::pending::{Decode, Pending};
 use crate::sessions::requests::InSession;

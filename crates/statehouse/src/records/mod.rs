@@ -1,6 +1,7 @@
 //! Records: the handle on job state, and each of its operations.
 
 mod attempts;
+mod commit;
 mod portable;
 mod reads;
 
@@ -22,7 +23,7 @@ pub use reads::ScanOptions;
 pub(crate) use reads::scan_view;
 
 use crate::admission::{Scope, ScopeIds};
-use crate::cells::{outcome, written};
+use crate::commit::{outcome, written};
 use crate::error::unexpected_answer;
 use crate::pending::{Decode, Pending};
 

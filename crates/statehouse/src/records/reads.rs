@@ -16,8 +16,8 @@ use session::{Halt, Stamp};
 
 use super::attempts::check_queue_prefix;
 use super::{Records, check_fields};
-use crate::cells::{check_page, listed_groups};
 use crate::error::from_halt;
+use crate::paging::{check_page, listed_groups};
 use crate::shard::keys;
 
 /// Which page of a scan.

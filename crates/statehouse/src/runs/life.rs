@@ -4,7 +4,7 @@ use contract::Error;
 use kernel::{Answer, Op, OpOutcome, RunAct};
 
 use super::Runs;
-use crate::cells::outcome;
+use crate::commit::outcome;
 use crate::error::unexpected_answer;
 use crate::pending::Pending;
 

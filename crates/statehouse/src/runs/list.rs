@@ -12,8 +12,8 @@ use kernel::runs::list::{ListedRuns, RunFilter, RunPage, ViewRuns};
 use kernel::runs::read;
 
 use super::Runs;
-use crate::cells::{check_page, listed_groups};
 use crate::error::from_halt;
+use crate::paging::{check_page, listed_groups};
 use crate::shard::keys;
 
 /// Names read at a time.

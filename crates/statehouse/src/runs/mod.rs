@@ -1,5 +1,6 @@
 //! Runs: the handle on append-only logs of events, and each of its operations.
 
+mod commit;
 mod life;
 mod list;
 mod model;

@@ -11,8 +11,8 @@ use kernel::runs::row::RunHead;
 use kv::View;
 
 use super::Runs;
-use crate::cells::check_page;
 use crate::error::from_halt;
+use crate::paging::check_page;
 use crate::shard::keys;
 
 /// Events that a replay reads at a time.

@@ -36,9 +36,9 @@ pub use session::Session;
 
 use self::requests::{InSession, Numbers};
 use crate::admission::Scope;
-use crate::cells::check_page;
 use crate::error::{from_halt, unexpected_answer};
 use crate::house::{Space, Statehouse};
+use crate::paging::check_page;
 use crate::pending::Pending;
 use crate::shard::{Shard, keys};
 

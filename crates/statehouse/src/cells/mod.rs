@@ -1,8 +1,9 @@
 //! Cells: the handle on named values, and each of their operations.
 
+mod commit;
+
 use std::sync::Arc;
 
-use contract::limits::PAGE_ROWS_MAX;
 use contract::{
     AsOf, Cells as CellsContract, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed,
     Moment, Rejection, Swapped, Value, Versioned, Written, names,
@@ -14,7 +15,9 @@ use kernel::{Answer, Body, Catalogue, CellAct, Op, OpOutcome, Transact, ValueRef
 use kv::View;
 
 use crate::admission::{Scope, ScopeIds};
+use crate::commit::{outcome, written};
 use crate::error::{from_halt, unexpected_answer};
+use crate::paging::{check_page, listed_groups};
 use crate::pending::Pending;
 use crate::shard::keys;
 use crate::transaction::{Isolation, Transaction};
@@ -183,18 +186,6 @@ impl Cells {
     }
 }
 
-pub(crate) fn check_page(limit: usize) -> Result<(), Rejection> {
-    Rejection::check_limit("page_rows_max", PAGE_ROWS_MAX, limit)
-}
-
-/// The groups that a handle lists: its own, or all.
-pub(crate) fn listed_groups(group: Option<&str>) -> Result<InGroup<'_>, Rejection> {
-    match group {
-        None => Ok(InGroup::Any),
-        Some(group) => names::check_group(group).map(|()| InGroup::Named(group)),
-    }
-}
-
 /// A page of the cells of a group, or of all groups.
 pub(crate) fn list_cells(
     view: &dyn View,
@@ -206,23 +197,6 @@ pub(crate) fn list_cells(
 ) -> Result<Listed, Error> {
     let listed = list::list(view, &keys(), catalogue, (ids.space, ids.branch), groups, prefix, page);
     listed.map_err(|halt| from_halt(&halt))
-}
-
-pub(crate) fn outcome(answer: Answer) -> Result<(u64, OpOutcome), Error> {
-    match answer {
-        Answer::Rejected(rejection) => Err(rejection.into()),
-        Answer::Done { commit, mut outcomes } => match (outcomes.pop(), outcomes.is_empty()) {
-            (Some(outcome), true) => Ok((commit, outcome)),
-            other => Err(unexpected_answer("one operation", &other)),
-        },
-    }
-}
-
-pub(crate) fn written(answer: Answer) -> Result<Written, Error> {
-    match outcome(answer)? {
-        (commit, OpOutcome::Written(version)) => Ok(Written { version, commit }),
-        other => Err(unexpected_answer("a write", &other)),
-    }
 }
 
 impl CellsContract for Cells {
