@@ -11,13 +11,13 @@ use kv::{Overlay, Store, View, Writer};
 use session::{Envelope, SESSIONS, SessionAnswer, SessionCommand};
 use storage::TreeStore;
 
-use crate::admission::encode;
 use crate::clock::{Clock, Time};
-use crate::damage::NamingView;
+use crate::encoding::encode;
 use crate::error::{from_full_queue, from_journal, from_kv};
+use crate::naming_view::NamingView;
 use crate::pending::{Decode, Pending, Responder};
 use crate::proposer::Submission;
-use crate::runs::verifier::Findings;
+use crate::runs::findings::Findings;
 use crate::shared::Shared;
 use crate::space::disk::Disk;
 

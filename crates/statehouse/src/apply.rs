@@ -28,7 +28,7 @@ use crate::journal_cut::JournalCut;
 use crate::proposer::DurableEntry;
 use crate::publish::Outbox;
 use crate::sessions::keeper::Keeper;
-use crate::shard::keys;
+use crate::shard_keys::keys;
 use crate::shared::Shared;
 use crate::timer::Agenda;
 

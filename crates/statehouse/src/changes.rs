@@ -20,7 +20,7 @@ use crate::group::Group;
 use crate::house::{Space, Statehouse};
 use crate::paging::check_page;
 use crate::records::Records;
-use crate::shard::keys;
+use crate::shard_keys::keys;
 
 /// The changes of a branch, as a feed in commit order.
 ///

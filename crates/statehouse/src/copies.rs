@@ -12,7 +12,7 @@ use session::Halt;
 use storage::TreeStore;
 
 use crate::error::from_kv;
-use crate::shard::keys;
+use crate::shard_keys::keys;
 
 /// Adds the copies of a batch's rows to it.
 pub(crate) fn with_copies(batch: Batch) -> Batch {

@@ -19,7 +19,8 @@ use crate::options::Options;
 use crate::paging::check_page;
 use crate::records::{RecordType, Records};
 use crate::sessions::requests::Numbers;
-use crate::shard::{Shard, keys};
+use crate::shard::Shard;
+use crate::shard_keys::keys;
 use crate::space::disk::{DiskReserve, DiskSpace};
 
 /// An open directory. Clones share it; it closes when the last handle of any kind is dropped.
@@ -207,12 +208,13 @@ impl Statehouse {
 
     /// Writes everything committed so far as one image. Returns the number of rows.
     pub fn write_image(&self, out: &mut dyn std::io::Write) -> Result<u64, Error> {
-        crate::image::write(&self.shard, out)
+        let (view, _) = self.shard.view()?;
+        crate::image::write_view(&*view, out)
     }
 
     /// Creates a new directory at `path` from an image.
     pub fn restore_image(path: impl AsRef<Path>, input: &mut dyn std::io::Read) -> Result<(), Error> {
-        crate::image::restore(path.as_ref(), &Options::default(), input)
+        crate::restore::restore(path.as_ref(), &Options::default(), input)
     }
 
     /// Answers submitted commands, stops and flushes. Other handles get `Closed` from then on; another opener can open

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use contract::{Error, Failure, FailureKind};
-use session::{ImagePolicy, SinceImage};
+use session::SinceImage;
 
 use crate::access::Access;
 use crate::error::cannot_open;
 use crate::owner_only;
+use crate::plans::ImagePlan;
 use crate::repeating::Repeating;
 
 /// How often to check whether an image is due.
@@ -22,17 +23,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const IMAGE_BEGINNING: &str = "image-";
 const IMAGE_END: &str = ".shimage";
 const UNFINISHED_END: &str = ".unfinished";
-
-/// Where and when images are written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImagePlan {
-    /// The folder; created if it does not exist.
-    pub folder: PathBuf,
-    /// When one is due.
-    pub policy: ImagePolicy,
-    /// The number of images to keep; at least one.
-    pub kept: usize,
-}
 
 /// Starts the thread.
 pub(crate) fn start(access: Access, plan: ImagePlan) -> Result<Repeating, Error> {

@@ -8,10 +8,9 @@ use kernel::Hosted;
 use session::{ImagePolicy, UserMachine};
 
 use crate::clock::{Clock, SystemClock};
-use crate::imager::ImagePlan;
 use crate::opening::Opening;
+use crate::plans::{ImagePlan, ScrubPlan};
 use crate::publish::Publish;
-use crate::scrubber::ScrubPlan;
 use crate::space::disk::DiskReserve;
 
 /// Options for opening a directory.

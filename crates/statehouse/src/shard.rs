@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use contract::{Error, Failure, FailureKind};
 use journal::{EntryFiles, LocalJournal, SegmentFiles};
-use kernel::{Buckets, Catalogue, Kernel, Keys};
+use kernel::{Buckets, Catalogue, Kernel};
 use kv::{Overlay, Readable, Store, View};
 use session::Halt;
 use storage::TreeStore;
@@ -34,9 +34,10 @@ use crate::options::Options;
 use crate::proposer::{DurableEntry, Proposer};
 use crate::publish::Outbox;
 use crate::quarantine::Quarantine;
-use crate::runs::projector_lag::LooksAtFeed;
-use crate::sessions::hosted::register_machines;
+use crate::runs::feed_looks::LooksAtFeed;
 use crate::sessions::keeper::Keeper;
+use crate::sessions::register::register_machines;
+use crate::shard_keys::keys;
 use crate::shared::Shared;
 use crate::space::disk::Disk;
 use crate::space::fit::{fit, needed_bytes};
@@ -45,8 +46,6 @@ use crate::timer::Agenda;
 
 /// The one shard of a library's directory.
 const SHARD: journal::ShardId = 1;
-const GENERATION: u32 = 1;
-const FIRST_BUCKET: u16 = 0;
 
 /// Entries that wait between the journal and the apply loop. While one waits, the next one grows: a longer queue
 /// would only make more and smaller entries (measured at 256 callers: 14 commands an entry with 16 here).
@@ -54,10 +53,6 @@ const APPLY_QUEUE_ENTRIES: usize = 1;
 
 /// Bytes of journal read at a time during replay.
 const REPLAY_CHUNK_BYTES: usize = 8 << 20;
-
-pub(crate) fn keys() -> Keys {
-    Keys::new(GENERATION, FIRST_BUCKET)
-}
 
 /// An open shard.
 pub(crate) struct Shard {

@@ -8,9 +8,9 @@ use contract::Error;
 use kernel::Catalogue;
 
 use crate::arrivals::Arrivals;
-use crate::counters::Meters;
-use crate::runs::verifier::Findings;
-use crate::scrubber::ScrubMeter;
+use crate::meters::Meters;
+use crate::runs::findings::Findings;
+use crate::scrub_progress::ScrubMeter;
 
 /// State published by the apply loop.
 pub(crate) struct Shared {

@@ -26,7 +26,7 @@ use crate::cells::list_cells;
 use crate::commit::Committed;
 use crate::error::from_halt;
 use crate::paging::check_page;
-use crate::shard::keys;
+use crate::shard_keys::keys;
 use own::{OwnOp, OwnWrites};
 use range::{after_prefix, merge_own};
 use reads::Reads;

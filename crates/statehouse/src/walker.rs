@@ -15,7 +15,7 @@ use kv::Readable;
 
 use crate::access::Access;
 use crate::error::{cannot_open, from_halt};
-use crate::shard::keys;
+use crate::shard_keys::keys;
 
 /// Cells examined before others get a turn.
 const HEADS_PER_STEP: usize = 2_000;

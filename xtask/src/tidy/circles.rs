@@ -11,9 +11,6 @@ use crate::repository::Tree;
 /// A reader can hold so many files in mind.
 const FILES_MAX: usize = 8;
 
-/// Crates with larger ones from before the rule. They may only shrink.
-const STILL_LARGER: [(&str, usize); 1] = [("statehouse", 41)];
-
 /// Finds the circles of each crate.
 pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
     let mut crates: BTreeMap<String, BTreeMap<String, Module>> = BTreeMap::new();
@@ -25,9 +22,8 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         }
     }
     let mut complaints = Vec::new();
-    for (name, modules) in &crates {
-        let most = STILL_LARGER.iter().find(|(known, _)| known == name).map_or(FILES_MAX, |(_, most)| *most);
-        for circle in circles(modules).into_iter().filter(|circle| circle.len() > most.max(FILES_MAX)) {
+    for modules in crates.values() {
+        for circle in circles(modules).into_iter().filter(|circle| circle.len() > FILES_MAX) {
             let files: Vec<&str> = circle.iter().map(|module| modules[*module].path.as_str()).collect();
             let wrong = format!("a circle of {} files: {}", files.len(), files.join(", "));
             let remedy = format!("move what they share to a file below them; {FILES_MAX} is the most");

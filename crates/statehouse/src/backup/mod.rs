@@ -31,7 +31,8 @@ use crate::error::{from_halt, from_kv};
 use crate::export;
 use crate::house::Statehouse;
 use crate::options::Options;
-use crate::shard::{Shard, keys};
+use crate::shard::Shard;
+use crate::shard_keys::keys;
 use crate::transfer::{HashingReader, HashingWriter, OnProgress, Progress, TransferError, make_or_leave_nothing};
 
 /// A backup that was written or read.

@@ -19,7 +19,7 @@ use crate::commit::{outcome, written};
 use crate::error::{from_halt, unexpected_answer};
 use crate::paging::{check_page, listed_groups};
 use crate::pending::Pending;
-use crate::shard::keys;
+use crate::shard_keys::keys;
 use crate::transaction::{Isolation, Transaction};
 
 /// Cells of a branch, or of a group in it. Each call is atomic and durable when it returns.

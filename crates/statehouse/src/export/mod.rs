@@ -24,7 +24,8 @@ use crate::copies::load_catalogue;
 use crate::error::from_kv;
 use crate::house::Statehouse;
 use crate::options::Options;
-use crate::shard::{Shard, keys};
+use crate::shard::Shard;
+use crate::shard_keys::keys;
 use crate::transfer::{HashingWriter, OnProgress, Progress, TransferError, hex};
 use line::Line;
 

@@ -14,7 +14,7 @@ use kv::{KeyRange, Order, Readable, View};
 use super::{Message, MessageNumber, Publish};
 use crate::access::Access;
 use crate::error::{cannot_open, from_halt, from_kv};
-use crate::shard::keys;
+use crate::shard_keys::keys;
 
 /// Messages published before that is committed.
 const BATCH_MESSAGES: usize = 256;

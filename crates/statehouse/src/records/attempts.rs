@@ -24,7 +24,7 @@ use crate::commit::{outcome, written};
 use crate::error::{from_halt, unexpected_answer};
 use crate::pending::{Decode, Pending};
 use crate::sessions::requests::InSession;
-use crate::shard::keys;
+use crate::shard_keys::keys;
 
 /// Options of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

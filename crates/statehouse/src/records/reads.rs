@@ -18,7 +18,7 @@ use super::attempts::check_queue_prefix;
 use super::{Records, check_fields};
 use crate::error::from_halt;
 use crate::paging::{check_page, listed_groups};
-use crate::shard::keys;
+use crate::shard_keys::keys;
 
 /// Which page of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]

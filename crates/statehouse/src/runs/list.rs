@@ -14,7 +14,7 @@ use kernel::runs::read;
 use super::Runs;
 use crate::error::from_halt;
 use crate::paging::{check_page, listed_groups};
-use crate::shard::keys;
+use crate::shard_keys::keys;
 
 /// Names read at a time.
 const NAMES_AT_ONCE: usize = 1_000;

@@ -1,12 +1,15 @@
 //! Runs: the handle on append-only logs of events, and each of its operations.
 
 mod commit;
+pub(crate) mod feed_looks;
+pub(crate) mod findings;
 mod life;
 mod list;
 mod model;
 mod projector;
-pub(crate) mod projector_lag;
+mod projector_lag;
 mod reads;
+mod replay;
 mod tail;
 pub(crate) mod verifier;
 
@@ -24,7 +27,7 @@ pub use kernel::runs::list::{ListedRun, ListedRuns};
 pub use list::RunList;
 pub use projector::{LAG_HIGH, LAG_STALE, Projection, ProjectionStatus, Projector, ProjectorAlert, Reduce};
 pub use projector_lag::{PROJECTORS_MEASURED_MAX, ProjectorLag};
-pub use reads::Verified;
+pub use replay::Verified;
 pub use tail::Tail;
 
 use crate::admission::{Scope, ScopeIds};

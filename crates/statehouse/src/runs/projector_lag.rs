@@ -3,8 +3,7 @@
 //!
 //! Never: asks a projector, or reads more than a page of the change feed for each.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use contract::records::filter::Filter as RecordFilter;
@@ -16,7 +15,7 @@ use super::projector::{CURSOR, CURSORS};
 use crate::error::from_halt;
 use crate::house::Statehouse;
 use crate::records::ScanOptions;
-use crate::shard::keys;
+use crate::shard_keys::keys;
 
 /// Projectors whose lag is measured, the first ones by name.
 pub const PROJECTORS_MEASURED_MAX: usize = 64;
@@ -29,10 +28,6 @@ pub struct ProjectorLag {
     /// The age of the oldest change of a run that it has not seen; zero if it has seen all of them.
     pub lag: Duration,
 }
-
-/// Up to where the feed holds nothing for a projector, by its name and its position: the next look begins there.
-#[derive(Default)]
-pub(crate) struct LooksAtFeed(Mutex<BTreeMap<(String, u64), u64>>);
 
 impl Statehouse {
     /// How far each [`Projector`](super::Projector) of this store is behind, whether it runs or not. Looks at up to 10,000

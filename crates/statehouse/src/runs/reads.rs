@@ -1,4 +1,4 @@
-//! Reading runs: events, the stored projection, and the projection rebuilt from events.
+//! Reading runs: events, the stored projection, and the one rebuilt from events.
 
 use std::sync::Arc;
 
@@ -11,21 +11,10 @@ use kernel::runs::row::RunHead;
 use kv::View;
 
 use super::Runs;
+use super::replay::{Verified, fetch, replay, verify};
 use crate::error::from_halt;
 use crate::paging::check_page;
-use crate::shard::keys;
-
-/// Events that a replay reads at a time.
-const REPLAY_EVENTS: usize = 1_000;
-
-/// The result of comparing a run's projection with its events.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verified {
-    /// The last event examined.
-    pub upto: u64,
-    /// The stored projection and the rebuilt one, if they differ.
-    pub difference: Option<Box<(RunSnapshot, RunSnapshot)>>,
-}
+use crate::shard_keys::keys;
 
 /// A view with the place that names are in.
 struct InView {
@@ -42,35 +31,6 @@ impl InView {
 
     fn head(&self, id: &ThingId<'_>) -> Result<RunHead, Error> {
         Ok(read::head(&*self.view, &keys(), id).map_err(|halt| from_halt(&halt))??)
-    }
-}
-
-fn fetch(view: &dyn View, id: &ThingId<'_>, head: &RunHead, after: u64, limit: usize) -> Result<Fetched, Error> {
-    read::fetch(view, &keys(), id, head, after, limit).map_err(|halt| from_halt(&halt))
-}
-
-fn replay(view: &dyn View, id: &ThingId<'_>, head: &RunHead) -> Result<RunSnapshot, Error> {
-    let mut snapshot = RunSnapshot::empty(id.name);
-    while snapshot.last_event_seq < head.last_seq {
-        for event in fetch(view, id, head, snapshot.last_event_seq, REPLAY_EVENTS)?.events {
-            snapshot.apply(&event);
-        }
-    }
-    Ok(snapshot)
-}
-
-fn verify(view: &dyn View, id: &ThingId<'_>, head: &RunHead) -> Result<Verified, Error> {
-    let kept = read::snapshot(view, &keys(), id, head).map_err(|halt| from_halt(&halt))?;
-    let replayed = replay(view, id, head)?;
-    let difference = (kept != replayed).then(|| Box::new((kept, replayed)));
-    Ok(Verified { upto: head.last_seq, difference })
-}
-
-/// Compares the projection of a run with its events; none if the run does not exist.
-pub(super) fn verify_in(view: &dyn View, id: &ThingId<'_>) -> Result<Option<Verified>, Error> {
-    match read::head(view, &keys(), id).map_err(|halt| from_halt(&halt))? {
-        Ok(head) => verify(view, id, &head).map(Some),
-        Err(_) => Ok(None),
     }
 }
 

@@ -3,17 +3,18 @@
 //! It only reads views. It pauses regularly, so that it takes a small share of a core.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use contract::Error;
 use kernel::runs::read;
 
-use super::reads::verify_in;
+use super::findings::Findings;
+use super::replay::verify_in;
 use crate::access::Access;
 use crate::error::from_halt;
 use crate::repeating::{Pauses, Repeating};
-use crate::shard::keys;
+use crate::shard_keys::keys;
 
 /// Events after which it pauses, and for how long.
 const EVENTS_BETWEEN_PAUSES: u64 = 2_000;
@@ -21,13 +22,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs whose names are read at a time.
 const RUNS_AT_ONCE: usize = 100;
-
-/// The findings since the directory was opened.
-#[derive(Default)]
-pub(crate) struct Findings {
-    pub(crate) verified: AtomicU64,
-    pub(crate) differences: AtomicU64,
-}
 
 /// Starts the thread.
 pub(crate) fn start(access: Access, every: Duration, findings: Arc<Findings>) -> Result<Repeating, Error> {

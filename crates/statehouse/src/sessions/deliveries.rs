@@ -17,7 +17,8 @@ use super::keeper::LifeState;
 use crate::arrivals::Listener;
 use crate::changes::{Changes, unchanged_before};
 use crate::error::from_halt;
-use crate::shard::{Shard, keys};
+use crate::shard::Shard;
+use crate::shard_keys::keys;
 
 /// Pushes read at a time.
 const PUSHES_AT_ONCE: usize = 64;

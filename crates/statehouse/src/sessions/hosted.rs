@@ -1,4 +1,4 @@
-//! Machines that users bring: registering them, sending them commands, reading their state.
+//! Machines that users bring: sending them commands, reading their state.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -7,35 +7,15 @@ use ::session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX, machine_id};
 use ::session::{Command, Refused, UserAnswer, UserMachine, UserView};
 use contract::{Error, Rejection, names};
 use kernel::sessions::brought::hosted_id;
-use kernel::{Answer, Body, CatalogueChange, HostedCommand, OpOutcome};
+use kernel::{Answer, HostedCommand, OpOutcome};
 use kv::{View, Writer};
 
 use super::portable::PortableSessions;
-use crate::access::Access;
 use crate::admission::Scope;
 use crate::error::{from_halt, unexpected_answer};
 use crate::house::{Space, Statehouse};
-use crate::options::Options;
 use crate::pending::{Decode, Pending};
-use crate::shard::keys;
-
-/// Registers the supplied machines that are new or newer.
-pub(crate) fn register_machines(access: &Access, options: &Options) -> Result<(), Error> {
-    for (machine, brought) in options.hosted() {
-        let catalogue = access.catalogue();
-        let version = brought.version();
-        if catalogue.machine(machine) == Some(version) {
-            continue;
-        }
-        let change = CatalogueChange::RegisterMachine { machine, version };
-        let registered = access.propose(&catalogue, &Body::Catalogue(change), |answer| match answer {
-            Answer::Done { .. } => Ok(()),
-            Answer::Rejected(rejection) => Err(rejection.into()),
-        });
-        registered.wait()?;
-    }
-    Ok(())
-}
+use crate::shard_keys::keys;
 
 /// A machine supplied by [`Options::machine`](crate::Options::machine).
 pub struct MachineHandle<M> {

@@ -13,7 +13,7 @@ use waiting::{Bell, Bells};
 
 use crate::error::from_halt;
 use crate::sessions::census::{EndedSessions, LivingSessions};
-use crate::shard::keys;
+use crate::shard_keys::keys;
 
 /// The state of a session's client, as the node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

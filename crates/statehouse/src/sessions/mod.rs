@@ -11,6 +11,7 @@ pub(crate) mod expirer;
 pub(crate) mod hosted;
 pub(crate) mod keeper;
 mod portable;
+pub(crate) mod register;
 pub(crate) mod requests;
 mod session;
 
@@ -40,7 +41,8 @@ use crate::error::{from_halt, unexpected_answer};
 use crate::house::{Space, Statehouse};
 use crate::paging::check_page;
 use crate::pending::Pending;
-use crate::shard::{Shard, keys};
+use crate::shard::Shard;
+use crate::shard_keys::keys;
 
 /// Options of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,8 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use session::Envelope;
 
-use crate::shard::Shard;
-
 /// How commands are sent in a session.
 #[derive(Clone)]
 pub(crate) struct InSession {
@@ -42,8 +40,7 @@ impl InSession {
     }
 
     /// A command is about to be sent.
-    pub(crate) fn begin(&self, shard: &Shard) -> Request {
-        shard.keeper.contact(self.session, shard.now());
+    pub(crate) fn begin(&self) -> Request {
         let session = self.session;
         match &self.numbers {
             Numbers::Exactly { request, lowest_pending, replayed } => {

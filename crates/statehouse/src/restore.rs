@@ -1,0 +1,24 @@
+//! New directories from images; `docs/formats/image.md`.
+
+use std::io::Read;
+use std::path::Path;
+
+use contract::Error;
+use kernel::{Catalogue, image};
+use kv::Store;
+
+use crate::directory::FilledBy;
+use crate::error::{from_halt, from_kv};
+use crate::image::from_image;
+use crate::options::Options;
+use crate::shard::Shard;
+use crate::shard_keys::keys;
+
+pub(crate) fn restore(path: &Path, options: &Options, input: &mut dyn Read) -> Result<(), Error> {
+    Shard::create(path, options, FilledBy::Opener, |store: &dyn Store| {
+        image::restore(input, store, &keys()).map_err(|error| from_image(&error))?;
+        let view = store.view().map_err(|error| from_kv(&error))?;
+        let catalogue = Catalogue::load(&*view, &keys()).map_err(|halt| from_halt(&halt))?;
+        Ok(catalogue.buckets)
+    })
+}
