@@ -9,17 +9,14 @@ use std::time::Duration;
 use contract::{Error, Followed, Subject};
 use kernel::changes::{Filter, changes_after};
 use kernel::names::InGroup;
-
-use crate::admission::Scope;
 use waiting::Waited;
 
+use crate::admission::Scope;
 use crate::arrivals::{Listener, Topic};
-use crate::cells::Cells;
 use crate::error::from_halt;
 use crate::group::Group;
 use crate::house::{Space, Statehouse};
 use crate::paging::check_page;
-use crate::records::Records;
 use crate::shard_keys::keys;
 
 /// The changes of a branch, as a feed in commit order.
@@ -50,7 +47,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    fn new(scope: Scope, group: Option<Arc<str>>) -> Self {
+    pub(crate) fn new(scope: Scope, group: Option<Arc<str>>) -> Self {
         Self { scope, subject: None, group, prefix: "".into() }
     }
 
@@ -193,19 +190,5 @@ impl Group {
     /// The changes in this group.
     pub fn changes(&self) -> Changes {
         Changes::new(self.scope.clone(), Some(self.name.clone()))
-    }
-}
-
-impl Cells {
-    /// The changes of these cells: those of all groups of the branch, or those of this group.
-    pub fn changes(&self) -> Changes {
-        Changes::new(self.scope.clone(), self.group.clone()).of(Subject::Cell)
-    }
-}
-
-impl Records {
-    /// The changes of these records: those of all groups of the branch, or those of this group.
-    pub fn changes(&self) -> Changes {
-        Changes::new(self.scope.clone(), self.group.clone()).of(Subject::Record)
     }
 }

@@ -6,9 +6,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use contract::{Error, names};
 
 use crate::admission::Scope;
-use crate::cells::Cells;
 use crate::commit::Commit;
-use crate::records::Records;
 use crate::transaction::{Isolation, Transaction};
 
 /// The maximum number of tries of [`Group::transact`].
@@ -47,16 +45,6 @@ impl Group {
     /// The group's name.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// The cells of this group.
-    pub fn cells(&self) -> Cells {
-        Cells::new(self.scope.clone(), Some(self.name.clone()))
-    }
-
-    /// The records of this group.
-    pub fn records(&self) -> Records {
-        Records::new(self.scope.clone(), Some(self.name.clone()))
     }
 
     /// Begins a commit of several operations, of any contract, in this group.

@@ -6,18 +6,16 @@ use std::sync::atomic::Ordering;
 
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::limits::SCAN_ROWS_MAX;
-use contract::{Error, Limits, Retention, names};
+use contract::{Error, Limits, names};
 use kernel::outbox::waiting::{WaitingMessage, list_waiting};
 use kernel::{Body, CatalogueChange, MessageCounts};
 
 use crate::admission::Scope;
 use crate::backup::times::BackupTimes;
-use crate::cells::Cells;
 use crate::error::from_halt;
 use crate::group::Group;
 use crate::options::Options;
 use crate::paging::check_page;
-use crate::records::{RecordType, Records};
 use crate::sessions::requests::Numbers;
 use crate::shard::Shard;
 use crate::shard_keys::keys;
@@ -68,16 +66,6 @@ impl Statehouse {
     /// Opens the directory at `path`, or creates it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Options::default().open(path)
-    }
-
-    /// Cells of the space `default`, branch `main`, each in its own group.
-    pub fn cells(&self) -> Cells {
-        self.default_space().cells()
-    }
-
-    /// Records of the space `default`, branch `main`, each in its own group.
-    pub fn records(&self) -> Records {
-        self.default_space().records()
     }
 
     /// Messages that wait, at most `limit`, those to publish first.
@@ -250,52 +238,9 @@ impl Space {
         matches!(numbers, Some(Numbers::Exactly { replayed, .. }) if replayed.load(Ordering::Relaxed))
     }
 
-    /// Cells of this branch, each in its own group.
-    pub fn cells(&self) -> Cells {
-        Cells::new(self.scope.clone(), None)
-    }
-
-    /// Records of this branch, each in its own group.
-    pub fn records(&self) -> Records {
-        Records::new(self.scope.clone(), None)
-    }
-
-    /// Declares a type for the records whose names start with `prefix`, or changes an existing one as far as possible:
-    /// states and indexes can be added, the state field is fixed. Existing records keep their type. A new index is filled in
-    /// the background; until it has an entry for every record, scans do without it.
-    pub fn declare_type(&self, prefix: &str, record_type: RecordType) -> Result<(), Error> {
-        let (_, catalogue) = self.scope.shard.view()?;
-        let space = catalogue.space_named(&self.scope.space)?;
-        let record_type = Box::new(record_type);
-        change(&self.scope.shard, CatalogueChange::DeclareType { space, prefix: prefix.to_owned(), record_type })?;
-        // It fills new indexes.
-        self.scope.shard.wake_walker();
-        Ok(())
-    }
-
-    /// The record types of this space, each with the prefixes of names that it is declared for.
-    pub fn types(&self) -> Result<Vec<(Vec<String>, RecordType)>, Error> {
-        let (_, catalogue) = self.scope.shard.view()?;
-        let space = catalogue.space(catalogue.space_named(&self.scope.space)?)?;
-        Ok(space.types.iter().map(|declared| (declared.prefixes.clone(), declared.definition.clone())).collect())
-    }
-
     /// A group of this branch: everything in it can change in one transaction.
     pub fn group(&self, name: impl Into<String>) -> Group {
         Group::new(self.scope.clone(), name.into())
-    }
-
-    /// Sets how much history the cells of this space keep.
-    pub fn set_retention(&self, retention: Retention) -> Result<(), Error> {
-        let (_, catalogue) = self.scope.shard.view()?;
-        let space = catalogue.space_named(&self.scope.space)?;
-        change(&self.scope.shard, CatalogueChange::SetRetention { space, retention })
-    }
-
-    /// How much history the cells of this space keep.
-    pub fn retention(&self) -> Result<Retention, Error> {
-        let (_, catalogue) = self.scope.shard.view()?;
-        Ok(catalogue.space(catalogue.space_named(&self.scope.space)?)?.retention)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Cells: the handle on named values, and each of their operations.
 
 mod commit;
+mod handles;
+mod retention;
+mod watch;
 
 use std::sync::Arc;
 

@@ -2,8 +2,11 @@
 
 mod attempts;
 mod commit;
+mod handles;
 mod portable;
 mod reads;
+mod types;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,6 +3,7 @@
 mod commit;
 pub(crate) mod feed_looks;
 pub(crate) mod findings;
+mod handles;
 mod life;
 mod list;
 mod model;
@@ -32,8 +33,6 @@ pub use tail::Tail;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::error::unexpected_answer;
-use crate::group::Group;
-use crate::house::{Space, Statehouse};
 use crate::pending::Pending;
 
 /// Runs of a branch, or of a group in it. Each call is atomic and durable when it returns.
@@ -86,27 +85,6 @@ impl AppendOptions {
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
-    }
-}
-
-impl Statehouse {
-    /// Runs of the space `default`, branch `main`, each in its own group.
-    pub fn runs(&self) -> Runs {
-        self.default_space().runs()
-    }
-}
-
-impl Space {
-    /// Runs of this branch, each in its own group.
-    pub fn runs(&self) -> Runs {
-        Runs { scope: self.scope.clone(), group: None }
-    }
-}
-
-impl Group {
-    /// The runs of this group.
-    pub fn runs(&self) -> Runs {
-        Runs { scope: self.scope.clone(), group: Some(self.name.clone()) }
     }
 }
 

@@ -11,11 +11,8 @@ use super::deliveries::Deliveries;
 use super::hosted::MachineHandle;
 use super::requests::{InSession, Numbers, Requests};
 use crate::admission::Scope;
-use crate::cells::Cells;
 use crate::group::Group;
 use crate::house::Space;
-use crate::records::Records;
-use crate::runs::Runs;
 use crate::shard::Shard;
 
 /// A session, as its client holds it. Everything done through it is executed once and always gets the same answer; its
@@ -79,21 +76,6 @@ impl Session {
         }
         let numbers = Numbers::exactly(request, lowest_pending);
         self.space_with(DEFAULT_SPACE, InSession { session: self.id(), numbers })
-    }
-
-    /// Cells of the space `default`, in this session.
-    pub fn cells(&self) -> Cells {
-        self.space(DEFAULT_SPACE).cells()
-    }
-
-    /// Records of the space `default`, in this session.
-    pub fn records(&self) -> Records {
-        self.space(DEFAULT_SPACE).records()
-    }
-
-    /// Runs of the space `default`, in this session.
-    pub fn runs(&self) -> Runs {
-        self.space(DEFAULT_SPACE).runs()
     }
 
     /// A group of the space `default`, in this session.
