@@ -70,7 +70,7 @@ pub const SESSION_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long an interactive transaction may take from start to commit.
 pub const TRANSACTION_AGE_MAX: Duration = Duration::from_secs(60);
 
-/// Cells that an interactive transaction may read, by name or in ranges.
+/// Cells, records and runs that an interactive transaction may read, by name or in ranges.
 pub const TRANSACTION_READS_MAX: usize = 10_000;
 
 /// Cells that the guards on ranges look at, all those of a transaction together: twice what an interactive one may read,

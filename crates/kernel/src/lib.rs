@@ -6,6 +6,7 @@
 //! - [`catalogue`]: spaces, branches, retention and limits, as state.
 //! - `contracts`: the list of the contracts; `contract`: what each must do. [`cells`], [`records`], [`runs`]: the contracts.
 //! - [`changes`]: the feed of what every command changed.
+//! - [`draft`]: a transaction in preparation, read together with what it has done so far.
 //! - [`names`]: listings by name, over all groups.
 //! - [`sessions`]: things that end with a session, and users' machines.
 //! - [`tally`]: totals for metrics.
@@ -29,6 +30,7 @@ mod contract;
 mod contracts;
 pub mod counts;
 mod damage;
+pub mod draft;
 pub mod entry;
 mod folded;
 #[cfg(test)]
@@ -62,6 +64,7 @@ pub use command::{
     Body, CellAct, CellGuard, ClaimNext, Fence, Guard, Op, RecordAct, RecordGuard, RunAct, RunGuard, Transact,
 };
 pub use counts::MessageCounts;
+pub use draft::Draft;
 pub use entry::EntryHeader;
 pub use kernel::{Effects, Kernel};
 pub use keys::Keys;

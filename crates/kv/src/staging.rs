@@ -37,6 +37,16 @@ pub struct Staging {
     scratch: Writer,
 }
 
+impl View for Staging {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.get(key)
+    }
+
+    fn scan(&self, range: &KeyRange, order: Order) -> Rows<'_> {
+        self.scan(range, order)
+    }
+}
+
 impl Staging {
     /// No writes above `below`.
     pub fn new(below: Arc<dyn View>) -> Self {

@@ -7,7 +7,7 @@ use kernel::{CellAct, CellGuard, Guard, Op, ValueRef};
 use super::Cells;
 use crate::commit::{Commit, OwnGuard, OwnOp};
 
-enum OwnCellGuard {
+pub(super) enum OwnCellGuard {
     VersionIs(String, u64),
     VersionBelow(String, u64),
     Absent(String),
@@ -48,7 +48,7 @@ impl OwnGuard for OwnCellGuard {
     }
 }
 
-enum OwnCellOp {
+pub(super) enum OwnCellOp {
     Set(String, Value),
     Init(String, Value),
     Delete(String),

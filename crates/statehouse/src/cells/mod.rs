@@ -1,8 +1,10 @@
 //! Cells: the handle on named values, and each of their operations.
 
+mod after_prefix;
 mod commit;
 mod handles;
 mod retention;
+mod transaction;
 mod watch;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use kernel::{Guard, Op, RecordAct, RecordGuard, ValueRef};
 use super::{Records, Ttl, borrowed, check_fields, owned, owned_patches, ttl_argument};
 use crate::commit::{Commit, OwnGuard, OwnOp};
 
-enum OwnRecordGuard {
+pub(super) enum OwnRecordGuard {
     StateIn(String, Vec<String>),
     VersionIs(String, u64),
     Absent(String),
@@ -49,7 +49,7 @@ impl OwnGuard for OwnRecordGuard {
     }
 }
 
-enum OwnRecordOp {
+pub(super) enum OwnRecordOp {
     Put(String, Vec<(String, Value)>, Put),
     Patch(String, Vec<(String, Option<Value>)>),
     Increment(String, String, i64),

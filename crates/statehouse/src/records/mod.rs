@@ -5,6 +5,7 @@ mod commit;
 mod handles;
 mod portable;
 mod reads;
+mod transaction;
 mod types;
 mod watch;
 
@@ -24,6 +25,7 @@ pub use contract::records::{Claimed, Counts, Field, FieldSwapped, Holder, Put, R
 pub use portable::PortableRecords;
 pub use reads::ScanOptions;
 pub(crate) use reads::scan_view;
+pub use transaction::TransactionRecords;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::commit::{outcome, written};

@@ -6,7 +6,7 @@ use kernel::{Duplicates, Guard, Op, RunGuard};
 use super::{AppendOptions, NewEvent, append_act, check_run_type};
 use crate::commit::{Commit, OwnGuard, OwnOp};
 
-enum OwnRunGuard {
+pub(super) enum OwnRunGuard {
     LastIs(String, u64),
 }
 
@@ -22,10 +22,10 @@ impl OwnGuard for OwnRunGuard {
     }
 }
 
-struct OwnAppend {
-    run: String,
-    event: NewEvent,
-    options: AppendOptions,
+pub(super) struct OwnAppend {
+    pub(super) run: String,
+    pub(super) event: NewEvent,
+    pub(super) options: AppendOptions,
 }
 
 impl OwnOp for OwnAppend {

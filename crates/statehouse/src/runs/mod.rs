@@ -12,6 +12,7 @@ mod projector_lag;
 mod reads;
 mod replay;
 mod tail;
+mod transaction;
 pub(crate) mod verifier;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub use projector::{LAG_HIGH, LAG_STALE, Projection, ProjectionStatus, Projector
 pub use projector_lag::{PROJECTORS_MEASURED_MAX, ProjectorLag};
 pub use replay::Verified;
 pub use tail::Tail;
+pub use transaction::TransactionRuns;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::error::unexpected_answer;

@@ -1,0 +1,90 @@
+//! A transaction in preparation: its operations are applied above a view, as they will be in its commit, so that it reads
+//! what it has written. Nothing is stored.
+//!
+//! Keeps: what an operation answers here is what it answers in the commit, as long as nothing that the transaction touches
+//! has changed; guards see to that.
+
+use std::sync::Arc;
+
+use contract::Rejection;
+use kv::{Staging, View};
+use session::{Call, Halt, Pushes, Stamp};
+
+use crate::answer::OpOutcome;
+use crate::catalogue::Catalogue;
+use crate::command::{MACHINE, Transact};
+use crate::context::Applying;
+use crate::folded::Folded;
+use crate::keys::Keys;
+use crate::schedule::windows::Windows;
+use crate::sessions::brought::Hosted;
+use crate::transact::try_transact;
+
+/// The commit number of what is not committed.
+const NOT_COMMITTED: u64 = 0;
+
+/// A view with the operations of a transaction above it.
+pub struct Draft {
+    state: Staging,
+    catalogue: Arc<Catalogue>,
+    keys: Keys,
+    folded: Folded,
+    windows: Windows,
+    session: Option<u64>,
+    stamp: Stamp,
+}
+
+impl Draft {
+    /// No operations above `view`, in a session or in none. `stamp` is when they are done, for now.
+    pub fn new(view: Arc<dyn View>, catalogue: Arc<Catalogue>, keys: Keys, session: Option<u64>, stamp: Stamp) -> Self {
+        let (folded, windows) = (Folded::default(), Windows::default());
+        Self { state: Staging::new(view), catalogue, keys, folded, windows, session, stamp }
+    }
+
+    /// Applies what a transaction does, or nothing of it.
+    pub fn apply(&mut self, transact: &Transact<'_>) -> Result<Result<Vec<OpOutcome>, Rejection>, Halt> {
+        let Self { state, catalogue, keys, folded, windows, session, stamp } = self;
+        let call = Call {
+            machine: MACHINE,
+            session: *session,
+            catalogue_revision: catalogue.revision,
+            body: b"",
+            stamp: *stamp,
+            commit: NOT_COMMITTED,
+        };
+        let (mut pushes, hosted, mut corrections_left) = (Pushes::default(), Hosted::new(), 0);
+        let mut applying = Applying {
+            state,
+            folded,
+            catalogue,
+            keys: *keys,
+            windows,
+            call: &call,
+            fenced_row: None,
+            messages: 0,
+            pushes: &mut pushes,
+            pushes_at_savepoint: 0,
+            hosted: &hosted,
+            owned: false,
+            expects_damage: false,
+            delivers: false,
+            corrections_left: &mut corrections_left,
+        };
+        applying.savepoint();
+        let done = try_transact(&mut applying, transact);
+        if !matches!(done, Ok(Ok(_))) {
+            applying.undo();
+        }
+        done
+    }
+
+    /// The view with everything that was applied. What was written here has commit number 0.
+    pub fn view(&self) -> &dyn View {
+        &self.state
+    }
+
+    /// When operations are done, for now.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+}

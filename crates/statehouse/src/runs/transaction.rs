@@ -1,0 +1,103 @@
+//! Runs in an interactive transaction.
+
+use contract::runs::{AppendResult, Fetched, NewEvent, RunSnapshot};
+use contract::{Error, Rejection, Subject, names};
+use kernel::OpOutcome;
+use kernel::runs::read;
+use kernel::runs::row::RunHead;
+
+use super::AppendOptions;
+use super::commit::{OwnAppend, OwnRunGuard};
+use crate::error::{from_halt, unexpected_answer};
+use crate::paging::check_page;
+use crate::shard_keys::keys;
+use crate::transaction::Transaction;
+
+/// The runs of a transaction's group, with its own events. Made by [`Transaction::runs`].
+///
+/// Every method reads the run that it concerns: if it gets another event before the transaction commits, nothing of it is
+/// done.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// # use statehouse::{Json, runs::NewEvent};
+/// let order = house.group("order-7");
+/// let paid = |key: &str| Ok::<_, statehouse::InvalidJson>(NewEvent::new("Paid", key, "2026-02-11T10:00:00Z", Json::new("10")?));
+/// let (first, second) = (paid("payment-1")?, paid("payment-2")?);
+/// order.runs().append("log", &first)?;
+/// order.transact(|transaction| {
+///     let last = transaction.runs().append("log", &second, Default::default())?.run_seq;
+///     transaction.set("paid", format!("{last} times"))
+/// })?;
+/// assert_eq!(order.cells().get("paid")?, Some("2 times".into()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct TransactionRuns<'transaction> {
+    transaction: &'transaction mut Transaction,
+}
+
+impl Transaction {
+    /// The runs of this transaction's group.
+    pub fn runs(&mut self) -> TransactionRuns<'_> {
+        TransactionRuns { transaction: self }
+    }
+}
+
+impl TransactionRuns<'_> {
+    /// The last sequence of a run; 0 if it does not exist.
+    pub fn last(&mut self, run: &str) -> Result<u64, Error> {
+        Ok(self.head(run)?.map_or(0, |head| head.last_seq))
+    }
+
+    /// The events after a sequence, ascending, at most `limit` (1 to 1,000), with the run's last sequence.
+    pub fn fetch(&mut self, run: &str, after: u64, limit: usize) -> Result<Fetched, Error> {
+        check_page(limit)?;
+        let head = self.head(run)?.ok_or_else(|| Rejection::NoSuchRun { run: run.to_owned() })?;
+        let seen = self.transaction.seen();
+        let fetched = read::fetch(seen.view, &keys(), &seen.thing(run)?, &head, after, limit);
+        fetched.map_err(|halt| from_halt(&halt))
+    }
+
+    /// The projection; none if the run does not exist.
+    pub fn snapshot(&mut self, run: &str) -> Result<Option<RunSnapshot>, Error> {
+        let Some(head) = self.head(run)? else { return Ok(None) };
+        let seen = self.transaction.seen();
+        read::snapshot(seen.view, &keys(), &seen.thing(run)?, &head).map(Some).map_err(|halt| from_halt(&halt))
+    }
+
+    /// Appends an event; a run that does not exist is created. If the event is already there, it is refused as `KeyReused`,
+    /// and the transaction can go on without it.
+    pub fn append(&mut self, run: &str, event: &NewEvent, options: AppendOptions) -> Result<AppendResult, Error> {
+        self.head(run)?;
+        let op = OwnAppend { run: run.to_owned(), event: event.clone(), options };
+        match self.transaction.write(Subject::Run, run, self.unchanged(run)?, op)? {
+            OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
+                Ok(AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch })
+            }
+            other => Err(unexpected_answer("an append in a transaction", &other)),
+        }
+    }
+
+    /// The guard that a run is as it is now. It is the first of a run that counts, before the transaction's own events.
+    fn unchanged(&self, run: &str) -> Result<OwnRunGuard, Error> {
+        names::check_run(run)?;
+        let last = self.seen_head(run)?.map_or(0, |head| head.last_seq);
+        Ok(OwnRunGuard::LastIs(run.to_owned(), last))
+    }
+
+    /// The head of a run as the transaction sees it, remembered as read; none if there is no such run.
+    fn head(&mut self, run: &str) -> Result<Option<RunHead>, Error> {
+        self.transaction.read(Subject::Run, run, self.unchanged(run)?)?;
+        self.seen_head(run)
+    }
+
+    fn seen_head(&self, run: &str) -> Result<Option<RunHead>, Error> {
+        let seen = self.transaction.seen();
+        match read::head(seen.view, &keys(), &seen.thing(run)?).map_err(|halt| from_halt(&halt))? {
+            Ok(head) => Ok(Some(head)),
+            Err(Rejection::NoSuchRun { .. }) => Ok(None),
+            Err(rejection) => Err(rejection.into()),
+        }
+    }
+}
