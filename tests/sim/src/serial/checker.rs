@@ -1,14 +1,14 @@
 //! The checker: builds the graph of who must come before whom, and looks for a cycle.
 //!
 //! A transaction comes after the one whose version it read or overwrote, and before the one that overwrote what it
-//! read. A cell that was read as absent counts as a read too, so a range is read with the cells that it lacks.
+//! read. A register that was read as absent counts as a read too, so a range is read with the cells that it lacks.
 //! Beside that the order of commit numbers and of time must be such an order.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::cycles::{self, Graph};
-use super::record::{CELLS, Committed, Ran, Read, Write};
+use super::record::{Committed, REGISTERS, Ran, Read, Write};
 
 /// Violations that are described at most.
 const DESCRIBED_MAX: usize = 3;
@@ -40,7 +40,7 @@ impl fmt::Display for Findings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{} commits, {} reads, {} conflicts ({} of them by a cell that was only read), {} edges; \
+            "{} commits, {} reads, {} conflicts ({} of them by something that was only read), {} edges; \
              {} cycles, {} out of order, {} stale, {} errors",
             self.commits,
             self.reads,
@@ -105,21 +105,21 @@ impl Checker<'_> {
     fn describe(&self, node: usize) -> String {
         let Committed { thread, commit, floor, reads, writes } = &self.ran.committed[node];
         let version = |read: &Read| read.version.map_or("absent".into(), |version| format!("v{version}"));
-        let reads = reads.iter().map(|read| format!("{} {}", CELLS[read.cell], version(read)));
+        let reads = reads.iter().map(|read| format!("{} {}", REGISTERS[read.register], version(read)));
         let reads = reads.collect::<Vec<_>>().join(", ");
         let value = |write: &Write| write.value.clone().unwrap_or_else(|| "deleted".into());
-        let writes = writes.iter().map(|write| format!("{} = {}", CELLS[write.cell], value(write)));
+        let writes = writes.iter().map(|write| format!("{} = {}", REGISTERS[write.register], value(write)));
         let writes = writes.collect::<Vec<_>>().join(", ");
         format!("commit {commit} of thread {thread}, begun at {floor} or later: read {reads}; wrote {writes}")
     }
 
     /// Every version has the commit number of a transaction that was answered as committed.
     fn versions_have_writers(&self) -> Result<(), String> {
-        for (cell, history) in CELLS.iter().zip(&self.ran.histories) {
+        for (register, history) in REGISTERS.iter().zip(&self.ran.histories) {
             let nobody = |commit: &u64| !self.by_commit.contains_key(commit);
             let mut commits = history.iter().map(|version| version.commit);
             if let Some(commit) = commits.find(nobody) {
-                return Err(format!("a version of {cell} has the commit {commit} of nobody"));
+                return Err(format!("a version of {register} has the commit {commit} of nobody"));
             }
         }
         Ok(())
@@ -128,16 +128,16 @@ impl Checker<'_> {
     /// Every write of a committed transaction is a version, in its order, and there are no others.
     fn check_writes(&self, findings: &mut Findings) {
         let mut found: BTreeMap<(u64, usize), Vec<&Option<String>>> = BTreeMap::new();
-        for (cell, history) in self.ran.histories.iter().enumerate() {
+        for (register, history) in self.ran.histories.iter().enumerate() {
             for version in history {
-                found.entry((version.commit, cell)).or_default().push(&version.value);
+                found.entry((version.commit, register)).or_default().push(&version.value);
             }
         }
         for (node, transaction) in self.ran.committed.iter().enumerate() {
-            for (cell, name) in CELLS.iter().enumerate() {
-                let writes = transaction.writes.iter().filter(|write| write.cell == cell);
+            for (register, name) in REGISTERS.iter().enumerate() {
+                let writes = transaction.writes.iter().filter(|write| write.register == register);
                 let written: Vec<_> = writes.map(|write| &write.value).collect();
-                let found = found.get(&(transaction.commit, cell)).map_or(&[][..], Vec::as_slice);
+                let found = found.get(&(transaction.commit, register)).map_or(&[][..], Vec::as_slice);
                 if !transaction.writes.is_empty() && written != found {
                     let writer = self.describe(node);
                     findings.errors.push(format!("{name} holds {found:?} of {writer}"));
@@ -146,33 +146,33 @@ impl Checker<'_> {
         }
     }
 
-    fn writer(&self, cell: usize, version: usize) -> usize {
-        self.by_commit[&self.ran.histories[cell][version - 1].commit]
+    fn writer(&self, register: usize, version: usize) -> usize {
+        self.by_commit[&self.ran.histories[register][version - 1].commit]
     }
 
-    /// The version that a read saw, 0 for none yet. Where it saw no cell, that is the last deletion before the reader's
+    /// The version that a read saw, 0 for none yet. Where it saw nothing, that is the last deletion before the reader's
     /// place: an earlier one would have looked the same.
     fn version_read(&self, reader: &Committed, read: &Read) -> usize {
         if let Some(version) = read.version {
             return usize::try_from(version).expect("it fits");
         }
-        let history = &self.ran.histories[read.cell];
+        let history = &self.ran.histories[read.register];
         let place = position(reader);
         let before = history.partition_point(|version| 2 * version.commit < place);
         (1..=before).rev().find(|version| history[version - 1].value.is_none()).unwrap_or(0)
     }
 
     /// The first version after one that another transaction wrote.
-    fn next_by_other(&self, node: usize, cell: usize, version: usize) -> Option<usize> {
-        let after = version + 1..=self.ran.histories[cell].len();
-        after.into_iter().map(|version| self.writer(cell, version)).find(|writer| *writer != node)
+    fn next_by_other(&self, node: usize, register: usize, version: usize) -> Option<usize> {
+        let after = version + 1..=self.ran.histories[register].len();
+        after.into_iter().map(|version| self.writer(register, version)).find(|writer| *writer != node)
     }
 
     fn graph(&self, findings: &mut Findings) -> Graph {
         let mut graph: Graph = vec![Vec::new(); self.ran.committed.len()];
-        for (cell, history) in self.ran.histories.iter().enumerate() {
+        for (register, history) in self.ran.histories.iter().enumerate() {
             for version in 1..history.len() {
-                let (before, after) = (self.writer(cell, version), self.writer(cell, version + 1));
+                let (before, after) = (self.writer(register, version), self.writer(register, version + 1));
                 if before != after {
                     graph[before].push(after);
                 }
@@ -181,20 +181,20 @@ impl Checker<'_> {
         for (node, transaction) in self.ran.committed.iter().enumerate() {
             for read in &transaction.reads {
                 let version = self.version_read(transaction, read);
-                let history = &self.ran.histories[read.cell];
+                let history = &self.ran.histories[read.register];
                 if version > history.len() {
                     findings.errors.push(format!("a version that is not there: {}", self.describe(node)));
                     continue;
                 }
                 if version > 0 {
-                    let writer = self.writer(read.cell, version);
+                    let writer = self.writer(read.register, version);
                     let is_last = history.get(version).is_none_or(|next| next.commit != history[version - 1].commit);
                     if writer == node || !is_last {
                         findings.errors.push(format!("a version within a commit: {}", self.describe(node)));
                     }
                     graph[writer].push(node);
                 }
-                graph[node].extend(self.next_by_other(node, read.cell, version));
+                graph[node].extend(self.next_by_other(node, read.register, version));
             }
         }
         for edges in &mut graph {
@@ -225,7 +225,7 @@ impl Checker<'_> {
         for (node, transaction) in self.ran.committed.iter().enumerate() {
             let is_stale = |read: &Read| {
                 let version = self.version_read(transaction, read);
-                let next = self.ran.histories[read.cell].get(version);
+                let next = self.ran.histories[read.register].get(version);
                 next.is_some_and(|next| next.commit <= transaction.floor)
             };
             if transaction.commit < transaction.floor || transaction.reads.iter().any(is_stale) {

@@ -4,11 +4,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use contract::{Error, HistoryPage, ListPage, Rejection, Retention};
-use statehouse::{Isolation, Options, Statehouse, Transaction};
+use statehouse::records::Put;
+use statehouse::runs::{AppendOptions, NewEvent, StoredEvent};
+use statehouse::{Group, Isolation, Json, Options, Statehouse, Transaction};
 use testkit::random::Random;
 
 use super::THREADS;
-use super::record::{CELLS, CellIndex, Committed, GROUP, Ran, Read, Version, Write};
+use super::record::{Committed, GROUP, Kind, REGISTERS, Ran, Read, Register, RegisterIndex, Version, Write};
+
+/// The field of a record that has the value.
+const FIELD: &str = "value";
 
 /// Runs all threads for a while in a new directory.
 pub(super) fn run(seed: u64, length: Duration, isolation: Isolation) -> Result<Ran, String> {
@@ -43,7 +48,7 @@ pub(super) fn run(seed: u64, length: Duration, isolation: Isolation) -> Result<R
             }
         }
     });
-    ran.histories = histories(&house)?;
+    ran.histories = histories(&house, &ran.committed)?;
     house.close().map_err(text)?;
     Ok(ran)
 }
@@ -79,10 +84,14 @@ impl Worker<'_> {
                         let (thread, commit) = (self.number, committed.commit);
                         ran.committed.push(Committed { thread, commit, floor, reads, writes });
                     }
-                    Err(Error::Rejected(Rejection::Conflict { .. })) => {
+                    Err(Error::Rejected(
+                        Rejection::Conflict { .. }
+                        | Rejection::RecordConflict { .. }
+                        | Rejection::SequenceConflict { .. },
+                    )) => {
                         ran.conflicts += 1;
-                        let written = |cell| writes.iter().any(|write| write.cell == cell);
-                        let is_skew = reads.iter().any(|read| !written(read.cell));
+                        let written = |register| writes.iter().any(|write| write.register == register);
+                        let is_skew = reads.iter().any(|read| !written(read.register));
                         ran.skew_conflicts += u64::from(is_skew);
                     }
                     Err(error) => ran.errors.push(error.to_string()),
@@ -96,14 +105,14 @@ impl Worker<'_> {
     fn attempt(&mut self) -> Result<Attempt, Error> {
         let transaction = self.house.group(GROUP).begin_with(self.isolation)?;
         let mut attempt = Attempt { transaction, reads: Vec::new(), writes: Vec::new() };
-        let (x, y) = (self.random.index(CELLS.len()), self.random.index(CELLS.len()));
+        let (x, y) = (self.random.index(REGISTERS.len()), self.random.index(REGISTERS.len()));
         match self.random.below(12) {
             // Read, modify, write.
             0..=1 => {
                 attempt.read(x)?;
                 self.set(&mut attempt, x)?;
             }
-            // Write skew: two cells are read, one is written.
+            // Write skew: two registers are read, one is written.
             2..=4 => {
                 attempt.read(x)?;
                 attempt.read(y)?;
@@ -140,21 +149,37 @@ impl Worker<'_> {
         Ok(attempt)
     }
 
-    fn set(&mut self, attempt: &mut Attempt, cell: CellIndex) -> Result<(), Error> {
+    fn set(&mut self, attempt: &mut Attempt, register: RegisterIndex) -> Result<(), Error> {
         let value = self.unique();
-        attempt.transaction.set(CELLS[cell], value.as_str())?;
-        attempt.writes.push(Write { cell, value: Some(value) });
+        let Register { kind, name } = REGISTERS[register];
+        match kind {
+            Kind::Cell => attempt.transaction.set(name, value.as_str())?,
+            Kind::Record => {
+                attempt.transaction.records().put(name, [(FIELD, value.as_str())], Put::default())?;
+            }
+            Kind::Run => {
+                attempt.transaction.runs().append(name, &event(&value), AppendOptions::default())?;
+            }
+        }
+        attempt.writes.push(Write { register, value: Some(value) });
         Ok(())
     }
 
-    fn flip(&mut self, attempt: &mut Attempt, cell: CellIndex) -> Result<(), Error> {
-        if attempt.read(cell)? {
-            attempt.transaction.delete(CELLS[cell])?;
-            attempt.writes.push(Write { cell, value: None });
-        } else {
-            let value = self.unique();
-            attempt.transaction.init(CELLS[cell], value.as_str())?;
-            attempt.writes.push(Write { cell, value: Some(value) });
+    fn flip(&mut self, attempt: &mut Attempt, register: RegisterIndex) -> Result<(), Error> {
+        let exists = attempt.read(register)?;
+        let Register { kind, name } = REGISTERS[register];
+        match (kind, exists) {
+            // Their versions go on from elsewhere after a deletion.
+            (Kind::Record | Kind::Run, _) => self.set(attempt, register)?,
+            (Kind::Cell, true) => {
+                attempt.transaction.delete(name)?;
+                attempt.writes.push(Write { register, value: None });
+            }
+            (Kind::Cell, false) => {
+                let value = self.unique();
+                attempt.transaction.init(name, value.as_str())?;
+                attempt.writes.push(Write { register, value: Some(value) });
+            }
         }
         Ok(())
     }
@@ -167,11 +192,15 @@ impl Worker<'_> {
 }
 
 impl Attempt {
-    /// Reads a cell; whether it exists.
-    fn read(&mut self, cell: CellIndex) -> Result<bool, Error> {
-        let found = self.transaction.get_versioned(CELLS[cell])?;
-        let version = found.map(|found| found.version);
-        self.reads.push(Read { cell, version });
+    /// Reads a register; whether it exists.
+    fn read(&mut self, register: RegisterIndex) -> Result<bool, Error> {
+        let Register { kind, name } = REGISTERS[register];
+        let version = match kind {
+            Kind::Cell => self.transaction.get_versioned(name)?.map(|found| found.version),
+            Kind::Record => self.transaction.records().get(name)?.map(|found| found.version),
+            Kind::Run => Some(self.transaction.runs().last(name)?).filter(|last| *last > 0),
+        };
+        self.reads.push(Read { register, version });
         Ok(version.is_some())
     }
 
@@ -179,40 +208,98 @@ impl Attempt {
     fn list(&mut self, prefix: &str, limit: usize) -> Result<(), Error> {
         let listed = self.transaction.list(prefix, ListPage { after: None, limit })?;
         let upto = listed.next_after.as_ref().map(|upto| upto.name.as_str());
-        for (cell, name) in CELLS.iter().enumerate() {
-            let is_seen = name.starts_with(prefix) && upto.is_none_or(|upto| *name <= upto);
-            let found = listed.cells.iter().find(|(found, _)| found.name == *name);
+        for (register, Register { name, .. }) in cells() {
+            let is_seen = name.starts_with(prefix) && upto.is_none_or(|upto| name <= upto);
+            let found = listed.cells.iter().find(|(found, _)| found.name == name);
             assert!(found.is_none() || is_seen, "a list holds only what it was asked for");
             if is_seen {
-                self.reads.push(Read { cell, version: found.map(|(_, found)| found.version) });
+                self.reads.push(Read { register, version: found.map(|(_, found)| found.version) });
             }
         }
         Ok(())
     }
 }
 
-/// Every version of every cell.
-fn histories(house: &Statehouse) -> Result<Vec<Vec<Version>>, String> {
-    let cells = house.group(GROUP).cells();
-    CELLS
+/// The cells among the registers.
+fn cells() -> impl Iterator<Item = (RegisterIndex, Register)> {
+    REGISTERS.into_iter().enumerate().filter(|(_, register)| register.kind == Kind::Cell)
+}
+
+fn event(value: &str) -> NewEvent {
+    let data = Json::new(format!("\"{value}\"")).expect("JSON");
+    NewEvent::new("Set", value, "2026-02-11T10:00:00Z", data)
+}
+
+/// Every version of every register.
+fn histories(house: &Statehouse, committed: &[Committed]) -> Result<Vec<Vec<Version>>, String> {
+    let group = house.group(GROUP);
+    REGISTERS
         .iter()
-        .map(|cell| {
-            let mut versions = Vec::new();
-            let mut page = HistoryPage { before: None, limit: 1_000 };
-            loop {
-                let history = cells.history(cell, page).map_err(text)?;
-                versions.extend(history.versions.into_iter().map(|past| Version {
-                    commit: past.commit,
-                    value: past.value.and_then(|value| value.as_text().map(str::to_owned)),
-                }));
-                page.before = history.next_before;
-                if page.before.is_none() {
-                    versions.reverse();
-                    return Ok(versions);
-                }
-            }
+        .enumerate()
+        .map(|(place, register)| match register.kind {
+            Kind::Cell => history_of_cell(&group, register.name),
+            Kind::Record => history_of_record(&group, register.name, place, committed),
+            Kind::Run => history_of_run(&group, register.name),
         })
         .collect()
+}
+
+fn history_of_cell(group: &Group, cell: &str) -> Result<Vec<Version>, String> {
+    let mut versions = Vec::new();
+    let mut page = HistoryPage { before: None, limit: 1_000 };
+    loop {
+        let history = group.cells().history(cell, page).map_err(text)?;
+        versions.extend(history.versions.into_iter().map(|past| Version {
+            commit: past.commit,
+            value: past.value.and_then(|value| value.as_text().map(str::to_owned)),
+        }));
+        page.before = history.next_before;
+        if page.before.is_none() {
+            versions.reverse();
+            return Ok(versions);
+        }
+    }
+}
+
+/// A record keeps its last version only. It must be the last one written, and count them all.
+fn history_of_record(
+    group: &Group,
+    record: &str,
+    register: RegisterIndex,
+    committed: &[Committed],
+) -> Result<Vec<Version>, String> {
+    let mut versions = Vec::new();
+    for transaction in committed {
+        let writes = transaction.writes.iter().filter(|write| write.register == register);
+        versions.extend(writes.map(|write| Version { commit: transaction.commit, value: write.value.clone() }));
+    }
+    // Within a commit they stay in order.
+    versions.sort_by_key(|version| version.commit);
+    let stored = group.records().get(record).map_err(text)?;
+    let stored = stored.map(|stored| {
+        let value = stored.value(FIELD).and_then(|value| value.as_text().map(str::to_owned));
+        (stored.version, stored.commit, value)
+    });
+    let last = versions.last().map(|last| (versions.len() as u64, last.commit, last.value.clone()));
+    match stored == last {
+        true => Ok(versions),
+        false => Err(format!("record {record} is {stored:?}, and the last write was {last:?}")),
+    }
+}
+
+fn history_of_run(group: &Group, run: &str) -> Result<Vec<Version>, String> {
+    let mut versions: Vec<Version> = Vec::new();
+    loop {
+        let fetched = match group.runs().fetch(run, versions.len() as u64, 1_000) {
+            Err(Error::Rejected(Rejection::NoSuchRun { .. })) => return Ok(versions),
+            fetched => fetched.map_err(text)?,
+        };
+        if fetched.events.is_empty() {
+            return Ok(versions);
+        }
+        let version = |event: StoredEvent| Version { commit: event.commit, value: Some(event.event.idempotency_key) };
+        versions.extend(fetched.events.into_iter().map(version));
+    }
 }
 
 fn text(error: impl std::fmt::Display) -> String {
