@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use statehouse::records::{ClaimOptions, Claimed, Put, RecordType};
-use statehouse::{Error, Records, Rejection, Statehouse};
+use statehouse::{Error, RecordRejection, Records, Rejection, Statehouse};
 
 const QUEUE: &str = "jobs.email.";
 const LEASE: Duration = Duration::from_secs(1);
@@ -54,7 +54,7 @@ fn main() -> Result<(), Error> {
 
     // The first one was only slow. It cannot touch the job any more, and learns why.
     match house.records().step(&lost, [("current_step", "2")]) {
-        Err(Error::Rejected(Rejection::Fenced { attempt, holder, .. })) => {
+        Err(Error::Rejected(Rejection::Record(RecordRejection::Fenced { attempt, holder, .. }))) => {
             println!("first is fenced: attempt {attempt} is held by {holder:?}")
         }
         other => panic!("a write of an attempt that is over was answered {other:?}"),

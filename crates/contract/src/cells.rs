@@ -4,6 +4,10 @@
 //! - Every call is atomic and, when it returns, durable. Calls on one cell are linearizable.
 //! - A deletion is a version too: it is in the history, and the cell does not exist while it is the newest.
 
+mod rejection;
+
+pub use rejection::CellRejection;
+
 use crate::error::Error;
 use crate::names::NameInGroup;
 use crate::value::Value;

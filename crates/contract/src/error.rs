@@ -3,12 +3,13 @@
 //! A rejection depends on the data only and is the same on every replica; it carries what the caller needs next. A
 //! failure says whether a retry can help and whether the write may have been applied.
 
-use std::borrow::Cow;
-
+use crate::cells::CellRejection;
+use crate::facts::{Class, Facts, Members, members};
 pub use crate::failure::{Failure, FailureKind, Outcome};
-use crate::reason::{RefusalReason, WantedKind};
-use crate::records::types::GONE;
-use crate::value::Value;
+use crate::reason::RefusalReason;
+use crate::records::RecordRejection;
+use crate::runs::RunRejection;
+use crate::sessions::SessionRejection;
 
 /// Why a call did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +22,18 @@ pub enum Error {
     #[error(transparent)]
     Failed(#[from] Failure),
 }
+
+macro_rules! nested {
+    ($($rejection:ident)*) => {
+        $(impl From<$rejection> for Error {
+            fn from(rejection: $rejection) -> Self {
+                Error::Rejected(rejection.into())
+            }
+        })*
+    };
+}
+
+nested!(CellRejection RecordRejection RunRejection SessionRejection);
 
 impl Error {
     /// The stable code that documentation and logs use.
@@ -70,14 +83,6 @@ pub enum Rejection {
         /// The requested size.
         got: u64,
     },
-    /// A cell is not as the caller expected it.
-    #[error("cell {cell:?} is not as expected: it {} [SH-1003]", state(.current))]
-    Conflict {
-        /// The cell that differs; for a range, one cell of it.
-        cell: String,
-        /// Its version now, or none if it does not exist.
-        current: Option<u64>,
-    },
     /// A transaction named two groups.
     #[error(
         "a transaction can change one group only: this one is in {group:?}, not in {other:?}; use house.group(name) for things that must change together [SH-1004]"
@@ -119,91 +124,6 @@ pub enum Rejection {
         /// The shard's revision.
         have: u64,
     },
-    /// The session is unknown: never opened here, closed or expired. The command was not executed.
-    #[error("the session is unknown or has expired; the command was not executed [SH-5004]")]
-    SessionExpired,
-    /// The event is invalid in every store.
-    #[error("invalid event: {what}: {reason} [SH-3001]")]
-    InvalidEvent {
-        /// The member.
-        what: Cow<'static, str>,
-        /// What is wrong with the member.
-        reason: Cow<'static, str>,
-    },
-    /// There is no such run.
-    #[error("there is no run {run:?} [SH-3002]")]
-    NoSuchRun {
-        /// Its name.
-        run: String,
-    },
-    /// The run is not at the expected sequence.
-    #[error("run {run:?} is at sequence {last}, not at {expected} [SH-3003]")]
-    SequenceConflict {
-        /// The run.
-        run: String,
-        /// The expected sequence.
-        expected: u64,
-        /// Its last sequence.
-        last: u64,
-    },
-    /// The key or the id was used before, and the append asked to be refused in that case; or the id is that which the store
-    /// gives to an event to come.
-    #[error("this idempotency key or id belongs to event {seq} of run {run:?} [SH-3004]")]
-    KeyReused {
-        /// The run.
-        run: String,
-        /// The sequence of the event that has it, or will have it.
-        seq: u64,
-    },
-    /// The run is closed to further events.
-    #[error("run {run:?} is closed at sequence {last} [SH-3005]")]
-    RunClosed {
-        /// The run.
-        run: String,
-        /// Its last sequence.
-        last: u64,
-    },
-    /// The run was deleted. Its name is never reused.
-    #[error("run {run:?} was deleted at sequence {last}; its name is never reused [SH-3006]")]
-    RunArchived {
-        /// The run.
-        run: String,
-        /// Its last sequence.
-        last: u64,
-    },
-    /// The client no longer waits for this request. It was not executed now; whether it was executed before is no
-    /// longer known.
-    #[error(
-        "request {request} is below {floor}, the lowest the session still waits for; it was not executed now [SH-5003]"
-    )]
-    Evicted {
-        /// The request.
-        request: u64,
-        /// The lowest request that is still answered.
-        floor: u64,
-    },
-    /// The session has executed another command under this number. This one was not executed.
-    #[error(
-        "request {request} was already used for another command; this one was not executed: send it with an unused number [SH-5006]"
-    )]
-    RequestReused {
-        /// The request.
-        request: u64,
-    },
-    /// A session has reached a limit. The command was not executed.
-    #[error("the session has reached {limit} = {max}; release answers or acknowledge pushes, then retry [SH-5001]")]
-    SessionBusy {
-        /// The limit's name.
-        limit: &'static str,
-        /// The limit.
-        max: u64,
-    },
-    /// The user's machine cannot read the command.
-    #[error("machine {machine} cannot read the command; nothing was changed [SH-5005]")]
-    UnreadableCommand {
-        /// The machine's number.
-        machine: u16,
-    },
     /// An interactive transaction took too long, or its store was closed under it.
     #[error("the transaction was lost: {reason}; start it again [SH-1011]")]
     TransactionLost {
@@ -215,70 +135,6 @@ pub enum Rejection {
     TransactionState {
         /// What is wrong.
         reason: &'static str,
-    },
-    /// There is no such record, or it has expired.
-    #[error("there is no record {record:?} [SH-1013]")]
-    NoSuchRecord {
-        /// Its name.
-        record: String,
-    },
-    /// There is no such record type, or the record has none.
-    #[error("{name:?} is not a record type of this space, or the record has no type [SH-1014]")]
-    NoSuchType {
-        /// The type's name, or the record's.
-        name: String,
-    },
-    /// The state of a record does not allow this.
-    #[error("record {record:?} is {state}: {reason} [SH-1015]")]
-    WrongState {
-        /// The record.
-        record: String,
-        /// Its state.
-        state: String,
-        /// Why it does not allow it.
-        reason: RefusalReason,
-    },
-    /// The field does not hold the kind of value this needs.
-    #[error("field {field:?} of record {record:?} does not hold {wanted} [SH-1016]")]
-    WrongKind {
-        /// The record.
-        record: String,
-        /// The field.
-        field: String,
-        /// The required kind.
-        wanted: WantedKind,
-    },
-    /// A record is not as the caller expected it.
-    #[error("record {record:?} is not as expected: it {} [SH-1017]", state(.current))]
-    RecordConflict {
-        /// The record that differs.
-        record: String,
-        /// Its version now, or none if it does not exist.
-        current: Option<u64>,
-    },
-    /// A field is not as the caller expected it.
-    #[error("field {field:?} of record {record:?} is not as expected [SH-1019]")]
-    FieldConflict {
-        /// The record.
-        record: String,
-        /// The field.
-        field: String,
-        /// Its current value, or none if it or its record does not exist.
-        current: Option<Value>,
-    },
-    /// The attempt is over: the record was finished, released or rescued, or is held by another attempt. Stop working on it.
-    #[error("{}{} [SH-4002]", fenced(.record, *.given, *.attempt, .state), held_by(.holder))]
-    Fenced {
-        /// The record.
-        record: String,
-        /// The attempt of the refused write.
-        given: u64,
-        /// The record's current attempt.
-        attempt: u64,
-        /// Its current state.
-        state: String,
-        /// The worker that holds it, if it is held and the worker gave its name.
-        holder: Option<String>,
     },
     /// The stored bytes of a range of things are damaged. Everything else works.
     #[error(
@@ -298,23 +154,22 @@ pub enum Rejection {
         /// The contradiction.
         reason: RefusalReason,
     },
+    /// Something about a cell.
+    #[error(transparent)]
+    Cell(#[from] CellRejection),
+    /// Something about a record.
+    #[error(transparent)]
+    Record(#[from] RecordRejection),
+    /// Something about a run.
+    #[error(transparent)]
+    Run(#[from] RunRejection),
+    /// Something about a session.
+    #[error(transparent)]
+    Session(#[from] SessionRejection),
 }
 
-/// Why an attempt is refused. A record that is not there was deleted, or the request looks for it in the wrong group.
-fn fenced(record: &str, given: u64, attempt: u64, state: &str) -> String {
-    match state {
-        GONE => format!(
-            "attempt {given} holds nothing: there is no record {record:?} here; it was deleted, or is in a group"
-        ),
-        _ => format!("attempt {given} of record {record:?} is over: it is {state} at attempt {attempt}"),
-    }
-}
-
-fn held_by(holder: &Option<String>) -> String {
-    holder.as_ref().map_or(String::new(), |holder| format!(", held by {holder:?}"))
-}
-
-fn state(current: &Option<u64>) -> String {
+/// The state of a thing that is not as expected, by its version.
+pub(crate) fn state(current: &Option<u64>) -> String {
     match current {
         Some(version) => format!("is at version {version}"),
         None => "does not exist".to_owned(),
@@ -332,54 +187,59 @@ impl Rejection {
         if got > max { Err(Self::too_large(limit, max, got)) } else { Ok(()) }
     }
 
+    /// What everybody must know of it.
+    pub fn facts(&self) -> Facts {
+        match self {
+            Rejection::InvalidName { .. } => Facts::of("SH-1001", Class::Invalid),
+            Rejection::LimitExceeded { .. } => Facts::of("SH-1002", Class::TooLarge),
+            Rejection::TwoGroups { .. } => Facts::of("SH-1004", Class::Unprocessable),
+            Rejection::NoSuchSpace { .. } => Facts::of("SH-1005", Class::NotFound),
+            Rejection::NoSuchBranch { .. } => Facts::of("SH-1006", Class::NotFound),
+            Rejection::AlreadyExists { .. } => Facts::of("SH-1007", Class::Conflict),
+            Rejection::MainBranch => Facts::of("SH-1008", Class::Invalid),
+            Rejection::CatalogueBehind { .. } => Facts::retryable("SH-1009", Class::NotYet),
+            Rejection::TransactionLost { .. } => Facts::retryable("SH-1011", Class::Gone),
+            Rejection::TransactionState { .. } => Facts::of("SH-1012", Class::Conflict),
+            Rejection::InvalidDeclaration { .. } => Facts::of("SH-1018", Class::Invalid),
+            Rejection::Damaged { .. } => Facts::of("SH-2023", Class::Damaged),
+            Rejection::Cell(rejection) => rejection.facts(),
+            Rejection::Record(rejection) => rejection.facts(),
+            Rejection::Run(rejection) => rejection.facts(),
+            Rejection::Session(rejection) => rejection.facts(),
+        }
+    }
+
     /// The stable code.
     pub fn code(&self) -> &'static str {
-        match self {
-            Rejection::InvalidName { .. } => "SH-1001",
-            Rejection::LimitExceeded { .. } => "SH-1002",
-            Rejection::Conflict { .. } => "SH-1003",
-            Rejection::TwoGroups { .. } => "SH-1004",
-            Rejection::NoSuchSpace { .. } => "SH-1005",
-            Rejection::NoSuchBranch { .. } => "SH-1006",
-            Rejection::AlreadyExists { .. } => "SH-1007",
-            Rejection::MainBranch => "SH-1008",
-            Rejection::CatalogueBehind { .. } => "SH-1009",
-            Rejection::SessionExpired => "SH-5004",
-            Rejection::InvalidEvent { .. } => "SH-3001",
-            Rejection::NoSuchRun { .. } => "SH-3002",
-            Rejection::SequenceConflict { .. } => "SH-3003",
-            Rejection::KeyReused { .. } => "SH-3004",
-            Rejection::RunClosed { .. } => "SH-3005",
-            Rejection::RunArchived { .. } => "SH-3006",
-            Rejection::Evicted { .. } => "SH-5003",
-            Rejection::SessionBusy { .. } => "SH-5001",
-            Rejection::RequestReused { .. } => "SH-5006",
-            Rejection::UnreadableCommand { .. } => "SH-5005",
-            Rejection::TransactionLost { .. } => "SH-1011",
-            Rejection::TransactionState { .. } => "SH-1012",
-            Rejection::NoSuchRecord { .. } => "SH-1013",
-            Rejection::NoSuchType { .. } => "SH-1014",
-            Rejection::WrongState { .. } => "SH-1015",
-            Rejection::WrongKind { .. } => "SH-1016",
-            Rejection::RecordConflict { .. } => "SH-1017",
-            Rejection::InvalidDeclaration { .. } => "SH-1018",
-            Rejection::FieldConflict { .. } => "SH-1019",
-            Rejection::Fenced { .. } => "SH-4002",
-            Rejection::Damaged { .. } => "SH-2023",
-        }
+        self.facts().code
     }
 
     /// Whether the same call, or the same transaction started again, may succeed later.
     pub fn retryable(&self) -> bool {
-        matches!(
-            self,
-            Rejection::Conflict { .. }
-                | Rejection::RecordConflict { .. }
-                | Rejection::FieldConflict { .. }
-                | Rejection::CatalogueBehind { .. }
-                | Rejection::TransactionLost { .. }
-                | Rejection::SessionBusy { .. }
-                | Rejection::SequenceConflict { .. }
-        )
+        self.facts().retryable
+    }
+
+    /// What a caller needs next, as members of JSON: from the code and these, a client can reconstruct the exact rejection. A
+    /// `null` version means that the thing does not exist.
+    pub fn members(&self) -> Members {
+        match self {
+            Rejection::InvalidName { what, reason } => members!["what" => what, "reason" => reason],
+            Rejection::LimitExceeded { limit, max, got } => members!["limit" => limit, "max" => max, "got" => got],
+            Rejection::TwoGroups { group, other } => members!["group" => group, "other" => other],
+            Rejection::NoSuchSpace { space } => members!["space" => space],
+            Rejection::NoSuchBranch { branch } => members!["branch" => branch],
+            Rejection::AlreadyExists { what, name } => members!["what" => what, "name" => name],
+            Rejection::MainBranch => members![],
+            Rejection::CatalogueBehind { needed, have } => members!["needed" => needed, "have" => have],
+            Rejection::TransactionLost { reason } | Rejection::TransactionState { reason } => {
+                members!["reason" => reason]
+            }
+            Rejection::Damaged { from, to } => members!["from" => from, "to" => to],
+            Rejection::InvalidDeclaration { what, reason } => members!["what" => what, "reason" => reason.text()],
+            Rejection::Cell(rejection) => rejection.members(),
+            Rejection::Record(rejection) => rejection.members(),
+            Rejection::Run(rejection) => rejection.members(),
+            Rejection::Session(rejection) => rejection.members(),
+        }
     }
 }

@@ -23,6 +23,7 @@ pub mod catalogue;
 pub mod cells;
 pub mod changes;
 pub mod error;
+pub mod facts;
 pub mod failure;
 pub mod limits;
 pub mod names;
@@ -39,6 +40,7 @@ pub mod time;
 pub mod value;
 
 pub use catalogue::Retention;
+pub use cells::CellRejection;
 pub use cells::{
     AsOf, Cells, Deleted, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, Swapped, Versioned,
     Written,
@@ -48,4 +50,7 @@ pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
 pub use limits::Limits;
 pub use names::NameInGroup;
 pub use reason::{RefusalReason, WantedKind};
+pub use records::RecordRejection;
+pub use runs::RunRejection;
+pub use sessions::SessionRejection;
 pub use value::{InvalidJson, Json, Value};

@@ -2,12 +2,16 @@
 //!
 //! - A request is (session, number, command). However often it arrives, and in whatever order, it is executed at most
 //!   once, and always answered with the same bytes. Once its client no longer waits for it, according to
-//!   `lowest_pending`, it is answered [`Evicted`](crate::Rejection::Evicted); if its session is unknown,
-//!   [`SessionExpired`](crate::Rejection::SessionExpired). Neither is ever executed.
+//!   `lowest_pending`, it is answered [`Evicted`](crate::SessionRejection::Evicted); if its session is unknown,
+//!   [`SessionExpired`](crate::SessionRejection::Expired). Neither is ever executed.
 //! - Pushes are numbered from 1 in their session, kept until they are acknowledged or the session ends, and resent
 //!   until then. A client recognises a repeated push by its number.
 //! - A machine's behaviour depends on its commands alone; images contain all of its state, including stored answers and
 //!   pushes.
+
+mod rejection;
+
+pub use rejection::SessionRejection;
 
 use std::time::Duration;
 

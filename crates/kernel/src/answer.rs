@@ -184,7 +184,7 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
-    use contract::{RefusalReason, WantedKind};
+    use contract::{CellRejection, RecordRejection, RefusalReason, RunRejection, WantedKind};
 
     use super::*;
 
@@ -192,30 +192,48 @@ mod tests {
     fn an_answer_is_read_as_written() {
         let rejections = [
             Rejection::LimitExceeded { limit: "value_bytes_max", max: 1, got: 2 },
-            Rejection::Conflict { cell: "c".into(), current: Some(3) },
+            Rejection::Cell(CellRejection::Conflict { cell: "c".into(), current: Some(3) }),
             Rejection::Damaged { from: "a".into(), to: "b".into() },
-            Rejection::Conflict { cell: "c".into(), current: None },
+            Rejection::Cell(CellRejection::Conflict { cell: "c".into(), current: None }),
             Rejection::NoSuchSpace { space: "s".into() },
             Rejection::NoSuchBranch { branch: "b".into() },
             Rejection::AlreadyExists { what: "branch", name: "b".into() },
             Rejection::MainBranch,
             Rejection::CatalogueBehind { needed: 2, have: 1 },
             Rejection::TwoGroups { group: "a".into(), other: "b".into() },
-            Rejection::NoSuchRecord { record: "r".into() },
-            Rejection::NoSuchType { name: "t".into() },
-            Rejection::WrongState { record: "r".into(), state: "s".into(), reason: RefusalReason::Finished },
-            Rejection::WrongKind { record: "r".into(), field: "f".into(), wanted: WantedKind::Integer },
-            Rejection::RecordConflict { record: "r".into(), current: None },
+            Rejection::Record(RecordRejection::NoSuchRecord { record: "r".into() }),
+            Rejection::Record(RecordRejection::NoSuchType { name: "t".into() }),
+            Rejection::Record(RecordRejection::WrongState {
+                record: "r".into(),
+                state: "s".into(),
+                reason: RefusalReason::Finished,
+            }),
+            Rejection::Record(RecordRejection::WrongKind {
+                record: "r".into(),
+                field: "f".into(),
+                wanted: WantedKind::Integer,
+            }),
+            Rejection::Record(RecordRejection::Conflict { record: "r".into(), current: None }),
             Rejection::InvalidDeclaration { what: "w".into(), reason: RefusalReason::NotReady },
-            Rejection::FieldConflict { record: "r".into(), field: "f".into(), current: Some(7.into()) },
-            Rejection::FieldConflict { record: "r".into(), field: "f".into(), current: None },
-            Rejection::NoSuchRun { run: "r".into() },
-            Rejection::SequenceConflict { run: "r".into(), expected: 1, last: 2 },
-            Rejection::KeyReused { run: "r".into(), seq: 1 },
-            Rejection::RunClosed { run: "r".into(), last: 1 },
-            Rejection::RunArchived { run: "r".into(), last: 1 },
+            Rejection::Record(RecordRejection::FieldConflict {
+                record: "r".into(),
+                field: "f".into(),
+                current: Some(7.into()),
+            }),
+            Rejection::Record(RecordRejection::FieldConflict { record: "r".into(), field: "f".into(), current: None }),
+            Rejection::Run(RunRejection::NoSuchRun { run: "r".into() }),
+            Rejection::Run(RunRejection::SequenceConflict { run: "r".into(), expected: 1, last: 2 }),
+            Rejection::Run(RunRejection::KeyReused { run: "r".into(), seq: 1 }),
+            Rejection::Run(RunRejection::Closed { run: "r".into(), last: 1 }),
+            Rejection::Run(RunRejection::Archived { run: "r".into(), last: 1 }),
             Rejection::AlreadyExists { what: "run", name: "r".into() },
-            Rejection::Fenced { record: "r".into(), given: 1, attempt: 2, state: "s".into(), holder: Some("w".into()) },
+            Rejection::Record(RecordRejection::Fenced {
+                record: "r".into(),
+                given: 1,
+                attempt: 2,
+                state: "s".into(),
+                holder: Some("w".into()),
+            }),
         ];
         let stamp = Stamp { wall_us: 1, cluster_us: 2 };
         let claimed = ClaimedOutcome { name: "n".into(), group: Some("g".into()), space: 3, stamp, row: vec![4] };

@@ -1,6 +1,6 @@
 //! Commands that were refused because something was not as they expected, by what it was, for metrics.
 
-use contract::Rejection;
+use contract::{CellRejection, RecordRejection, Rejection, RunRejection};
 use session::Halt;
 
 use crate::context::Applying;
@@ -12,11 +12,11 @@ use crate::transact::scope::Scope;
 /// Counts a refused command, if it was a conflict. Its effects are already undone.
 pub(crate) fn note_conflict(applying: &mut Applying<'_>, scope: &Scope<'_>, rejection: &Rejection) -> Result<(), Halt> {
     let (on, name) = match rejection {
-        Rejection::Conflict { .. } => (ConflictOn::Cells, None),
-        Rejection::RecordConflict { record, .. }
-        | Rejection::FieldConflict { record, .. }
-        | Rejection::Fenced { record, .. } => (ConflictOn::Records, Some(record)),
-        Rejection::SequenceConflict { run, .. } => (ConflictOn::Runs, Some(run)),
+        Rejection::Cell(CellRejection::Conflict { .. }) => (ConflictOn::Cells, None),
+        Rejection::Record(RecordRejection::Conflict { record, .. })
+        | Rejection::Record(RecordRejection::FieldConflict { record, .. })
+        | Rejection::Record(RecordRejection::Fenced { record, .. }) => (ConflictOn::Records, Some(record)),
+        Rejection::Run(RunRejection::SequenceConflict { run, .. }) => (ConflictOn::Runs, Some(run)),
         _ => return Ok(()),
     };
     let thing = name.and_then(|name| scope.thing(name).ok());

@@ -37,7 +37,6 @@ mod http;
 mod json_memory;
 pub mod limits;
 pub mod load;
-mod members;
 pub mod memory;
 pub mod metrics;
 pub mod openapi;

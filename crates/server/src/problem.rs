@@ -2,15 +2,15 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use contract::facts::Class;
 use contract::limits::JSON_DEPTH_MAX;
-use contract::{Error, FailureKind, Outcome, Rejection};
+use contract::{Error, FailureKind, Outcome};
 use serde::Serialize;
 use wire::routes::ERRORS_PAGE;
 use wire::{DecodeError, Reason};
 
 use crate::api::Refusal;
 use crate::errors::title;
-use crate::members::members;
 use crate::metrics::ProblemCode;
 
 /// A refusal.
@@ -82,38 +82,24 @@ impl Problem {
 }
 
 /// The status of a rejection.
-fn status_of(rejection: &Rejection) -> StatusCode {
-    match rejection {
-        Rejection::InvalidName { .. }
-        | Rejection::WrongKind { .. }
-        | Rejection::InvalidDeclaration { .. }
-        | Rejection::InvalidEvent { .. }
-        | Rejection::UnreadableCommand { .. }
-        | Rejection::MainBranch => StatusCode::BAD_REQUEST,
-        Rejection::LimitExceeded { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        Rejection::TwoGroups { .. } | Rejection::KeyReused { .. } | Rejection::RequestReused { .. } => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
-        Rejection::NoSuchSpace { .. }
-        | Rejection::NoSuchBranch { .. }
-        | Rejection::NoSuchRecord { .. }
-        | Rejection::NoSuchType { .. }
-        | Rejection::NoSuchRun { .. } => StatusCode::NOT_FOUND,
-        Rejection::SessionExpired
-        | Rejection::Evicted { .. }
-        | Rejection::RunArchived { .. }
-        | Rejection::TransactionLost { .. } => StatusCode::GONE,
-        Rejection::SessionBusy { .. } => StatusCode::TOO_MANY_REQUESTS,
-        Rejection::CatalogueBehind { .. } => StatusCode::SERVICE_UNAVAILABLE,
-        Rejection::Damaged { .. } => StatusCode::INTERNAL_SERVER_ERROR,
-        _ => StatusCode::CONFLICT,
+fn status_of(class: Class) -> StatusCode {
+    match class {
+        Class::Invalid => StatusCode::BAD_REQUEST,
+        Class::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Class::Unprocessable => StatusCode::UNPROCESSABLE_ENTITY,
+        Class::NotFound => StatusCode::NOT_FOUND,
+        Class::Conflict => StatusCode::CONFLICT,
+        Class::Gone => StatusCode::GONE,
+        Class::Busy => StatusCode::TOO_MANY_REQUESTS,
+        Class::NotYet => StatusCode::SERVICE_UNAVAILABLE,
+        Class::Damaged => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let status = match &error {
-            Error::Rejected(rejection) => status_of(rejection),
+            Error::Rejected(rejection) => status_of(rejection.facts().class),
             Error::Failed(failure) if failure.kind == FailureKind::Busy => StatusCode::TOO_MANY_REQUESTS,
             Error::Failed(failure) if matches!(failure.kind, FailureKind::DiskLow | FailureKind::DiskFull) => {
                 StatusCode::INSUFFICIENT_STORAGE
@@ -128,7 +114,7 @@ impl From<Error> for Problem {
         let outcome = if error.outcome() == Outcome::Unknown { "unknown" } else { "not_applied" };
         problem.add("outcome", outcome);
         if let Error::Rejected(rejection) = &error {
-            problem.more.extend(members(rejection));
+            problem.more.extend(rejection.members());
         }
         problem
     }

@@ -103,6 +103,7 @@ pub use contract::{
     History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, NameInGroup, Outcome,
     Reason, Rejection, Retention, Subject, Swapped, Value, Versioned, Written,
 };
+pub use contract::{CellRejection, RecordRejection, RunRejection, SessionRejection};
 pub use contract::{object_text, shell, terminal, time, value};
 pub use counters::{Counters, Overview};
 pub use damage::{DamageEffect, FoundDamage};

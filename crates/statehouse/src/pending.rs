@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use contract::{Error, Failure, FailureKind, Rejection};
+use contract::{Error, Failure, FailureKind, Rejection, SessionRejection};
 use kernel::{Answer, Catalogue};
 use session::{Halt, Reply as SessionReply, SessionAnswer};
 use waiting::Slot;
@@ -131,20 +131,20 @@ impl<T> Decode<T> {
                 request.inspect(|request| request.was_replayed());
                 answer
             }
-            SessionReply::SessionExpired => return Err(Rejection::SessionExpired.into()),
+            SessionReply::SessionExpired => return Err(Rejection::Session(SessionRejection::Expired).into()),
             SessionReply::Evicted { floor } => {
                 let request = request.map_or(0, |request| request.number);
-                return Err(Rejection::Evicted { request, floor }.into());
+                return Err(Rejection::Session(SessionRejection::Evicted { request, floor }).into());
             }
             SessionReply::Busy { bound, max } => {
-                return Err(Rejection::SessionBusy { limit: bound.name(), max }.into());
+                return Err(Rejection::Session(SessionRejection::Busy { limit: bound.name(), max }).into());
             }
             SessionReply::Damaged { from, to } => {
                 return Err(Rejection::Damaged { from: from.to_owned(), to: to.to_owned() }.into());
             }
             SessionReply::Reused => {
                 let request = request.map_or(0, |request| request.number);
-                return Err(Rejection::RequestReused { request }.into());
+                return Err(Rejection::Session(SessionRejection::RequestReused { request }).into());
             }
             other => return Err(unexpected_answer("a command", &other)),
         };

@@ -9,7 +9,7 @@ use statehouse::records::{
     ClaimOptions, Claimed, FieldSwapped, Filter, IndexKind, Put, ReadyOrder, RecordType, Records, Retry, ScanOptions,
     State, StateKind, Test, Ttl,
 };
-use statehouse::{Error, Followed, Reason, Rejection, Statehouse, Subject, Value};
+use statehouse::{Error, Followed, Reason, RecordRejection, Rejection, Statehouse, Subject, Value};
 
 const PENDING: &str = "pending";
 
@@ -100,7 +100,7 @@ fn a_record_that_is_held_or_finished_is_not_replaced_but_may_be_deleted() {
     assert_eq!(again.attempt, 2, "R2: attempts go on");
     records.delete("r").expect("a held record can be deleted");
     match records.step(&again, [("n", 8)]) {
-        Err(Error::Rejected(Rejection::Fenced { state, .. })) => assert_eq!(state, "gone"),
+        Err(Error::Rejected(Rejection::Record(RecordRejection::Fenced { state, .. }))) => assert_eq!(state, "gone"),
         other => panic!("{other:?}"),
     }
 }

@@ -11,7 +11,7 @@ use statehouse::publish::MemoryBroker;
 use statehouse::records::{
     ClaimOptions, FieldSwapped, Filter, IndexKind, Put, RecordType, Retry, ScanOptions, StateStore, Test, Ttl,
 };
-use statehouse::{Options, Rejection, Statehouse, Value};
+use statehouse::{Options, RecordRejection, Rejection, Statehouse, Value};
 
 fn text(house: &Statehouse, record: &str, field: &str) -> Option<String> {
     let value = house.records().get_field(record, field).expect("a field")?;
@@ -102,7 +102,7 @@ fn one_worker_has_a_job_until_its_lease_ends() {
     assert_eq!(first.record.holder.as_ref().and_then(|holder| holder.worker.as_deref()), Some(WORKER));
     assert!(matches!(
         records.claim("jobs.0", &options()),
-        Err(statehouse::Error::Rejected(Rejection::WrongState { .. }))
+        Err(statehouse::Error::Rejected(Rejection::Record(RecordRejection::WrongState { .. })))
     ));
     clock.advance(Duration::from_secs(20));
     records.extend(&first, None).expect("extend");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use held::{eventually, house};
 use statehouse::runs::{AppendOptions, NewEvent, RunList, RunStatus, StepStatus};
-use statehouse::{Error, Json, Rejection, Runs, Statehouse};
+use statehouse::{Error, Json, Rejection, RunRejection, Runs, Statehouse};
 
 const AT: &str = "2026-02-11T10:00:00Z";
 
@@ -39,7 +39,7 @@ fn a_duplicate_gets_the_first_sequence_and_never_fails() {
     other.data = Json::new("7").expect("JSON");
     assert!(runs.append("r", &other).expect("still no failure").payload_mismatch, "L2: but it is told");
     let strict = runs.append_with("r", &other, &AppendOptions::default().strict());
-    assert_eq!(strict.expect_err("strict"), Rejection::KeyReused { run: "r".into(), seq: 1 }.into());
+    assert_eq!(strict.expect_err("strict"), Rejection::Run(RunRejection::KeyReused { run: "r".into(), seq: 1 }).into());
     let id = "0190c4d0-7a3b-7def-8000-1234567890ab";
     assert_eq!(runs.append("r", &event("C", "k3").with_id(id)).expect("append").run_seq, 3);
     let same_id = runs.append("r", &event("C", "k4").with_id(id)).expect("the same id");
@@ -55,7 +55,10 @@ fn an_expected_sequence_and_a_batch_are_all_or_nothing() {
     let at = |last| AppendOptions::default().expecting(last);
     runs.append_all("r", &[event("A", "a"), event("B", "b")], &at(0)).expect("a new run");
     let refused = runs.append_with("r", &event("C", "c"), &at(1));
-    assert_eq!(refused, Err(Rejection::SequenceConflict { run: "r".into(), expected: 1, last: 2 }.into()));
+    assert_eq!(
+        refused,
+        Err(Rejection::Run(RunRejection::SequenceConflict { run: "r".into(), expected: 1, last: 2 }).into())
+    );
     let retried = runs.append_with("r", &event("B", "b"), &at(1)).expect("it is there: no conflict");
     assert!(retried.idempotent);
     let batch = [event("C", "c"), event("", "d")];
@@ -174,7 +177,7 @@ fn a_tail_beyond_the_end_is_refused_instead_of_waiting() {
     let waited =
         |after| house.runs().tail("r", after).next(10, Duration::from_secs(60)).map(|fetched| fetched.events.len());
     assert_eq!(waited(0).expect("one"), 1);
-    let conflict = Rejection::SequenceConflict { run: "r".into(), expected: 2, last: 1 };
+    let conflict = Rejection::Run(RunRejection::SequenceConflict { run: "r".into(), expected: 2, last: 1 });
     assert_eq!(waited(2), Err(Error::Rejected(conflict)));
     assert!(house.runs().tail("r", 2).read(10).expect("a page").events.is_empty(), "a page there is empty");
 }
@@ -323,7 +326,7 @@ fn a_deleted_run_has_no_second_life() {
     assert_eq!(runs.append("r", &event("A", "7")).expect("known").run_seq, 8, "a closed run answers what it has");
     assert_eq!(code(runs.append("r", &event("A", "new"))), "SH-3005");
     assert_eq!(runs.delete("r"), Ok(300));
-    let archived = Rejection::RunArchived { run: "r".into(), last: 300 };
+    let archived = Rejection::Run(RunRejection::Archived { run: "r".into(), last: 300 });
     assert_eq!(runs.append("r", &event("A", "7")).expect_err("archived"), archived.clone().into());
     assert_eq!(runs.fetch("r", 0, 1).expect_err("archived"), archived.into());
     assert_eq!(code(runs.delete("r")), "SH-3006");

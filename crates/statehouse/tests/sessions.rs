@@ -8,7 +8,7 @@ use std::time::Duration;
 use held::{eventually, house};
 use statehouse::records::{ClaimOptions, Put, Ttl};
 use statehouse::sessions::{Delivery, LifeState, SessionOptions};
-use statehouse::{Error, Followed, Reason, Rejection, Statehouse, Subject};
+use statehouse::{Error, Followed, Reason, Rejection, SessionRejection, Statehouse, Subject};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -24,7 +24,7 @@ fn put_jobs(house: &Statehouse, count: usize) {
 }
 
 fn is_expired<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
-    matches!(result.expect_err("refused"), Error::Rejected(Rejection::SessionExpired))
+    matches!(result.expect_err("refused"), Error::Rejected(Rejection::Session(SessionRejection::Expired)))
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_repeat_gets_the_same_answer_and_is_not_executed() {
     assert!(missing(6).is_err(), "as it was answered");
     assert_eq!(increment(7, 6).expect("raises the floor"), 3);
     let evicted = increment(5, 1).expect_err("nobody waits for it");
-    assert_eq!(evicted, Rejection::Evicted { request: 5, floor: 6 }.into());
+    assert_eq!(evicted, Rejection::Session(SessionRejection::Evicted { request: 5, floor: 6 }).into());
     assert_eq!(house.sessions().status(session.id()).expect("a view").expect("a session").answers, 2);
     assert_eq!(house.records().get_field("r", "n").expect("get"), Some(3.into()));
 }
@@ -243,7 +243,7 @@ fn a_session_with_too_many_answers_is_busy_until_it_takes_some() {
     assert_eq!((set(1, 1), set(2, 1)), (Ok(1), Ok(2)));
     let busy = set(3, 1).expect_err("busy");
     assert!(busy.retryable());
-    assert_eq!(busy, Rejection::SessionBusy { limit: "session_answers_max", max: 2 }.into());
+    assert_eq!(busy, Rejection::Session(SessionRejection::Busy { limit: "session_answers_max", max: 2 }).into());
     assert_eq!((set(1, 1), set(2, 1)), (Ok(1), Ok(2)), "what is stored is answered");
     assert_eq!(set(3, 2), Ok(3), "it was not stored as busy");
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use statehouse::{Clock, Error, Expected, Isolation, ListPage, Options, Rejection, Statehouse, Swapped, Transaction};
+use statehouse::{
+    CellRejection, Clock, Error, Expected, Isolation, ListPage, Options, Rejection, Statehouse, Swapped, Transaction,
+};
 
 fn house() -> (Statehouse, tempfile::TempDir) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -12,7 +14,7 @@ fn house() -> (Statehouse, tempfile::TempDir) {
 
 fn conflict(result: Result<statehouse::Committed, Error>) -> String {
     match result {
-        Err(Error::Rejected(Rejection::Conflict { cell, .. })) => cell,
+        Err(Error::Rejected(Rejection::Cell(CellRejection::Conflict { cell, .. }))) => cell,
         other => panic!("a conflict was expected, not {other:?}"),
     }
 }

@@ -2,7 +2,10 @@
 
 use statehouse::records::{ClaimOptions, Claimed, Put, Record, Ttl};
 use statehouse::runs::{AppendOptions, NewEvent, RunSnapshot};
-use statehouse::{Error, Group, Isolation, Json, Rejection, Statehouse, Transaction, Value};
+use statehouse::{
+    CellRejection, Error, Group, Isolation, Json, RecordRejection, Rejection, RunRejection, Statehouse, Transaction,
+    Value,
+};
 use testkit::random::Random;
 
 fn house() -> (Statehouse, tempfile::TempDir) {
@@ -60,9 +63,13 @@ impl Thing {
     fn is_named_by(self, error: &Error) -> bool {
         error.retryable()
             && match (self, error) {
-                (Self::Cell, Error::Rejected(Rejection::Conflict { cell, .. })) => cell == "cell",
-                (Self::Record, Error::Rejected(Rejection::RecordConflict { record, .. })) => record == "record",
-                (Self::Run, Error::Rejected(Rejection::SequenceConflict { run, .. })) => run == "run",
+                (Self::Cell, Error::Rejected(Rejection::Cell(CellRejection::Conflict { cell, .. }))) => cell == "cell",
+                (Self::Record, Error::Rejected(Rejection::Record(RecordRejection::Conflict { record, .. }))) => {
+                    record == "record"
+                }
+                (Self::Run, Error::Rejected(Rejection::Run(RunRejection::SequenceConflict { run, .. }))) => {
+                    run == "run"
+                }
                 _ => false,
             }
     }

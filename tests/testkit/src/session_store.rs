@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use contract::sessions::{PushedRequest, SessionStore};
-use contract::{Error, Rejection};
+use contract::{Error, Rejection, SessionRejection};
 
 /// Longer than any check.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -96,11 +96,11 @@ fn numbers(pushes: &[PushedRequest]) -> Vec<(u64, u64)> {
 }
 
 fn expired<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
-    matches!(result, Err(Error::Rejected(Rejection::SessionExpired)))
+    matches!(result, Err(Error::Rejected(Rejection::Session(SessionRejection::Expired))))
 }
 
 fn reused<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
-    matches!(result, Err(Error::Rejected(Rejection::RequestReused { .. })))
+    matches!(result, Err(Error::Rejected(Rejection::Session(SessionRejection::RequestReused { .. }))))
 }
 
 fn another_command_with_the_number_is_refused(store: &impl SessionStore) {
@@ -150,12 +150,12 @@ fn a_request_that_nobody_waits_for_is_evicted(store: &impl SessionStore) {
     }
     assert_eq!(add(store, session, 6, 4).as_deref(), Ok("6"));
     for request in [1, 3] {
-        let evicted = Rejection::Evicted { request, floor: 4 };
+        let evicted = Rejection::Session(SessionRejection::Evicted { request, floor: 4 });
         assert_eq!(add(store, session, request, 1), Err(evicted.into()), "1: the same answer, or evicted");
     }
     assert_eq!(add(store, session, 4, 1).as_deref(), Ok("4"), "it is still waited for");
     let never = add(store, session, 2, 1).expect_err("evicted");
-    assert!(matches!(never, Error::Rejected(Rejection::Evicted { .. })));
+    assert!(matches!(never, Error::Rejected(Rejection::Session(SessionRejection::Evicted { .. }))));
     assert_eq!(add(store, session, 7, 7).as_deref(), Ok("7"), "an evicted request is never executed");
 }
 

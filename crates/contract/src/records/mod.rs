@@ -9,6 +9,10 @@
 //! [`types`]: declarations for name prefixes. [`filter`]: filters of scans. [`state_store`]: the portable contract for
 //! other backends.
 
+mod rejection;
+
+pub use rejection::RecordRejection;
+
 pub mod filter;
 pub mod state_store;
 pub mod types;

@@ -239,6 +239,7 @@ impl StoredEvent {
 mod tests {
     use super::super::event_members::{GIVEN_BY_THE_STORE, MEMBERS};
     use super::*;
+    use crate::RunRejection;
     use crate::limits::EVENT_EXTRA_BYTES_MAX;
 
     const EVENT: &str = r#""eventType":"T","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z""#;
@@ -282,7 +283,10 @@ mod tests {
     fn a_member_that_is_not_the_senders_or_is_there_twice_is_refused_by_name() {
         for name in GIVEN_BY_THE_STORE {
             let refused = read(&format!("\"{name}\":\"r2\"")).expect_err(name);
-            assert!(matches!(refused, Rejection::InvalidEvent { what, .. } if what == name), "{name}");
+            assert!(
+                matches!(refused, Rejection::Run(RunRejection::InvalidEvent { what, .. }) if what == name),
+                "{name}"
+            );
         }
         assert!(read(r#""runId":"r1""#).is_ok(), "this is the run");
         for name in MEMBERS.iter().chain(&["runId", "unknown", "a\"b"]) {
@@ -292,7 +296,10 @@ mod tests {
                 name.bytes().map(|byte| format!("\\u{byte:04x}")).collect::<String>()
             );
             let refused = read(&twice).expect_err(name);
-            assert!(matches!(&refused, Rejection::InvalidEvent { what, .. } if what == name), "{name}: {refused}");
+            assert!(
+                matches!(&refused, Rejection::Run(RunRejection::InvalidEvent { what, .. }) if what == name),
+                "{name}: {refused}"
+            );
         }
         for extra in ["[]", r#"{"a":1,"a":2}"#, r#"{"runSeq":1}"#, r#"{"event\u0054ype":"T"}"#] {
             let event = read(r#""x":1"#).expect("well formed").with_extra(Json::new(extra).expect("JSON"));
@@ -313,7 +320,7 @@ mod tests {
         ] {
             let refused = read(more).expect_err(more);
             assert!(
-                matches!(&refused, Rejection::InvalidEvent { what: found, reason } if found == what && reason.contains("lone surrogate")),
+                matches!(&refused, Rejection::Run(RunRejection::InvalidEvent { what: found, reason }) if found == what && reason.contains("lone surrogate")),
                 "{refused}"
             );
         }

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::error::Rejection;
 use crate::limits::EVENT_EXTRA_BYTES_MAX;
 use crate::object_text::{self, Member};
 use crate::value::Json;
+use crate::{Rejection, RunRejection};
 
 /// Members that an event may have.
 pub(super) const MEMBERS: [&str; 12] = [
@@ -28,7 +28,7 @@ pub(super) const MEMBERS: [&str; 12] = [
 pub(super) const GIVEN_BY_THE_STORE: [&str; 5] = ["runId", "runSeq", "prevSeq", "persistedAt", "commit"];
 
 pub(super) fn invalid(what: impl Into<Cow<'static, str>>, reason: impl Into<Cow<'static, str>>) -> Rejection {
-    Rejection::InvalidEvent { what: what.into(), reason: reason.into() }
+    Rejection::Run(RunRejection::InvalidEvent { what: what.into(), reason: reason.into() })
 }
 
 /// The members that the contract does not define, as one object, each in its original spelling.

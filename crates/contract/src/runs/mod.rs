@@ -10,6 +10,10 @@
 //! Changing this contract: a new optional field, optional parameter or type of event makes it 1.2; removing a required
 //! field, or numbering events or building keys differently, makes it 2.0.
 
+mod rejection;
+
+pub use rejection::RunRejection;
+
 pub mod effect;
 pub mod event;
 mod event_id;

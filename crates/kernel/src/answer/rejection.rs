@@ -1,6 +1,6 @@
 //! Rejections as bytes; `docs/formats/entry.md`. Reasons and names are numbers in an answer.
 
-use contract::{RefusalReason, Rejection, WantedKind};
+use contract::{CellRejection, RecordRejection, RefusalReason, Rejection, RunRejection, WantedKind};
 use kv::{DecodeError, Reader, Writer};
 
 use crate::value::ValueRef;
@@ -34,7 +34,7 @@ pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
             let number = LIMIT_NAMES.iter().position(|name| name == limit).expect("the kernel's limits are listed");
             writer.u8(2).u8(small(number)).u64(*max).u64(*got);
         }
-        Rejection::Conflict { cell, current } => {
+        Rejection::Cell(CellRejection::Conflict { cell, current }) => {
             writer.u8(3).bytes(cell.as_bytes()).optional_u64(*current);
         }
         Rejection::NoSuchSpace { space } => {
@@ -56,45 +56,45 @@ pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
         Rejection::TwoGroups { group, other } => {
             writer.u8(10).bytes(group.as_bytes()).bytes(other.as_bytes());
         }
-        Rejection::NoSuchRecord { record } => {
+        Rejection::Record(RecordRejection::NoSuchRecord { record }) => {
             writer.u8(11).bytes(record.as_bytes());
         }
-        Rejection::NoSuchType { name } => {
+        Rejection::Record(RecordRejection::NoSuchType { name }) => {
             writer.u8(12).bytes(name.as_bytes());
         }
-        Rejection::WrongState { record, state, reason } => {
+        Rejection::Record(RecordRejection::WrongState { record, state, reason }) => {
             writer.u8(13).bytes(record.as_bytes()).bytes(state.as_bytes()).u8(reason.number());
         }
-        Rejection::WrongKind { record, field, wanted } => {
+        Rejection::Record(RecordRejection::WrongKind { record, field, wanted }) => {
             writer.u8(14).bytes(record.as_bytes()).bytes(field.as_bytes()).u8(wanted.number());
         }
-        Rejection::RecordConflict { record, current } => {
+        Rejection::Record(RecordRejection::Conflict { record, current }) => {
             writer.u8(15).bytes(record.as_bytes()).optional_u64(*current);
         }
         Rejection::InvalidDeclaration { what, reason } => {
             writer.u8(16).bytes(what.as_bytes()).u8(reason.number());
         }
-        Rejection::FieldConflict { record, field, current } => {
+        Rejection::Record(RecordRejection::FieldConflict { record, field, current }) => {
             writer.u8(17).bytes(record.as_bytes()).bytes(field.as_bytes());
             ValueRef::encode_optional(current.as_ref().map(Into::into), writer);
         }
-        Rejection::Fenced { record, given, attempt, state, holder } => {
+        Rejection::Record(RecordRejection::Fenced { record, given, attempt, state, holder }) => {
             writer.u8(18).bytes(record.as_bytes()).u64(*given).u64(*attempt).bytes(state.as_bytes());
             writer.bytes(holder.as_deref().unwrap_or_default().as_bytes());
         }
-        Rejection::NoSuchRun { run } => {
+        Rejection::Run(RunRejection::NoSuchRun { run }) => {
             writer.u8(19).bytes(run.as_bytes());
         }
-        Rejection::SequenceConflict { run, expected, last } => {
+        Rejection::Run(RunRejection::SequenceConflict { run, expected, last }) => {
             writer.u8(20).bytes(run.as_bytes()).u64(*expected).u64(*last);
         }
-        Rejection::KeyReused { run, seq } => {
+        Rejection::Run(RunRejection::KeyReused { run, seq }) => {
             writer.u8(21).bytes(run.as_bytes()).u64(*seq);
         }
-        Rejection::RunClosed { run, last } => {
+        Rejection::Run(RunRejection::Closed { run, last }) => {
             writer.u8(22).bytes(run.as_bytes()).u64(*last);
         }
-        Rejection::RunArchived { run, last } => {
+        Rejection::Run(RunRejection::Archived { run, last }) => {
             writer.u8(23).bytes(run.as_bytes()).u64(*last);
         }
         Rejection::Damaged { from, to } => {
@@ -126,46 +126,54 @@ pub(super) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, Dec
             max: reader.u64()?,
             got: reader.u64()?,
         },
-        3 => Rejection::Conflict { cell: reader.text()?.to_owned(), current: reader.optional_u64()? },
+        3 => Rejection::Cell(CellRejection::Conflict {
+            cell: reader.text()?.to_owned(),
+            current: reader.optional_u64()?,
+        }),
         5 => Rejection::NoSuchSpace { space: reader.text()?.to_owned() },
         6 => Rejection::NoSuchBranch { branch: reader.text()?.to_owned() },
         7 => Rejection::AlreadyExists { what: named(&EXISTING_KINDS, reader.u8()?)?, name: reader.text()?.to_owned() },
         8 => Rejection::MainBranch,
         9 => Rejection::CatalogueBehind { needed: reader.u64()?, have: reader.u64()? },
         10 => Rejection::TwoGroups { group: reader.text()?.to_owned(), other: reader.text()?.to_owned() },
-        11 => Rejection::NoSuchRecord { record: reader.text()?.to_owned() },
-        12 => Rejection::NoSuchType { name: reader.text()?.to_owned() },
-        13 => Rejection::WrongState {
+        11 => Rejection::Record(RecordRejection::NoSuchRecord { record: reader.text()?.to_owned() }),
+        12 => Rejection::Record(RecordRejection::NoSuchType { name: reader.text()?.to_owned() }),
+        13 => Rejection::Record(RecordRejection::WrongState {
             record: reader.text()?.to_owned(),
             state: reader.text()?.to_owned(),
             reason: refusal_reason(reader)?,
-        },
-        14 => Rejection::WrongKind {
+        }),
+        14 => Rejection::Record(RecordRejection::WrongKind {
             record: reader.text()?.to_owned(),
             field: reader.text()?.to_owned(),
             wanted: wanted_kind(reader)?,
-        },
-        15 => Rejection::RecordConflict { record: reader.text()?.to_owned(), current: reader.optional_u64()? },
+        }),
+        15 => Rejection::Record(RecordRejection::Conflict {
+            record: reader.text()?.to_owned(),
+            current: reader.optional_u64()?,
+        }),
         16 => Rejection::InvalidDeclaration { what: reader.text()?.to_owned(), reason: refusal_reason(reader)? },
-        17 => Rejection::FieldConflict {
+        17 => Rejection::Record(RecordRejection::FieldConflict {
             record: reader.text()?.to_owned(),
             field: reader.text()?.to_owned(),
             current: ValueRef::decode_optional(reader)?.map(ValueRef::to_value),
-        },
-        18 => Rejection::Fenced {
+        }),
+        18 => Rejection::Record(RecordRejection::Fenced {
             record: reader.text()?.to_owned(),
             given: reader.u64()?,
             attempt: reader.u64()?,
             state: reader.text()?.to_owned(),
             holder: Some(reader.text()?.to_owned()).filter(|holder| !holder.is_empty()),
-        },
-        19 => Rejection::NoSuchRun { run: reader.text()?.to_owned() },
-        20 => {
-            Rejection::SequenceConflict { run: reader.text()?.to_owned(), expected: reader.u64()?, last: reader.u64()? }
-        }
-        21 => Rejection::KeyReused { run: reader.text()?.to_owned(), seq: reader.u64()? },
-        22 => Rejection::RunClosed { run: reader.text()?.to_owned(), last: reader.u64()? },
-        23 => Rejection::RunArchived { run: reader.text()?.to_owned(), last: reader.u64()? },
+        }),
+        19 => Rejection::Run(RunRejection::NoSuchRun { run: reader.text()?.to_owned() }),
+        20 => Rejection::Run(RunRejection::SequenceConflict {
+            run: reader.text()?.to_owned(),
+            expected: reader.u64()?,
+            last: reader.u64()?,
+        }),
+        21 => Rejection::Run(RunRejection::KeyReused { run: reader.text()?.to_owned(), seq: reader.u64()? }),
+        22 => Rejection::Run(RunRejection::Closed { run: reader.text()?.to_owned(), last: reader.u64()? }),
+        23 => Rejection::Run(RunRejection::Archived { run: reader.text()?.to_owned(), last: reader.u64()? }),
         24 => Rejection::Damaged { from: reader.text()?.to_owned(), to: reader.text()?.to_owned() },
         _ => {
             return Err(DecodeError { what: "a rejection of an unknown kind" });

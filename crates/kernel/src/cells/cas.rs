@@ -2,7 +2,7 @@
 //!
 //! Touches: the cell. Keeps: K2. On a mismatch nothing is written, and the answer carries the current version.
 
-use contract::Rejection;
+use contract::{CellRejection, Rejection};
 use session::Halt;
 
 use super::row::Head;
@@ -23,7 +23,7 @@ pub(crate) fn cas<S: ReadCells + WriteCells>(
     let head = row.as_deref().map(Head::decode).transpose()?;
     let current = head.as_ref().and_then(Head::live_version);
     if current != expected {
-        return Ok(Err(Rejection::Conflict { cell: cell.name.to_owned(), current }));
+        return Ok(Err(Rejection::Cell(CellRejection::Conflict { cell: cell.name.to_owned(), current })));
     }
     Ok(Ok(OpOutcome::Written(write_version(cells, context, cell, head.as_ref(), Some(value))?)))
 }

@@ -2,8 +2,8 @@
 //!
 //! Touches: nothing. A range guard reads at most what the transaction's author read, and stops at the first change.
 
-use contract::Rejection;
 use contract::limits::TRANSACTION_RANGE_CELLS_MAX;
+use contract::{CellRejection, Rejection};
 use kv::{Order, Staging};
 use session::Halt;
 
@@ -101,5 +101,5 @@ fn floor(state: &Staging, scope: &Scope<'_>, cell: &ThingId<'_>) -> Result<Floor
 }
 
 fn conflict(name: &str, head: Option<&Head<'_>>) -> Rejection {
-    Rejection::Conflict { cell: name.to_owned(), current: head.and_then(Head::live_version) }
+    Rejection::Cell(CellRejection::Conflict { cell: name.to_owned(), current: head.and_then(Head::live_version) })
 }

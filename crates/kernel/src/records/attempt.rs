@@ -4,7 +4,7 @@
 //! live attempt can end itself; from outside, a rescue ends it when its lease has expired.
 
 use contract::records::types::StateKind;
-use contract::{RefusalReason, Rejection};
+use contract::{RecordRejection, RefusalReason, Rejection};
 use kv::Writer;
 use session::Halt;
 
@@ -30,7 +30,7 @@ pub(crate) fn claim(applying: &mut Applying<'_>, record: &ThingId<'_>, worker: &
         return Ok(Err(no_such_record(record)));
     }
     let Some(declared) = applying.declared(record, &before) else {
-        return Ok(Err(Rejection::NoSuchType { name: record.name.to_owned() }));
+        return Ok(Err(Rejection::Record(RecordRejection::NoSuchType { name: record.name.to_owned() })));
     };
     let pausing = before.numbers.pauses_at(applying.call.stamp.wall_us);
     if declared.kind(before.numbers.state) != StateKind::Ready || pausing {
@@ -77,7 +77,7 @@ fn in_attempt(
         return Ok(Err(fenced));
     }
     let Some(declared) = declared else {
-        return Ok(Err(Rejection::NoSuchType { name: record.name.to_owned() }));
+        return Ok(Err(Rejection::Record(RecordRejection::NoSuchType { name: record.name.to_owned() })));
     };
     let mut after = successor(applying, &before);
     if let Some(fields) = fields {

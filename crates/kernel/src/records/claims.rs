@@ -76,7 +76,7 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
                 corrections += CORRECTIONS_PER_RECORD;
             }
             // It expired while it was ready: the expiry is committed now, and it is no longer ready.
-            Err(contract::Rejection::NoSuchRecord { .. }) => {}
+            Err(contract::Rejection::Record(contract::RecordRejection::NoSuchRecord { .. })) => {}
             Err(rejection) => {
                 return Err(Halt::Inconsistent(format!("R5: a ready record cannot be claimed: {rejection}")));
             }

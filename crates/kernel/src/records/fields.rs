@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use contract::records::types::{CREATED_AT, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::records::{Field, Holder, Record};
-use contract::{Rejection, Value, WantedKind};
+use contract::{RecordRejection, Rejection, Value, WantedKind};
 use kv::{Bytes, Staging, View, Writer};
 use session::{Halt, Stamp};
 
@@ -161,5 +161,5 @@ impl Applying<'_> {
 
 /// A rejection: the field does not hold the required kind.
 pub(crate) fn wrong_kind(record: &ThingId<'_>, field: &str, wanted: WantedKind) -> Rejection {
-    Rejection::WrongKind { record: record.name.to_owned(), field: field.to_owned(), wanted }
+    Rejection::Record(RecordRejection::WrongKind { record: record.name.to_owned(), field: field.to_owned(), wanted })
 }

@@ -2,7 +2,7 @@
 //!
 //! Touches: nothing.
 
-use contract::Rejection;
+use contract::{RecordRejection, Rejection};
 use session::Halt;
 
 use super::command::RecordGuard;
@@ -40,7 +40,7 @@ pub(crate) fn check(
             };
             if current != wanted.map(ValueRef::to_value) {
                 let (record, field) = (name.to_owned(), (*field).to_owned());
-                return Ok(Err(Rejection::FieldConflict { record, field, current }));
+                return Ok(Err(Rejection::Record(RecordRejection::FieldConflict { record, field, current })));
             }
             true
         }
@@ -59,5 +59,9 @@ pub(crate) fn check(
         }
     };
     let current = live.map(|row| row.numbers.version);
-    Ok(if holds { Ok(()) } else { Err(Rejection::RecordConflict { record: name.to_owned(), current }) })
+    Ok(if holds {
+        Ok(())
+    } else {
+        Err(Rejection::Record(RecordRejection::Conflict { record: name.to_owned(), current }))
+    })
 }

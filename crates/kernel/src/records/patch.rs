@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use contract::limits::WORKER_BYTES_MAX;
 use contract::records::types::{CREATED_AT, StateKind, TIMEOUT_AT, UPDATED_AT, WORKER};
-use contract::{RefusalReason, Rejection, Value, WantedKind};
+use contract::{RecordRejection, RefusalReason, Rejection, Value, WantedKind};
 use session::Halt;
 
 use super::fields::wrong_kind;
@@ -120,7 +120,7 @@ pub(crate) fn swap(
     let current = current(applying, record, &before, field)?;
     if current != expected.map(ValueRef::to_value) {
         let (record, field) = (record.name.to_owned(), field.to_owned());
-        return Ok(Err(Rejection::FieldConflict { record, field, current }));
+        return Ok(Err(Rejection::Record(RecordRejection::FieldConflict { record, field, current })));
     }
     let mut after = successor(applying, &before);
     let declared = type_after(applying, record, &before, &mut after);
@@ -198,7 +198,7 @@ fn type_for<'entry>(
         None => Ok(types.of_record(record.name)),
         Some(name) => match types.named(name) {
             Some(declared) => Ok(Some(declared)),
-            None => Err(Rejection::NoSuchType { name: name.to_owned() }),
+            None => Err(Rejection::Record(RecordRejection::NoSuchType { name: name.to_owned() })),
         },
     }
 }
@@ -334,5 +334,5 @@ fn moved(applying: &Applying<'_>, record: &ThingId<'_>, before: &Row<'_>, after:
 }
 
 pub(crate) fn no_such_record(record: &ThingId<'_>) -> Rejection {
-    Rejection::NoSuchRecord { record: record.name.to_owned() }
+    Rejection::Record(RecordRejection::NoSuchRecord { record: record.name.to_owned() })
 }

@@ -6,7 +6,7 @@
 use contract::limits::PAGE_BYTES_MAX;
 use contract::records::Scanned;
 use contract::records::filter::{Filter, Test};
-use contract::{NameInGroup, Rejection, Value};
+use contract::{NameInGroup, RecordRejection, Rejection, Value};
 use kv::{Key, KeyRange};
 use session::Halt;
 
@@ -59,7 +59,9 @@ impl ViewRecords<'_> {
         let declared = match scan.record_type.map(|name| (name, space.types.named(name))) {
             None => None,
             Some((_, Some(declared))) => Some(declared),
-            Some((name, None)) => return Ok(Err(Rejection::NoSuchType { name: name.to_owned() })),
+            Some((name, None)) => {
+                return Ok(Err(Rejection::Record(RecordRejection::NoSuchType { name: name.to_owned() })));
+            }
         };
         let filled = match declared {
             None => 0,

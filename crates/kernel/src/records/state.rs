@@ -4,7 +4,7 @@
 //! with a claim).
 
 use contract::records::types::{GONE, StateKind};
-use contract::{RefusalReason, Rejection};
+use contract::{RecordRejection, RefusalReason, Rejection};
 
 use super::row::Row;
 use crate::catalogue::Declared;
@@ -63,7 +63,7 @@ pub(crate) fn wrong_state(
     reason: RefusalReason,
 ) -> Rejection {
     let state = declared.state_name(row.numbers.state).to_owned();
-    Rejection::WrongState { record: record.name.to_owned(), state, reason }
+    Rejection::Record(RecordRejection::WrongState { record: record.name.to_owned(), state, reason })
 }
 
 /// Begins the next attempt. The state is set by the caller.
@@ -118,5 +118,11 @@ pub(crate) fn check_fence(
         None => "not of a type that can be claimed".to_owned(),
     };
     let holder = row.worker.filter(|_| numbers.is_held()).map(str::to_owned);
-    Err(Rejection::Fenced { record: record.name.to_owned(), given: attempt, attempt: numbers.attempt, state, holder })
+    Err(Rejection::Record(RecordRejection::Fenced {
+        record: record.name.to_owned(),
+        given: attempt,
+        attempt: numbers.attempt,
+        state,
+        holder,
+    }))
 }

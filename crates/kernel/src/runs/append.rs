@@ -4,9 +4,9 @@
 //! (sequences rise by one, and every event names the one before) and L2 (a key or an id identifies one event for the
 //! life of the run, and an append with a known one changes nothing).
 
-use contract::Rejection;
 use contract::runs::seq_of_derived_id;
 use contract::time::iso;
+use contract::{Rejection, RunRejection};
 use session::Halt;
 
 use super::row::{EventRow, Known, RunHead, digest};
@@ -26,7 +26,7 @@ pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Ap
     let name = || run.name.to_owned();
     if let Some(head) = &before {
         if head.deleted {
-            return Ok(Err(Rejection::RunArchived { run: name(), last }));
+            return Ok(Err(Rejection::Run(RunRejection::Archived { run: name(), last })));
         }
         if let Some(known) = find(applying, run, head, event)? {
             let payload_mismatch = known.digest != digest(event);
@@ -36,20 +36,20 @@ pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Ap
                 Duplicates::Refuse => true,
             };
             if refused {
-                return Ok(Err(Rejection::KeyReused { run: name(), seq: known.seq }));
+                return Ok(Err(Rejection::Run(RunRejection::KeyReused { run: name(), seq: known.seq })));
             }
             let seq = known.seq;
             applying.folded.changes.tally.append_repeated();
             return Ok(Ok(OpOutcome::Appended { seq, idempotent: true, payload_mismatch }));
         }
         if head.closed {
-            return Ok(Err(Rejection::RunClosed { run: name(), last }));
+            return Ok(Err(Rejection::Run(RunRejection::Closed { run: name(), last })));
         }
     }
     if let Some(expected) = *expected_last
         && expected != last
     {
-        return Ok(Err(Rejection::SequenceConflict { run: name(), expected, last }));
+        return Ok(Err(Rejection::Run(RunRejection::SequenceConflict { run: name(), expected, last })));
     }
     let stamp = applying.call.stamp;
     let mut after = before.clone().unwrap_or_else(|| RunHead {
@@ -58,7 +58,7 @@ pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Ap
         ..RunHead::default()
     });
     if let Some(coming) = derived_seq(run, &after, event).filter(|seq| *seq > last) {
-        return Ok(Err(Rejection::KeyReused { run: name(), seq: coming }));
+        return Ok(Err(Rejection::Run(RunRejection::KeyReused { run: name(), seq: coming })));
     }
     let seq = last + 1;
     after.last_seq = seq;

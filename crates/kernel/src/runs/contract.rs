@@ -1,6 +1,6 @@
 //! Runs as one of the contracts.
 
-use contract::Rejection;
+use contract::{Rejection, RunRejection};
 use kv::KeyRange;
 use session::Halt;
 
@@ -48,8 +48,8 @@ impl Contract for Runs {
         let head = read_head(applying, &run)?;
         let (last, run) = (head.as_ref().map_or(0, |head| head.last_seq), || name.to_owned());
         Ok(match head {
-            Some(head) if head.deleted => Err(Rejection::RunArchived { run: run(), last }),
-            _ if last != expected => Err(Rejection::SequenceConflict { run: run(), expected, last }),
+            Some(head) if head.deleted => Err(Rejection::Run(RunRejection::Archived { run: run(), last })),
+            _ if last != expected => Err(Rejection::Run(RunRejection::SequenceConflict { run: run(), expected, last })),
             _ => Ok(()),
         })
     }

@@ -5,7 +5,7 @@
 //!
 //! Touches: heads, and the rows of deleted runs. Keeps: L2 (a name is never used for a second run).
 
-use contract::Rejection;
+use contract::{Rejection, RunRejection};
 use session::Halt;
 
 use super::append::{read_head, sibling, store_head, walk};
@@ -31,8 +31,8 @@ const REMOVED_ROWS_MAX: usize = 64;
 fn existing(applying: &Applying<'_>, run: &ThingId<'_>) -> Result<Result<RunHead, Rejection>, Halt> {
     let name = || run.name.to_owned();
     Ok(match read_head(applying, run)? {
-        None => Err(Rejection::NoSuchRun { run: name() }),
-        Some(head) if head.deleted => Err(Rejection::RunArchived { run: name(), last: head.last_seq }),
+        None => Err(Rejection::Run(RunRejection::NoSuchRun { run: name() })),
+        Some(head) if head.deleted => Err(Rejection::Run(RunRejection::Archived { run: name(), last: head.last_seq })),
         Some(head) => Ok(head),
     })
 }
@@ -103,7 +103,7 @@ pub(crate) fn fork(applying: &mut Applying<'_>, run: &ThingId<'_>, from: &str, a
     if let Some(head) = read_head(applying, run)? {
         let name = run.name.to_owned();
         return Ok(Err(match head.deleted {
-            true => Rejection::RunArchived { run: name, last: head.last_seq },
+            true => Rejection::Run(RunRejection::Archived { run: name, last: head.last_seq }),
             false => Rejection::AlreadyExists { what: "run", name },
         }));
     }
@@ -113,7 +113,11 @@ pub(crate) fn fork(applying: &mut Applying<'_>, run: &ThingId<'_>, from: &str, a
         Err(rejection) => return Ok(Err(rejection)),
     };
     if at == 0 || at > head.last_seq {
-        return Ok(Err(Rejection::SequenceConflict { run: from.to_owned(), expected: at, last: head.last_seq }));
+        return Ok(Err(Rejection::Run(RunRejection::SequenceConflict {
+            run: from.to_owned(),
+            expected: at,
+            last: head.last_seq,
+        })));
     }
     if head.depth >= FORK_DEPTH_MAX {
         return Ok(Err(Rejection::too_large("run_fork_depth_max", FORK_DEPTH_MAX as usize, head.depth as usize + 1)));

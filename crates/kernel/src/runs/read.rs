@@ -3,7 +3,7 @@
 use contract::limits::PAGE_BYTES_MAX;
 use contract::runs::snapshot::duration_ms;
 use contract::runs::{Fetched, RunSnapshot, RunStatus, StoredEvent};
-use contract::{Json, Rejection};
+use contract::{Json, Rejection, RunRejection};
 use kv::View;
 use session::Halt;
 
@@ -19,8 +19,8 @@ use crate::readable::Readable;
 pub fn head(view: &dyn View, keys: &Keys, run: &ThingId<'_>) -> Result<Result<RunHead, Rejection>, Halt> {
     let name = || run.name.to_owned();
     Ok(match view.get(&keys.run(run))?.map(|row| RunHead::decode(&row)).transpose()? {
-        None => Err(Rejection::NoSuchRun { run: name() }),
-        Some(head) if head.deleted => Err(Rejection::RunArchived { run: name(), last: head.last_seq }),
+        None => Err(Rejection::Run(RunRejection::NoSuchRun { run: name() })),
+        Some(head) if head.deleted => Err(Rejection::Run(RunRejection::Archived { run: name(), last: head.last_seq })),
         Some(head) => Ok(head),
     })
 }

@@ -1,6 +1,6 @@
 //! Answers as text; and each word with each answer that it got, for `coverage`.
 
-use contract::Rejection;
+use contract::{RecordRejection, Rejection};
 
 use super::Stage;
 use super::coverage::{WORD_OF_FENCE, WORD_OF_NEXT, word_of_guard, word_of_op, word_of_outcome};
@@ -108,7 +108,9 @@ fn refused_word(transact: &Transact<'_>, rejection: &Rejection) -> Option<&'stat
     match (&transact.fence, transact.guards.as_slice(), transact.ops.as_slice()) {
         // This is about the transaction as a whole.
         _ if matches!(rejection, Rejection::TwoGroups { .. }) => None,
-        (Some(_), [], _) if matches!(rejection, Rejection::Fenced { .. }) => Some(WORD_OF_FENCE),
+        (Some(_), [], _) if matches!(rejection, Rejection::Record(RecordRejection::Fenced { .. })) => {
+            Some(WORD_OF_FENCE)
+        }
         (_, [], [op]) => Some(word_of_op(op)),
         (None, [guard], _) => Some(word_of_guard(guard)),
         _ => None,

@@ -1,7 +1,9 @@
 //! Cells: read, write, initialise, delete, list.
 
 use contract::time::iso;
-use contract::{AsOf, Error, Expected, HistoryPage, ListPage, NameInGroup, Rejection, Swapped, Value, Versioned};
+use contract::{
+    AsOf, CellRejection, Error, Expected, HistoryPage, ListPage, NameInGroup, Rejection, Swapped, Value, Versioned,
+};
 use wire::cells::{
     Cell, CellHistory, CellList, CellRead, CellVersion, Deleted, InitialisedCell, ListCells, ReadCell, Written,
 };
@@ -76,7 +78,10 @@ pub(crate) async fn write(server: Server, call: Call<NoQuery, UserJson>) -> Answ
         Some(expected) => match handles.cells().cas_later(&name, expected, value).await? {
             Swapped::Written(written) => written,
             Swapped::Conflict { current } => {
-                return Err(Refusal::Unexpected(Error::from(Rejection::Conflict { cell: name, current })));
+                return Err(Refusal::Unexpected(Error::from(Rejection::Cell(CellRejection::Conflict {
+                    cell: name,
+                    current,
+                }))));
             }
         },
     };

@@ -1,6 +1,6 @@
 //! Records: read, put, patch, delete, scan, count. `attempts` has the calls of an attempt.
 
-use contract::{Error, Expected, NameInGroup, Rejection, Value};
+use contract::{Error, Expected, NameInGroup, RecordRejection, Rejection, Value};
 use statehouse::records::{FieldSwapped, Filter, Put, ScanOptions, Ttl};
 use statehouse::{Commit, Done};
 use wire::cells::{Deleted, Written};
@@ -140,7 +140,8 @@ pub(crate) async fn patch(server: Server, call: Call<NoQuery, PatchRecord>) -> A
                 Ok(Reply::new(patched).version(version).replayed(handles.replayed()))
             }
             FieldSwapped::Conflict { current } => {
-                Err(Error::from(Rejection::FieldConflict { record: name, field, current }).into())
+                Err(Error::from(Rejection::Record(RecordRejection::FieldConflict { record: name, field, current }))
+                    .into())
             }
         };
     }

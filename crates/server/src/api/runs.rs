@@ -3,7 +3,7 @@
 use contract::object_text::ObjectText;
 use contract::runs::AppendResult;
 use contract::time::iso;
-use contract::{Error, Expected, Rejection, names};
+use contract::{Error, Expected, Rejection, RunRejection, names};
 use statehouse::runs::{AppendOptions, FETCH_LIMIT, NewEvent, RunList, StoredEvent, Tail};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
@@ -66,7 +66,7 @@ fn not_an_id() -> Refusal {
 fn exists(runs: &statehouse::Runs, run: &str) -> Result<(), Error> {
     match runs.snapshot(run)? {
         Some(_) => Ok(()),
-        None => Err(Rejection::NoSuchRun { run: run.to_owned() }.into()),
+        None => Err(Rejection::Run(RunRejection::NoSuchRun { run: run.to_owned() }).into()),
     }
 }
 
@@ -163,7 +163,7 @@ struct EventHead {
 pub(crate) fn event_of(run: &str, text: &str, key: Option<&str>) -> Result<NewEvent, Refusal> {
     let no_object = |_| {
         let reason = "it is not a JSON object".into();
-        Error::from(Rejection::InvalidEvent { what: "event".into(), reason })
+        Error::from(Rejection::Run(RunRejection::InvalidEvent { what: "event".into(), reason }))
     };
     let head: EventHead = wire::from_json_text(text).map_err(no_object)?;
     let with_key;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use contract::limits::PAGE_BYTES_MAX;
 use contract::time::{iso, millis};
-use contract::{Error, Rejection};
+use contract::{Error, Rejection, SessionRejection};
 use statehouse::sessions::{Deliveries, Delivery, LifeState, SessionOptions, SessionStatus};
 use wire::operations::{NoBody, Nothing};
 use wire::query::NoQuery;
@@ -43,7 +43,7 @@ pub(crate) async fn open(server: Server, call: Call<NoQuery, OpenSession>) -> An
 pub(crate) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Session> {
     let session = session_of(&call.name)?;
     let sessions = server.house.sessions();
-    let status = sessions.status(session)?.ok_or(Error::from(Rejection::SessionExpired))?;
+    let status = sessions.status(session)?.ok_or(Error::from(Rejection::Session(SessionRejection::Expired)))?;
     Ok(Reply::new(shown(session, status, sessions.state(session))))
 }
 

@@ -10,8 +10,8 @@ mod watch;
 use std::sync::Arc;
 
 use contract::{
-    AsOf, Cells as CellsContract, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed,
-    Moment, Rejection, Swapped, Value, Versioned, Written, names,
+    AsOf, CellRejection, Cells as CellsContract, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage,
+    Listed, Moment, Rejection, Swapped, Value, Versioned, Written, names,
 };
 use kernel::cells::{ViewCells, at, get, history, list};
 use kernel::keys::ThingId;
@@ -100,7 +100,9 @@ impl Cells {
             Expected::Version(version) => Some(version),
         };
         self.propose(cell, Op::Cell(cell, CellAct::Cas(expected, ValueRef::from(&value))), |answer| match answer {
-            Answer::Rejected(Rejection::Conflict { current, .. }) => Ok(Swapped::Conflict { current }),
+            Answer::Rejected(Rejection::Cell(CellRejection::Conflict { current, .. })) => {
+                Ok(Swapped::Conflict { current })
+            }
             other => written(other).map(Swapped::Written),
         })
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use contract::limits::{QUEUE_DEPTH_MAX, WORKER_BYTES_MAX};
 use contract::records::{Claimed, Retry};
-use contract::{Error, Rejection, Subject, Value, Written, names};
+use contract::{Error, RecordRejection, Rejection, Subject, Value, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::keys::ThingId;
 use kernel::keys::queues::QueueId;
@@ -97,7 +97,8 @@ impl Records {
             if free {
                 match self.claim_later(record, options).await {
                     // Another worker was faster.
-                    Err(Error::Rejected(Rejection::WrongState { .. })) if !in_session && self.is_held(record)? => {}
+                    Err(Error::Rejected(Rejection::Record(RecordRejection::WrongState { .. })))
+                        if !in_session && self.is_held(record)? => {}
                     other => return other,
                 }
             }

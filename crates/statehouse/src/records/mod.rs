@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::limits::FIELD_NAME_BYTES_MAX;
-use contract::{Deleted, Error, Rejection, Value, Written, names};
+use contract::{Deleted, Error, RecordRejection, Rejection, Value, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::{Answer, Body, Catalogue, Fence, Op, OpOutcome, RecordAct, Transact, TtlArgument, ValueRef};
 
@@ -145,7 +145,9 @@ impl Records {
             new: new.as_ref().map(ValueRef::from),
         };
         self.propose(record, [field].into_iter(), None, act, |answer| match answer {
-            Answer::Rejected(Rejection::FieldConflict { current, .. }) => Ok(FieldSwapped::Conflict { current }),
+            Answer::Rejected(Rejection::Record(RecordRejection::FieldConflict { current, .. })) => {
+                Ok(FieldSwapped::Conflict { current })
+            }
             other => written(other).map(FieldSwapped::Written),
         })
     }

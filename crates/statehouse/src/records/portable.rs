@@ -11,7 +11,7 @@ use contract::records::filter::Filter;
 use contract::records::state_store::{PortableRecord, PortableScan, ScanFilter, StateStore, by_pages};
 use contract::records::types::{CREATED_AT, IndexKind, RecordType, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::records::{FieldSwapped, Put, Record, Ttl};
-use contract::{Error, Rejection, Value, WantedKind};
+use contract::{Error, RecordRejection, Rejection, Value, WantedKind};
 
 use super::{Records, ScanOptions};
 
@@ -69,7 +69,7 @@ fn kind_of(record_type: Option<&RecordType>, field: &str) -> Option<IndexKind> {
 fn to_value(record_type: Option<&RecordType>, record: &str, field: &str, bytes: &[u8]) -> Result<Value, Error> {
     let wrong = |wanted| {
         let (record, field) = (record.to_owned(), field.to_owned());
-        Error::from(Rejection::WrongKind { record, field, wanted })
+        Error::from(Rejection::Record(RecordRejection::WrongKind { record, field, wanted }))
     };
     let text = || std::str::from_utf8(bytes).map_err(|_| wrong(WantedKind::Text));
     Ok(match kind_of(record_type, field) {

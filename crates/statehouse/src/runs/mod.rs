@@ -18,7 +18,7 @@ pub(crate) mod verifier;
 use std::sync::Arc;
 
 use contract::limits::RUN_TYPE_BYTES_MAX;
-use contract::{Error, Rejection, names};
+use contract::{Error, Rejection, RunRejection, names};
 use kernel::{Answer, Append, Body, Catalogue, Duplicates, EventRef, Op, OpOutcome, RunAct, Transact};
 
 pub use contract::runs::{
@@ -206,7 +206,7 @@ impl RunStateStore for Runs {
 
     fn get_snapshot(&self, run: &str) -> Result<Option<RunSnapshot>, Error> {
         match self.snapshot(run) {
-            Err(Error::Rejected(Rejection::RunArchived { .. })) => Ok(None),
+            Err(Error::Rejected(Rejection::Run(RunRejection::Archived { .. }))) => Ok(None),
             other => other,
         }
     }

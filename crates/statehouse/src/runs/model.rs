@@ -1,8 +1,8 @@
 //! A custom read model in the same commit as the event.
 
 use contract::Error;
-use contract::Rejection;
 use contract::runs::{AppendResult, NewEvent};
+use contract::{Rejection, RunRejection};
 
 use super::AppendOptions;
 use crate::commit::Commit;
@@ -38,7 +38,7 @@ impl Group {
             // Before the model reads: if it reads something newer, the sequence is newer too and the commit is refused.
             let last = match self.runs().fetch(run, u64::MAX, 1) {
                 Ok(fetched) => fetched.stable_seq,
-                Err(Error::Rejected(Rejection::NoSuchRun { .. })) => 0,
+                Err(Error::Rejected(Rejection::Run(RunRejection::NoSuchRun { .. }))) => 0,
                 Err(error) => return Err(error),
             };
             let options = AppendOptions::default().expecting(last);
@@ -47,8 +47,10 @@ impl Group {
                     let run_seq = last + 1;
                     return Ok(AppendResult { run_seq, idempotent: false, persisted: true, payload_mismatch: false });
                 }
-                Err(Error::Rejected(Rejection::KeyReused { .. })) => return self.runs().append(run, event),
-                Err(Error::Rejected(Rejection::SequenceConflict { .. })) => {}
+                Err(Error::Rejected(Rejection::Run(RunRejection::KeyReused { .. }))) => {
+                    return self.runs().append(run, event);
+                }
+                Err(Error::Rejected(Rejection::Run(RunRejection::SequenceConflict { .. }))) => {}
                 Err(error) => return Err(error),
             }
         }

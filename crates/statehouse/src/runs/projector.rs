@@ -11,7 +11,7 @@ use std::time::Duration;
 use contract::records::Put;
 use contract::records::filter::{Filter, Test};
 use contract::runs::{RunStateStore, StoredEvent};
-use contract::{Error, Followed, Rejection, Subject, Value};
+use contract::{Error, Followed, Rejection, RunRejection, Subject, Value};
 
 use super::{FETCH_LIMIT, Runs};
 use crate::house::Statehouse;
@@ -255,7 +255,9 @@ impl<R: Reduce, S: RunStateStore> Projector<R, S> {
         loop {
             let events = match self.source.fetch_events(run, position, FETCH_LIMIT) {
                 // It was deleted since; its projection stays.
-                Err(Error::Rejected(Rejection::RunArchived { .. } | Rejection::NoSuchRun { .. })) => return Ok(()),
+                Err(Error::Rejected(
+                    Rejection::Run(RunRejection::Archived { .. }) | Rejection::Run(RunRejection::NoSuchRun { .. }),
+                )) => return Ok(()),
                 events => events?,
             };
             let Some(last) = events.last().map(|event| event.run_seq) else {

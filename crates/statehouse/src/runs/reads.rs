@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contract::runs::{Fetched, RunSnapshot};
-use contract::{Error, Rejection};
+use contract::{Error, Rejection, RunRejection};
 use kernel::Catalogue;
 use kernel::keys::ThingId;
 use kernel::runs::read;
@@ -64,7 +64,7 @@ impl Runs {
         let view = self.in_view(run)?;
         let id = view.id(self, run)?;
         let head = match view.head(&id) {
-            Err(Error::Rejected(Rejection::NoSuchRun { .. })) => return Ok(None),
+            Err(Error::Rejected(Rejection::Run(RunRejection::NoSuchRun { .. }))) => return Ok(None),
             other => other?,
         };
         read::snapshot(&*view.view, &keys(), &id, &head).map(Some).map_err(|halt| from_halt(&halt))

@@ -5,14 +5,14 @@
 use std::time::Duration;
 
 use contract::runs::Fetched;
-use contract::{Error, Rejection, Subject};
+use contract::{Error, Rejection, RunRejection, Subject};
 use waiting::Waited;
 
 use super::Runs;
 use crate::arrivals::Topic;
 
 /// A reader of a run, by a cursor. A run that does not exist yet is waited for. Waiting with a cursor beyond the run's end
-/// is refused with [`Rejection::SequenceConflict`]: it is from another history, and what comes next would be missed.
+/// is refused with [`RunRejection::SequenceConflict`]: it is from another history, and what comes next would be missed.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -49,7 +49,9 @@ impl Tail {
     /// The events already there, at most `limit`; the cursor advances past them.
     pub fn read(&mut self, limit: usize) -> Result<Fetched, Error> {
         let fetched = match self.runs.fetch(&self.run, self.cursor, limit) {
-            Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Fetched { events: Vec::new(), stable_seq: 0 },
+            Err(Error::Rejected(Rejection::Run(RunRejection::NoSuchRun { .. }))) => {
+                Fetched { events: Vec::new(), stable_seq: 0 }
+            }
             other => other?,
         };
         if let Some(last) = fetched.events.last() {
@@ -69,9 +71,12 @@ impl Tail {
         match last {
             // A run that does not exist yet is waited for, wherever the cursor is.
             0 => Ok(()),
-            last if last < self.cursor => {
-                Err(Rejection::SequenceConflict { run: self.run.clone(), expected: self.cursor, last }.into())
-            }
+            last if last < self.cursor => Err(Rejection::Run(RunRejection::SequenceConflict {
+                run: self.run.clone(),
+                expected: self.cursor,
+                last,
+            })
+            .into()),
             _ => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! Runs in an interactive transaction.
 
 use contract::runs::{AppendResult, Fetched, NewEvent, RunSnapshot};
-use contract::{Error, Rejection, Subject, names};
+use contract::{Error, Rejection, RunRejection, Subject, names};
 use kernel::OpOutcome;
 use kernel::runs::read;
 use kernel::runs::row::RunHead;
@@ -53,7 +53,7 @@ impl TransactionRuns<'_> {
     /// The events after a sequence, ascending, at most `limit` (1 to 1,000), with the run's last sequence.
     pub fn fetch(&mut self, run: &str, after: u64, limit: usize) -> Result<Fetched, Error> {
         check_page(limit)?;
-        let head = self.head(run)?.ok_or_else(|| Rejection::NoSuchRun { run: run.to_owned() })?;
+        let head = self.head(run)?.ok_or_else(|| Rejection::Run(RunRejection::NoSuchRun { run: run.to_owned() }))?;
         let seen = self.transaction.seen();
         let fetched = read::fetch(seen.view, &keys(), &seen.thing(run)?, &head, after, limit);
         fetched.map_err(|halt| from_halt(&halt))
@@ -96,7 +96,7 @@ impl TransactionRuns<'_> {
         let seen = self.transaction.seen();
         match read::head(seen.view, &keys(), &seen.thing(run)?).map_err(|halt| from_halt(&halt))? {
             Ok(head) => Ok(Some(head)),
-            Err(Rejection::NoSuchRun { .. }) => Ok(None),
+            Err(Rejection::Run(RunRejection::NoSuchRun { .. })) => Ok(None),
             Err(rejection) => Err(rejection.into()),
         }
     }

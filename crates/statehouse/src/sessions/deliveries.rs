@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use ::session::PendingPush;
-use contract::{ChangesPage, Error, Followed, Rejection};
+use contract::{ChangesPage, Error, Followed, Rejection, SessionRejection};
 use waiting::{Bell, Rung};
 
 use super::keeper::LifeState;
@@ -224,7 +224,7 @@ impl Deliveries {
             }
             self.read = last.number;
         } else if self.shard.keeper.state(self.session) == LifeState::Expired {
-            return Err(Rejection::SessionExpired.into());
+            return Err(Rejection::Session(SessionRejection::Expired).into());
         }
         self.pushes.extend(found);
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::session::user::{USER_KEY_BYTES_MAX, USER_VALUE_BYTES_MAX, machine_id};
 use ::session::{Command, Refused, UserAnswer, UserMachine, UserView};
-use contract::{Error, Rejection, names};
+use contract::{Error, Rejection, SessionRejection, names};
 use kernel::sessions::brought::hosted_id;
 use kernel::{Answer, HostedCommand, OpOutcome};
 use kv::{View, Writer};
@@ -128,7 +128,9 @@ pub(super) fn response_bytes(answer: Answer, machine: u16) -> Result<Vec<u8>, Er
     let too_large = |limit, max: usize, got| Err(Rejection::LimitExceeded { limit, max: max as u64, got }.into());
     match UserAnswer::decode(&bytes).map_err(undecodable)? {
         UserAnswer::Response(response) => Ok(response.to_vec()),
-        UserAnswer::Refused(Refused::Undecodable) => Err(Rejection::UnreadableCommand { machine }.into()),
+        UserAnswer::Refused(Refused::Undecodable) => {
+            Err(Rejection::Session(SessionRejection::UnreadableCommand { machine }).into())
+        }
         UserAnswer::Refused(Refused::KeyTooLong { got }) => too_large("user_key_bytes_max", USER_KEY_BYTES_MAX, got),
         UserAnswer::Refused(Refused::ValueTooLong { got }) => {
             too_large("user_value_bytes_max", USER_VALUE_BYTES_MAX, got)

@@ -21,7 +21,7 @@ use std::time::Duration;
 use ::session::{PendingPush, SessionAnswer, SessionCommand};
 use contract::catalogue::MAIN_BRANCH;
 use contract::limits::{CAPABILITY_BYTES_MAX, SESSION_TIMEOUT_MAX, SESSION_TIMEOUT_MIN};
-use contract::{Error, RefusalReason, Rejection};
+use contract::{Error, RefusalReason, Rejection, SessionRejection};
 use kernel::catalogue::types::micros;
 
 pub use ::kv::{DecodeError, KvError, Reader, Writer};
@@ -141,7 +141,7 @@ impl Sessions {
     /// client must be below, and are answered as before by [`Session::request`].
     pub fn resume(&self, session: u64, next_request: u64) -> Result<Session, Error> {
         if !self.shard.keeper.connect(session, self.shard.now()) {
-            return Err(Rejection::SessionExpired.into());
+            return Err(Rejection::Session(SessionRejection::Expired).into());
         }
         Ok(Session::new(self.shard.clone(), session, next_request))
     }
@@ -165,7 +165,7 @@ impl Sessions {
     pub fn keep_alive(&self, session: u64) -> Result<(), Error> {
         match self.shard.keeper.contact(session, self.shard.now()) {
             true => Ok(()),
-            false => Err(Rejection::SessionExpired.into()),
+            false => Err(Rejection::Session(SessionRejection::Expired).into()),
         }
     }
 

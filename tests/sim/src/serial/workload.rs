@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use contract::{Error, HistoryPage, ListPage, Rejection, Retention};
+use contract::{CellRejection, Error, HistoryPage, ListPage, RecordRejection, Rejection, Retention, RunRejection};
 use statehouse::records::Put;
 use statehouse::runs::{AppendOptions, NewEvent, StoredEvent};
 use statehouse::{Group, Isolation, Json, Options, Statehouse, Transaction};
@@ -85,9 +85,9 @@ impl Worker<'_> {
                         ran.committed.push(Committed { thread, commit, floor, reads, writes });
                     }
                     Err(Error::Rejected(
-                        Rejection::Conflict { .. }
-                        | Rejection::RecordConflict { .. }
-                        | Rejection::SequenceConflict { .. },
+                        Rejection::Cell(CellRejection::Conflict { .. })
+                        | Rejection::Record(RecordRejection::Conflict { .. })
+                        | Rejection::Run(RunRejection::SequenceConflict { .. }),
                     )) => {
                         ran.conflicts += 1;
                         let written = |register| writes.iter().any(|write| write.register == register);
@@ -291,7 +291,7 @@ fn history_of_run(group: &Group, run: &str) -> Result<Vec<Version>, String> {
     let mut versions: Vec<Version> = Vec::new();
     loop {
         let fetched = match group.runs().fetch(run, versions.len() as u64, 1_000) {
-            Err(Error::Rejected(Rejection::NoSuchRun { .. })) => return Ok(versions),
+            Err(Error::Rejected(Rejection::Run(RunRejection::NoSuchRun { .. }))) => return Ok(versions),
             fetched => fetched.map_err(text)?,
         };
         if fetched.events.is_empty() {

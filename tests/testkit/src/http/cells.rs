@@ -3,8 +3,8 @@
 use client::Client;
 use contract::cells::PastVersion;
 use contract::{
-    AsOf, Cells, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, NameInGroup,
-    Rejection, Swapped, Value, Versioned, Written,
+    AsOf, CellRejection, Cells, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment,
+    NameInGroup, Rejection, Swapped, Value, Versioned, Written,
 };
 use wire::cells::{Cell, CellVersion, ListCells};
 use wire::values::PageCursor;
@@ -59,7 +59,9 @@ impl Cells for HttpCells {
     fn cas(&self, cell: &str, expected: Expected, value: Value) -> Result<Swapped, Error> {
         match block_on(self.client.cells().cas(cell, expected, value)).map_err(error) {
             Ok(done) => Ok(Swapped::Written(written(done))),
-            Err(Error::Rejected(Rejection::Conflict { current, .. })) => Ok(Swapped::Conflict { current }),
+            Err(Error::Rejected(Rejection::Cell(CellRejection::Conflict { current, .. }))) => {
+                Ok(Swapped::Conflict { current })
+            }
             Err(error) => Err(error),
         }
     }

@@ -11,7 +11,7 @@ use client::Client;
 use contract::records::Ttl;
 use contract::records::state_store::{PortableRecord, PortableScan, ScanFilter, StateStore, by_pages};
 use contract::records::types::{CREATED_AT, TIMEOUT_AT, UPDATED_AT, WORKER};
-use contract::{Error, Rejection, Value, WantedKind};
+use contract::{Error, RecordRejection, Rejection, Value, WantedKind};
 use wire::catalogue::{IndexKindText, ShownType};
 use wire::records::{PatchRecord, PutRecord, Record, ScanRecords};
 use wire::values::{Members, TtlText, UserJson};
@@ -92,7 +92,13 @@ fn to_bytes(value: &Value) -> Vec<u8> {
 
 /// Bytes as the kind of value that a field of a type holds.
 fn field_value(declared: Option<&ShownType>, record: &str, field: &str, bytes: &[u8]) -> Result<UserJson, Error> {
-    let wrong = |wanted| Error::from(Rejection::WrongKind { record: record.into(), field: field.into(), wanted });
+    let wrong = |wanted| {
+        Error::from(Rejection::Record(RecordRejection::WrongKind {
+            record: record.into(),
+            field: field.into(),
+            wanted,
+        }))
+    };
     let kind = match declared {
         None => IndexKindText::Bytes,
         Some(declared) if field == declared.state_field || field == WORKER => IndexKindText::Text,
@@ -147,7 +153,7 @@ impl StateStore for HttpRecords {
         let patch = PatchRecord { set: one(value(new)?), expect: one(expected), ..PatchRecord::default() };
         match self.patch(key, &patch) {
             Ok(()) => Ok(true),
-            Err(Error::Rejected(Rejection::FieldConflict { .. })) => Ok(false),
+            Err(Error::Rejected(Rejection::Record(RecordRejection::FieldConflict { .. }))) => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -5,7 +5,10 @@ use std::sync::Mutex;
 
 use client::Error as ClientError;
 use client::Refusal;
-use contract::{Error, Failure, FailureKind, Outcome, RefusalReason, Rejection, WantedKind};
+use contract::{
+    CellRejection, Error, Failure, FailureKind, Outcome, RecordRejection, RefusalReason, Rejection, RunRejection,
+    SessionRejection, WantedKind,
+};
 use serde::de::DeserializeOwned;
 use wire::values::UserJson;
 
@@ -53,7 +56,9 @@ fn rejection(refusal: &Refusal) -> Option<Rejection> {
     Some(match refusal.code.as_str() {
         "SH-1001" => Rejection::InvalidName { what: fixed("what"), reason: fixed("reason") },
         "SH-1002" => Rejection::LimitExceeded { limit: fixed("limit"), max: number("max"), got: number("got") },
-        "SH-1003" => Rejection::Conflict { cell: text("cell"), current: optional("current_version") },
+        "SH-1003" => {
+            Rejection::Cell(CellRejection::Conflict { cell: text("cell"), current: optional("current_version") })
+        }
         "SH-1004" => Rejection::TwoGroups { group: text("group"), other: text("other") },
         "SH-1005" => Rejection::NoSuchSpace { space: text("space") },
         "SH-1006" => Rejection::NoSuchBranch { branch: text("branch") },
@@ -62,40 +67,57 @@ fn rejection(refusal: &Refusal) -> Option<Rejection> {
         "SH-1009" => Rejection::CatalogueBehind { needed: number("needed"), have: number("have") },
         "SH-1011" => Rejection::TransactionLost { reason: fixed("reason") },
         "SH-1012" => Rejection::TransactionState { reason: fixed("reason") },
-        "SH-1013" => Rejection::NoSuchRecord { record: text("record") },
-        "SH-1014" => Rejection::NoSuchType { name: text("name") },
-        "SH-1015" => Rejection::WrongState { record: text("record"), state: text("state"), reason: reason() },
-        "SH-1016" => Rejection::WrongKind { record: text("record"), field: text("field"), wanted: wanted() },
-        "SH-1017" => Rejection::RecordConflict { record: text("record"), current: optional("current_version") },
+        "SH-1013" => Rejection::Record(RecordRejection::NoSuchRecord { record: text("record") }),
+        "SH-1014" => Rejection::Record(RecordRejection::NoSuchType { name: text("name") }),
+        "SH-1015" => Rejection::Record(RecordRejection::WrongState {
+            record: text("record"),
+            state: text("state"),
+            reason: reason(),
+        }),
+        "SH-1016" => Rejection::Record(RecordRejection::WrongKind {
+            record: text("record"),
+            field: text("field"),
+            wanted: wanted(),
+        }),
+        "SH-1017" => Rejection::Record(RecordRejection::Conflict {
+            record: text("record"),
+            current: optional("current_version"),
+        }),
         "SH-1018" => Rejection::InvalidDeclaration { what: text("what"), reason: reason() },
         "SH-1019" => {
             let absent = refusal.member("absent") == Some(true);
             let current = (!absent).then(|| of::<UserJson>(refusal, "current").0);
-            Rejection::FieldConflict { record: text("record"), field: text("field"), current }
+            Rejection::Record(RecordRejection::FieldConflict { record: text("record"), field: text("field"), current })
         }
         "SH-2023" => Rejection::Damaged { from: text("from"), to: text("to") },
-        "SH-3001" => Rejection::InvalidEvent { what: text("what").into(), reason: text("reason").into() },
-        "SH-3002" => Rejection::NoSuchRun { run: text("run") },
-        "SH-3003" => {
-            Rejection::SequenceConflict { run: text("run"), expected: number("expected"), last: number("last") }
+        "SH-3001" => {
+            Rejection::Run(RunRejection::InvalidEvent { what: text("what").into(), reason: text("reason").into() })
         }
-        "SH-3004" => Rejection::KeyReused { run: text("run"), seq: number("seq") },
-        "SH-3005" => Rejection::RunClosed { run: text("run"), last: number("last") },
-        "SH-3006" => Rejection::RunArchived { run: text("run"), last: number("last") },
-        "SH-4002" => Rejection::Fenced {
+        "SH-3002" => Rejection::Run(RunRejection::NoSuchRun { run: text("run") }),
+        "SH-3003" => Rejection::Run(RunRejection::SequenceConflict {
+            run: text("run"),
+            expected: number("expected"),
+            last: number("last"),
+        }),
+        "SH-3004" => Rejection::Run(RunRejection::KeyReused { run: text("run"), seq: number("seq") }),
+        "SH-3005" => Rejection::Run(RunRejection::Closed { run: text("run"), last: number("last") }),
+        "SH-3006" => Rejection::Run(RunRejection::Archived { run: text("run"), last: number("last") }),
+        "SH-4002" => Rejection::Record(RecordRejection::Fenced {
             record: text("record"),
             given: number("given"),
             attempt: number("attempt"),
             state: text("state"),
             holder: of(refusal, "holder"),
-        },
-        "SH-5001" => Rejection::SessionBusy { limit: fixed("limit"), max: number("max") },
-        "SH-5003" => Rejection::Evicted { request: number("request"), floor: number("floor") },
-        "SH-5004" => Rejection::SessionExpired,
-        "SH-5006" => Rejection::RequestReused { request: number("request") },
-        "SH-5005" => {
-            Rejection::UnreadableCommand { machine: u16::try_from(number("machine")).expect("a machine's number") }
+        }),
+        "SH-5001" => Rejection::Session(SessionRejection::Busy { limit: fixed("limit"), max: number("max") }),
+        "SH-5003" => {
+            Rejection::Session(SessionRejection::Evicted { request: number("request"), floor: number("floor") })
         }
+        "SH-5004" => Rejection::Session(SessionRejection::Expired),
+        "SH-5006" => Rejection::Session(SessionRejection::RequestReused { request: number("request") }),
+        "SH-5005" => Rejection::Session(SessionRejection::UnreadableCommand {
+            machine: u16::try_from(number("machine")).expect("a machine's number"),
+        }),
         _ => return None,
     })
 }

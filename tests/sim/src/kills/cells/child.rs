@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use contract::{Error, Expected, Rejection, Retention, Swapped};
+use contract::{CellRejection, Error, Expected, Rejection, Retention, Swapped};
 use statehouse::{DEFAULT_SPACE, Isolation, Statehouse};
 use testkit::arguments::Arguments;
 use testkit::random::Random;
@@ -160,7 +160,7 @@ impl Writer<'_> {
         transaction.set(to, value(there + moved, &token))?;
         match transaction.commit() {
             Ok(committed) => say(&format!("A {token} 0 {}", committed.commit)),
-            Err(Error::Rejected(Rejection::Conflict { .. })) => say(&format!("C {token}")),
+            Err(Error::Rejected(Rejection::Cell(CellRejection::Conflict { .. }))) => say(&format!("C {token}")),
             Err(error) => return Err(error),
         }
         Ok(())

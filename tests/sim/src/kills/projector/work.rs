@@ -5,7 +5,7 @@
 //! projector has lost of those is not made good by an event that comes later.
 
 use contract::runs::{NewEvent, StoredEvent};
-use contract::{Error, Json, Rejection, Value};
+use contract::{Error, Json, Rejection, RunRejection, Value};
 use statehouse::runs::{Projector, Runs};
 use statehouse::{Group, Options, Statehouse};
 
@@ -64,7 +64,7 @@ pub(super) fn target(events: u64, upto: u64, run: usize) -> u64 {
 pub(super) fn last(runs: &Runs, run: &str) -> Result<u64, Error> {
     match runs.fetch(run, u64::MAX, 1) {
         Ok(fetched) => Ok(fetched.stable_seq),
-        Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Ok(0),
+        Err(Error::Rejected(Rejection::Run(RunRejection::NoSuchRun { .. }))) => Ok(0),
         Err(error) => Err(error),
     }
 }

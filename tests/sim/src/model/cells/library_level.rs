@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use contract::catalogue::MAIN_BRANCH;
-use contract::{Error, Expected, HistoryPage, Limits, Rejection, Swapped};
+use contract::{CellRejection, Error, Expected, HistoryPage, Limits, Rejection, Swapped};
 use kernel::{Buckets, OpOutcome};
 use statehouse::{Cells, Options, Space, Statehouse};
 use tempfile::TempDir;
@@ -284,7 +284,7 @@ fn answer(cells: &Cells, op: &Op) -> Answered {
             match cells.cas(name, expected, value.clone())? {
                 Swapped::Written(written) => (OpOutcome::Written(written.version), Some(written.commit)),
                 Swapped::Conflict { current } => {
-                    return Err(Rejection::Conflict { cell: (*name).to_owned(), current }.into());
+                    return Err(Rejection::Cell(CellRejection::Conflict { cell: (*name).to_owned(), current }).into());
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! What is done to one record: put, patch, swap, increment, delete, touch. A record whose time is over is gone first.
 
 use contract::records::types::StateKind;
-use contract::{Rejection, Value};
+use contract::{RecordRejection, Rejection, Value};
 use kernel::{OpOutcome, RecordAct, TtlArgument, ValueRef};
 
 use super::moves::{micros, wrong_kind, wrong_state};
@@ -14,7 +14,7 @@ pub(super) fn owned(fields: &[(&str, Option<ValueRef<'_>>)]) -> Fields {
 }
 
 pub(super) fn no_record(id: &Id) -> Rejection {
-    Rejection::NoSuchRecord { record: id.name.clone() }
+    Rejection::Record(RecordRejection::NoSuchRecord { record: id.name.clone() })
 }
 
 impl Reference {
@@ -36,7 +36,7 @@ impl Reference {
                 let current = self.field(id, field);
                 if current != expected.map(ValueRef::to_value) {
                     let (record, field) = (id.name.clone(), (*field).to_owned());
-                    return Err(Rejection::FieldConflict { record, field, current });
+                    return Err(Rejection::Record(RecordRejection::FieldConflict { record, field, current }));
                 }
                 self.patch(id, &owned(&[(field, *new)]), true).map(written)
             }
@@ -91,7 +91,7 @@ impl Reference {
         let declared = match record_type {
             None => self.type_of_name(id.space, &id.name),
             Some(name) => match self.type_named(id.space, name) {
-                None => return Err(Rejection::NoSuchType { name: name.to_owned() }),
+                None => return Err(Rejection::Record(RecordRejection::NoSuchType { name: name.to_owned() })),
                 Some(declared) => Some(declared.clone()),
             },
         };

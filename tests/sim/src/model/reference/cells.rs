@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use contract::cells::PastVersion;
 use contract::{
-    AsOf, History, HistoryPage, ListPage, Listed, Moment, NameInGroup, Rejection, Retention, Value, Versioned,
+    AsOf, CellRejection, History, HistoryPage, ListPage, Listed, Moment, NameInGroup, Rejection, Retention, Value,
+    Versioned,
 };
 use kernel::command::act::Condition;
 use kernel::names::InGroup;
@@ -111,7 +112,7 @@ impl Reference {
             (CellAct::Init(_), Some(version)) => return Ok(OpOutcome::Existing(version)),
             (CellAct::Delete, None) => return Ok(OpOutcome::Nothing),
             (CellAct::Cas(expected, _), _) if *expected != current => {
-                return Err(Rejection::Conflict { cell: id.name.clone(), current });
+                return Err(Rejection::Cell(CellRejection::Conflict { cell: id.name.clone(), current }));
             }
             (CellAct::Init(value) | CellAct::Set(value) | CellAct::Cas(_, value), _) => Some(value.to_value()),
             (CellAct::Delete, Some(_)) => None,
@@ -202,7 +203,8 @@ impl Reference {
     /// What a guard is refused with; nothing if it holds. Of a range any cell that has changed may be named.
     pub(super) fn check_cell_guard(&self, transact: &Transact<'_>, guard: &CellGuard<'_>) -> Vec<Rejection> {
         let Transact { space, branch, group, .. } = *transact;
-        let conflict = |name: &str, current| Rejection::Conflict { cell: name.to_owned(), current };
+        let conflict =
+            |name: &str, current| Rejection::Cell(CellRejection::Conflict { cell: name.to_owned(), current });
         let changed = |cell: &Cell, since| cell.writes.last().is_some_and(|write| write.commit > since);
         if let CellGuard::RangeUnchangedSince(from, to, since) = *guard {
             let members = self.members(space, branch, group);

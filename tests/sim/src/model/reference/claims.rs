@@ -1,7 +1,7 @@
 //! Attempts: claim, extend, release, complete, fail and rescue.
 
-use contract::Rejection;
 use contract::records::types::StateKind;
+use contract::{RecordRejection, Rejection};
 use kernel::{OpOutcome, RecordAct};
 
 use super::acts::{no_record, owned, written};
@@ -55,7 +55,7 @@ impl Reference {
         let mut draft = self.draft(id);
         let live = draft.live_mut();
         let Some(declared) = self.declared(id, live).cloned() else {
-            return Err(Rejection::NoSuchType { name: id.name.clone() });
+            return Err(Rejection::Record(RecordRejection::NoSuchType { name: id.name.clone() }));
         };
         let pauses = live.waiting && live.ready_us > self.wall_us;
         if pauses || declared.kind(&live.state) != StateKind::Ready {
@@ -94,7 +94,7 @@ impl Reference {
             Some(live) => live.state.clone(),
         };
         let holder = live.filter(|_| held).and_then(|live| live.worker.clone());
-        Err(Rejection::Fenced { record: id.name.clone(), given, attempt, state, holder })
+        Err(Rejection::Record(RecordRejection::Fenced { record: id.name.clone(), given, attempt, state, holder }))
     }
 
     pub(super) fn end_attempt(

@@ -1,7 +1,7 @@
 //! Moves between states, and writes of fields.
 
 use contract::records::types::{RecordType, StateKind};
-use contract::{Rejection, Value};
+use contract::{RecordRejection, Rejection, Value};
 
 use super::{ANY_KIND, ANY_REASON, Declared, Id, Kept, Reference};
 
@@ -14,11 +14,15 @@ fn first_of(definition: &RecordType, kind: StateKind) -> String {
 }
 
 pub(super) fn wrong_state(id: &Id, state: &str) -> Rejection {
-    Rejection::WrongState { record: id.name.clone(), state: state.to_owned(), reason: ANY_REASON }
+    Rejection::Record(RecordRejection::WrongState {
+        record: id.name.clone(),
+        state: state.to_owned(),
+        reason: ANY_REASON,
+    })
 }
 
 pub(super) fn wrong_kind(id: &Id, field: &str) -> Rejection {
-    Rejection::WrongKind { record: id.name.clone(), field: field.to_owned(), wanted: ANY_KIND }
+    Rejection::Record(RecordRejection::WrongKind { record: id.name.clone(), field: field.to_owned(), wanted: ANY_KIND })
 }
 
 impl Reference {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use contract::runs::{NewEvent, RunSnapshot, RunStatus, StoredEvent, seq_of_derived_id};
-use contract::{Json, Rejection};
+use contract::{Json, Rejection, RunRejection};
 use kernel::{Append, Duplicates, EventRef, OpOutcome, RunAct, RunGuard};
 
 use super::{Id, Reference, Undo};
@@ -105,8 +105,10 @@ impl Reference {
 
     fn existing_run(&mut self, id: &Id) -> Result<&mut Run, Rejection> {
         match self.runs.get_mut(id) {
-            None => Err(Rejection::NoSuchRun { run: id.name.clone() }),
-            Some(run) if run.life.deleted => Err(Rejection::RunArchived { run: id.name.clone(), last: run.last }),
+            None => Err(Rejection::Run(RunRejection::NoSuchRun { run: id.name.clone() })),
+            Some(run) if run.life.deleted => {
+                Err(Rejection::Run(RunRejection::Archived { run: id.name.clone(), last: run.last }))
+            }
             Some(run) => Ok(run),
         }
     }
@@ -116,11 +118,11 @@ impl Reference {
         let run = id.name.clone();
         match self.runs.get(id) {
             Some(Run { life: Life { deleted: true, .. }, last, .. }) => {
-                Err(Rejection::RunArchived { run, last: *last })
+                Err(Rejection::Run(RunRejection::Archived { run, last: *last }))
             }
             known => match known.map_or(0, |known| known.last) {
                 last if last == expected => Ok(()),
-                last => Err(Rejection::SequenceConflict { run, expected, last }),
+                last => Err(Rejection::Run(RunRejection::SequenceConflict { run, expected, last })),
             },
         }
     }
@@ -131,7 +133,7 @@ impl Reference {
         let last = self.runs.get(id).map_or(0, |run| run.last);
         if let Some(run) = self.runs.get(id) {
             if run.life.deleted {
-                return Err(Rejection::RunArchived { run: name(), last });
+                return Err(Rejection::Run(RunRejection::Archived { run: name(), last }));
             }
             if let Some(seq) = run.known(&event) {
                 let payload_mismatch = !same_content(&run.event(seq).event, &event);
@@ -141,22 +143,22 @@ impl Reference {
                     Duplicates::Refuse => true,
                 };
                 return match refused {
-                    true => Err(Rejection::KeyReused { run: name(), seq }),
+                    true => Err(Rejection::Run(RunRejection::KeyReused { run: name(), seq })),
                     false => Ok(OpOutcome::Appended { seq, idempotent: true, payload_mismatch }),
                 };
             }
             if run.life.closed {
-                return Err(Rejection::RunClosed { run: name(), last });
+                return Err(Rejection::Run(RunRejection::Closed { run: name(), last }));
             }
         }
         if let Some(expected) = append.expected_last.filter(|expected| *expected != last) {
-            return Err(Rejection::SequenceConflict { run: name(), expected, last });
+            return Err(Rejection::Run(RunRejection::SequenceConflict { run: name(), expected, last }));
         }
         let created_us = self.runs.get(id).map_or(self.wall_us, |run| run.created_us);
         let event_id = event.event_id.as_deref();
         let derived_seq = event_id.and_then(|event_id| seq_of_derived_id(&id.name, created_us, event_id));
         if let Some(seq) = derived_seq.filter(|seq| *seq > last) {
-            return Err(Rejection::KeyReused { run: name(), seq });
+            return Err(Rejection::Run(RunRejection::KeyReused { run: name(), seq }));
         }
         let seq = last + 1;
         let has_id = event.event_id.is_some();
@@ -188,13 +190,17 @@ impl Reference {
         if let Some(run) = self.runs.get(id) {
             let name = id.name.clone();
             return Err(match run.life.deleted {
-                true => Rejection::RunArchived { run: name, last: run.last },
+                true => Rejection::Run(RunRejection::Archived { run: name, last: run.last }),
                 false => Rejection::AlreadyExists { what: "run", name },
             });
         }
         let parent = self.existing_run(from)?;
         if at == 0 || at > parent.last {
-            return Err(Rejection::SequenceConflict { run: from.name.clone(), expected: at, last: parent.last });
+            return Err(Rejection::Run(RunRejection::SequenceConflict {
+                run: from.name.clone(),
+                expected: at,
+                last: parent.last,
+            }));
         }
         if parent.depth >= DEPTH_MAX {
             return Err(Rejection::too_large("run_fork_depth_max", DEPTH_MAX, parent.depth + 1));

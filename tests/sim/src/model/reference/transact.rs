@@ -1,6 +1,6 @@
 //! Commands: a transaction with its fence, guards and operations, and the commands of the shard.
 
-use contract::Rejection;
+use contract::{RecordRejection, Rejection};
 use kernel::{Body, CellAct, Guard, Op, OpOutcome, RecordGuard, Send, Target, Transact, ValueRef};
 
 use super::{ANY_REASON, Expected, Id, Outcome, Reference};
@@ -191,7 +191,11 @@ impl Reference {
                 let current = self.field(id, field);
                 let (record, field) = (id.name.clone(), (*field).to_owned());
                 let holds = current == wanted.map(ValueRef::to_value);
-                return if holds { Ok(()) } else { Err(Rejection::FieldConflict { record, field, current }) };
+                return if holds {
+                    Ok(())
+                } else {
+                    Err(Rejection::Record(RecordRejection::FieldConflict { record, field, current }))
+                };
             }
             RecordGuard::StateIn(_, states) => {
                 let state = live.and_then(|kept| kept.live.as_ref()).filter(|live| live.record_type.is_some());
@@ -203,6 +207,10 @@ impl Reference {
                 None => self.floors.get(&self.bucket(id)).is_none_or(|floor| floor.commit <= *commit),
             },
         };
-        if holds { Ok(()) } else { Err(Rejection::RecordConflict { record: id.name.clone(), current }) }
+        if holds {
+            Ok(())
+        } else {
+            Err(Rejection::Record(RecordRejection::Conflict { record: id.name.clone(), current }))
+        }
     }
 }

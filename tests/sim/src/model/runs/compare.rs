@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contract::Rejection;
 use contract::runs::{RunStatus, StoredEvent};
+use contract::{Rejection, RunRejection};
 use kernel::keys::ThingId;
 use kernel::names::InGroup;
 use kernel::runs::list::{ListedRun, RunFilter, RunPage, ViewRuns};
@@ -55,8 +55,8 @@ impl Both<'_> {
             other => {
                 let run = id.name.clone();
                 let expected = match other {
-                    None => Rejection::NoSuchRun { run },
-                    Some(gone) => Rejection::RunArchived { run, last: gone.last },
+                    None => Rejection::Run(RunRejection::NoSuchRun { run }),
+                    Some(gone) => Rejection::Run(RunRejection::Archived { run, last: gone.last }),
                 };
                 return same(|| format!("(6) a run that does not exist, {id:?}"), &found.err(), &Some(expected));
             }

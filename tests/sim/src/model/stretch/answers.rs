@@ -1,6 +1,6 @@
 //! Compares the answers to the commands of an entry, and when the next thing is due.
 
-use contract::Rejection;
+use contract::{RecordRejection, Rejection};
 use kernel::records::get::whole_record;
 use kernel::{Answer, Body, NextDue, Op, OpOutcome, RunAct, Transact};
 use session::{Reply, SessionAnswer, SessionCommand};
@@ -206,8 +206,9 @@ fn short(mut text: String) -> String {
 /// What a rejection says without the sentence that explains it.
 fn without_reason(mut rejection: Rejection) -> Rejection {
     match &mut rejection {
-        Rejection::WrongState { reason, .. } | Rejection::InvalidDeclaration { reason, .. } => *reason = ANY_REASON,
-        Rejection::WrongKind { wanted, .. } => *wanted = ANY_KIND,
+        Rejection::Record(RecordRejection::WrongState { reason, .. })
+        | Rejection::InvalidDeclaration { reason, .. } => *reason = ANY_REASON,
+        Rejection::Record(RecordRejection::WrongKind { wanted, .. }) => *wanted = ANY_KIND,
         _ => {}
     }
     rejection

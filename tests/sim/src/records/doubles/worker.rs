@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use contract::records::Claimed;
-use contract::{Error, Rejection};
+use contract::{Error, RecordRejection, Rejection};
 use statehouse::Statehouse;
 use statehouse::records::{ClaimOptions, Put, RecordType};
 use testkit::random::Random;
@@ -146,7 +146,7 @@ impl Worker<'_> {
         }
         match self.finish(job) {
             Ok(()) => drop(self.completed.fetch_add(1, Ordering::Relaxed)),
-            Err(Error::Rejected(Rejection::Fenced { .. })) => self.ran.fenced += 1,
+            Err(Error::Rejected(Rejection::Record(RecordRejection::Fenced { .. }))) => self.ran.fenced += 1,
             Err(error) => self.ran.errors.push(error.to_string()),
         }
     }

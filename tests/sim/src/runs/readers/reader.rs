@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use contract::runs::{Fetched, StoredEvent};
-use contract::{Error, Rejection};
+use contract::{Error, Rejection, RunRejection};
 use statehouse::Runs;
 use testkit::random::Random;
 
@@ -120,7 +120,9 @@ impl<'answers> Reader<'answers> {
 
     fn fetch(&self, run: usize, after: u64, limit: usize) -> Result<Fetched, String> {
         match self.runs.fetch(&run_name(run), after, limit) {
-            Err(Error::Rejected(Rejection::NoSuchRun { .. })) => Ok(Fetched { events: Vec::new(), stable_seq: 0 }),
+            Err(Error::Rejected(Rejection::Run(RunRejection::NoSuchRun { .. }))) => {
+                Ok(Fetched { events: Vec::new(), stable_seq: 0 })
+            }
             other => other.map_err(|error| format!("a fetch: {error}")),
         }
     }

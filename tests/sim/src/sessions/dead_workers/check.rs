@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contract::records::Claimed;
-use contract::{Error, Rejection};
+use contract::{Error, RecordRejection, Rejection, SessionRejection};
 use statehouse::Statehouse;
 use statehouse::records::{ClaimOptions, Record};
 use statehouse::sessions::LifeState;
@@ -96,8 +96,10 @@ impl Findings {
         ];
         for (answer, how) in calls {
             match (answer, how) {
-                (Err(Error::Rejected(Rejection::SessionExpired)), "in its session")
-                | (Err(Error::Rejected(Rejection::Fenced { .. })), "without") => self.refused += 1,
+                (Err(Error::Rejected(Rejection::Session(SessionRejection::Expired))), "in its session")
+                | (Err(Error::Rejected(Rejection::Record(RecordRejection::Fenced { .. }))), "without") => {
+                    self.refused += 1
+                }
                 (answer, how) => {
                     self.wrong.push(format!("{} woke up with {}, {how}: {answer:?}", worker.name, job.name));
                 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use statehouse::sessions::SessionOptions;
-use statehouse::{Error, Options, Pending, Rejection, Session, Statehouse, Value};
+use statehouse::{Error, Options, Pending, Rejection, Session, SessionRejection, Statehouse, Value};
 
 use super::line::{Answer, Message};
 
@@ -90,7 +90,7 @@ impl Open {
     fn resume(house: Statehouse, ids: &[u64]) -> Result<Self, Error> {
         let resume = |id: &u64| match house.sessions().resume(*id, 1) {
             Ok(session) => Ok(Some(session)),
-            Err(Error::Rejected(Rejection::SessionExpired)) => Ok(None),
+            Err(Error::Rejected(Rejection::Session(SessionRejection::Expired))) => Ok(None),
             Err(error) => Err(error),
         };
         let sessions = ids.iter().map(resume).collect::<Result<_, _>>()?;
@@ -106,8 +106,8 @@ fn counter(number: usize) -> String {
 pub(super) fn read(answer: Result<i64, Error>) -> Result<Answer, Error> {
     match answer {
         Ok(value) => Ok(Answer::Counted(value)),
-        Err(Error::Rejected(Rejection::Evicted { .. })) => Ok(Answer::Evicted),
-        Err(Error::Rejected(Rejection::SessionExpired)) => Ok(Answer::SessionExpired),
+        Err(Error::Rejected(Rejection::Session(SessionRejection::Evicted { .. }))) => Ok(Answer::Evicted),
+        Err(Error::Rejected(Rejection::Session(SessionRejection::Expired))) => Ok(Answer::SessionExpired),
         Err(error) => Err(error),
     }
 }

@@ -6,7 +6,7 @@ mod open;
 use std::collections::BTreeSet;
 
 use contract::limits::TRANSACTION_AGE_MAX;
-use contract::{Deleted, Error, Initialised, ListPage, Rejection, Swapped, Value, Written};
+use contract::{CellRejection, Deleted, Error, Initialised, ListPage, Rejection, Swapped, Value, Written};
 use kernel::OpOutcome;
 use statehouse::Isolation;
 
@@ -210,7 +210,9 @@ impl Stretch<'_> {
                     .is_ok_and(|outcomes| outcomes.iter().all(|outcome| matches!(outcome, OpOutcome::Written(_))));
                 if all_written { Ok(()) } else { Err(format!("{}: {outcomes:?}", context())) }
             }
-            Err(Error::Rejected(Rejection::Conflict { cell, current })) if may.contains(&cell.as_str()) => {
+            Err(Error::Rejected(Rejection::Cell(CellRejection::Conflict { cell, current })))
+                if may.contains(&cell.as_str()) =>
+            {
                 add(&self.tally.conflicts, 1);
                 self.reference.commit += 1;
                 let name = may.iter().find(|name| **name == cell).expect("it was just found");
