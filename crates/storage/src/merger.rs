@@ -3,7 +3,7 @@
 //! Keeps: S2 (a merge changes which tables hold the content, never the content). A merge that fails before a sync has
 //! failed changes nothing, and is tried again later. Where a part of a table is damaged, that table is left alone; the rest
 //! goes on.
-//! Never: takes the space below the reserve.
+//! Never: takes the space below the reserve, unless that frees space.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,8 +30,8 @@ const IDLE_AFTER: Duration = Duration::from_secs(5);
 /// The pause after a failed merge, doubled each time up to the second.
 const BACK_OFF_MIN: Duration = Duration::from_millis(100);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
-/// When a store in which nothing happens tries again to remove files that could not be removed.
-const REMOVE_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// When a store in which nothing happens tries again to remove files that could not be removed, or looks for space.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// How far the thread stands back behind those that answer callers.
 const NICENESS: i32 = 5;
 
@@ -98,7 +98,9 @@ fn run(shared: &Shared) {
             }
             Ok(false) => {
                 back_off = BACK_OFF_MIN;
-                shared.signal.rest(task, IDLE_AFTER, files_stay.then_some(REMOVE_AGAIN_AFTER))
+                // Space may come back from elsewhere, and nobody says so.
+                let again = files_stay || task.space != SpaceState::Enough;
+                shared.signal.rest(task, IDLE_AFTER, again.then_some(LOOK_AGAIN_AFTER))
             }
             Err(Failure::Stopped) => return,
             // It was noticed, so the next piece leaves it out. Known damage should not be met again; whatever it is, it
@@ -147,7 +149,7 @@ fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Fail
         SpaceState::Enough => Situation::Busy,
     };
     let weigh = |weights: &mut Weights, sizes: &mut Vec<StackSizes>| {
-        weights.weigh(&version, sizes, &|| shared.signal.is_closing())
+        weights.weigh(&version, sizes, available, &|| shared.signal.is_closing())
     };
     // Where space is short, counts are not good enough: a merge that frees less than it should may take what is left.
     if matches!(situation, Situation::Short(_)) {
@@ -171,9 +173,15 @@ fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Fail
             Failure::Retry(KvError::NoSpace { action: "merge tables", bytes_needed, reason })
         })?;
     }
-    match merge(shared, &version, &piece, room.for_freeing(piece.bytes_released)) {
-        // It frees less than it seemed to. The others may be better.
-        Err(Failure::OverRoom) if weights.distrust(&version, &piece.stacks) => Ok(true),
+    let mut done = merge(shared, &version, &piece, room.for_freeing(piece.bytes_released));
+    if matches!(done, Err(Failure::OverRoom)) && piece.stacks.len() > 1 {
+        // One of them frees less than it seemed to.
+        piece = policy::alone(&sizes, &settings, &piece, piece.stacks.start);
+        done = merge(shared, &version, &piece, room.for_freeing(piece.bytes_released));
+    }
+    match done {
+        // This one. The others may be better.
+        Err(Failure::OverRoom) if weights.distrust(&version, piece.stacks.start, available) => Ok(true),
         done => done.map(|()| true),
     }
 }
@@ -267,7 +275,7 @@ pub(crate) fn sizes_of(version: &Version) -> Vec<StackSizes> {
                 looked_up: false,
                 shared: stacks > 1,
                 wasteful: bytes < slice.table.facts.rows.bytes() / 2,
-                damaged: slice.table.parts.overlap(&keys),
+                left_alone: slice.table.parts.overlap(&keys),
             }
         });
         sizes.collect()

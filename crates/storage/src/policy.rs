@@ -49,8 +49,8 @@ pub(crate) struct SliceSize {
     pub(crate) shared: bool,
     /// Whether most of the table was merged in other stacks, so that its file is kept for little.
     pub(crate) wasteful: bool,
-    /// Whether a part of the table cannot be read.
-    pub(crate) damaged: bool,
+    /// Whether no merge may read it: a part of the table is damaged, or a merge of its stack takes more space than there is.
+    pub(crate) left_alone: bool,
 }
 
 /// The slices of a stack, newest first.
@@ -110,21 +110,30 @@ pub(crate) fn next_piece(stacks: &[StackSizes], settings: &Settings, situation: 
             return Some(piece);
         }
         for (want, stack) in wants.iter_mut().zip(stacks) {
-            // A merge that stops above the bottom is for a table of which little is left; it takes less than it frees.
-            want.take_if(|want| want.frees && want.to_bottom && !budget.allows(stack));
+            want.take_if(|want| want.frees && !budget.allows(&stack[want.window.clone()], want.to_bottom));
         }
     }
-    let heaviest = |(place, want): (usize, &Option<Want>)| Some((want.as_ref()?.weight, std::cmp::Reverse(place)));
-    let (_, std::cmp::Reverse(place)) = wants.iter().enumerate().filter_map(heaviest).max()?;
-    let piece = widen(stacks, settings, &wants, place);
-    let frees = wants[place].as_ref().is_some_and(|want| want.frees);
-    match situation {
-        Situation::Short(room) => {
-            let most = if frees { room.for_freeing(piece.bytes_released) } else { room.for_others() };
-            (piece.bytes_needed <= most).then_some(piece)
-        }
-        Situation::Busy | Situation::Idle => Some(piece),
-    }
+    let mut places: Vec<usize> = (0..wants.len()).filter(|place| wants[*place].is_some()).collect();
+    places.sort_by_key(|place| std::cmp::Reverse(wants[*place].as_ref().map(|want| want.weight)));
+    let Situation::Short(room) = situation else {
+        return places.first().map(|place| widen(stacks, settings, &wants, *place));
+    };
+    // The heaviest that fits, with its neighbours or alone.
+    places.into_iter().find_map(|place| {
+        let frees = wants[place].as_ref().is_some_and(|want| want.frees);
+        let fits = |piece: &Piece| {
+            piece.bytes_needed <= if frees { room.for_freeing(piece.bytes_released) } else { room.for_others() }
+        };
+        let wide = widen(stacks, settings, &wants, place);
+        let alone = |wide: Piece| (wide.stacks.len() > 1).then(|| alone(stacks, settings, &wide, place));
+        if fits(&wide) { Some(wide) } else { alone(wide).filter(fits) }
+    })
+}
+
+/// The part of a piece that concerns one of its stacks.
+pub(crate) fn alone(stacks: &[StackSizes], settings: &Settings, piece: &Piece, place: usize) -> Piece {
+    let window = piece.windows[place - piece.stacks.start].clone();
+    piece_of(stacks, settings, place..place + 1, vec![window; 1], piece.to_bottom)
 }
 
 /// Extends the piece of one stack to its neighbours.
@@ -155,17 +164,27 @@ fn widen(stacks: &[StackSizes], settings: &Settings, wants: &[Option<Want>], pla
         _ => 0..stacks[place].len(),
     });
     let windows: Vec<_> = windows.collect();
-    let written = |(place, window): (usize, &Range<usize>)| {
-        let window = &stacks[place][window.clone()];
+    piece_of(stacks, settings, span, windows, to_bottom)
+}
+
+/// A piece with its sizes.
+fn piece_of(
+    stacks: &[StackSizes],
+    settings: &Settings,
+    span: Range<usize>,
+    windows: Vec<Range<usize>>,
+    to_bottom: bool,
+) -> Piece {
+    let slices = || span.clone().zip(&windows).map(|(place, window)| &stacks[place][window.clone()]);
+    let written = |window: &[SliceSize]| {
         let rows = total_of(window);
         (if to_bottom { rows.live_bytes } else { rows.bytes() }).saturating_sub(replaced_bytes(window))
     };
-    let bytes_needed = span.clone().zip(&windows).map(written).sum();
-    let bytes_needed = with_extra(of_a_cut(bytes_needed, bytes, settings));
-    let released = |(place, window): (usize, &Range<usize>)| room::unshared_bytes(&stacks[place][window.clone()]);
+    let bytes = slices().map(bytes_of).sum();
+    let bytes_needed = with_extra(of_a_cut(slices().map(written).sum(), bytes, settings));
     let bytes_released = match is_cut(bytes, settings) {
         true => 0,
-        false => span.clone().zip(&windows).map(released).sum(),
+        false => slices().map(room::unshared_bytes).sum(),
     };
     Piece { stacks: span, windows, to_bottom, bytes, bytes_needed, bytes_released }
 }
@@ -175,7 +194,7 @@ fn is_small(stack: &[SliceSize], settings: &Settings) -> bool {
 }
 
 pub(crate) fn is_readable(slices: &[SliceSize]) -> bool {
-    !slices.iter().any(|slice| slice.damaged)
+    !slices.iter().any(|slice| slice.left_alone)
 }
 
 /// What a single stack needs.
@@ -233,7 +252,7 @@ fn want(stack: &[SliceSize], settings: &Settings, situation: Situation) -> Optio
     if heavy {
         return Some(whole(false, 0));
     }
-    let undamaged = stack.iter().take_while(|slice| !slice.damaged).count().min(above.len());
+    let undamaged = stack.iter().take_while(|slice| !slice.left_alone).count().min(above.len());
     let deep = stack.len() >= settings.depth_max && undamaged >= 2;
     deep.then_some(Want { window: 0..undamaged, to_bottom: false, frees: false, weight: stack.len() })
 }
@@ -260,7 +279,7 @@ fn replaced(stack: &[SliceSize]) -> Option<usize> {
 /// The end of the window that starts at `start`, if enough tables of similar size lie there.
 fn similar_end(stack: &[SliceSize], start: usize, end_max: usize, settings: &Settings) -> Option<usize> {
     let bytes = |place: usize| stack[place].rows.bytes();
-    let usable = |place: usize| place < end_max && !stack[place].damaged;
+    let usable = |place: usize| place < end_max && !stack[place].left_alone;
     if !usable(start) {
         return None;
     }
@@ -291,7 +310,7 @@ fn most_freeing(stacks: &[StackSizes], settings: &Settings, budget: &Budget) -> 
         let (bytes, output) = (of_a_cut(bytes_of(stack), bytes_of(stack), settings), output_of(stack));
         let garbage = bytes.saturating_sub(output);
         let frees_something = garbage > 0 && garbage >= bytes / 16;
-        let fits = with_extra(output) <= budget.room.for_freeing(released_by(stack)) && budget.allows(stack);
+        let fits = with_extra(output) <= budget.room.for_freeing(released_by(stack)) && budget.allows(stack, true);
         if !is_readable(stack) || !frees_something || !fits {
             return None;
         }
@@ -325,18 +344,15 @@ fn most_freeing(stacks: &[StackSizes], settings: &Settings, budget: &Budget) -> 
     Some(piece)
 }
 
-/// About how many bytes are left of a stack that is merged to the bottom: what somebody has looked up, or less if every
-/// tombstone that nobody has looked at meets a row of mean size.
+/// About how many bytes are left of a stack that is merged to the bottom: what was not found to be replaced, less what
+/// other tombstones delete, if each meets a row of mean size.
 pub(crate) fn bottom_output(stack: &[SliceSize]) -> u64 {
     let total = total_of(stack);
     let not_replaced = total.live_bytes.saturating_sub(replaced_bytes(stack));
-    if stack.iter().all(|slice| slice.looked_up || slice.rows.tombstones == 0) {
-        return not_replaced;
-    }
     let values = total.rows - total.tombstones;
-    let left = values.saturating_sub(total.tombstones);
-    let output = u128::from(total.live_bytes) * u128::from(left) / u128::from(values.max(1));
-    u64::try_from(output).unwrap_or(u64::MAX).min(not_replaced)
+    let unknown: u64 = stack.iter().filter(|slice| !slice.looked_up).map(|slice| slice.rows.tombstones).sum();
+    let output = u128::from(not_replaced) * u128::from(values.saturating_sub(unknown)) / u128::from(values.max(1));
+    u64::try_from(output).unwrap_or(not_replaced)
 }
 
 /// The part of `bytes` that is left after a stack of this size was cut, as one that is too large for a piece is.

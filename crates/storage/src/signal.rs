@@ -78,8 +78,15 @@ impl Signal {
 
     pub(crate) fn set_space(&self, space: SpaceState) {
         let before = std::mem::replace(&mut self.lock().space, space);
-        if std::mem::discriminant(&before) != std::mem::discriminant(&space) {
-            self.table_added();
+        match (before, space) {
+            // What did not fit may fit now.
+            (SpaceState::Short { unflushed_bytes: before }, SpaceState::Short { unflushed_bytes: now }) => {
+                if now < before {
+                    self.wake();
+                }
+            }
+            (SpaceState::Enough, SpaceState::Enough) => {}
+            _ => self.table_added(),
         }
     }
 
@@ -164,14 +171,14 @@ impl Signal {
                 (true, Some(again_after)) => again_after,
                 (false, _) => idle_after,
             };
-            let idle = Some(Task { idle: true, space: state.space, ..task });
+            let idle = |state: &State| Some(Task { idle: true, space: state.space, ..task });
             if state.settling > 0 && !task.idle {
-                return idle;
+                return idle(&state);
             }
             let waited = self.changed.wait_timeout(state, time);
             let (next, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             if timeout.timed_out() && next.changes == task.changes && !next.closing {
-                return idle;
+                return idle(&next);
             }
             state = next;
         }

@@ -4,7 +4,6 @@
 //! Keeps: a look costs much less than the merge that it may lead to. Never: reads a large value; the index tells its size.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use kv::Key;
 
@@ -22,6 +21,10 @@ use crate::version::Version;
 const SMALLER_PART: u64 = 4;
 /// About so many of them, evenly spread.
 const LOOKS_MAX: u64 = 2_000;
+/// So many in all stacks, before the next merge is chosen.
+const LOOKS_AT_ONCE_MAX: u64 = 200_000;
+/// A merge that took too much space is tried again with this part more of it.
+const MORE_ROOM_PART: u64 = 4;
 /// A block of this size holds one large row, and before it at most as much as a usual block.
 const LARGE_BLOCK_BYTES: usize = 2 * BLOCK_BYTES_TARGET;
 
@@ -36,25 +39,27 @@ pub(crate) struct Weights {
 struct Weight {
     end: Option<Key>,
     looks: Vec<Look>,
-    /// A merge has found that less is replaced than it seemed, when the stack had so many slices.
-    distrusted_at: Option<usize>,
+    /// A merge took more space than it seemed to need, with so many slices, and so many bytes available.
+    over_room: Option<(usize, u64)>,
 }
 
 /// What the rows of one slice replace.
 struct Look {
     table: u64,
-    /// Bytes of each slice below; none if there were too many to look at.
+    /// Bytes of each slice below; none if it is too large to look at, or cannot be read.
     replaced: Option<Vec<u64>>,
 }
 
 impl Weights {
-    /// Notes in `sizes` what is replaced.
+    /// Notes in `sizes` what is replaced, and what is to be left alone while no more than `available` bytes are.
     pub(crate) fn weigh(
         &mut self,
         version: &Version,
         sizes: &mut [StackSizes],
+        available: u64,
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), Failure> {
+        let mut left = LOOKS_AT_ONCE_MAX;
         self.stacks.retain(|start, _| version.stacks.binary_search_by_key(&start, |stack| &stack.start).is_ok());
         for (place, sizes) in sizes.iter_mut().enumerate() {
             if !policy::is_readable(sizes) {
@@ -62,10 +67,9 @@ impl Weights {
             }
             let start = &version.stacks[place].start;
             let weight = self.stacks.entry(start.clone()).or_default();
-            weight.renew(version, place, stopped)?;
-            if weight.distrusted_at == Some(sizes.len()) {
-                // Whatever it frees, it is not worth another attempt before something is added.
-                sizes.iter_mut().for_each(|size| size.looked_up = true);
+            weight.renew(version, place, &mut left, stopped)?;
+            if weight.is_over_room(sizes.len(), available) {
+                sizes.iter_mut().for_each(|size| size.left_alone = true);
                 continue;
             }
             for (upper, look) in weight.looks.iter().enumerate() {
@@ -80,31 +84,46 @@ impl Weights {
         Ok(())
     }
 
-    /// Says that a merge of these stacks would take more space than it seemed. False if that was known.
-    pub(crate) fn distrust(&mut self, version: &Version, stacks: &Range<usize>) -> bool {
-        let mut is_new = false;
-        for stack in &version.stacks[stacks.clone()] {
-            let weight = self.stacks.entry(stack.start.clone()).or_default();
-            is_new |= weight.distrusted_at.replace(stack.slices.len()) != Some(stack.slices.len());
-        }
-        is_new
+    /// Says that a merge of a stack would take more space than it seemed to need. False if that was known.
+    pub(crate) fn distrust(&mut self, version: &Version, stack: usize, available: u64) -> bool {
+        let stack = &version.stacks[stack];
+        let weight = self.stacks.entry(stack.start.clone()).or_default();
+        let was_known = weight.is_over_room(stack.slices.len(), available);
+        weight.over_room = Some((stack.slices.len(), available));
+        !was_known
     }
 }
 
 impl Weight {
-    /// Looks at the slices above those that are known already.
-    fn renew(&mut self, version: &Version, place: usize, stopped: &dyn Fn() -> bool) -> Result<(), Failure> {
+    /// Whether a merge has failed for lack of space, and neither the stack nor the space is much different now.
+    fn is_over_room(&self, slices: usize, available: u64) -> bool {
+        self.over_room.is_some_and(|(then, room)| then == slices && available <= room + room / MORE_ROOM_PART)
+    }
+
+    /// Looks at the slices above those that are known already, as far as there are looks left.
+    fn renew(
+        &mut self,
+        version: &Version,
+        place: usize,
+        left: &mut u64,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), Failure> {
         let (slices, end) = (&version.stacks[place].slices, version.end_of(place));
         let tables = slices.iter().rev().map(|slice| slice.table.number());
         let known = self.looks.iter().zip(tables).take_while(|(look, table)| look.table == *table).count();
         let known = if self.end.as_deref() == end { known } else { 0 };
         if known < self.looks.len() {
             self.looks.truncate(known);
-            self.distrusted_at = None;
+            self.over_room = None;
         }
         self.end = end.map(Key::from);
-        while let Some(upper) = slices.len().checked_sub(self.looks.len() + 1) {
-            let replaced = replaced_by(version, place, upper, stopped)?;
+        while let Some(upper) = slices.len().checked_sub(self.looks.len() + 1).filter(|_| *left > 0) {
+            let replaced = match replaced_by(version, place, upper, &self.looks, stopped) {
+                // A merge that meets it says so; the other stacks do not need it.
+                Err(Failure::Retry(_)) => None,
+                replaced => replaced?,
+            };
+            *left = left.saturating_sub(slices[upper].rows.rows.min(LOOKS_MAX));
             self.looks.push(Look { table: slices[upper].table.number(), replaced });
         }
         Ok(())
@@ -116,6 +135,7 @@ fn replaced_by(
     version: &Version,
     place: usize,
     upper: usize,
+    looks: &[Look],
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Vec<u64>>, Failure> {
     let (start, end) = (&version.stacks[place].start, version.end_of(place));
@@ -137,11 +157,13 @@ fn replaced_by(
             if stopped() {
                 return Err(Failure::Stopped);
             }
-            // What lies below the first row that is found was replaced by that one.
-            for (slice, replaced) in below.iter().zip(replaced.iter_mut().rev()) {
+            // What lies below the first row that is found was replaced by that one, and was counted if somebody has looked.
+            for ((slice, replaced), look) in below.iter().zip(replaced.iter_mut().rev()).zip(looks.iter().rev()) {
                 if let Some(bytes) = row_bytes(&slice.table, cursor.key(), hash)? {
                     *replaced += bytes * one_of;
-                    break;
+                    if look.replaced.is_some() {
+                        break;
+                    }
                 }
             }
         }

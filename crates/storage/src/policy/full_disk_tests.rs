@@ -74,7 +74,7 @@ impl Disk {
             looked_up: false,
             shared: users[&slice.table] > 1,
             wasteful: slice.flushed && users[&slice.table] * 2 < STACKS,
-            damaged: false,
+            left_alone: false,
         };
         self.stacks.iter().map(|stack| stack.iter().map(size).collect()).collect()
     }

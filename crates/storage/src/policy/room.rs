@@ -1,8 +1,9 @@
 //! What merges may take of a disk on which space is short.
 //!
-//! Keeps: whatever is in memory can be flushed. Deletions wait there too, and without them nothing could be freed.
+//! Keeps: what is in memory can be flushed, as far as possible. Deletions wait there too, and without them nothing could be
+//! freed.
 
-use super::{SPACE_EXTRA_BYTES, SliceSize, bottom_output, bytes_of};
+use super::{SPACE_EXTRA_BYTES, SliceSize, bottom_output, bytes_of, replaced_bytes};
 
 /// While it is known what waits to be flushed, this part of the reserve is kept besides.
 const KEPT_PART: u64 = 8;
@@ -26,7 +27,7 @@ impl Room {
     /// The room where so many bytes are available, and so many may be needed for flushes. If it is known how many bytes wait to
     /// be flushed now, that is enough for them.
     pub(crate) fn of(available: u64, reserve: u64, unflushed: Option<u64>) -> Self {
-        let needed = unflushed.map_or(reserve, |bytes| bytes + bytes / 16 + reserve / KEPT_PART);
+        let needed = unflushed.map_or(reserve, |bytes| bytes.saturating_add(bytes / 16 + reserve / KEPT_PART));
         Self { available, reserve, kept: needed.min(reserve) }
     }
 
@@ -62,11 +63,15 @@ impl Budget {
         Self { room, shared_bytes: stacks.iter().map(|stack| bytes_of(stack) - unshared_bytes(stack)).sum() }
     }
 
-    /// Whether a stack may be merged to the bottom: it grows by no more than its share of the room.
-    pub(super) fn allows(&self, stack: &[SliceSize]) -> bool {
-        let unshared = unshared_bytes(stack);
-        let growth = bottom_output(stack).saturating_sub(unshared);
-        let shared = bytes_of(stack) - unshared;
+    /// Whether a window of a stack may be merged: it grows by no more than its share of the room.
+    pub(super) fn allows(&self, window: &[SliceSize], to_bottom: bool) -> bool {
+        let unshared = unshared_bytes(window);
+        let shared = bytes_of(window) - unshared;
+        let output = match to_bottom {
+            true => bottom_output(window),
+            false => bytes_of(window).saturating_sub(replaced_bytes(window)),
+        };
+        let growth = output.saturating_sub(unshared);
         u128::from(growth) * u128::from(self.shared_bytes) <= u128::from(self.room.growth()) * u128::from(shared)
     }
 }

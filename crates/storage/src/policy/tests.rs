@@ -14,12 +14,12 @@ fn values(bytes: u64) -> SliceSize {
 
 fn values_of(rows: u64, bytes: u64) -> SliceSize {
     let rows = RowCounts { rows, tombstones: 0, live_bytes: bytes, tombstone_bytes: 0 };
-    SliceSize { rows, replaced_bytes: 0, looked_up: false, shared: false, wasteful: false, damaged: false }
+    SliceSize { rows, replaced_bytes: 0, looked_up: false, shared: false, wasteful: false, left_alone: false }
 }
 
 fn tombstones(count: u64) -> SliceSize {
     let rows = RowCounts { rows: count, tombstones: count, live_bytes: 0, tombstone_bytes: count * TOMBSTONE_BYTES };
-    SliceSize { rows, replaced_bytes: 0, looked_up: false, shared: true, wasteful: false, damaged: false }
+    SliceSize { rows, replaced_bytes: 0, looked_up: false, shared: true, wasteful: false, left_alone: false }
 }
 
 /// Stacks of values, sizes in MiB, newest first.
@@ -87,22 +87,22 @@ fn a_table_that_is_kept_for_little_is_merged_when_there_is_nothing_else_to_do() 
     assert_eq!(next(&due, Situation::Busy), None);
     assert_eq!(next(&due, Situation::Idle), Some((2..3, vec![0..2; 1], false)));
     due[1][0].wasteful = true;
-    due[2][1].damaged = true;
+    due[2][1].left_alone = true;
     assert_eq!(next(&due, Situation::Idle), Some((1..2, vec![0..1; 1], true)));
 }
 
 #[test]
 fn a_damaged_table_is_left_out_and_those_above_are_merged() {
     let mut due = stacks(&[&[1, 1, 1, 1, 1, 48]]);
-    due[0][4].damaged = true;
+    due[0][4].left_alone = true;
     assert_eq!(next(&due, Situation::Busy), Some((0..1, vec![0..4; 1], false)));
-    due[0][1].damaged = true;
+    due[0][1].left_alone = true;
     assert_eq!(next(&due, Situation::Busy), None);
     let mut due = stacks(&[&[20, 20, 20, 20]]);
-    due[0][3].damaged = true;
+    due[0][3].left_alone = true;
     assert_eq!(next(&due, Situation::Busy), None);
     let mut due = vec![vec![tombstones(1_000_000), values(10 * MIB)]];
-    due[0][1].damaged = true;
+    due[0][1].left_alone = true;
     assert_eq!(next(&due, Situation::Idle), None);
 }
 
@@ -130,7 +130,7 @@ fn a_look_at_what_is_replaced_decides_where_counts_do_not() {
     assert_eq!(idle([0, 0, 0, 19]), Some((vec![0..4; 1], true)));
     assert_eq!(idle([0, 4, 1, 15]), Some((vec![0..4; 1], true)), "as much as is worth it");
     let mut damaged = replaced([0, 4, 0, 19]);
-    damaged[0][2].damaged = true;
+    damaged[0][2].left_alone = true;
     assert_eq!(next(&damaged, Situation::Idle), Some((0..1, vec![0..2; 1], false)), "never past a damaged table");
     let all = replaced([0, 20, 3, 90]);
     let within = |room| Situation::Short(Room::of(room, 0, None));
@@ -277,7 +277,7 @@ fn merged(window: &[SliceSize], keys: u64, to_bottom: bool) -> Option<SliceSize>
         looked_up: false,
         shared: false,
         wasteful: false,
-        damaged: false,
+        left_alone: false,
     })
 }
 

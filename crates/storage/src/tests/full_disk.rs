@@ -70,9 +70,11 @@ impl SmallDisk {
         Ok(())
     }
 
-    /// Writes things until space is low, and returns their numbers.
-    fn fill(&mut self, random: &mut Random, first: u64, sizes: &[usize]) -> Vec<u64> {
+    /// Writes things until space is low, and returns their numbers. With `again`, the value of each is replaced by another as
+    /// large, in the next flush.
+    fn fill(&mut self, random: &mut Random, first: u64, sizes: &[usize], again: bool) -> Vec<u64> {
         let mut written = Vec::new();
+        let mut flushed = 0;
         while !self.look() {
             let number = first + written.len() as u64;
             let (head, value) = keys(number);
@@ -82,6 +84,11 @@ impl SmallDisk {
             written.push(number);
             if self.memory_bytes > self.at_once() {
                 self.flush().expect("there is space");
+                for number in written[flushed..].iter().filter(|_| again) {
+                    let bytes = random.pick(sizes);
+                    self.write(keys(*number).1, Some(random.bytes(bytes).into()));
+                }
+                flushed = written.len();
             }
         }
         written
@@ -129,8 +136,10 @@ fn fill_and_free(mib: u64, seed: u64) {
     let part = |part: u64| usize::try_from(mib * MIB / part).expect("a small part");
     let mixed = [part(80_000), part(80_000), part(80_000), part(8_000), part(1_600)];
     let mut first = 0;
-    for (cycle, sizes) in [mixed.as_slice(), &[part(1_000)], &mixed].into_iter().enumerate() {
-        let mut things = disk.fill(&mut random, first, sizes);
+    let large = [part(1_000)];
+    let loads = [(mixed.as_slice(), false), (&large, false), (&large, true), (&mixed, true)];
+    for (cycle, (sizes, again)) in loads.into_iter().enumerate() {
+        let mut things = disk.fill(&mut random, first, sizes, again);
         first += things.len() as u64;
         if random.one_in(2) {
             things.reverse();

@@ -34,7 +34,7 @@ fn with_flush(version: &Version, shared: &Arc<TableFiles>, number: u64, rows: &R
 
 fn weigh(weights: &mut Weights, version: &Version) -> Result<Vec<u64>, Failure> {
     let mut sizes = sizes_of(version);
-    weights.weigh(version, &mut sizes, &|| false)?;
+    weights.weigh(version, &mut sizes, u64::MAX, &|| false)?;
     Ok(sizes[0].iter().map(|slice| slice.replaced_bytes).collect())
 }
 
