@@ -2,6 +2,7 @@
 
 /// What everybody must know of a rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Facts {
     /// The stable code.
     pub code: &'static str,

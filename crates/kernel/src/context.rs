@@ -18,6 +18,8 @@ pub(crate) struct Applying<'entry> {
     pub(crate) keys: Keys,
     pub(crate) windows: &'entry mut Windows,
     pub(crate) call: &'entry Call<'entry>,
+    /// Whether the fence of the transaction was checked before: its own operations may have ended the attempt since.
+    pub(crate) fence_holds: bool,
     /// The row of the fence's record, for the first operation on it.
     pub(crate) fenced_row: Option<(Key, Bytes)>,
     /// The number of messages the command has sent so far.

@@ -1,8 +1,8 @@
 //! A transaction in preparation: its operations are applied above a view, as they will be in its commit, so that it reads
 //! what it has written. Nothing is stored.
 //!
-//! Keeps: what an operation answers here is what it answers in the commit, as long as nothing that the transaction touches
-//! has changed; guards see to that.
+//! Keeps: what an operation does here is what it does in the commit, as long as nothing that the transaction touches has
+//! changed, for which there are guards, and neither has the catalogue. Times and the ids that follow from them are others.
 
 use std::sync::Arc;
 
@@ -41,8 +41,23 @@ impl Draft {
         Self { state: Staging::new(view), catalogue, keys, folded, windows, session, stamp }
     }
 
-    /// Applies what a transaction does, or nothing of it.
+    /// Checks the fence of a transaction, before its operations.
+    pub fn check_fence(&mut self, transact: &Transact<'_>) -> Result<Result<(), Rejection>, Halt> {
+        let fence_only = Transact { guards: Vec::new(), ops: Vec::new(), ..*transact };
+        Ok(self.apply_with(&fence_only, false)?.map(drop))
+    }
+
+    /// Applies what a transaction does, or nothing of it. Its fence is not checked again: its operations may have ended the
+    /// attempt.
     pub fn apply(&mut self, transact: &Transact<'_>) -> Result<Result<Vec<OpOutcome>, Rejection>, Halt> {
+        self.apply_with(transact, true)
+    }
+
+    fn apply_with(
+        &mut self,
+        transact: &Transact<'_>,
+        fence_holds: bool,
+    ) -> Result<Result<Vec<OpOutcome>, Rejection>, Halt> {
         let Self { state, catalogue, keys, folded, windows, session, stamp } = self;
         let call = Call {
             machine: MACHINE,
@@ -60,6 +75,7 @@ impl Draft {
             keys: *keys,
             windows,
             call: &call,
+            fence_holds,
             fenced_row: None,
             messages: 0,
             pushes: &mut pushes,

@@ -72,6 +72,7 @@ impl Contracts {
             keys: *keys,
             windows,
             call,
+            fence_holds: false,
             fenced_row: None,
             messages: 0,
             pushes,

@@ -142,7 +142,7 @@ fn check_one_group(transact: &Transact<'_>) -> Result<(), Rejection> {
 fn check_fence(applying: &mut Applying<'_>, scope: &Scope<'_>) -> Result<Result<(), Rejection>, Halt> {
     // Left by an earlier transaction of the same tick, so it may be outdated.
     applying.fenced_row = None;
-    let Some(fence) = scope.fence else {
+    let Some(fence) = scope.fence.filter(|_| !applying.fence_holds) else {
         return Ok(Ok(()));
     };
     #[cfg(feature = "canary")]

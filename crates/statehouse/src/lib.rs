@@ -97,13 +97,13 @@ pub use clock::{Clock, SystemClock};
 pub use commit::{Commit, Committed, Done};
 pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 pub use contract::cells::PastVersion;
-pub use contract::limits;
 pub use contract::{
     AsOf, Cells as CellsContract, Change, ChangesPage, Deleted, Error, Expected, Failure, FailureKind, Followed,
     History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, NameInGroup, Outcome,
     Reason, Rejection, Retention, Subject, Swapped, Value, Versioned, Written,
 };
 pub use contract::{CellRejection, RecordRejection, RunRejection, SessionRejection};
+pub use contract::{facts, limits};
 pub use contract::{object_text, shell, terminal, time, value};
 pub use counters::{Counters, Overview};
 pub use damage::{DamageEffect, FoundDamage};

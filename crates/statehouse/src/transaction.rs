@@ -109,9 +109,19 @@ impl Transaction {
         })
     }
 
-    /// Only if this attempt is the live one when the transaction commits. The record must be of this group.
-    pub fn fence(&mut self, claimed: &Claimed) {
-        self.fence = Some((claimed.name.clone(), claimed.attempt));
+    /// Does nothing of it unless this attempt is the live one, now and when the transaction commits. The record must be of this
+    /// group. It comes before the first operation, and once: the attempt may end with one of them.
+    pub fn fence(&mut self, claimed: &Claimed) -> Result<(), Error> {
+        self.check_age()?;
+        if self.fence.is_some() || !self.ops.is_empty() {
+            let reason = "a transaction is fenced once, before its first operation";
+            return Err(Rejection::TransactionState { reason }.into());
+        }
+        let fence = (claimed.name.clone(), claimed.attempt);
+        let transact = transact(self.ids, self.group.as_deref(), Some(&fence), Vec::new());
+        self.draft.check_fence(&transact).map_err(|halt| from_halt(&halt))??;
+        self.fence = Some(fence);
+        Ok(())
     }
 
     /// Commits everything, or changes nothing and names the conflict.
@@ -126,7 +136,8 @@ impl Transaction {
             Isolation::Snapshot => self.touched.of_writes(),
         };
         let ops = self.ops.iter().map(|op| op.op()).collect();
-        let transact = Transact { guards, ..self.transact(ops) };
+        let transact = transact(self.ids, self.group.as_deref(), self.fence.as_ref(), ops);
+        let transact = Transact { guards, ..transact };
         let done = |answer| match answer {
             Answer::Done { commit, .. } => Ok(Committed { commit }),
             Answer::Rejected(rejection) => Err(rejection.into()),
@@ -188,14 +199,7 @@ impl Transaction {
         op.check()?;
         let ops_max = self.catalogue.limits.transaction_ops_max as usize;
         Rejection::check_limit("transaction_ops_max", ops_max, self.ops.len() + 1)?;
-        let transact = Transact {
-            space: self.ids.space,
-            branch: self.ids.branch,
-            group: self.group.as_deref(),
-            fence: fence(self.fence.as_ref()),
-            guards: Vec::new(),
-            ops: vec![op.op()],
-        };
+        let transact = transact(self.ids, self.group.as_deref(), self.fence.as_ref(), vec![op.op()]);
         let mut outcomes = self.draft.apply(&transact).map_err(|halt| from_halt(&halt))??;
         let Some(outcome) = outcomes.pop().filter(|_| outcomes.is_empty()) else {
             return Err(unexpected_answer("one operation", &outcomes));
@@ -203,17 +207,6 @@ impl Transaction {
         self.touched.write(subject, name, unchanged);
         self.ops.push(Box::new(op));
         Ok(outcome)
-    }
-
-    fn transact<'own>(&'own self, ops: Vec<Op<'own>>) -> Transact<'own> {
-        Transact {
-            space: self.ids.space,
-            branch: self.ids.branch,
-            group: self.group.as_deref(),
-            fence: fence(self.fence.as_ref()),
-            guards: Vec::new(),
-            ops,
-        }
     }
 
     /// Checks a name, and that it is in this transaction's group.
@@ -236,6 +229,12 @@ impl Transaction {
     }
 }
 
-fn fence(of: Option<&(String, u64)>) -> Option<Fence<'_>> {
-    of.map(|(record, attempt)| Fence { record, attempt: *attempt })
+fn transact<'own>(
+    ids: ScopeIds,
+    group: Option<&'own str>,
+    fence: Option<&'own (String, u64)>,
+    ops: Vec<Op<'own>>,
+) -> Transact<'own> {
+    let fence = fence.map(|(record, attempt)| Fence { record, attempt: *attempt });
+    Transact { space: ids.space, branch: ids.branch, group, fence, guards: Vec::new(), ops }
 }

@@ -1,10 +1,12 @@
 //! Interactive transactions over cells, records and runs: what they read of their own writes, and what they conflict with.
 
+use std::time::Duration;
+
 use statehouse::records::{ClaimOptions, Claimed, Put, Record, Ttl};
 use statehouse::runs::{AppendOptions, NewEvent, RunSnapshot};
 use statehouse::{
-    CellRejection, Error, Group, Isolation, Json, RecordRejection, Rejection, RunRejection, Statehouse, Transaction,
-    Value,
+    CellRejection, Error, Group, Isolation, Json, ListPage, RecordRejection, Rejection, RunRejection, Statehouse,
+    Transaction, Value,
 };
 use testkit::random::Random;
 
@@ -230,12 +232,48 @@ fn a_fenced_transaction_of_a_finished_attempt_changes_nothing() {
     group.records().put("job", [("n", 1)], Put::typed("task")).expect("put");
     let job = group.records().claim("job", &ClaimOptions::worker("w")).expect("claimed");
     let mut late = group.begin().expect("begin");
-    late.fence(&job);
+    late.fence(&job).expect("live");
+    assert_eq!(late.fence(&job).expect_err("twice").code(), "SH-1012");
     late.set("result", "late").expect("set");
-    group.records().complete(&job, [("n", 2)]).expect("completed");
+    // The attempt ends in another transaction, and what follows its end there is fenced by it too.
+    let mut ends = group.begin().expect("begin");
+    ends.fence(&job).expect("live");
+    ends.records().complete(&job, [("n", 2)]).expect("completed");
+    ends.set("ended", true).expect("set after the end");
+    ends.commit().expect("committed");
     assert_eq!(late.commit().expect_err("fenced").code(), "SH-4002");
     let mut again = group.begin().expect("begin");
-    again.fence(&job);
-    assert_eq!(again.set("result", "later").expect_err("known at once").code(), "SH-4002");
+    assert_eq!(again.fence(&job).expect_err("known at once").code(), "SH-4002");
+    again.set("other", 1).expect("set");
+    assert_eq!(again.fence(&job).expect_err("too late").code(), "SH-1012");
     assert_eq!(group.cells().get("result").expect("read"), None);
+}
+
+#[test]
+fn that_there_is_more_than_a_page_is_read_too() {
+    let (house, _directory) = house();
+    let group = house.group("g");
+    for name in ["job/a", "job/b", "job/c"] {
+        group.cells().set(name, 1).expect("set");
+    }
+    for (deleted, conflicts) in [("job/c", false), ("job/b", true)] {
+        let mut transaction = group.begin().expect("begin");
+        let listed = transaction.list("job/", ListPage { after: None, limit: 1 }).expect("list");
+        assert!(listed.next_after.is_some());
+        transaction.set("many", true).expect("set");
+        group.cells().delete(deleted).expect("deleted");
+        assert_eq!(transaction.commit().is_err(), conflicts, "{deleted}");
+    }
+}
+
+#[test]
+fn a_record_that_has_expired_is_gone_for_all_of_a_transaction() {
+    let (house, _directory) = house();
+    let group = house.group("g");
+    let mut transaction = group.begin().expect("begin");
+    let put = Put { ttl: Ttl::After(Duration::ZERO), ..Put::default() };
+    transaction.records().put("r", [("n", 1)], put).expect("put");
+    assert_eq!(transaction.records().get("r").expect("read"), None);
+    assert!(!transaction.records().delete("r").expect("nothing to delete"));
+    assert_eq!(transaction.records().increment("r", "n", 2).expect("from nothing"), 2);
 }

@@ -37,6 +37,11 @@ impl<'view> ViewRecords<'view> {
         Self { now, ..self }
     }
 
+    /// The same, read at a time that also decides which records exist: for a draft, whose operations are done at that time.
+    pub fn existing_at(self, now: Stamp) -> Self {
+        Self { stamp: now, now, ..self }
+    }
+
     /// The time of the view.
     pub fn stamp(&self) -> Stamp {
         self.stamp

@@ -47,10 +47,22 @@ impl Transaction {
             Some(after) => format!("{}\0", after.name),
         };
         let from = start.max(prefix.to_owned());
+        // That there is more is read too: the next one tells.
+        let next = match &listed.next_after {
+            None => None,
+            Some(last) => {
+                let page = ListPage { after: Some(last.clone()), limit: 1 };
+                let more = list_cells(seen.view, seen.catalogue, seen.ids, InGroup::Named(&group), prefix, &page)?;
+                more.cells.into_iter().next().map(|(next, _)| next.name)
+            }
+        };
         let before = match &listed.next_after {
             None => after_prefix(prefix),
             Some(last) => Some(format!("{}\0", last.name)),
         };
+        if let Some(next) = next {
+            self.read(Subject::Cell, &next, self.cell_unchanged(&next))?;
+        }
         let commit = self.seen_commit();
         self.read_range(listed.cells.len(), OwnCellGuard::RangeUnchangedSince { from, before, commit })?;
         let cells = listed.cells.into_iter().map(|(name, versioned)| (name, not_yet_committed(versioned)));

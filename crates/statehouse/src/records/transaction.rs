@@ -16,7 +16,8 @@ use crate::transaction::Transaction;
 /// The records of a transaction's group, with its own writes. Made by [`Transaction::records`].
 ///
 /// Every method reads the record that it concerns: if somebody else writes that before the transaction commits, nothing of it
-/// is done.
+/// is done (with [`Isolation::Snapshot`](crate::Isolation), only if the transaction writes it too). Times of what it has
+/// written are those of its beginning, until it is committed; so is the version of a record that did not exist.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -54,7 +55,7 @@ impl TransactionRecords<'_> {
         self.transaction.read(Subject::Record, record, self.unchanged(record))?;
         let seen = self.transaction.seen();
         let id = seen.thing(record)?;
-        let read = || ViewRecords::new(seen.view, keys(), seen.catalogue)?.get_at(&id, || seen.stamp);
+        let read = || ViewRecords::new(seen.view, keys(), seen.catalogue)?.existing_at(seen.stamp).get(&id);
         read().map_err(|halt| from_halt(&halt))
     }
 
@@ -64,7 +65,10 @@ impl TransactionRecords<'_> {
         self.transaction.read(Subject::Record, record, self.unchanged(record))?;
         let seen = self.transaction.seen();
         let id = seen.thing(record)?;
-        let read = || ViewRecords::new(seen.view, keys(), seen.catalogue)?.field(&id, field, || seen.stamp);
+        let read = || {
+            let records = ViewRecords::new(seen.view, keys(), seen.catalogue)?.existing_at(seen.stamp);
+            records.field(&id, field, || seen.stamp)
+        };
         read().map_err(|halt| from_halt(&halt))
     }
 
@@ -130,7 +134,11 @@ impl TransactionRecords<'_> {
         if self.get(record)?.is_none() {
             return Ok(false);
         }
-        self.write(record, OwnRecordOp::Delete(record.to_owned())).map(|_| true)
+        match self.outcome(record, OwnRecordOp::Delete(record.to_owned()))? {
+            OpOutcome::Written(_) => Ok(true),
+            OpOutcome::Nothing => Ok(false),
+            other => Err(unexpected_answer("a deletion in a transaction", &other)),
+        }
     }
 
     fn unchanged(&self, record: &str) -> OwnRecordGuard {

@@ -16,7 +16,8 @@ use crate::transaction::Transaction;
 /// The runs of a transaction's group, with its own events. Made by [`Transaction::runs`].
 ///
 /// Every method reads the run that it concerns: if it gets another event before the transaction commits, nothing of it is
-/// done.
+/// done (with [`Isolation::Snapshot`](crate::Isolation), only if the transaction appends to it too). Times of its own events
+/// are those of its beginning, until it is committed; so are ids that the store gives.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;

@@ -15,6 +15,8 @@ pub(super) struct Touched {
     /// What was read as a range.
     ranges: Vec<Box<dyn OwnGuard>>,
     read: usize,
+    /// Guards that the reads so far need.
+    guards: usize,
 }
 
 struct Thing {
@@ -39,6 +41,7 @@ impl Touched {
         self.count(1)?;
         self.room_for_a_guard()?;
         self.thing(key, unchanged).was_read = true;
+        self.guards += 1;
         Ok(())
     }
 
@@ -46,6 +49,7 @@ impl Touched {
     pub(super) fn read_range(&mut self, unchanged: impl OwnGuard + 'static) -> Result<(), Rejection> {
         self.room_for_a_guard()?;
         self.ranges.push(Box::new(unchanged));
+        self.guards += 1;
         Ok(())
     }
 
@@ -66,8 +70,7 @@ impl Touched {
     }
 
     fn room_for_a_guard(&self) -> Result<(), Rejection> {
-        let things = self.things.values().filter(|thing| thing.was_read).count();
-        Rejection::check_limit("transaction_guards_max", TRANSACTION_GUARDS_MAX, things + self.ranges.len() + 1)
+        Rejection::check_limit("transaction_guards_max", TRANSACTION_GUARDS_MAX, self.guards + 1)
     }
 
     /// The names of everything that was touched.
