@@ -64,8 +64,8 @@ impl Group {
     }
 
     /// Runs `work` in a transaction and commits it; on a conflict, runs it again after a growing pause. `work` may run
-    /// several times, so it should have no other effects. So does an error of `work` that may be over the next time, such as
-    /// a conflict that an operation has met; any other ends it.
+    /// several times, so it should have no other effects. It also runs again after an error of `work` that is
+    /// [retryable](Error::retryable), such as a conflict that an operation has met; any other error ends it.
     pub fn transact<T>(&self, mut work: impl FnMut(&mut Transaction) -> Result<T, Error>) -> Result<T, Error> {
         let mut pauses = ExponentialBuilder::new()
             .with_min_delay(BACKOFF_MIN)

@@ -14,13 +14,13 @@ use contract::limits::TRANSACTION_AGE_MAX;
 use contract::records::Claimed;
 use contract::{Error, Rejection, Subject};
 use kernel::keys::ThingId;
-use kernel::{Answer, Body, Catalogue, Draft, Fence, Op, OpOutcome, Transact};
+use kernel::{Body, Catalogue, Draft, Fence, Op, OpOutcome, Transact};
 use kv::View;
 use session::Stamp;
 
 use crate::admission::{Scope, ScopeIds};
-use crate::commit::{Committed, OwnGuard, OwnOp};
-use crate::error::{from_halt, unexpected_answer};
+use crate::commit::{Committed, OwnGuard, OwnOp, committed, only};
+use crate::error::from_halt;
 use crate::shard_keys::keys;
 use touched::Touched;
 
@@ -109,8 +109,8 @@ impl Transaction {
         })
     }
 
-    /// Does nothing of it unless this attempt is the live one, now and when the transaction commits. The record must be of this
-    /// group. It comes before the first operation, and once: the attempt may end with one of them.
+    /// Ties the transaction to an attempt, whose record must be of this group: nothing is done unless it is the live one, now and
+    /// when the transaction commits. It comes before the first operation, and once, because an operation may end the attempt.
     pub fn fence(&mut self, claimed: &Claimed) -> Result<(), Error> {
         self.check_age()?;
         if self.fence.is_some() || !self.ops.is_empty() {
@@ -138,11 +138,7 @@ impl Transaction {
         let ops = self.ops.iter().map(|op| op.op()).collect();
         let transact = transact(self.ids, self.group.as_deref(), self.fence.as_ref(), ops);
         let transact = Transact { guards, ..transact };
-        let done = |answer| match answer {
-            Answer::Done { commit, .. } => Ok(Committed { commit }),
-            Answer::Rejected(rejection) => Err(rejection.into()),
-        };
-        self.scope.propose(&self.catalogue, &Body::Transact(transact), done).wait()
+        self.scope.propose(&self.catalogue, &Body::Transact(transact), committed).wait()
     }
 
     /// Rolls the transaction back. Dropping it does the same.
@@ -200,10 +196,7 @@ impl Transaction {
         let ops_max = self.catalogue.limits.transaction_ops_max as usize;
         Rejection::check_limit("transaction_ops_max", ops_max, self.ops.len() + 1)?;
         let transact = transact(self.ids, self.group.as_deref(), self.fence.as_ref(), vec![op.op()]);
-        let mut outcomes = self.draft.apply(&transact).map_err(|halt| from_halt(&halt))??;
-        let Some(outcome) = outcomes.pop().filter(|_| outcomes.is_empty()) else {
-            return Err(unexpected_answer("one operation", &outcomes));
-        };
+        let outcome = only(self.draft.apply(&transact).map_err(|halt| from_halt(&halt))??)?;
         self.touched.write(subject, name, unchanged);
         self.ops.push(Box::new(op));
         Ok(outcome)

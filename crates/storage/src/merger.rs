@@ -151,17 +151,19 @@ fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Fail
     let weigh = |weights: &mut Weights, sizes: &mut Vec<StackSizes>| {
         weights.weigh(&version, sizes, available, &|| shared.signal.is_closing())
     };
+    let mut all_weighed = true;
     // Where space is short, counts are not good enough: a merge that frees less than it should may take what is left.
     if matches!(situation, Situation::Short(_)) {
-        weigh(weights, &mut sizes)?;
+        all_weighed = weigh(weights, &mut sizes)?;
     }
     let mut next = policy::next_piece(&sizes, &settings, situation);
     if next.is_none() && situation == Situation::Idle {
         // By their counts nothing is due, and there is time for a closer look.
-        weigh(weights, &mut sizes)?;
+        all_weighed = weigh(weights, &mut sizes)?;
         next = policy::next_piece(&sizes, &settings, situation);
     }
-    let Some(mut piece) = next else { return Ok(false) };
+    // Without a piece, what is left to weigh is the next thing to do.
+    let Some(mut piece) = next else { return Ok(!all_weighed) };
     if let Some(key) = piece::cut_of(&version, &piece, settings.piece_bytes)? {
         cut(shared, piece.stacks.start, &key);
         return Ok(true);

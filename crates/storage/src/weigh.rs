@@ -51,14 +51,15 @@ struct Look {
 }
 
 impl Weights {
-    /// Notes in `sizes` what is replaced, and what is to be left alone while no more than `available` bytes are.
+    /// Notes in `sizes` what is replaced, and what is to be left alone while no more than `available` bytes are. False if there
+    /// is more to look at: the next call goes on there.
     pub(crate) fn weigh(
         &mut self,
         version: &Version,
         sizes: &mut [StackSizes],
         available: u64,
         stopped: &dyn Fn() -> bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let mut left = LOOKS_AT_ONCE_MAX;
         self.stacks.retain(|start, _| version.stacks.binary_search_by_key(&start, |stack| &stack.start).is_ok());
         for (place, sizes) in sizes.iter_mut().enumerate() {
@@ -81,7 +82,7 @@ impl Weights {
                 sizes[upper].looked_up = true;
             }
         }
-        Ok(())
+        Ok(left > 0)
     }
 
     /// Says that a merge of a stack would take more space than it seemed to need. False if that was known.
@@ -143,7 +144,7 @@ fn replaced_by(
     let mut replaced = vec![0; below.len()];
     let bytes_below: u64 = below.iter().map(|slice| slice.rows.bytes()).sum();
     if slice.rows.bytes() * SMALLER_PART > bytes_below {
-        return Ok((below.is_empty()).then_some(replaced));
+        return Ok(below.is_empty().then_some(replaced));
     }
     let one_of = (slice.rows.rows / LOOKS_MAX).max(1);
     let mut cursor = TableCursor::reading_ahead(slice.table.clone());

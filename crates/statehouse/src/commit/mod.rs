@@ -17,7 +17,7 @@ use kv::Writer;
 pub(crate) use self::parts::{OwnGuard, OwnOp};
 use self::parts::{OwnPublish, OwnPush, Part};
 pub use self::results::{Committed, Done};
-pub(crate) use self::results::{outcome, written};
+pub(crate) use self::results::{append_result, committed, only, outcome, written};
 use crate::admission::Scope;
 use crate::pending::Pending;
 

@@ -57,7 +57,8 @@ pub enum Done {
     Sent,
 }
 
-pub(super) fn committed(answer: Answer) -> Result<Committed, Error> {
+/// The commit.
+pub(crate) fn committed(answer: Answer) -> Result<Committed, Error> {
     match answer {
         Answer::Done { commit, .. } => Ok(Committed { commit }),
         Answer::Rejected(rejection) => Err(rejection.into()),
@@ -80,9 +81,7 @@ fn done(outcome: OpOutcome) -> Result<Done, Error> {
         OpOutcome::Existing(version) => Done::Existing { version },
         OpOutcome::Nothing => Done::Nothing,
         OpOutcome::Counted { version, value } => Done::Counted { version, value },
-        OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
-            Done::Appended(AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch })
-        }
+        appended @ OpOutcome::Appended { .. } => Done::Appended(append_result(appended)?),
         OpOutcome::Retried { version, pause_us } => Done::Retried { version, pause: Duration::from_micros(pause_us) },
         OpOutcome::Exhausted { version } => Done::Exhausted { version },
         OpOutcome::Sent => Done::Sent,
@@ -94,10 +93,25 @@ fn done(outcome: OpOutcome) -> Result<Done, Error> {
 pub(crate) fn outcome(answer: Answer) -> Result<(u64, OpOutcome), Error> {
     match answer {
         Answer::Rejected(rejection) => Err(rejection.into()),
-        Answer::Done { commit, mut outcomes } => match (outcomes.pop(), outcomes.is_empty()) {
-            (Some(outcome), true) => Ok((commit, outcome)),
-            other => Err(unexpected_answer("one operation", &other)),
-        },
+        Answer::Done { commit, outcomes } => Ok((commit, only(outcomes)?)),
+    }
+}
+
+/// The outcome of the only operation.
+pub(crate) fn only(mut outcomes: Vec<OpOutcome>) -> Result<OpOutcome, Error> {
+    match (outcomes.pop(), outcomes.is_empty()) {
+        (Some(outcome), true) => Ok(outcome),
+        other => Err(unexpected_answer("one operation", &other)),
+    }
+}
+
+/// What an append has done.
+pub(crate) fn append_result(outcome: OpOutcome) -> Result<AppendResult, Error> {
+    match outcome {
+        OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
+            Ok(AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch })
+        }
+        other => Err(unexpected_answer("an append", &other)),
     }
 }
 

@@ -315,11 +315,7 @@ impl Records {
     pub fn fail_later(&self, claimed: &Claimed, error: &str) -> Pending<Retry> {
         let fields = owned_patches([("error", Some(Value::from(error)))]);
         let act = RecordAct::Fail { attempt: claimed.attempt, fields: borrowed(&fields) };
-        self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, |answer| match outcome(answer)? {
-            (_, OpOutcome::Retried { pause_us, .. }) => Ok(Retry::After(Duration::from_micros(pause_us))),
-            (_, OpOutcome::Exhausted { .. }) => Ok(Retry::Exhausted),
-            other => Err(unexpected_answer("the failure of an attempt", &other)),
-        })
+        self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, |answer| retry(outcome(answer)?.1))
     }
 
     /// The records of a claimed record's group.
@@ -371,4 +367,13 @@ fn from_outcome(claimed: ClaimedOutcome, catalogue: &Catalogue) -> Result<Claime
     let record = whole_record(&row, &id, catalogue, keys(), stamp).map_err(|halt| from_halt(&halt))?;
     let lease = record.holder.as_ref().map_or(Duration::ZERO, |holder| holder.lease_left);
     Ok(Claimed::new(name, group, lease, record))
+}
+
+/// What follows a failed attempt.
+pub(super) fn retry(outcome: OpOutcome) -> Result<Retry, Error> {
+    match outcome {
+        OpOutcome::Retried { pause_us, .. } => Ok(Retry::After(Duration::from_micros(pause_us))),
+        OpOutcome::Exhausted { .. } => Ok(Retry::Exhausted),
+        other => Err(unexpected_answer("the failure of an attempt", &other)),
+    }
 }

@@ -1,12 +1,13 @@
 //! Records in an interactive transaction.
 
-use std::time::Duration;
-
 use contract::records::{Claimed, Put, Record, Retry};
 use contract::{Error, Subject, Value};
 use kernel::OpOutcome;
+use kernel::keys::ThingId;
 use kernel::records::get::ViewRecords;
+use session::Halt;
 
+use super::attempts::retry;
 use super::commit::{OwnRecordGuard, OwnRecordOp};
 use super::{Ttl, check_fields, owned, owned_patches};
 use crate::error::{from_halt, unexpected_answer};
@@ -52,24 +53,26 @@ impl Transaction {
 impl TransactionRecords<'_> {
     /// The record, if it exists.
     pub fn get(&mut self, record: &str) -> Result<Option<Record>, Error> {
-        self.transaction.read(Subject::Record, record, self.unchanged(record))?;
-        let seen = self.transaction.seen();
-        let id = seen.thing(record)?;
-        let read = || ViewRecords::new(seen.view, keys(), seen.catalogue)?.existing_at(seen.stamp).get(&id);
-        read().map_err(|halt| from_halt(&halt))
+        self.read(record, |records, id| records.get(id))
     }
 
     /// The value of one field, if the record exists and has it.
     pub fn get_field(&mut self, record: &str, field: &str) -> Result<Option<Value>, Error> {
         check_fields(std::iter::once(field))?;
+        self.read(record, |records, id| records.field(id, field, || records.stamp()))
+    }
+
+    fn read<T>(
+        &mut self,
+        record: &str,
+        read: impl FnOnce(&ViewRecords<'_>, &ThingId<'_>) -> Result<T, Halt>,
+    ) -> Result<T, Error> {
         self.transaction.read(Subject::Record, record, self.unchanged(record))?;
         let seen = self.transaction.seen();
         let id = seen.thing(record)?;
-        let read = || {
-            let records = ViewRecords::new(seen.view, keys(), seen.catalogue)?.existing_at(seen.stamp);
-            records.field(&id, field, || seen.stamp)
-        };
-        read().map_err(|halt| from_halt(&halt))
+        let records =
+            ViewRecords::new(seen.view, keys(), seen.catalogue).map(|records| records.existing_at(seen.stamp));
+        records.and_then(|records| read(&records, &id)).map_err(|halt| from_halt(&halt))
     }
 
     /// Replaces the record, and returns the version that it will have.
@@ -117,11 +120,7 @@ impl TransactionRecords<'_> {
     /// Says that the attempt of a record failed: it will be tried again after a pause, or its budget is used up.
     pub fn fail(&mut self, claimed: &Claimed, error: &str) -> Result<Retry, Error> {
         let fields = owned_patches([("error", Some(Value::from(error)))]);
-        match self.outcome(&claimed.name, OwnRecordOp::Fail(claimed.name.clone(), claimed.attempt, fields))? {
-            OpOutcome::Retried { pause_us, .. } => Ok(Retry::After(Duration::from_micros(pause_us))),
-            OpOutcome::Exhausted { .. } => Ok(Retry::Exhausted),
-            other => Err(unexpected_answer("the failure of an attempt in a transaction", &other)),
-        }
+        retry(self.outcome(&claimed.name, OwnRecordOp::Fail(claimed.name.clone(), claimed.attempt, fields))?)
     }
 
     /// Sets how long a record will exist.

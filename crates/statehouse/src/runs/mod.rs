@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use contract::limits::RUN_TYPE_BYTES_MAX;
 use contract::{Error, Rejection, RunRejection, names};
-use kernel::{Answer, Append, Body, Catalogue, Duplicates, EventRef, Op, OpOutcome, RunAct, Transact};
+use kernel::{Answer, Append, Body, Catalogue, Duplicates, EventRef, Op, RunAct, Transact};
 
 pub use contract::runs::{
     AppendResult, FETCH_LIMIT, Fetched, IdempotencyKey, NewEvent, RunSnapshot, RunStateStore, RunStatus, StepError,
@@ -34,7 +34,7 @@ pub use tail::Tail;
 pub use transaction::TransactionRuns;
 
 use crate::admission::{Scope, ScopeIds};
-use crate::error::unexpected_answer;
+use crate::commit::append_result;
 use crate::pending::Pending;
 
 /// Runs of a branch, or of a group in it. Each call is atomic and durable when it returns.
@@ -186,13 +186,7 @@ fn appended(answer: Answer) -> Result<Vec<AppendResult>, Error> {
         Answer::Rejected(rejection) => return Err(rejection.into()),
         Answer::Done { outcomes, .. } => outcomes,
     };
-    let results = outcomes.into_iter().map(|outcome| match outcome {
-        OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
-            Ok(AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch })
-        }
-        other => Err(unexpected_answer("an append", &other)),
-    });
-    results.collect()
+    outcomes.into_iter().map(append_result).collect()
 }
 
 impl RunStateStore for Runs {

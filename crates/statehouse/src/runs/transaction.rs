@@ -2,13 +2,13 @@
 
 use contract::runs::{AppendResult, Fetched, NewEvent, RunSnapshot};
 use contract::{Error, Rejection, RunRejection, Subject, names};
-use kernel::OpOutcome;
 use kernel::runs::read;
 use kernel::runs::row::RunHead;
 
 use super::AppendOptions;
 use super::commit::{OwnAppend, OwnRunGuard};
-use crate::error::{from_halt, unexpected_answer};
+use crate::commit::append_result;
+use crate::error::from_halt;
 use crate::paging::check_page;
 use crate::shard_keys::keys;
 use crate::transaction::Transaction;
@@ -70,27 +70,17 @@ impl TransactionRuns<'_> {
     /// Appends an event; a run that does not exist is created. If the event is already there, it is refused as `KeyReused`,
     /// and the transaction can go on without it.
     pub fn append(&mut self, run: &str, event: &NewEvent, options: AppendOptions) -> Result<AppendResult, Error> {
-        self.head(run)?;
+        let unchanged = unchanged(run, self.head(run)?.as_ref());
         let op = OwnAppend { run: run.to_owned(), event: event.clone(), options };
-        match self.transaction.write(Subject::Run, run, self.unchanged(run)?, op)? {
-            OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
-                Ok(AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch })
-            }
-            other => Err(unexpected_answer("an append in a transaction", &other)),
-        }
-    }
-
-    /// The guard that a run is as it is now. It is the first of a run that counts, before the transaction's own events.
-    fn unchanged(&self, run: &str) -> Result<OwnRunGuard, Error> {
-        names::check_run(run)?;
-        let last = self.seen_head(run)?.map_or(0, |head| head.last_seq);
-        Ok(OwnRunGuard::LastIs(run.to_owned(), last))
+        append_result(self.transaction.write(Subject::Run, run, unchanged, op)?)
     }
 
     /// The head of a run as the transaction sees it, remembered as read; none if there is no such run.
     fn head(&mut self, run: &str) -> Result<Option<RunHead>, Error> {
-        self.transaction.read(Subject::Run, run, self.unchanged(run)?)?;
-        self.seen_head(run)
+        names::check_run(run)?;
+        let head = self.seen_head(run)?;
+        self.transaction.read(Subject::Run, run, unchanged(run, head.as_ref()))?;
+        Ok(head)
     }
 
     fn seen_head(&self, run: &str) -> Result<Option<RunHead>, Error> {
@@ -101,4 +91,9 @@ impl TransactionRuns<'_> {
             Err(rejection) => Err(rejection.into()),
         }
     }
+}
+
+/// The guard that a run is as it is now. The first one of a run counts: it is from before the transaction's own events.
+fn unchanged(run: &str, head: Option<&RunHead>) -> OwnRunGuard {
+    OwnRunGuard::LastIs(run.to_owned(), head.map_or(0, |head| head.last_seq))
 }
