@@ -14,9 +14,8 @@ mod earlier;
 mod echo;
 mod load;
 mod requests;
+mod turns;
 mod typed;
-
-use std::time::Duration;
 
 use statehouse::{Options, Statehouse};
 use testkit::arguments::Arguments;
@@ -27,8 +26,9 @@ use testkit::server_process::{Launch, ServerProcess, binary};
 pub use batches::run as run_batches;
 pub use earlier::run as run_beside_earlier;
 pub use echo::serve as serve_echo;
-use load::{Load, Measured};
+use load::Load;
 use requests::Operation;
+use turns::{Measured, Turns};
 use typed::Typed;
 
 use crate::record_work::Work;
@@ -38,8 +38,8 @@ const CONNECTIONS: [usize; 4] = [1, 16, 64, 256];
 const TASKS: usize = 64;
 /// Cells that gets are spread over.
 const CELLS: u64 = 10_000;
-/// Claims a second at most; the queue is filled for as long as is measured.
-const CLAIMS_PER_SECOND_MAX: u64 = 50_000;
+/// The queue is filled for so many claims a second as long as is measured; on a faster machine it is filled again.
+const CLAIMS_PER_SECOND: u64 = 50_000;
 
 pub fn run(arguments: &Arguments) -> Report {
     let turns = Turns::read(arguments, (5, 1_000), (2, 100));
@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Report {
     };
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("house");
-    let claims = (connections.len() as u64 + 2) * turns.at_most(CLAIMS_PER_SECOND_MAX);
+    let claims = (connections.len() as u64 + 2) * turns.all_of(CLAIMS_PER_SECOND);
     fill(&path, if only.is_none_or(|only| only == "claim") { claims } else { 1_000 });
     let house = Launch::serve(binary(), &path).start().expect("a server");
     let mut report = Report::new("server");
@@ -119,28 +119,6 @@ fn start_echo(operation: Operation, house: &ServerProcess) -> ServerProcess {
     let this = std::env::current_exe().expect("the path of this program");
     let launch = Launch::program(this).arguments(["http-echo", "--bytes", &bytes.to_string()]);
     launch.start().expect("an echo server")
-}
-
-/// How often each of two loads has its turn, and for how long.
-#[derive(Clone, Copy)]
-struct Turns {
-    count: u64,
-    length: Duration,
-}
-
-impl Turns {
-    /// `--rounds` and `--milliseconds`; otherwise `full`, or `small` with `--small`.
-    fn read(arguments: &Arguments, full: (u64, u64), small: (u64, u64)) -> Self {
-        let (count, ms) = if arguments.flag("small") { small } else { full };
-        let length = Duration::from_millis(arguments.number("milliseconds", ms));
-        Self { count: arguments.number("rounds", count), length }
-    }
-
-    /// How many there are at most of what is done so often in a second, with the half turn before the first.
-    fn at_most(self, per_second: u64) -> u64 {
-        let ms = u64::try_from(self.length.as_millis()).expect("a short time");
-        per_second * ms * (self.count + 1) / 1_000
-    }
 }
 
 /// What two loads measured, one for each turn.

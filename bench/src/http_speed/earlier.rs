@@ -6,7 +6,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use tempfile::TempDir;
 use testkit::arguments::Arguments;
@@ -14,16 +13,16 @@ use testkit::http::Client;
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
 
-use super::load::Load;
 use super::requests::{Operation, put_cell};
-use super::{CELLS, CLAIMS_PER_SECOND_MAX, Turns, compare, median, print_row};
+use super::turns::{Turns, put_tasks};
+use super::{CELLS, CLAIMS_PER_SECOND, compare, median, print_row};
 
 /// The commit before requests were decoded into types.
 const EARLIER: &str = "03d0970";
 const CONNECTIONS: usize = 64;
 /// How much of the earlier speed must be left.
 const GOAL: f64 = 0.97;
-/// Connections that fill a server.
+/// Threads that write cells.
 const FILLERS: usize = 64;
 
 /// `bench http-earlier [--earlier COMMIT|self] [--rounds N] [--milliseconds N] [--small]`.
@@ -39,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Report {
     let mut report = Report::new("edge");
     for server in [&earlier, &later] {
         put_cells(server);
-        put_tasks(server, turns.at_most(CLAIMS_PER_SECOND_MAX), turns.length);
+        put_tasks(server.address(), turns.all_of(CLAIMS_PER_SECOND));
     }
     for operation in [Operation::Get, Operation::Claim] {
         let compared = compare([operation; 2], CONNECTIONS, turns, [&later, &earlier]);
@@ -68,15 +67,6 @@ fn put_cells(server: &ServerProcess) {
             });
         }
     });
-}
-
-/// Writes at least `count` tasks.
-fn put_tasks(server: &ServerProcess, count: u64, turn: Duration) {
-    let mut load = Load::connect(server.address(), Operation::PutTask, FILLERS);
-    let mut written = 0;
-    while written < count {
-        written += load.run(turn).latency_ns.len();
-    }
 }
 
 /// The program of an earlier commit of this repository.

@@ -12,16 +12,13 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use super::requests::{Operation, Requests};
+use super::turns::{Measured, Turn, whole};
 use crate::callers::histogram;
-
-/// One round.
-pub struct Measured {
-    pub per_second: f64,
-    pub latency_ns: Histogram<u64>,
-}
 
 /// Connections that send prepared requests.
 pub struct Load {
+    address: SocketAddr,
+    operation: Operation,
     runtime: Runtime,
     connections: Vec<Connection>,
 }
@@ -41,49 +38,59 @@ impl Load {
             for number in 0..count {
                 let stream = TcpStream::connect(address).await.expect("a connection");
                 stream.set_nodelay(true).expect("no delay");
-                // Appends of other numbers of connections are to other runs: a key that is known is not written.
                 let requests = Requests::new(operation, count * 1_000 + number);
                 connections.push(Connection { stream, requests, buffer: Vec::with_capacity(4096) });
             }
             connections
         });
-        Self { runtime, connections }
+        Self { address, operation, runtime, connections }
     }
 
     /// Sends requests for a while.
     pub fn run(&mut self, duration: Duration) -> Measured {
+        whole(self.address, || self.turn(duration))
+    }
+
+    fn turn(&mut self, duration: Duration) -> Turn {
         let connections = std::mem::take(&mut self.connections);
         let began = Instant::now();
-        let (connections, latency_ns) = self.runtime.block_on(async {
+        let (connections, latency_ns, ran_dry) = self.runtime.block_on(async {
             let end = began + duration;
             let mut tasks = JoinSet::new();
             connections.into_iter().for_each(|connection| drop(tasks.spawn(connection.ask_until(end))));
-            let (mut connections, mut all) = (Vec::new(), histogram());
+            let (mut connections, mut all, mut ran_dry) = (Vec::new(), histogram(), false);
             while let Some(done) = tasks.join_next().await {
-                let (connection, latencies) = done.expect("no panic");
+                let (connection, latencies, found_nothing) = done.expect("no panic");
                 connections.push(connection);
                 all.add(&latencies).expect("the same bounds");
+                ran_dry |= found_nothing;
             }
-            (connections, all)
+            (connections, all, ran_dry)
         });
         self.connections = connections;
-        Measured { per_second: latency_ns.len() as f64 / began.elapsed().as_secs_f64(), latency_ns }
+        if ran_dry {
+            return Turn::RanDry(latency_ns.len() * self.operation.each());
+        }
+        Turn::Whole(Measured { per_second: latency_ns.len() as f64 / began.elapsed().as_secs_f64(), latency_ns })
     }
 }
 
 impl Connection {
-    async fn ask_until(mut self, end: Instant) -> (Self, Histogram<u64>) {
+    /// Gives the latencies, and whether it ended because a claim found nothing.
+    async fn ask_until(mut self, end: Instant) -> (Self, Histogram<u64>, bool) {
         let mut latencies = histogram();
         let mut before = Instant::now();
         while before < end {
             self.stream.write_all(self.requests.next()).await.expect("sent");
             let body_bytes = self.read_answer().await;
-            assert!(self.requests.is_done(body_bytes), "there is nothing left to claim");
+            if !self.requests.is_done(body_bytes) {
+                return (self, latencies, true);
+            }
             let after = Instant::now();
             latencies.saturating_record(u64::try_from((after - before).as_nanos()).unwrap_or(u64::MAX));
             before = after;
         }
-        (self, latencies)
+        (self, latencies, false)
     }
 
     /// Reads one answer and gives how many bytes its body has.

@@ -1,5 +1,7 @@
 //! The bytes of requests, made before they are sent.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use testkit::http::Request;
 use testkit::random::Random;
 
@@ -45,6 +47,14 @@ impl Operation {
         }
     }
 
+    /// How many jobs or events one request is about.
+    pub fn each(self) -> u64 {
+        match self {
+            Operation::ClaimMany | Operation::AppendMany => BATCH as u64,
+            Operation::Get | Operation::Claim | Operation::Append | Operation::PutTask => 1,
+        }
+    }
+
     /// What the ratio to the bare server should be.
     pub fn goal(self) -> Option<f64> {
         match self {
@@ -62,6 +72,10 @@ pub const VALUE: &str =
 pub const BATCH: usize = 64;
 /// Where the digits stand that make a key unlike all others.
 const DIGITS: &str = "0000000000000000";
+/// More requests than one connection makes; its numbers are never those of another, so that every key is new.
+const REQUESTS_MAX: u64 = 1_000_000_000;
+
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 pub fn cell(number: u64) -> String {
     format!("cell.{number}")
@@ -120,8 +134,8 @@ impl Requests {
         let prepared: Vec<Vec<u8>> = requests.iter().map(Request::to_bytes).collect();
         let places = prepared[0].windows(DIGITS.len()).enumerate();
         let digits_at = places.filter(|(_, bytes)| *bytes == DIGITS.as_bytes()).map(|(at, _)| at).collect();
-        // Keys of one run of this program are never those of another load.
-        Self { prepared, random, digits_at, number: 1, operation }
+        let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed) * REQUESTS_MAX;
+        Self { prepared, random, digits_at, number, operation }
     }
 
     /// The next.

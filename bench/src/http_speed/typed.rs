@@ -13,12 +13,13 @@ use wire::claims::Claim;
 use wire::values::DurationText;
 
 use super::CELLS;
-use super::load::Measured;
 use super::requests::{self, Operation};
+use super::turns::{Measured, Turn, whole};
 use crate::callers::histogram;
 
 /// A client and its tasks.
 pub struct Typed {
+    address: SocketAddr,
     runtime: Runtime,
     client: client::Client,
     operation: Operation,
@@ -30,29 +31,39 @@ impl Typed {
     pub fn connect(address: SocketAddr, operation: Operation, tasks: usize) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let client = Client::to(address).typed(ClientOptions::default());
-        Self { runtime, client, operation, tasks }
+        Self { address, runtime, client, operation, tasks }
     }
 
     /// Makes calls for a while.
     pub fn run(&self, duration: Duration) -> Measured {
+        whole(self.address, || self.turn(duration))
+    }
+
+    fn turn(&self, duration: Duration) -> Turn {
         let began = Instant::now();
-        let latency_ns = self.runtime.block_on(async {
+        let (latency_ns, ran_dry) = self.runtime.block_on(async {
             let end = began + duration;
             let mut tasks = JoinSet::new();
             for number in 0..self.tasks {
                 tasks.spawn(call_until(self.client.clone(), self.operation, number as u64 + 1, end));
             }
-            let mut all = histogram();
+            let (mut all, mut ran_dry) = (histogram(), false);
             while let Some(done) = tasks.join_next().await {
-                all.add(done.expect("no panic")).expect("the same bounds");
+                let (latencies, found_nothing) = done.expect("no panic");
+                all.add(latencies).expect("the same bounds");
+                ran_dry |= found_nothing;
             }
-            all
+            (all, ran_dry)
         });
-        Measured { per_second: latency_ns.len() as f64 / began.elapsed().as_secs_f64(), latency_ns }
+        if ran_dry {
+            return Turn::RanDry(latency_ns.len());
+        }
+        Turn::Whole(Measured { per_second: latency_ns.len() as f64 / began.elapsed().as_secs_f64(), latency_ns })
     }
 }
 
-async fn call_until(client: client::Client, operation: Operation, seed: u64, end: Instant) -> Histogram<u64> {
+/// Gives the latencies, and whether it ended because a claim found nothing.
+async fn call_until(client: client::Client, operation: Operation, seed: u64, end: Instant) -> (Histogram<u64>, bool) {
     let (mut random, mut latencies) = (Random::new(seed), histogram());
     let lease = Some(DurationText(Duration::from_secs(600)));
     let claim = Claim { n: Some(1), worker: Some("w1".to_owned()), lease, ..Claim::of_queue("jobs.") };
@@ -65,7 +76,9 @@ async fn call_until(client: client::Client, operation: Operation, seed: u64, end
             }
             Operation::Claim => {
                 let claimed = client.records().claim(&claim).await.expect("an answer");
-                assert_eq!(claimed.len(), 1, "there is nothing left to claim");
+                if claimed.is_empty() {
+                    return (latencies, true);
+                }
             }
             _ => panic!("gets and claims are measured here"),
         }
@@ -73,5 +86,5 @@ async fn call_until(client: client::Client, operation: Operation, seed: u64, end
         latencies.saturating_record(u64::try_from((after - before).as_nanos()).unwrap_or(u64::MAX));
         before = after;
     }
-    latencies
+    (latencies, false)
 }
