@@ -6,6 +6,7 @@
 mod architecture;
 mod book;
 mod circles;
+mod contracts;
 mod figures;
 mod invariants;
 mod levels;
@@ -45,6 +46,7 @@ fn check(root: &Path) -> Result<Vec<Complaint>, String> {
     complaints.extend(architecture::check(&tree)?);
     complaints.extend(book::check(&tree)?);
     complaints.extend(circles::check(&tree)?);
+    complaints.extend(contracts::check(&tree)?);
     complaints.extend(figures::check(&tree)?);
     complaints.extend(invariants::check(&tree)?);
     complaints.extend(limits::check(&tree)?);

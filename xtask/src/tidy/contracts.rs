@@ -1,0 +1,243 @@
+//! One place for a contract: its folder in each crate. What is outside of the folders and names a contract is what somebody
+//! has to find and read who adds the next one.
+//!
+//! Touches: the Rust files of the crates, as text. Keeps: the files outside of the folders that name a contract are those of
+//! [`LISTED`], and a listed file still names one. Never: examines tests.
+
+use std::collections::BTreeSet;
+
+use super::{Complaint, is_test, shipped_part};
+use crate::repository::Tree;
+
+/// The names of the contracts' folders and files, and the words that their types begin with.
+const CONTRACTS: [(&[&str], [&str; 2]); 3] = [
+    (&["cells", "cell"], ["Cells", "Cell"]),
+    (&["records", "record"], ["Records", "Record"]),
+    (&["runs", "run"], ["Runs", "Run"]),
+];
+
+/// So many files may be listed.
+const LISTED_MAX: usize = 15;
+
+/// The files outside of the contracts' folders that name a contract.
+const LISTED: &[&str] = &[
+    "crates/cli/src/attempt.rs",
+    "crates/cli/src/bench/load.rs",
+    "crates/cli/src/doctor.rs",
+    "crates/cli/src/exit.rs",
+    "crates/cli/src/following.rs",
+    "crates/cli/src/given.rs",
+    "crates/cli/src/main.rs",
+    "crates/cli/src/rec.rs",
+    "crates/cli/src/table.rs",
+    "crates/cli/src/why/mod.rs",
+    "crates/cli/src/why/session.rs",
+    "crates/client/src/changes.rs",
+    "crates/contract/src/changes.rs",
+    "crates/contract/src/error.rs",
+    "crates/contract/src/lib.rs",
+    "crates/kernel/src/answer/rejection.rs",
+    "crates/kernel/src/catalogue/change.rs",
+    "crates/kernel/src/catalogue/types.rs",
+    "crates/kernel/src/command/trim_step.rs",
+    "crates/kernel/src/conflicts.rs",
+    "crates/kernel/src/contracts.rs",
+    "crates/kernel/src/counts.rs",
+    "crates/kernel/src/keys.rs",
+    "crates/kernel/src/keys/copies.rs",
+    "crates/kernel/src/keys/due.rs",
+    "crates/kernel/src/keys/queues.rs",
+    "crates/kernel/src/keys/readable.rs",
+    "crates/kernel/src/lib.rs",
+    "crates/kernel/src/machine.rs",
+    "crates/kernel/src/outbox/send.rs",
+    "crates/kernel/src/portable/build.rs",
+    "crates/kernel/src/portable/mod.rs",
+    "crates/kernel/src/portable/walk.rs",
+    "crates/kernel/src/schedule/windows.rs",
+    "crates/kernel/src/sessions/give_back.rs",
+    "crates/kernel/src/sessions/owned.rs",
+    "crates/kernel/src/tally.rs",
+    "crates/kernel/src/transact.rs",
+    "crates/kernel/src/trim.rs",
+    "crates/kernel/src/trim/find.rs",
+    "crates/server/src/api/attempts.rs",
+    "crates/server/src/api/catalogue.rs",
+    "crates/server/src/api/changes.rs",
+    "crates/server/src/api/claims.rs",
+    "crates/server/src/api/record_forms.rs",
+    "crates/server/src/api/scope.rs",
+    "crates/server/src/api/transactions.rs",
+    "crates/server/src/fuzzing.rs",
+    "crates/server/src/health.rs",
+    "crates/server/src/http/table.rs",
+    "crates/server/src/metrics/store.rs",
+    "crates/server/src/status/mod.rs",
+    "crates/statehouse/src/access.rs",
+    "crates/statehouse/src/background.rs",
+    "crates/statehouse/src/commit/mod.rs",
+    "crates/statehouse/src/commit/results.rs",
+    "crates/statehouse/src/counters.rs",
+    "crates/statehouse/src/export/lines.rs",
+    "crates/statehouse/src/import/catalogue.rs",
+    "crates/statehouse/src/import/items.rs",
+    "crates/statehouse/src/lib.rs",
+    "crates/statehouse/src/seed.rs",
+    "crates/statehouse/src/shard.rs",
+    "crates/statehouse/src/shared.rs",
+    "crates/statehouse/src/transaction.rs",
+    "crates/wire/src/changes.rs",
+    "crates/wire/src/claims.rs",
+    "crates/wire/src/forms.rs",
+    "crates/wire/src/guards.rs",
+    "crates/wire/src/opaque.rs",
+    "crates/wire/src/transactions.rs",
+    "crates/wire/src/values.rs",
+];
+
+/// Compares the files that name a contract with the list.
+pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
+    check_against(tree, LISTED)
+}
+
+fn check_against(tree: &Tree, listed: &[&str]) -> Result<Vec<Complaint>, String> {
+    let only_tests = test_modules(tree)?;
+    let mut complaints = Vec::new();
+    let mut naming = BTreeSet::new();
+    for path in tree.files_with("rs") {
+        let shipped = path.starts_with("crates/") && path.contains("/src/") && !is_test(path);
+        if !shipped || in_folder(path) || only_tests.iter().any(|module| is_in(path, module)) {
+            continue;
+        }
+        let text = tree.text(path)?;
+        if let Some((line, word)) = first_name(shipped_part(&text)) {
+            naming.insert(path);
+            if !listed.contains(&path) {
+                let wrong = format!("names a contract outside of its folders: {word}");
+                let remedy = "move what it does to the folders, or list it in xtask/src/tidy/contracts.rs";
+                complaints.push(Complaint::error(path, line, wrong, remedy));
+            }
+        }
+    }
+    for path in listed.iter().filter(|path| !naming.contains(**path)) {
+        complaints.push(Complaint::error(path, 1, "is listed and names no contract", "take it from the list"));
+    }
+    if listed.len() > LISTED_MAX {
+        let wrong = format!("{} files name a contract outside of its folders", listed.len());
+        complaints.push(Complaint::warning(
+            "xtask/src/tidy/contracts.rs",
+            1,
+            wrong,
+            format!("{LISTED_MAX} are the aim"),
+        ));
+    }
+    Ok(complaints)
+}
+
+/// Whether a file is in the folder of a contract, or is all that a crate has of it.
+fn in_folder(path: &str) -> bool {
+    let inside = path.split_once("/src/").map_or(path, |(_, inside)| inside);
+    let mut parts = inside.split(['/', '.']);
+    parts.any(|part| CONTRACTS.iter().any(|(folders, _)| folders.contains(&part)))
+}
+
+/// The modules that are only compiled for tests, as paths without an ending.
+fn test_modules(tree: &Tree) -> Result<Vec<String>, String> {
+    let mut modules = Vec::new();
+    for path in tree.files_with("rs").filter(|path| path.starts_with("crates/")) {
+        let text = tree.text(path)?;
+        let folder = match path.strip_suffix(".rs") {
+            Some(file) if matches!(file.rsplit('/').next(), Some("lib" | "main" | "mod")) => {
+                file.rsplit_once('/').map_or("", |(folder, _)| folder)
+            }
+            Some(file) => file,
+            None => continue,
+        };
+        for declared in text.split("#[cfg(test)]\nmod ").skip(1).filter_map(|rest| rest.split_once(';')) {
+            if declared.0.chars().all(|letter| letter.is_alphanumeric() || letter == '_') {
+                modules.push(format!("{folder}/{}", declared.0));
+            }
+        }
+    }
+    Ok(modules)
+}
+
+fn is_in(path: &str, module: &str) -> bool {
+    path.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+}
+
+/// The first line of a text that names a contract in code, and the word.
+fn first_name(text: &str) -> Option<(usize, String)> {
+    let std_cell = text.contains("cell::Cell");
+    for (number, line) in text.lines().enumerate() {
+        let code = without_strings(line);
+        let code = code.split("//").next().unwrap_or_default();
+        let mut rest = code;
+        while let Some(begin) = rest.find(|letter: char| letter.is_alphanumeric() || letter == '_') {
+            let word_and_rest = &rest[begin..];
+            let end = word_and_rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            let (word, after) = word_and_rest.split_at(end.unwrap_or(word_and_rest.len()));
+            if names_contract(word, after) && !(std_cell && word == "Cell") {
+                return Some((number + 1, word.to_owned()));
+            }
+            rest = after;
+        }
+    }
+    None
+}
+
+/// A path through a contract's module, or a type whose name begins with a contract's.
+fn names_contract(word: &str, after: &str) -> bool {
+    CONTRACTS.iter().any(|(folders, types)| {
+        let of_type = |name: &str| {
+            word.strip_prefix(name)
+                .is_some_and(|rest| rest.chars().next().is_none_or(|letter| letter.is_ascii_uppercase()))
+        };
+        (after.starts_with("::") && word == folders[0]) || types.iter().any(|name| of_type(name))
+    })
+}
+
+/// A line without what stands between quotes.
+fn without_strings(line: &str) -> String {
+    let mut quoted = false;
+    let mut before = ' ';
+    line.chars()
+        .filter(|letter| {
+            let quote = *letter == '"' && before != '\\' && before != '\'';
+            before = *letter;
+            quoted ^= quote;
+            !quoted && !quote
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::temporary::TemporaryTree;
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_code_only() {
+        assert_eq!(first_name("// records::X\nlet s = \"Cell\"; /// RunId\n"), None);
+        assert_eq!(first_name("use a::Recorder;\nlet running = Runtime::new(std::cell::Cell::new(1));"), None);
+        assert_eq!(first_name("fn a() {}\nuse crate::records::row;"), Some((2, "records".to_owned())));
+        assert_eq!(first_name("fn a(run: &RunRow) {}"), Some((1, "RunRow".to_owned())));
+        assert_eq!(first_name("match op { Op::Cell(_) => {} }"), Some((1, "Cell".to_owned())));
+    }
+
+    #[test]
+    fn a_file_outside_of_the_folders_has_to_be_listed() {
+        let tree = TemporaryTree::new();
+        tree.write("crates/some/src/lib.rs", "pub mod cells;\nuse cells::Cells;\n#[cfg(test)]\nmod script;\n");
+        tree.write("crates/some/src/cells/row.rs", "pub struct CellRow;\n");
+        tree.write("crates/some/src/run.rs", "pub struct RunRow;\n");
+        tree.write("crates/some/src/script/words.rs", "use crate::cells::CellRow;\n");
+        tree.write("crates/some/src/other.rs", "#[cfg(test)]\nmod tests {\n    use crate::cells::CellRow;\n}\n");
+        let complaints = check_against(&tree.tree(), &[]).unwrap();
+        assert_eq!(complaints.len(), 1, "{complaints:?}");
+        assert_eq!((complaints[0].path.as_str(), complaints[0].line), ("crates/some/src/lib.rs", 2));
+        assert_eq!(check_against(&tree.tree(), &["crates/some/src/lib.rs"]).unwrap(), []);
+        let complaints = check_against(&tree.tree(), &["crates/some/src/lib.rs", "crates/some/src/other.rs"]).unwrap();
+        assert_eq!(complaints[0].wrong, "is listed and names no contract");
+    }
+}
