@@ -11,18 +11,18 @@ mod open;
 mod read;
 mod sizes;
 mod spares;
+mod write;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::batch::{BATCH_HEADER_BYTES, BatchHeader, EntriesHash, SEGMENT_HEADER_BYTES, aligned, segment_header};
-use crate::disk::{Disk, DiskFile, RealDisk};
-use crate::error::{JournalError, is_lack_of_room};
+use crate::disk::{Disk, RealDisk};
+use crate::error::JournalError;
 use crate::files::{EntryFiles, Verified};
 use crate::frame::{Entry, Place, ShardId};
 use crate::segment::Segment;
-use crate::shard_index::{BatchPlace, SEGMENTS_BEHIND_MAX, ShardIndex};
+use crate::shard_index::{SEGMENTS_BEHIND_MAX, ShardIndex};
 use crate::watermark::{Known, Watermark};
 
 use sizes::PublishedSizes;
@@ -104,62 +104,6 @@ impl<D: Disk> SegmentFiles<D> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes and syncs the batch in the buffer, and returns where it is.
-    fn write(&self, state: &mut State<D>, header: BatchHeader) -> Result<BatchPlace, JournalError> {
-        let bytes = header.bytes();
-        self.withdraw_refused(state)?;
-        self.make_room(state, bytes)?;
-        let segment = state.segments.back_mut().expect("there is always one to append to");
-        let offset = segment.end;
-        let (segment_part, batch_part) = state.buffer.split_at_mut(SEGMENT_HEADER_BYTES);
-        batch_part[..BATCH_HEADER_BYTES].copy_from_slice(&header.encode(self.id, segment.number, offset));
-        // The segment's header is written together with its first batch: without a batch it means nothing.
-        let written = match segment.is_empty() {
-            true => {
-                segment_part.copy_from_slice(&segment_header(self.id, segment.number));
-                segment.file.write_at(&state.buffer, 0)
-            }
-            false => segment.file.write_at(batch_part, offset),
-        };
-        if let Err(error) = written {
-            if !is_lack_of_room(&error) {
-                return Err(state.fail(JournalError::io("write an entry", error)));
-            }
-            state.refused_at = Some(offset);
-            return match self.withdraw_refused(state) {
-                Ok(()) | Err(JournalError::NoSpace { .. }) => Err(JournalError::NoSpace { reason: error.to_string() }),
-                Err(error) => Err(error),
-            };
-        }
-        if let Err(error) = segment.file.sync_data() {
-            return Err(state.fail(JournalError::io("sync an entry", error)));
-        }
-        segment.end += bytes;
-        state.sequence += 1;
-        Ok(BatchPlace { segment: segment.number, offset, first_index: header.first_index })
-    }
-
-    /// Makes the header of a batch invalid that there was no room for: a part of it may be there. A batch that follows
-    /// in another segment would make it look like a damaged one.
-    fn withdraw_refused(&self, state: &mut State<D>) -> Result<(), JournalError> {
-        let Some(offset) = state.refused_at else { return Ok(()) };
-        let segment = state.segments.back().expect("there is always one to append to");
-        let from = if segment.is_empty() { 0 } else { offset };
-        let zeros = [0; SEGMENT_HEADER_BYTES + BATCH_HEADER_BYTES];
-        let count = usize::try_from(offset - from).expect("a header") + BATCH_HEADER_BYTES;
-        let written = segment.file.write_at(&zeros[..count], from);
-        let action = "withdraw an entry that there was no room for";
-        match written.map_err(|error| JournalError::no_room_or_io(action, &error)) {
-            Ok(()) => {}
-            Err(error @ JournalError::NoSpace { .. }) => return Err(error),
-            Err(error) => return Err(state.fail(error)),
-        }
-        let synced = segment.file.sync_data();
-        synced.map_err(|error| state.fail(JournalError::io(action, error)))?;
-        state.refused_at = None;
-        Ok(())
-    }
-
     /// Makes durable what is known, and frees the segments that nothing needs any more. Without room for that, the
     /// segments stay until the next attempt.
     fn write_watermark(&self, state: &mut State<D>) -> Result<(), JournalError> {
@@ -193,7 +137,7 @@ impl<D: Disk> SegmentFiles<D> {
         state.begin_batch();
         let hash = entry.place().encode(&entry.payload, self.id, &mut state.buffer);
         let header = state.end_batch(shard, last_index, &[hash], self.id);
-        match self.write(state, header) {
+        match self.write_batch(state, header) {
             Ok(place) => state.shard(shard).add(place, last_index),
             // Without space, the old segments stay.
             Err(JournalError::NoSpace { .. }) => {}
@@ -255,32 +199,6 @@ impl<D: Disk> State<D> {
         };
         self.shards.iter().find(|(_, index)| lags(index)).map(|(shard, _)| *shard)
     }
-
-    fn begin_batch(&mut self) {
-        self.buffer.clear();
-        self.buffer.resize(SEGMENT_HEADER_BYTES + BATCH_HEADER_BYTES, 0);
-    }
-
-    fn pad(&mut self) {
-        let length = aligned(self.buffer.len());
-        self.buffer.resize(length, 0);
-    }
-
-    /// The header of the batch in the buffer.
-    fn end_batch(&mut self, shard: ShardId, first_index: u64, hashes: &[u64], id: u64) -> BatchHeader {
-        self.pad();
-        let mut entries_hash = EntriesHash::new(id);
-        hashes.iter().for_each(|hash| entries_hash.add(*hash));
-        let body_bytes = self.buffer.len() - SEGMENT_HEADER_BYTES - BATCH_HEADER_BYTES;
-        BatchHeader {
-            sequence: self.sequence,
-            shard,
-            first_index,
-            entries: u32::try_from(hashes.len()).expect("fewer entries than bytes"),
-            body_bytes: u32::try_from(body_bytes).expect("a batch is below 4 GiB"),
-            entries_hash: entries_hash.finish(),
-        }
-    }
 }
 
 impl<D: Disk> EntryFiles for SegmentFiles<D> {
@@ -317,7 +235,7 @@ impl<D: Disk> EntryFiles for SegmentFiles<D> {
         // A hole would make the directory impossible to open, so it is ruled out here (J2).
         let follows = state.shards.get(&shard).is_none_or(|index| index.follows(first_index, header.entries));
         assert!(follows, "J2: {last} then {first_index}");
-        let place = self.write(state, header)?;
+        let place = self.write_batch(state, header)?;
         let index = state.shard(shard);
         index.add(place, header.last_index());
         index.last_hash = previous_hash;

@@ -60,7 +60,7 @@ pub(crate) enum Site {
     SegmentsDirectory,
     /// `segments/open.rs`, of the journal's directory.
     JournalDirectory,
-    /// `segments.rs`, of an appended batch.
+    /// `segments/write.rs`, of an appended batch.
     Append,
     /// `segments/spares.rs`, of `segments/`, after a segment was made or got its next name.
     SpareDirectory,

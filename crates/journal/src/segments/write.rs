@@ -1,0 +1,100 @@
+//! One batch: put together in the buffer, written and synced, or withdrawn if there was no room for it.
+//!
+//! Keeps: J1, and J4: any other failure of a write or a sync stops the journal; callers check that none has. Never: writes
+//! a batch before the one that there was no room for is withdrawn.
+
+use crate::batch::{BATCH_HEADER_BYTES, BatchHeader, EntriesHash, SEGMENT_HEADER_BYTES, aligned, segment_header};
+use crate::disk::{Disk, DiskFile};
+use crate::error::{JournalError, is_lack_of_room};
+use crate::frame::ShardId;
+use crate::shard_index::BatchPlace;
+
+use super::{SegmentFiles, State};
+
+impl<D: Disk> SegmentFiles<D> {
+    /// Writes and syncs the batch in the buffer, and returns where it is.
+    pub(super) fn write_batch(&self, state: &mut State<D>, header: BatchHeader) -> Result<BatchPlace, JournalError> {
+        let bytes = header.bytes();
+        self.withdraw_refused(state)?;
+        self.make_room(state, bytes)?;
+        let segment = state.segments.back_mut().expect("there is always one to append to");
+        let offset = segment.end;
+        let (segment_part, batch_part) = state.buffer.split_at_mut(SEGMENT_HEADER_BYTES);
+        batch_part[..BATCH_HEADER_BYTES].copy_from_slice(&header.encode(self.id, segment.number, offset));
+        // The segment's header is written together with its first batch: without a batch it means nothing.
+        let written = match segment.is_empty() {
+            true => {
+                segment_part.copy_from_slice(&segment_header(self.id, segment.number));
+                segment.file.write_at(&state.buffer, 0)
+            }
+            false => segment.file.write_at(batch_part, offset),
+        };
+        if let Err(error) = written {
+            if !is_lack_of_room(&error) {
+                return Err(state.fail(JournalError::io("write an entry", error)));
+            }
+            state.refused_at = Some(offset);
+            return match self.withdraw_refused(state) {
+                Ok(()) | Err(JournalError::NoSpace { .. }) => Err(JournalError::NoSpace { reason: error.to_string() }),
+                Err(error) => Err(error),
+            };
+        }
+        if let Err(error) = segment.file.sync_data() {
+            return Err(state.fail(JournalError::io("sync an entry", error)));
+        }
+        segment.end += bytes;
+        state.sequence += 1;
+        Ok(BatchPlace { segment: segment.number, offset, first_index: header.first_index })
+    }
+
+    /// Makes the header of a batch invalid that there was no room for: a part of it may be there. A batch that follows
+    /// in another segment would make it look like a damaged one.
+    fn withdraw_refused(&self, state: &mut State<D>) -> Result<(), JournalError> {
+        let Some(offset) = state.refused_at else { return Ok(()) };
+        let segment = state.segments.back().expect("there is always one to append to");
+        let from = if segment.is_empty() { 0 } else { offset };
+        let zeros = [0; SEGMENT_HEADER_BYTES + BATCH_HEADER_BYTES];
+        let count = usize::try_from(offset - from).expect("a header") + BATCH_HEADER_BYTES;
+        let written = segment.file.write_at(&zeros[..count], from);
+        let action = "withdraw an entry that there was no room for";
+        match written.map_err(|error| JournalError::no_room_or_io(action, &error)) {
+            Ok(()) => {}
+            Err(error @ JournalError::NoSpace { .. }) => return Err(error),
+            Err(error) => return Err(state.fail(error)),
+        }
+        let synced = segment.file.sync_data();
+        synced.map_err(|error| state.fail(JournalError::io(action, error)))?;
+        state.refused_at = None;
+        Ok(())
+    }
+}
+
+impl<D: Disk> State<D> {
+    /// Empties the buffer, with room for both headers.
+    pub(super) fn begin_batch(&mut self) {
+        self.buffer.clear();
+        self.buffer.resize(SEGMENT_HEADER_BYTES + BATCH_HEADER_BYTES, 0);
+    }
+
+    /// Fills the buffer up to where the next entry may begin.
+    pub(super) fn pad(&mut self) {
+        let length = aligned(self.buffer.len());
+        self.buffer.resize(length, 0);
+    }
+
+    /// The header of the batch in the buffer.
+    pub(super) fn end_batch(&mut self, shard: ShardId, first_index: u64, hashes: &[u64], id: u64) -> BatchHeader {
+        self.pad();
+        let mut entries_hash = EntriesHash::new(id);
+        hashes.iter().for_each(|hash| entries_hash.add(*hash));
+        let body_bytes = self.buffer.len() - SEGMENT_HEADER_BYTES - BATCH_HEADER_BYTES;
+        BatchHeader {
+            sequence: self.sequence,
+            shard,
+            first_index,
+            entries: u32::try_from(hashes.len()).expect("fewer entries than bytes"),
+            body_bytes: u32::try_from(body_bytes).expect("a batch is below 4 GiB"),
+            entries_hash: entries_hash.finish(),
+        }
+    }
+}
