@@ -4,7 +4,7 @@
 //! in memory and no sequence number in a row: a batch becomes one table file, and a view is a list of tables.
 //!
 //! Read in this order:
-//! - [`tree`]: [`TreeStore`]: commits, opening, the manifest's place in both.
+//! - [`tree`]: [`TreeStore`]: commits and opening. `tree_state`: the newest version, and how the next one takes its place.
 //! - `version`: ranges of keys with their stacks of tables; reads. `version_edit`: flushes, cuts and merges change it.
 //! - `policy`: what to merge next. `weigh`: what that would free. `piece`: one merge. `merger`: the thread that does them.
 //! - `table`, `table_top`, `table_writer`, `table_cursor`: a table file. `block`, `rows`, `bloom`: its parts.
@@ -36,6 +36,7 @@ mod table_files;
 mod table_top;
 mod table_writer;
 pub mod tree;
+mod tree_state;
 mod version;
 mod version_edit;
 mod weigh;

@@ -20,7 +20,7 @@ use crate::piece::{self, Merging};
 use crate::policy::{self, Piece, Room, Settings, Situation, SliceSize, StackSizes};
 use crate::signal::Task;
 use crate::status::SpaceState;
-use crate::tree::Shared;
+use crate::tree_state::TreeState;
 use crate::version::Version;
 use crate::version_edit::Made;
 use crate::weigh::Weights;
@@ -36,12 +36,12 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 const NICENESS: i32 = 5;
 
 pub(crate) struct Merger {
-    shared: Arc<Shared>,
+    shared: Arc<TreeState>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Merger {
-    pub(crate) fn spawn(shared: Arc<Shared>) -> Result<Self, KvError> {
+    pub(crate) fn spawn(shared: Arc<TreeState>) -> Result<Self, KvError> {
         let thread = std::thread::Builder::new().name("store-merge".into()).spawn({
             let shared = shared.clone();
             move || {
@@ -81,7 +81,7 @@ fn stand_back() {
     }
 }
 
-fn run(shared: &Shared) {
+fn run(shared: &TreeState) {
     let mut back_off = BACK_OFF_MIN;
     let mut met = BTreeSet::new();
     let mut weights = Weights::default();
@@ -128,7 +128,7 @@ fn run(shared: &Shared) {
 }
 
 /// Does the next piece of work; false if there is none.
-fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Failure> {
+fn step(shared: &TreeState, weights: &mut Weights, task: Task) -> Result<bool, Failure> {
     let version = shared.newest().version();
     if let Some((stack, key)) = border_of_a_part(&version) {
         cut(shared, stack, &key);
@@ -189,7 +189,7 @@ fn step(shared: &Shared, weights: &mut Weights, task: Task) -> Result<bool, Fail
 }
 
 /// Cuts a stack. The content stays the same, so no manifest has to say it now.
-fn cut(shared: &Shared, stack: usize, key: &Key) {
+fn cut(shared: &TreeState, stack: usize, key: &Key) {
     let _writer = shared.lock();
     let newest = shared.newest();
     newest.move_to(newest.version().with_cut(stack, key));
@@ -212,7 +212,7 @@ fn border_of_a_part(version: &Version) -> Option<(usize, Key)> {
     None
 }
 
-fn merge(shared: &Shared, version: &Version, piece: &Piece, room: u64) -> Result<(), Failure> {
+fn merge(shared: &TreeState, version: &Version, piece: &Piece, room: u64) -> Result<(), Failure> {
     let merging = Merging {
         shared: &shared.tables,
         next_number: &|| shared.next_table.fetch_add(1, Ordering::Relaxed),

@@ -7,14 +7,13 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use arc_swap::ArcSwap;
 use kv::{Batch, Committed, KeyRange, KvError, Sequence, Store, View};
 
 use crate::Options;
-use crate::failure::{Damage, Effect, Failure};
+use crate::failure::{Damage, Effect};
 use crate::files::Files;
 use crate::manifest::{MANIFEST_FILE, Manifest};
 use crate::merger::{Merger, sizes_of};
@@ -22,10 +21,10 @@ use crate::policy;
 use crate::signal::Signal;
 use crate::status::{SpaceState, StoreStatus};
 use crate::table::Table;
-use crate::table_facts::RowCounts;
 use crate::table_files::TableFiles;
-use crate::table_writer::{ROW_BYTES_MAX, TableWriter, file_name};
-use crate::version::{Content, Slice, Stack, Version};
+use crate::table_writer::file_name;
+use crate::tree_state::TreeState;
+use crate::version::{Slice, Stack, Version};
 
 /// A [`Store`] in one directory; durable when [`commit`](Store::commit) returns.
 ///
@@ -42,30 +41,8 @@ use crate::version::{Content, Slice, Stack, Version};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct TreeStore {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<TreeState>,
     merger: Merger,
-}
-
-/// State shared by the committing thread and the merging one.
-pub(crate) struct Shared {
-    pub(crate) tables: Arc<TableFiles>,
-    pub(crate) signal: Arc<Signal>,
-    pub(crate) options: Options,
-    /// Held while the version changes.
-    writer: Mutex<Writer>,
-    /// What the newest views read. Replaced under the writer's lock.
-    newest: ArcSwap<Content>,
-    /// Tables that no manifest names any more and that views may still read.
-    dropped: Mutex<Vec<Weak<Table>>>,
-    committed: AtomicU64,
-    pub(crate) next_table: AtomicU64,
-    pub(crate) merges: AtomicU64,
-    pub(crate) merge_bytes_read: AtomicU64,
-    pub(crate) merge_bytes_written: AtomicU64,
-}
-
-pub(crate) struct Writer {
-    failure: Option<String>,
 }
 
 impl TreeStore {
@@ -111,19 +88,8 @@ impl TreeStore {
         check_tables(&files, manifest)?;
         let signal = Arc::new(Signal::default());
         let tables = Arc::new(TableFiles::new(files, manifest.store, signal.clone(), options));
-        let shared = Arc::new(Shared {
-            newest: ArcSwap::from_pointee(Content::new(version_of(manifest, &tables))),
-            tables,
-            signal,
-            options: options.clone(),
-            writer: Mutex::new(Writer { failure: None }),
-            dropped: Mutex::default(),
-            committed: AtomicU64::new(0),
-            next_table: AtomicU64::new(manifest.next_table),
-            merges: AtomicU64::new(0),
-            merge_bytes_read: AtomicU64::new(0),
-            merge_bytes_written: AtomicU64::new(0),
-        });
+        let version = version_of(manifest, &tables);
+        let shared = Arc::new(TreeState::new(tables, signal, options, version, manifest.next_table));
         Ok(Self { merger: Merger::spawn(shared.clone())?, shared })
     }
 
@@ -258,108 +224,6 @@ impl Store for TreeStore {
     fn persist(&self) -> Result<Sequence, KvError> {
         self.shared.lock().refuse_if_failed()?;
         Ok(self.durable())
-    }
-}
-
-impl Shared {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn newest(&self) -> Arc<Content> {
-        self.newest.load_full()
-    }
-
-    /// Writes a batch as a table and puts it on top of every stack.
-    fn flush(&self, writer: &mut Writer, batch: &Batch) -> Result<(), Failure> {
-        let version = self.newest().version();
-        let flushed = self.write_flush(&version, batch).and_then(|(table, rows)| {
-            let next = version.with_flush(&table, &rows);
-            self.install(writer, &next)?;
-            Ok(next)
-        });
-        match flushed {
-            Ok(next) => {
-                self.newest.store(Arc::new(Content::new(next)));
-                Ok(())
-            }
-            Err(failure) => {
-                if let Failure::InDoubt(error) = &failure {
-                    writer.fail(error);
-                }
-                Err(failure)
-            }
-        }
-    }
-
-    /// The table of a batch, with its rows in each stack.
-    fn write_flush(&self, version: &Version, batch: &Batch) -> Result<(Arc<Table>, Vec<RowCounts>), Failure> {
-        let number = self.next_table.fetch_add(1, Ordering::Relaxed);
-        let mut table = TableWriter::create(&self.tables.files, self.tables.store, number)?;
-        let mut rows = vec![RowCounts::default(); version.stacks.len()];
-        let mut stack = 0;
-        for (key, value) in batch.writes() {
-            let value = value.map(|value| &**value);
-            let bytes = key.len() + value.map_or(0, <[u8]>::len);
-            if bytes > ROW_BYTES_MAX {
-                let reason = format!("a row of {bytes} bytes; the limit is {ROW_BYTES_MAX}");
-                return Err(Failure::Retry(KvError::Corrupt { place: "a batch".into(), reason }));
-            }
-            while version.end_of(stack).is_some_and(|end| **key >= *end) {
-                stack += 1;
-            }
-            rows[stack].add_row(key, value);
-            table.add(key, value)?;
-        }
-        Ok((Table::new(table.finish()?, self.tables.clone()), rows))
-    }
-
-    fn lock_dropped(&self) -> MutexGuard<'_, Vec<Weak<Table>>> {
-        self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn dropped(&self) -> Vec<Arc<Table>> {
-        self.lock_dropped().iter().filter_map(Weak::upgrade).collect()
-    }
-
-    /// Makes a version the one that opening finds. The caller publishes it.
-    pub(crate) fn install(&self, writer: &mut Writer, next: &Version) -> Result<(), Failure> {
-        if let Some(first) = &writer.failure {
-            return Err(Failure::InDoubt(KvError::Poisoned { first: first.clone() }));
-        }
-        let before = self.newest().version();
-        let (old, new) = (before.tables(), next.tables());
-        let added: Vec<_> = new.iter().filter(|(number, _)| !old.contains_key(number)).collect();
-        let manifest = Manifest::of(next, self.tables.store, self.next_table.load(Ordering::Relaxed));
-        // From here on the disk may name them. After a failure in doubt they must stay.
-        added.iter().for_each(|(_, table)| table.set_named(true));
-        let installed = manifest.install(&self.tables.files, !added.is_empty());
-        match &installed {
-            Ok(()) => {
-                let dropped = old.iter().filter(|(number, _)| !new.contains_key(number));
-                let dropped = dropped.map(|(_, table)| table).inspect(|table| table.set_named(false));
-                let mut known = self.lock_dropped();
-                known.retain(|table| table.strong_count() > 0);
-                known.extend(dropped.map(|table| Arc::downgrade(table)));
-            }
-            Err(Failure::InDoubt(error)) => writer.fail(error),
-            Err(_) => added.iter().for_each(|(_, table)| table.set_named(false)),
-        }
-        installed
-    }
-}
-
-impl Writer {
-    fn refuse_if_failed(&self) -> Result<(), KvError> {
-        match &self.failure {
-            Some(first) => Err(KvError::Poisoned { first: first.clone() }),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses every later write.
-    pub(crate) fn fail(&mut self, error: &KvError) {
-        self.failure.get_or_insert_with(|| error.to_string());
     }
 }
 
