@@ -2,242 +2,29 @@
 //!
 //! No answer is wrong: it is the one from before, or `Damaged`. Nothing else stops. A replay says the same.
 
-#[path = "export/furnished.rs"]
+mod blocks;
+mod copies;
+mod filled;
+#[path = "../export/furnished.rs"]
 #[allow(dead_code, reason = "the test of exports uses all of it")]
 mod furnished;
+#[path = "../held/mod.rs"]
 mod held;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use furnished::{Sayings, event, furnish};
+use blocks::{blocks_by_kind, flip};
+use copies::{copied, copied_at_rest};
+use filled::{Echo, Sound, THINGS, filled, name, options};
+use furnished::event;
 use held::HeldClock;
-use kernel::keys::readable::{kind_of, kinds};
+use kernel::keys::readable::kinds;
 use statehouse::records::{ClaimOptions, Put, Record};
 use statehouse::runs::RunList;
-use statehouse::sessions::{
-    Command, DecodeError, KvError, Pushes, SessionOptions, UserCall, UserMachine, UserState, Writer,
-};
-use statehouse::{Change, Error, Followed, ListPage, Options, Rejection, Statehouse};
-
-/// Of each kind of thing, so that kinds have blocks of their own.
-const THINGS: u32 = 120;
-
-/// A machine that answers by a push.
-struct Echo;
-
-struct Sound;
-
-impl Command for Sound {
-    type Response = ();
-
-    fn encode(&self, _: &mut Writer) {}
-
-    fn decode(_: &[u8]) -> Result<Self, DecodeError> {
-        Ok(Self)
-    }
-
-    fn encode_response(_: &(), _: &mut Writer) {}
-
-    fn decode_response(_: &[u8]) -> Result<(), DecodeError> {
-        Ok(())
-    }
-}
-
-impl UserMachine for Echo {
-    const NUMBER: u16 = 302;
-    const VERSION: u16 = 1;
-    type Command = Sound;
-
-    fn apply(&self, state: &mut UserState, call: &UserCall, _: Sound, pushes: &mut Pushes) -> Result<(), KvError> {
-        if let Some(session) = call.session {
-            state.put(&session.to_be_bytes(), &[7; 30]);
-            pushes.push(session, [1; 30]);
-        }
-        Ok(())
-    }
-
-    fn on_session_expired(
-        &self,
-        state: &mut UserState,
-        _: &UserCall,
-        session: u64,
-        _: &mut Pushes,
-    ) -> Result<(), KvError> {
-        state.delete(&session.to_be_bytes());
-        Ok(())
-    }
-}
-
-fn options() -> Options {
-    // No background scrub: what needs the rows finds the damage. One bucket, so that kinds have blocks of their own.
-    Options::default().machine(Sayings).machine(Echo).buckets(1).scrub_bytes_per_second(0)
-}
-
-fn name(number: u32) -> String {
-    format!("thing/{number:04}")
-}
-
-/// Everything in tables, and a few entries that a replay applies. Returns the open sessions.
-fn filled(path: &Path, to: &Path) -> Vec<u64> {
-    let house = options().open(path).expect("opened");
-    let held = furnish(&house);
-    for number in 0..THINGS {
-        for version in 0..3 {
-            house.cells().set(&name(number), format!("{version} of {number}")).expect("set");
-        }
-        house.group("g").cells().set(&name(number), number.to_string()).expect("set");
-        let queue = format!("queue.{}.{number:04}", number % 40);
-        let fields = [("to", format!("to {number}")), ("body", " ".repeat(if number % 10 == 0 { 2_000 } else { 20 }))];
-        house.records().put(&queue, fields.clone(), Put::typed("task")).expect("put");
-        house.space("shop").records().put(&format!("mail.of.{number:04}"), fields, Put::default()).expect("put");
-        for key in ["RunStarted", "StepStarted"] {
-            house.runs().append(&name(number), &event(key, &format!("{key}-{number}"), Some("s"))).expect("appended");
-        }
-        house.group("topics").commit().publish("topic", vec![1; 40]).run().expect("sent");
-    }
-    let sessions = (0..THINGS / 2).map(|number| {
-        let long = SessionOptions::default().timeout(Duration::from_secs(3_600));
-        let session = house.sessions().open_with(long).expect("a session");
-        for _ in 0..4 {
-            session.machine::<Echo>().group("echo").send(&Sound).expect("sent");
-        }
-        let claim = ClaimOptions::worker("w").lease(Duration::from_secs(3_600));
-        session.records().claim_next("queue.", 1, &claim).expect("claimed");
-        if number == 0 {
-            // More answers than fit into a head.
-            for request in 100..350 {
-                session.request(request, 1).cells().set("asked", 1).expect("set");
-            }
-        }
-        let id = session.id();
-        std::mem::forget(session); // It goes on, as if its client was elsewhere.
-        id
-    });
-    let sessions: Vec<u64> = sessions.collect();
-    for number in 0..THINGS {
-        let soon = Put::expiring(Duration::from_secs(4));
-        house.records().put(&format!("soon.{number:04}"), [("a", 1)], soon).expect("put");
-    }
-    house.flush().expect("flushed");
-    house.settle().expect("merged");
-    house.cells().set("tail", "to be replayed").expect("set");
-    copied_at_rest(&house, path, to);
-    house.close().expect("closed");
-    drop(held);
-    sessions
-}
-
-/// As a killed process leaves it.
-fn copied(path: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("created");
-    for entry in std::fs::read_dir(path).expect("a folder") {
-        let entry = entry.expect("an entry");
-        match entry.file_type().expect("a type").is_dir() {
-            true => copied(&entry.path(), &to.join(entry.file_name())),
-            false if entry.file_name() == "LOCK" => {}
-            // A merge may remove a file meanwhile.
-            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name()))),
-        }
-    }
-}
-
-/// A copy of an open store without anything in progress, with its hash. An entry that was on its way while the files were
-/// copied comes before the one that is proposed afterwards.
-fn copied_at_rest(house: &Statehouse, path: &Path, to: &Path) -> (u64, u64) {
-    let applied = || house.status().expect("a status");
-    let manifest = || std::fs::read(path.join("store/manifest")).expect("a manifest");
-    loop {
-        let before = (applied(), manifest());
-        // What is due is done meanwhile.
-        std::thread::sleep(Duration::from_millis(400));
-        copied(path, to);
-        assert_eq!(house.sessions().expire(u64::MAX), Ok(false), "an entry that changes nothing");
-        if applied().applied_index == before.0.applied_index + 1 && manifest() == before.1 {
-            return (before.0.applied_index, before.0.effects_hash);
-        }
-        std::fs::remove_dir_all(to).expect("removed");
-    }
-}
-
-/// A data block of a table.
-struct Block {
-    file: PathBuf,
-    offset: u64,
-}
-
-/// Every data block of a store; `docs/formats/tables.md`.
-fn blocks(store: &Path) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    for entry in std::fs::read_dir(store).expect("a store") {
-        let file = entry.expect("an entry").path();
-        if file.extension().is_none_or(|end| end != "table") {
-            continue;
-        }
-        let bytes = std::fs::read(&file).expect("read");
-        let mut offset = 0;
-        while matches!(bytes.get(offset), Some(1..=5)) {
-            let length = u32::from_le_bytes(bytes[offset + 4..offset + 8].try_into().expect("four bytes"));
-            if bytes[offset] == 1 {
-                let file = file.file_name().expect("a name").into();
-                blocks.push(Block { file, offset: offset as u64 });
-            }
-            offset += 16 + length as usize;
-        }
-    }
-    blocks
-}
-
-fn flip(store: &Path, block: &Block) {
-    let path = store.join(&block.file);
-    let mut bytes = std::fs::read(&path).expect("read");
-    bytes[usize::try_from(block.offset).expect("small") + 9] ^= 4;
-    std::fs::write(path, bytes).expect("written");
-}
-
-/// The kind of a row; those of sessions are told apart.
-fn label(key: &[u8]) -> Option<String> {
-    let kind = kind_of(key)?;
-    Some(if kind == "sessions" { format!("{kind} {}", key[9]) } else { kind.to_owned() })
-}
-
-/// The kinds of the rows that cannot be read without a block.
-fn kinds_in(block: &Block, store: &Path, scratch: &Path, keys: &[kv::Key]) -> BTreeSet<String> {
-    copied(store, scratch);
-    flip(scratch, block);
-    let tree = storage::TreeStore::open(scratch, &Default::default()).expect("a store");
-    let view = kv::Store::view(&tree).expect("a view");
-    let lost = keys.iter().filter(|key| view.get(key).is_err()).filter_map(|key| label(key)).collect();
-    drop((view, tree));
-    std::fs::remove_dir_all(scratch).expect("removed");
-    lost
-}
-
-/// For every kind, the block with its rows that has the fewest others.
-fn blocks_by_kind(store: &Path, scratch: &Path) -> BTreeMap<String, (Block, BTreeSet<String>)> {
-    copied(store, scratch);
-    let tree = storage::TreeStore::open(scratch, &Default::default()).expect("a store");
-    let view = kv::Store::view(&tree).expect("a view");
-    let all = kv::KeyRange::prefix(b"");
-    let keys: Vec<kv::Key> = view.scan(&all, kv::Order::Ascending).map(|row| row.expect("whole").0).collect();
-    drop((view, tree));
-    std::fs::remove_dir_all(scratch).expect("removed");
-    let mut best = BTreeMap::<String, (usize, BTreeSet<String>)>::new();
-    let blocks = blocks(store);
-    for (place, block) in blocks.iter().enumerate() {
-        let kinds = kinds_in(block, store, &scratch.with_extension(place.to_string()), &keys);
-        for kind in &kinds {
-            if best.get(kind).is_none_or(|(_, other)| kinds.len() < other.len()) {
-                best.insert(kind.clone(), (place, kinds.clone()));
-            }
-        }
-    }
-    let block = |place: usize| Block { file: blocks[place].file.clone(), offset: blocks[place].offset };
-    best.into_iter().map(|(kind, (place, kinds))| (kind, (block(place), kinds))).collect()
-}
+use statehouse::{Change, Error, Followed, ListPage, Rejection, Statehouse};
 
 fn is_damaged<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Rejected(Rejection::Damaged { .. })))
