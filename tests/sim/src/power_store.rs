@@ -11,6 +11,7 @@
 //! Needs: `strace`. Never: asks a real disk. What one may do after power loss is written down in `image`.
 
 mod check;
+mod facts;
 mod image;
 mod observer;
 mod operation;
@@ -19,6 +20,7 @@ mod records;
 mod reference;
 mod sites;
 mod strace;
+mod traced_process;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -35,10 +37,11 @@ use testkit::random::Random;
 use crate::power_journal;
 use image::Mode;
 use operation::Moment;
-use recording::{Ending, Life, Recording};
+use recording::{Ending, Recording};
 use sites::Site;
 use testkit::arguments::Arguments;
 use testkit::report::Report;
+use traced_process::Life;
 
 /// How many failures are described, and of how many the image is kept.
 const DESCRIBED_MAX: usize = 100;

@@ -16,8 +16,8 @@ use kv::Store;
 use statehouse::{Cells, HistoryPage, ListPage, Statehouse};
 use storage::TreeStore;
 
+use super::facts::{CellFacts, Facts};
 use super::operation::identity_in;
-use super::recording::{CellFacts, Facts};
 use super::records::{Cell, Token};
 use super::reference::{Rows, State, States, keys};
 use super::sites::HOUSE;

@@ -102,3 +102,8 @@ pub(super) fn identity_in(bytes: &[u8]) -> Option<u64> {
     let id = text.lines().find_map(|line| line.strip_prefix("id "))?;
     u64::from_str_radix(id, 16).ok()
 }
+
+/// When the last of them had ended.
+pub(super) fn last_end(operations: &[Operation]) -> Moment {
+    operations.iter().map(|operation| operation.end).max().unwrap_or(0)
+}

@@ -1,4 +1,4 @@
-//! Traces of processes, and the promises made at each moment of them.
+//! Traces of processes, and the moments of them that images are drawn of.
 //!
 //! A recording is the life of one process, or of two: the first was killed at some moment, or power failed, and the
 //! second began with what it left. That matters because the second finds things that no sync has covered and takes
@@ -6,35 +6,20 @@
 //! Traces are kept in a scratch directory, from which the same recordings can be made again.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use testkit::random::Random;
 
 use super::check;
 use super::image::{self, Image, Mode, Node};
-use super::observer::Observer;
-use super::operation::{Inode, Kind, Moment, Operation, ROOT};
-use super::records::{Cell, Record, Token};
+use super::operation::{Inode, Kind, Moment, Operation, ROOT, last_end};
+use super::records::Record;
 use super::reference::{Reference, States};
 use super::sites::{HOUSE, PARENT, Site};
-use super::strace;
-
-/// Calls of two processes are so far apart.
-const MOMENTS_BETWEEN: Moment = 10;
+use super::traced_process::{Life, MOMENTS_BETWEEN, record};
 
 /// About how many operations it takes to open what another process left.
 const OPENING_OPERATIONS: usize = 80;
-
-/// What a process does.
-#[derive(Clone, Copy)]
-pub(super) struct Life {
-    pub(super) seed: u64,
-    pub(super) sessions: u64,
-    /// Of each thread in each session.
-    pub(super) writes: u64,
-    /// Whether the directory is made from an image.
-    pub(super) restores: bool,
-}
 
 /// How the first of two processes came to its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,26 +41,6 @@ pub(super) struct Recording {
     moment_min: Moment,
     /// Operations by their kind, so that rare ones are looked at as often as frequent ones.
     kinds: BTreeMap<String, Vec<usize>>,
-}
-
-/// What must be true of an image of some moment.
-#[derive(Default)]
-pub(super) struct Facts {
-    /// The identity of the directory, once it was opened.
-    pub(super) identity: Option<u64>,
-    /// The newest entry whose effect was seen by anyone.
-    pub(super) index_min: u64,
-    /// The newest entry that a flush has covered.
-    pub(super) flushed_min: u64,
-    pub(super) cells: BTreeMap<Cell, CellFacts>,
-}
-
-#[derive(Default)]
-pub(super) struct CellFacts {
-    /// The newest version that was answered.
-    pub(super) answered: u64,
-    /// Every version that was ever intended.
-    pub(super) intended: BTreeMap<u64, Option<Token>>,
 }
 
 impl Recording {
@@ -180,50 +145,6 @@ impl Recording {
             kept.push(Operation { begin: moment, end: moment + 1, kind });
         }
         kept
-    }
-
-    /// What was promised at `moment`.
-    pub(super) fn facts_at(&self, moment: Moment) -> Facts {
-        let mut facts = Facts::default();
-        let mut identity = None;
-        let mut intents = BTreeMap::new();
-        let mut commit_min = 0;
-        for operation in self.operations.iter().filter(|operation| operation.begin < moment) {
-            let record = match &operation.kind {
-                Kind::Identity(written) => {
-                    identity = Some(*written);
-                    continue;
-                }
-                Kind::Record(record) => record,
-                _ => continue,
-            };
-            match record {
-                Record::Opened { index, .. } | Record::Status { index, .. } => {
-                    facts.identity = identity;
-                    facts.index_min = facts.index_min.max(*index);
-                }
-                Record::Flushed { index } => facts.flushed_min = facts.flushed_min.max(*index),
-                Record::Intended { number, writes } => {
-                    for write in writes {
-                        let cell = facts.cells.entry(write.cell.clone()).or_default();
-                        cell.intended.insert(write.version, write.token);
-                    }
-                    intents.insert(*number, writes);
-                }
-                Record::Answered { number, commit } => {
-                    facts.identity = identity;
-                    commit_min = commit_min.max(commit.unwrap_or(0));
-                    for write in intents.get(number).into_iter().flat_map(|writes| writes.iter()) {
-                        let cell = facts.cells.entry(write.cell.clone()).or_default();
-                        cell.answered = cell.answered.max(write.version);
-                    }
-                }
-            }
-        }
-        let states = facts.identity.and_then(|identity| self.states.get(&identity));
-        let committed = states.into_iter().flatten().find(|(_, state)| state.applied.commit >= commit_min);
-        facts.index_min = facts.index_min.max(committed.map_or(0, |(index, _)| *index));
-        facts
     }
 
     /// A moment: just before, during or some time after something that is drawn by its kind.
@@ -386,54 +307,4 @@ fn kinds(operations: &[Operation]) -> BTreeMap<String, Vec<usize>> {
         kinds.entry(kind).or_default().push(position);
     }
     kinds
-}
-
-fn last_end(operations: &[Operation]) -> Moment {
-    operations.iter().map(|operation| operation.end).max().unwrap_or(0)
-}
-
-/// Traces a process that begins with what `before` has left, unless its trace is there already. Gives `before` and
-/// what it did, and the image that it made its directory from.
-fn record(
-    scratch: &Path,
-    name: &str,
-    number: u64,
-    life: Life,
-    before: Vec<Operation>,
-) -> Result<(Vec<Operation>, Option<Vec<u8>>), String> {
-    let directory = scratch.join(name);
-    let path = |name: &str| directory.join(name);
-    let (root, trace, records, image) = (path("root"), path("trace"), path("records"), path("image"));
-    if !trace.exists() {
-        let left = image::draw(&before, Moment::MAX, Mode::Killed, None, &mut Random::new(0));
-        image::write(&left, &root).map_err(|error| format!("{}: {error}", root.display()))?;
-        if let Err(wrong) = run(&root, &records, &trace, life, number, &image) {
-            // So that it is no recording another time either.
-            let _ = std::fs::rename(&trace, path("trace-of-failure"));
-            return Err(format!("{name}: {wrong}"));
-        }
-    }
-    let calls = strace::read(&trace, last_end(&before) + MOMENTS_BETWEEN)?;
-    let observer = Observer::new(&text(&root), &text(&records), before);
-    let operations = observer.observe(&calls).map_err(|wrong| format!("{name}: {wrong}"))?;
-    Ok((operations, std::fs::read(image).ok()))
-}
-
-/// Runs the process under `strace`.
-fn run(root: &Path, records: &Path, trace: &Path, life: Life, number: u64, image: &Path) -> Result<(), String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let (program, house) = (text(&program), text(&root.join(HOUSE)));
-    let (records, image) = (text(records), text(image));
-    let [seed, sessions, writes, number] =
-        [life.seed, life.sessions, life.writes, number].map(|number| number.to_string());
-    let mut command = vec![program.as_str(), "power-store-child", "--directory", &house, "--records", &records];
-    command.extend(["--seed", &seed, "--sessions", &sessions, "--writes", &writes, "--life", &number]);
-    if life.restores {
-        command.extend(["--restore", &image]);
-    }
-    strace::run(&command, trace)
-}
-
-fn text(path: &Path) -> String {
-    PathBuf::from(path).display().to_string()
 }
