@@ -31,6 +31,11 @@ impl Subject {
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|subject| subject.code() == code)
     }
+
+    /// Whether its changes are counted by their reasons, for metrics: only a record or a message has more than two.
+    pub fn is_counted_by_reason(self) -> bool {
+        matches!(self, Self::Record | Self::Message)
+    }
 }
 
 /// The reason for a change. The numbers are stored.

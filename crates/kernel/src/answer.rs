@@ -1,6 +1,6 @@
 //! Answers to commands, as bytes that can be stored and sent again; `docs/formats/entry.md`.
 
-mod rejection;
+pub(crate) mod rejection;
 
 use contract::Rejection;
 use kv::{DecodeError, Reader, Writer};

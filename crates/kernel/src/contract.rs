@@ -5,12 +5,16 @@ use kv::{Key, KeyRange, Order, Staging};
 use session::Halt;
 
 use crate::answer::OpOutcome;
+use crate::catalogue::{Catalogue, FilledType};
 use crate::command::act::{Act, Condition};
+use crate::command::trim_step::TrimStep;
 use crate::context::Applying;
 use crate::keys::due::{DueClock, DueOf};
+use crate::keys::sessions::OwnedOf;
 use crate::keys::things::OwnedId;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::transact::scope::Scope;
+use crate::trim::finding::Finding;
 
 /// The outcome of an operation, or its rejection; or that the machine must halt.
 pub(crate) type Outcome = Result<Result<OpOutcome, Rejection>, Halt>;
@@ -21,6 +25,10 @@ pub(crate) trait Contract {
     type Act<'bytes>: Act<'bytes>;
     /// A condition on its things.
     type Guard<'bytes>: Condition<'bytes>;
+    /// Why a call on one of its things is refused.
+    type Rejection;
+    /// What a step of the walk does to its things.
+    type Trim;
 
     /// The kinds of rows that its things have in a bucket of a branch.
     const ROWS: &'static [Kind];
@@ -31,8 +39,16 @@ pub(crate) trait Contract {
     /// What can be due on its things.
     const DUE: &'static [DueOf] = &[];
 
+    /// What of its things can end with a session.
+    const OWNED: &'static [OwnedOf] = &[];
+
     /// Does something to a thing. A rejection may leave changes, which its transaction undoes.
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, thing: &ThingId<'_>, act: &Self::Act<'_>) -> Outcome;
+
+    /// Checks what the scope of a transaction says of its things, before any condition.
+    fn check_scope(_applying: &mut Applying<'_>, _scope: &Scope<'_>) -> Result<Result<(), Rejection>, Halt> {
+        Ok(Ok(()))
+    }
 
     /// Checks a condition. `looked_at` counts the things that those of the transaction have looked at in ranges.
     fn check(
@@ -45,6 +61,36 @@ pub(crate) trait Contract {
     /// Does what is due on a thing.
     fn when_due(_applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
         Err(Halt::Inconsistent(format!("nothing is ever due on {work:?}")))
+    }
+
+    /// A session that owned something has ended.
+    fn give_back(_applying: &mut Applying<'_>, ended: &OwnedThing<'_>) -> Result<(), Halt> {
+        Err(Halt::Inconsistent(format!("E6: nothing ends with a session: {ended:?}")))
+    }
+
+    /// If a rejection says that something was not as expected: the name of its type, which may be empty.
+    fn conflict(
+        applying: &Applying<'_>,
+        scope: &Scope<'_>,
+        rejection: &Self::Rejection,
+    ) -> Result<Option<String>, Halt>;
+
+    /// Does a step of the walk, if it still is to be done. Returns the type whose indexes are all filled by it.
+    fn trim(applying: &mut Applying<'_>, step: &Self::Trim) -> Result<Option<FilledType>, Halt>;
+
+    /// Finds steps among the rows of a bucket.
+    fn find_in_bucket(_finding: &mut Finding<'_>, _bucket: u16) -> Result<(), Halt> {
+        Ok(())
+    }
+
+    /// Finds steps among the rows of the shard itself.
+    fn find_in_shard(_finding: &mut Finding<'_>) -> Result<(), Halt> {
+        Ok(())
+    }
+
+    /// Steps that the catalogue alone tells of.
+    fn find_in_catalogue(_catalogue: &Catalogue) -> Vec<TrimStep> {
+        Vec::new()
     }
 
     /// Removes some things of a deleted branch in a bucket, with every row that follows from them.
@@ -82,6 +128,15 @@ impl DueWork<'_> {
     pub(crate) fn thing(&self) -> ThingId<'_> {
         self.id.in_bucket(self.bucket)
     }
+}
+
+/// Something of a thing that ends with a session.
+#[derive(Debug)]
+pub(crate) struct OwnedThing<'tick> {
+    pub(crate) session: u64,
+    pub(crate) of: OwnedOf,
+    pub(crate) id: &'tick OwnedId,
+    pub(crate) bucket: u16,
 }
 
 /// Things or rows of a deleted branch that one step removes.

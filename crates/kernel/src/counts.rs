@@ -6,20 +6,53 @@
 use kv::{Key, Reader, Staging, Writer};
 use session::Halt;
 
+use crate::contracts::with_contracts;
 use crate::keys::Keys;
-use crate::records::queue::above;
 
 const FORMAT: u8 = 1;
 
-/// What a count counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum CountOf {
-    Records,
-    /// Runs; their kind takes the place of the queue.
-    Runs,
+/// A contract whose things are counted, or are not.
+pub(crate) trait Counting {
+    /// The row of a count; none if its things are not counted.
+    fn count_row(_keys: &Keys, _count: &CountKey) -> Option<Key> {
+        None
+    }
+
+    /// The queue that counts what a queue counts too.
+    fn counted_above(_queue: &str) -> Option<&str> {
+        None
+    }
 }
 
-/// Which count: of the records of a queue, of one type, in one state; or of runs.
+macro_rules! counting {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
+        /// The contract whose things are counted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[expect(dead_code, reason = "cells are not counted")]
+        pub(crate) enum CountOf {
+            $($contract,)*
+        }
+
+        /// The row of a count.
+        pub(crate) fn row_key(keys: &Keys, count: &CountKey) -> Key {
+            let key = match count.of {
+                $(CountOf::$contract => crate::$folder::contract::$contract::count_row(keys, count),)*
+            };
+            key.expect("only what has a row is counted")
+        }
+
+        /// The queue that counts what a queue counts too.
+        fn above(of: CountOf, queue: &str) -> Option<&str> {
+            match of {
+                $(CountOf::$contract => crate::$folder::contract::$contract::counted_above(queue),)*
+            }
+        }
+    };
+}
+
+with_contracts!(counting);
+
+/// Which count: of the things of a queue, of one type, in one state. The kind of a run takes the place of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Counted<Name> {
     pub(crate) of: CountOf,
@@ -41,13 +74,10 @@ impl CountKey {
 
     /// Visits the counts of the queues above: a queue counts what is in the queues below it too.
     pub(crate) fn for_each_above(&self, mut visit: impl FnMut(CountKey)) {
-        let mut higher = match self.of {
-            CountOf::Records => above(&self.queue),
-            CountOf::Runs => None,
-        };
+        let mut higher = above(self.of, &self.queue);
         while let Some(queue) = higher {
             visit(CountKey { queue: queue.to_owned(), ..*self });
-            higher = above(queue);
+            higher = above(self.of, queue);
         }
     }
 }
@@ -65,14 +95,6 @@ impl MessageCounts {
     /// All that wait.
     pub(crate) fn total(self) -> i64 {
         self.due + self.publish
-    }
-}
-
-/// The row of a count.
-pub(crate) fn row_key(keys: &Keys, key: &CountKey) -> Key {
-    match key.of {
-        CountOf::Records => keys.counts(key.space, key.branch, &key.queue, key.record_type),
-        CountOf::Runs => keys.run_counts(key.space, key.branch, &key.queue),
     }
 }
 

@@ -7,6 +7,7 @@
 //! Generations are local to a node: images and hashes see keys without them.
 
 pub mod catalogue;
+pub mod cells;
 mod copies;
 pub mod due;
 pub mod messages;
@@ -68,6 +69,39 @@ pub enum Kind {
     CellFloor = 0x15,
 }
 
+impl Kind {
+    /// Those that have second copies.
+    const COPIED: [Kind; 2] = [Kind::RecordFloor, Kind::CellFloor];
+
+    /// All of them, in words.
+    const WORDS: [(Kind, &str); 18] = [
+        (Kind::CellHead, "cell"),
+        (Kind::CellOld, "older versions of cell"),
+        (Kind::Record, "record"),
+        (Kind::RecordField, "fields of record"),
+        (Kind::Ready, "the index of ready records"),
+        (Kind::DueWall, "the schedule"),
+        (Kind::DueCluster, "the schedule of leases"),
+        (Kind::FieldIndex, "an index of records"),
+        (Kind::Publish, "messages to publish"),
+        (Kind::RecordFloor, "the floor of records"),
+        (Kind::Hosted, "the state of a machine"),
+        (Kind::Run, "run"),
+        (Kind::RunEvent, "events of run"),
+        (Kind::RunKey, "keys of run"),
+        (Kind::RunEventId, "event ids of run"),
+        (Kind::RunIndex, "the index of runs"),
+        (Kind::RunStep, "the projection of run"),
+        (Kind::CellFloor, "the floor of cells"),
+    ];
+
+    /// Those whose keys have neither a space nor a branch.
+    const WITHOUT_SPACE: [Kind; 4] = [Kind::DueWall, Kind::DueCluster, Kind::Publish, Kind::RecordFloor];
+
+    /// Those of a space whose keys do not begin with the group and the name of a thing.
+    const WITHOUT_NAME: [Kind; 5] = [Kind::Ready, Kind::FieldIndex, Kind::Hosted, Kind::RunIndex, Kind::CellFloor];
+}
+
 /// The kind of a row of the shard itself.
 #[derive(Clone, Copy)]
 #[repr(u8)]
@@ -87,6 +121,27 @@ enum ShardKind {
     Lanes = 0x0d,
     IndexFill = 0x0e,
 }
+
+impl ShardKind {
+    /// All of them, in words.
+    const WORDS: [(ShardKind, &str); 13] = [
+        (ShardKind::Applied, "the progress of the store"),
+        (ShardKind::CatalogueMeta, CATALOGUE_WORDS),
+        (ShardKind::CatalogueSpace, CATALOGUE_WORDS),
+        (ShardKind::CatalogueBranch, CATALOGUE_WORDS),
+        (ShardKind::CatalogueType, CATALOGUE_WORDS),
+        (ShardKind::CatalogueMachine, CATALOGUE_WORDS),
+        (ShardKind::Changes, "the change feed"),
+        (ShardKind::Counts, "the counts of records"),
+        (ShardKind::RunCounts, "the counts of runs"),
+        (ShardKind::MessageCounts, "the counts of messages"),
+        (ShardKind::Sessions, "sessions"),
+        (ShardKind::Owned, "what sessions own"),
+        (ShardKind::Lanes, "the index of queues"),
+    ];
+}
+
+const CATALOGUE_WORDS: &str = "the catalogue";
 
 /// Which thing: a cell or a record, or, with an empty name, any of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,55 +255,11 @@ impl Keys {
         key
     }
 
-    /// The newest version of a cell.
-    pub fn cell_head(&self, cell: &ThingId<'_>) -> Key {
-        self.thing(Kind::CellHead, cell)
-    }
-
-    /// An older version of a cell.
-    pub fn cell_old(&self, cell: &ThingId<'_>, version: u64) -> Key {
-        let mut key = self.group_prefix(Kind::CellOld, cell);
-        push_name(&mut key, cell.name.as_bytes());
-        key.extend_from_slice(&version.to_be_bytes());
-        key
-    }
-
-    /// The version above which new cells of a branch start, in the bucket of a cell.
-    pub fn cell_floor(&self, bucket: u16, space: u32, branch: u32) -> Key {
-        self.branch_prefix(Kind::CellFloor, bucket, space, branch)
-    }
-
-    /// The floors of all branches' cells in a bucket.
-    pub fn cell_floors_of_bucket(&self, bucket: u16) -> KeyRange {
-        KeyRange::prefix(&self.bucket_prefix(Kind::CellFloor, bucket))
-    }
-
     /// The things of a group whose names start with `prefix`; without a group, all names of the bucket.
     pub fn things_with_prefix(&self, kind: Kind, group: &ThingId<'_>, prefix: &str) -> KeyRange {
         let mut key = self.group_prefix(kind, group);
         push_escaped(&mut key, prefix.as_bytes());
         KeyRange::prefix(&key)
-    }
-
-    /// The newest versions of the cells of a group from the name `from` to before `to`, if given.
-    pub fn cell_heads_between(&self, cell: &ThingId<'_>, from: &str, to: Option<&str>) -> KeyRange {
-        let group = self.group_prefix(Kind::CellHead, cell);
-        let mut start = group.clone();
-        push_escaped(&mut start, from.as_bytes());
-        let end = match to {
-            None => KeyRange::prefix(&group).end,
-            Some(to) => {
-                let mut end = group;
-                push_escaped(&mut end, to.as_bytes());
-                Some(end.to_vec())
-            }
-        };
-        KeyRange { start: start.to_vec(), end }
-    }
-
-    /// The newest versions of all cells of a bucket.
-    pub fn cell_heads_of_bucket(&self, bucket: u16) -> KeyRange {
-        KeyRange::prefix(&self.bucket_prefix(Kind::CellHead, bucket))
     }
 
     /// All rows of one kind of a branch in a bucket.
@@ -278,49 +289,9 @@ impl Keys {
     }
 }
 
-/// A cell's name and place, read back from the key of its newest version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CellKey {
-    /// The bucket.
-    pub bucket: u16,
-    /// The space.
-    pub space: u32,
-    /// The branch.
-    pub branch: u32,
-    /// The group, or none if it has none.
-    pub group: Option<String>,
-    /// The name.
-    pub name: String,
-}
-
-impl CellKey {
-    /// Reads the key of a cell's newest version; none if it is another key.
-    pub fn decode(key: &[u8]) -> Option<Self> {
-        let rest = key.get(GENERATION_BYTES..)?;
-        let (bucket, rest) = rest.split_first_chunk()?;
-        let (kind, rest) = rest.split_first()?;
-        let (space, rest) = rest.split_first_chunk()?;
-        let (branch, rest) = rest.split_first_chunk()?;
-        let (group, name, rest) = take_group_and_name(rest)?;
-        (*kind == Kind::CellHead as u8 && rest.is_empty()).then_some(Self {
-            bucket: u16::from_be_bytes(*bucket),
-            space: u32::from_be_bytes(*space),
-            branch: u32::from_be_bytes(*branch),
-            group,
-            name,
-        })
-    }
-
-    /// The same, borrowed.
-    pub fn id(&self) -> ThingId<'_> {
-        ThingId {
-            bucket: self.bucket,
-            space: self.space,
-            branch: self.branch,
-            group: self.group.as_deref(),
-            name: &self.name,
-        }
-    }
+/// The integer as a number whose bytes sort as the integer does.
+pub fn sortable(integer: i64) -> u64 {
+    integer.cast_unsigned() ^ (1 << 63)
 }
 
 const OWN_GROUP: u8 = 0x00;

@@ -59,6 +59,7 @@ pub mod value;
 pub use answer::{Answer, ClaimedOutcome, OpOutcome};
 pub use applied::Applied;
 pub use catalogue::{BranchId, Catalogue, CatalogueChange, SpaceId};
+pub use cells::trim::CellTrim;
 pub use command::hosted::HostedCommand;
 pub use command::{
     Body, CellAct, CellGuard, ClaimNext, Fence, Guard, Op, RecordAct, RecordGuard, RunAct, RunGuard, Transact,
@@ -72,10 +73,11 @@ pub use machine::NextDue;
 pub use outbox::command::{Send, Target};
 pub use place::Buckets;
 pub use records::command::TtlArgument;
+pub use records::trim::RecordTrim;
 pub use runs::command::{Append, Duplicates, EventRef};
 pub use schedule::windows::ReadyQueue;
 pub use sessions::brought::Hosted;
-pub use tally::{Conflict, ConflictOn, Tally};
+pub use tally::{Conflict, Tally};
 pub use value::ValueRef;
 
 /// The level of behaviour that this release proposes and the highest it can apply.

@@ -26,22 +26,11 @@ struct Counts {
     repeated_appends: u32,
 }
 
-/// What a refused command expected to be different.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConflictOn {
-    /// A cell.
-    Cells,
-    /// A record: its version, a field, or the attempt that holds it.
-    Records,
-    /// A run's last sequence.
-    Runs,
-}
-
 /// A command refused because something was not as it expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// What.
-    pub on: ConflictOn,
+    /// The contract of what was not as expected: its folder.
+    pub on: &'static str,
     /// The type of the record or the kind of the run; empty if it has none.
     pub type_name: String,
 }
@@ -68,7 +57,7 @@ impl Tally {
     }
 
     pub(crate) fn changed(&mut self, subject: Subject, reason: Reason) {
-        if matches!(subject, Subject::Record | Subject::Message) {
+        if subject.is_counted_by_reason() {
             self.counts.reasons[usize::from(reason.code())] += 1;
         }
     }

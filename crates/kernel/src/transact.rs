@@ -17,9 +17,7 @@ use crate::context::Applying;
 use crate::contract::{Contract, Outcome};
 use crate::contracts::with_contracts;
 use crate::keys::ThingId;
-use crate::records::state;
-use crate::records::write::open;
-use crate::{cells, outbox, records, runs};
+use crate::outbox;
 
 pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> Result<Answer, Halt> {
     Ok(match try_transact(applying, transact)? {
@@ -48,7 +46,7 @@ pub(crate) fn try_transact(
     if let Err(rejection) = check_one_group(transact) {
         return Ok(Err(rejection));
     }
-    if let Err(rejection) = check_fence(applying, &scope)? {
+    if let Err(rejection) = check_scope(applying, &scope)? {
         return Ok(Err(rejection));
     }
     let mut looked_at = 0;
@@ -83,17 +81,25 @@ fn apply_op(applying: &mut Applying<'_>, scope: &Scope<'_>, transact: &Transact<
 }
 
 macro_rules! dispatch {
-    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident })*) => {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
         /// Does what an operation says, as its contract does it.
         fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, thing: &ThingId<'_>, op: &Op<'_>) -> Outcome {
             match op {
-                $(Op::$kind(_, act) => $folder::contract::$contract::act(applying, scope, thing, act),)*
+                $(Op::$kind(_, act) => crate::$folder::contract::$contract::act(applying, scope, thing, act),)*
                 Op::Push(session, payload) => {
                     applying.pushes.push(*session, *payload);
                     Ok(Ok(OpOutcome::Sent))
                 }
                 Op::Send(message) => Ok(outbox::send::send(applying, thing, message)?.map(|()| OpOutcome::Sent)),
             }
+        }
+
+        /// Checks what the scope of a transaction says of things.
+        fn check_scope(applying: &mut Applying<'_>, scope: &Scope<'_>) -> Result<Result<(), Rejection>, Halt> {
+            $(if let Err(rejection) = crate::$folder::contract::$contract::check_scope(applying, scope)? {
+                return Ok(Err(rejection));
+            })*
+            Ok(Ok(()))
         }
 
         fn check_guard(
@@ -103,7 +109,7 @@ macro_rules! dispatch {
             looked_at: &mut usize,
         ) -> Result<Result<(), Rejection>, Halt> {
             match guard {
-                $(Guard::$kind(guard) => $folder::contract::$contract::check(applying, scope, guard, looked_at),)*
+                $(Guard::$kind(guard) => crate::$folder::contract::$contract::check(applying, scope, guard, looked_at),)*
             }
         }
     };
@@ -136,27 +142,4 @@ fn check_one_group(transact: &Transact<'_>) -> Result<(), Rejection> {
         None => Ok(()),
         Some(other) => Err(Rejection::TwoGroups { group: group.to_owned(), other: other.to_owned() }),
     }
-}
-
-/// The attempt that a transaction belongs to must be the live one.
-fn check_fence(applying: &mut Applying<'_>, scope: &Scope<'_>) -> Result<Result<(), Rejection>, Halt> {
-    // Left by an earlier transaction of the same tick, so it may be outdated.
-    applying.fenced_row = None;
-    let Some(fence) = scope.fence.filter(|_| !applying.fence_holds) else {
-        return Ok(Ok(()));
-    };
-    #[cfg(feature = "canary")]
-    if crate::canary::fences_are_skipped() {
-        return Ok(Ok(()));
-    }
-    let record = match scope.thing(fence.record) {
-        Ok(record) => record,
-        Err(rejection) => return Ok(Err(rejection)),
-    };
-    let opened = open(applying, &record)?;
-    let row = opened.row()?;
-    let checked = state::check_fence(&record, &row, applying.declared(&record, &row), fence.attempt);
-    drop(row);
-    applying.fenced_row = opened.into_bytes().map(|bytes| (applying.keys.record(&record), bytes));
-    Ok(checked)
 }

@@ -74,7 +74,7 @@ fn leases_of_a_deleted_branch_end_after_its_counts_are_gone() {
     apply(&mut kernel, &store, 1, &[Body::ClaimNext(claim)]);
     let deleted = CatalogueChange::DeleteBranch { space: SPACE, branch: BRANCH };
     let steps = vec![
-        TrimStep::Records { bucket: 0, space: SPACE, branch: BRANCH },
+        TrimStep::Erase { bucket: 0, space: SPACE, branch: BRANCH },
         TrimStep::Branch { space: SPACE, branch: BRANCH },
     ];
     apply(&mut kernel, &store, 1, &[Body::Catalogue(deleted), Body::Trim(steps)]);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use contract::Reason;
 use journal::JournalMeter;
-use kernel::{ConflictOn, Kernel, Tally};
+use kernel::{Kernel, Tally};
 use session::Reply;
 
 use crate::sessions::census::EndedSessions;
@@ -37,7 +37,7 @@ pub struct Counters {
     /// Claimed records, by type.
     pub claims: BTreeMap<String, Claims>,
     /// Commands refused because something was not as they expected, by contract and type.
-    pub conflicts: BTreeMap<(ConflictOn, String), u64>,
+    pub conflicts: BTreeMap<(&'static str, String), u64>,
     /// Records that their workers gave back, or failed and may try again.
     pub records_released: u64,
     /// Records whose attempts failed, and that are retried.
@@ -105,7 +105,7 @@ pub(crate) struct Meters {
 #[derive(Default)]
 struct ByType {
     claims: BTreeMap<String, Claims>,
-    conflicts: BTreeMap<(ConflictOn, String), u64>,
+    conflicts: BTreeMap<(&'static str, String), u64>,
 }
 
 impl Meters {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use contract::Error;
 use kernel::Body;
-use kernel::trim::{TrimStep, find_due, unfilled};
+use kernel::trim::{TrimStep, find_due, find_in_catalogue};
 use kv::Readable;
 
 use crate::access::Access;
@@ -88,7 +88,7 @@ fn fill(access: &Access, signals: &mut Signals) {
 fn fill_indexes(access: &Access, signals: &mut Signals) -> Result<(), Error> {
     loop {
         let (_, catalogue) = access.view()?;
-        let steps: Vec<TrimStep> = unfilled(&catalogue).take(FILLED_TYPES_MAX).collect();
+        let steps: Vec<TrimStep> = find_in_catalogue(&catalogue).into_iter().take(FILLED_TYPES_MAX).collect();
         // It takes space, and a walk that was asked for meanwhile may free some.
         let waits = access.disk.is_short(access.clock()) || signals.is_closing() || signals.again;
         if steps.is_empty() || waits {

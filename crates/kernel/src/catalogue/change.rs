@@ -1,11 +1,10 @@
 //! Changes of the catalogue: checked first, then applied, each raising the revision by one.
 
 use contract::catalogue::MAIN_BRANCH;
-use contract::records::types::RecordType;
 use contract::{Limits, RefusalReason, Rejection, Retention};
 use kv::{DecodeError, Reader, Staging, Writer};
 
-use super::{BranchId, Catalogue, FillProgress, SpaceId, TypeId, types};
+use super::{BranchId, Catalogue, FillProgress, FilledType, SpaceId, TypeDeclaration};
 use crate::keys::Keys;
 use crate::sessions::brought::FIRST_NUMBER;
 
@@ -41,14 +40,7 @@ pub enum CatalogueChange {
     /// Sets the limits that change how a command is applied.
     SetLimits(Limits),
     /// Declares a record type for a prefix of names.
-    DeclareType {
-        /// In which space.
-        space: SpaceId,
-        /// For which names.
-        prefix: String,
-        /// The type.
-        record_type: Box<RecordType>,
-    },
+    DeclareType(TypeDeclaration),
     /// Registers a user's machine, or a newer version of it.
     RegisterMachine {
         /// Its number.
@@ -112,11 +104,13 @@ impl Catalogue {
                 self.limits = *limits;
                 None
             }
-            CatalogueChange::DeclareType { space, prefix, record_type } => {
+            CatalogueChange::DeclareType(declaration) => {
+                let space = &declaration.space;
                 self.space(*space)?;
                 let found = self.spaces.get_mut(space).expect("it was just looked up");
-                let before = found.types.named(&record_type.name).map_or(0, |before| before.definition.indexes.len());
-                let id = found.types.declare(prefix, record_type)?;
+                let before = found.types.named(&declaration.record_type.name);
+                let before = before.map_or(0, |before| before.definition.indexes.len());
+                let id = found.types.declare(&declaration.prefix, &declaration.record_type)?;
                 let declared = found.types.get(id).expect("it was just declared");
                 if declared.is_filling() && declared.definition.indexes.len() > before {
                     let progress = FillProgress::begin(declared.filled);
@@ -158,9 +152,9 @@ impl Catalogue {
     }
 
     /// The indexes of a type are all filled.
-    pub(crate) fn finish_filling(&mut self, keys: &Keys, state: &mut Staging, space: SpaceId, record_type: TypeId) {
-        if let Some(found) = self.spaces.get_mut(&space) {
-            found.types.set_filled(record_type, u8::MAX);
+    pub(crate) fn finish_filling(&mut self, keys: &Keys, state: &mut Staging, filled: FilledType) {
+        if let Some(found) = self.spaces.get_mut(&filled.space) {
+            found.types.set_filled(filled.record_type, u8::MAX);
             self.revision += 1;
             self.write_meta(keys, state);
         }
@@ -203,11 +197,7 @@ impl CatalogueChange {
                 encode_retention(writer.u8(SET_RETENTION).u32(*space), retention)
             }
             CatalogueChange::SetLimits(limits) => encode_limits(writer.u8(SET_LIMITS), limits),
-            CatalogueChange::DeclareType { space, prefix, record_type } => {
-                writer.u8(DECLARE_TYPE).u32(*space).bytes(prefix.as_bytes());
-                types::encode(writer, record_type);
-                writer
-            }
+            CatalogueChange::DeclareType(declaration) => declaration.encode(writer.u8(DECLARE_TYPE)),
             CatalogueChange::RegisterMachine { machine, version } => {
                 writer.u8(REGISTER_MACHINE).u16(*machine).u16(*version)
             }
@@ -224,11 +214,7 @@ impl CatalogueChange {
             }
             SET_LIMITS_V1 => CatalogueChange::SetLimits(decode_limits_v1(reader)?),
             SET_LIMITS => CatalogueChange::SetLimits(decode_limits(reader)?),
-            DECLARE_TYPE => CatalogueChange::DeclareType {
-                space: reader.u32()?,
-                prefix: reader.text()?.to_owned(),
-                record_type: Box::new(types::decode(reader)?),
-            },
+            DECLARE_TYPE => CatalogueChange::DeclareType(TypeDeclaration::decode(reader)?),
             REGISTER_MACHINE => CatalogueChange::RegisterMachine { machine: reader.u16()?, version: reader.u16()? },
             _ => {
                 return Err(DecodeError { what: "a catalogue change of an unknown kind" });

@@ -8,6 +8,13 @@ use crate::keys::Keys;
 
 const FORMAT: u8 = 1;
 
+/// A type whose indexes are all filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FilledType {
+    pub(crate) space: u32,
+    pub(crate) record_type: u32,
+}
+
 /// How far the indexes of a type are filled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FillProgress {

@@ -17,8 +17,8 @@ use contract::{Limits, Rejection, Retention};
 use session::SessionLimits;
 
 pub use change::CatalogueChange;
-pub(crate) use fill_progress::FillProgress;
-pub use types::{Declared, TypeId, Types};
+pub(crate) use fill_progress::{FillProgress, FilledType};
+pub use types::{Declared, TypeDeclaration, TypeId, Types};
 
 use crate::keys::ThingId;
 use crate::place::Buckets;

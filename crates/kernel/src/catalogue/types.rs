@@ -11,6 +11,8 @@ use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State
 use contract::{RefusalReason, Rejection};
 use kv::{DecodeError, Reader, Writer};
 
+use super::SpaceId;
+
 /// The number of a record type in its space. 0 means no type.
 pub type TypeId = u32;
 
@@ -223,6 +225,30 @@ pub(super) fn decode_row(bytes: &[u8]) -> Result<(u32, Declared), DecodeError> {
 }
 
 /// Appends a type's bytes, in a command and in its row alike.
+/// The declaration of a record type for a prefix of names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeDeclaration {
+    /// In which space.
+    pub space: SpaceId,
+    /// For which names.
+    pub prefix: String,
+    /// The type.
+    pub record_type: Box<RecordType>,
+}
+
+impl TypeDeclaration {
+    pub(super) fn encode<'writer>(&self, writer: &'writer mut Writer) -> &'writer mut Writer {
+        writer.u32(self.space).bytes(self.prefix.as_bytes());
+        encode(writer, &self.record_type);
+        writer
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (space, prefix) = (reader.u32()?, reader.text()?.to_owned());
+        Ok(Self { space, prefix, record_type: Box::new(decode(reader)?) })
+    }
+}
+
 pub(super) fn encode(writer: &mut Writer, definition: &RecordType) {
     writer.bytes(definition.name.as_bytes()).bytes(definition.state_field.as_bytes());
     writer.u8(u8::try_from(definition.states.len()).unwrap_or(u8::MAX));

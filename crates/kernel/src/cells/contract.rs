@@ -1,15 +1,19 @@
 //! Cells as one of the contracts.
 
-use contract::Rejection;
+use contract::{CellRejection, Rejection};
 use kv::Key;
 use session::Halt;
 
 use super::command::{CellAct, CellGuard};
-use super::{cas, delete, guard, init, set};
+use super::trim::CellTrim;
+use super::{cas, delete, guard, init, set, trim};
+use crate::catalogue::FilledType;
 use crate::context::Applying;
 use crate::contract::{Contract, Outcome};
+use crate::counts::Counting;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::transact::scope::Scope;
+use crate::trim::finding::Finding;
 
 /// Cells.
 pub(crate) struct Cells;
@@ -17,6 +21,8 @@ pub(crate) struct Cells;
 impl Contract for Cells {
     type Act<'bytes> = CellAct<'bytes>;
     type Guard<'bytes> = CellGuard<'bytes>;
+    type Rejection = CellRejection;
+    type Trim = CellTrim;
 
     const ROWS: &'static [Kind] = &[Kind::CellHead, Kind::CellOld];
 
@@ -34,6 +40,20 @@ impl Contract for Cells {
         })
     }
 
+    fn conflict(_: &Applying<'_>, _: &Scope<'_>, rejection: &CellRejection) -> Result<Option<String>, Halt> {
+        // Cells have no type.
+        Ok(matches!(rejection, CellRejection::Conflict { .. }).then(String::new))
+    }
+
+    fn trim(applying: &mut Applying<'_>, step: &CellTrim) -> Result<Option<FilledType>, Halt> {
+        trim::apply(applying, step)?;
+        Ok(None)
+    }
+
+    fn find_in_bucket(finding: &mut Finding<'_>, bucket: u16) -> Result<(), Halt> {
+        trim::find(finding, bucket)
+    }
+
     fn check(
         applying: &Applying<'_>,
         scope: &Scope<'_>,
@@ -47,3 +67,6 @@ impl Contract for Cells {
         Some(keys.cell_floor(bucket, space, branch))
     }
 }
+
+/// Cells are not counted.
+impl Counting for Cells {}

@@ -10,8 +10,9 @@ use session::Halt;
 use super::command::CellGuard;
 use super::floor::Floor;
 use super::row::Head;
+use crate::keys::ThingId;
+use crate::keys::cells::read_cell_key;
 use crate::keys::names::is_name_in_group;
-use crate::keys::{CellKey, ThingId};
 use crate::transact::scope::Scope;
 
 /// Judges the newest version of a cell, if it has one.
@@ -87,7 +88,7 @@ fn check_range(
         }
         let head = Head::decode(&row)?;
         if head.write.commit > commit {
-            let key = CellKey::decode(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among cells".into()))?;
+            let key = read_cell_key(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among cells".into()))?;
             return Ok(Err(conflict(&key.name, Some(&head))));
         }
     }

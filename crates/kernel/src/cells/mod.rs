@@ -23,9 +23,11 @@ pub mod init;
 pub mod item;
 pub mod list;
 mod portable;
+pub(crate) mod rejection;
 pub mod retention;
 pub mod row;
 pub mod set;
+pub mod trim;
 mod write;
 
 use kv::{Bytes, Staging, View};

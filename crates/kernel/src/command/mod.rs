@@ -125,7 +125,7 @@ impl<'bytes> Body<'bytes> {
     pub fn grows(&self) -> bool {
         match self {
             Body::Transact(transact) => transact.ops.iter().any(Op::grows),
-            Body::Trim(steps) => steps.iter().any(|step| matches!(step, TrimStep::FillIndexes { .. })),
+            Body::Trim(steps) => steps.iter().any(TrimStep::grows),
             Body::Catalogue(_) | Body::Level(_) | Body::Tick | Body::ClaimNext(_) | Body::Published(_) => false,
         }
     }

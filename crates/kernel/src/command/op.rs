@@ -11,7 +11,7 @@ const SEND: u8 = 6;
 const PUSH: u8 = 7;
 
 macro_rules! operations {
-    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident })*) => {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
         $(pub use crate::$folder::command::{$act, $guard};)*
 
         /// One operation.

@@ -15,8 +15,7 @@ impl Keys {
         let Some(rest) = key.strip_prefix(&self.generation.to_be_bytes()) else { return false };
         let Some((bucket, rest)) = rest.split_first_chunk() else { return false };
         if u16::from_be_bytes(*bucket) != SHARD_ROWS {
-            let kinds = [Kind::RecordFloor, Kind::CellFloor];
-            return rest.first().is_some_and(|kind| kinds.into_iter().any(|copied| copied as u8 == *kind));
+            return rest.first().is_some_and(|kind| Kind::COPIED.into_iter().any(|copied| copied as u8 == *kind));
         }
         let kinds = [
             ShardKind::Applied,

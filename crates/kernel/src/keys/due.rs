@@ -63,7 +63,7 @@ due_of! {
     /// A record's lease is over.
     Lease = 3,
     /// The rows of a deleted run are to go.
-    Run = 6,
+    Removal = 6,
 }
 
 pub(super) const SEND: u8 = 4;
@@ -141,7 +141,7 @@ mod tests {
                 DueOf::Expiry => "01",
                 DueOf::Ready => "02",
                 DueOf::Lease => "03",
-                DueOf::Run => "06",
+                DueOf::Removal => "06",
             };
             assert_eq!(hex(&Keys::due_suffix(0, of, &record))[16..18], *number, "{of:?}");
         }

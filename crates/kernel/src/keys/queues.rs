@@ -4,9 +4,8 @@
 
 use kv::{Key, KeyRange};
 
-use super::records::sortable;
 use super::things::{OwnedId, push_group_and_name};
-use super::{GENERATION_BYTES, Keys, Kind, ShardKind, ThingId, push_name, take_group_and_name, take_name};
+use super::{GENERATION_BYTES, Keys, Kind, ShardKind, ThingId, push_name, sortable, take_group_and_name, take_name};
 
 /// A place in the order of claims: the smallest order first, then what has been ready longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,8 +24,8 @@ impl ReadyPlace {
 /// What a row of a queue stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// A record that can be claimed.
-    Record(OwnedId),
+    /// What can be claimed.
+    Thing(OwnedId),
     /// A queue below, by what its name adds to this one's. Nothing in it has an earlier place than this row.
     Queue(String),
 }
@@ -124,7 +123,7 @@ pub fn read_ready_suffix(suffix: &[u8], space: u32, branch: u32) -> Option<(Read
     let (ready, rest) = match *what {
         RECORD => {
             let (group, name, rest) = take_group_and_name(rest)?;
-            (Ready::Record(OwnedId { space, branch, group, name }), rest)
+            (Ready::Thing(OwnedId { space, branch, group, name }), rest)
         }
         QUEUE => {
             let (name, rest) = take_name(rest)?;
@@ -155,7 +154,7 @@ mod tests {
         for group in [None, Some("g\0")] {
             let record = ThingId { bucket: 5, space: 1, branch: 2, group, name: "jobs.a\0b" };
             let read = read_ready_suffix(&Keys::ready_record_suffix(place, &record), 1, 2);
-            assert_eq!(read, Some((place, Ready::Record(OwnedId::from(&record)))));
+            assert_eq!(read, Some((place, Ready::Thing(OwnedId::from(&record)))));
         }
         let read = read_ready_suffix(&Keys::ready_queue_suffix(place, "mail."), 1, 2);
         assert_eq!(read, Some((place, Ready::Queue("mail.".to_owned()))));

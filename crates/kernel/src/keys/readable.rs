@@ -2,7 +2,7 @@
 
 use kv::KeyRange;
 
-use super::{GENERATION_BYTES, Keys, Kind, NAMED_GROUP, OWN_GROUP, SHARD_ROWS, ShardKind, take_name};
+use super::{CATALOGUE_WORDS, GENERATION_BYTES, Keys, Kind, NAMED_GROUP, OWN_GROUP, SHARD_ROWS, ShardKind, take_name};
 use crate::catalogue::Catalogue;
 
 /// Between which things a range of keys lies, in words: kind, name and space. A border that is just after a row is named
@@ -68,50 +68,9 @@ fn space_name(space: u32, catalogue: Option<&Catalogue>) -> String {
     name.unwrap_or_else(|| space.to_string())
 }
 
-/// The kinds of rows of buckets, in words.
-const KINDS: [(Kind, &str); 18] = [
-    (Kind::CellHead, "cell"),
-    (Kind::CellOld, "older versions of cell"),
-    (Kind::Record, "record"),
-    (Kind::RecordField, "fields of record"),
-    (Kind::Ready, "the index of ready records"),
-    (Kind::DueWall, "the schedule"),
-    (Kind::DueCluster, "the schedule of leases"),
-    (Kind::FieldIndex, "an index of records"),
-    (Kind::Publish, "messages to publish"),
-    (Kind::RecordFloor, "the floor of records"),
-    (Kind::Hosted, "the state of a machine"),
-    (Kind::Run, "run"),
-    (Kind::RunEvent, "events of run"),
-    (Kind::RunKey, "keys of run"),
-    (Kind::RunEventId, "event ids of run"),
-    (Kind::RunIndex, "the index of runs"),
-    (Kind::RunStep, "the projection of run"),
-    (Kind::CellFloor, "the floor of cells"),
-];
-
-/// The kinds of rows of the shard itself, in words.
-const SHARD_KINDS: [(ShardKind, &str); 13] = [
-    (ShardKind::Applied, "the progress of the store"),
-    (ShardKind::CatalogueMeta, CATALOGUE),
-    (ShardKind::CatalogueSpace, CATALOGUE),
-    (ShardKind::CatalogueBranch, CATALOGUE),
-    (ShardKind::CatalogueType, CATALOGUE),
-    (ShardKind::CatalogueMachine, CATALOGUE),
-    (ShardKind::Changes, "the change feed"),
-    (ShardKind::Counts, "the counts of records"),
-    (ShardKind::RunCounts, "the counts of runs"),
-    (ShardKind::MessageCounts, "the counts of messages"),
-    (ShardKind::Sessions, "sessions"),
-    (ShardKind::Owned, "what sessions own"),
-    (ShardKind::Lanes, "the index of queues"),
-];
-
-const CATALOGUE: &str = "the catalogue";
-
 /// All kinds of rows, in words.
 pub fn kinds() -> impl Iterator<Item = &'static str> {
-    KINDS.into_iter().map(|(_, name)| name).chain(SHARD_KINDS.into_iter().map(|(_, name)| name))
+    Kind::WORDS.into_iter().map(|(_, name)| name).chain(ShardKind::WORDS.into_iter().map(|(_, name)| name))
 }
 
 /// The kind of the row with this key, in words; none if it is the second copy of a row.
@@ -125,21 +84,19 @@ pub fn kind_of(key: &[u8]) -> Option<&'static str> {
 }
 
 fn kind_name(kind: u8) -> Option<&'static str> {
-    KINDS.into_iter().find(|(known, _)| *known as u8 == kind).map(|(_, name)| name)
+    Kind::WORDS.into_iter().find(|(known, _)| *known as u8 == kind).map(|(_, name)| name)
 }
 
 fn names_a_thing(kind: u8) -> bool {
-    let without = [Kind::Ready, Kind::FieldIndex, Kind::Hosted, Kind::RunIndex, Kind::CellFloor];
-    has_space(kind) && !without.into_iter().any(|known| known as u8 == kind)
+    has_space(kind) && !Kind::WITHOUT_NAME.into_iter().any(|known| known as u8 == kind)
 }
 
 fn has_space(kind: u8) -> bool {
-    let without = [Kind::DueWall, Kind::DueCluster, Kind::Publish, Kind::RecordFloor];
-    !without.into_iter().any(|known| known as u8 == kind)
+    !Kind::WITHOUT_SPACE.into_iter().any(|known| known as u8 == kind)
 }
 
 fn shard_row(kind: u8) -> &'static str {
-    SHARD_KINDS.into_iter().find(|(known, _)| *known as u8 == kind).map_or(CATALOGUE, |(_, name)| name)
+    ShardKind::WORDS.into_iter().find(|(known, _)| *known as u8 == kind).map_or(CATALOGUE_WORDS, |(_, name)| name)
 }
 
 #[cfg(test)]

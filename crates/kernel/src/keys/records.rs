@@ -52,11 +52,6 @@ impl Keys {
     }
 }
 
-/// The integer as a number whose bytes sort as the integer does.
-pub fn sortable(integer: i64) -> u64 {
-    integer.cast_unsigned() ^ (1 << 63)
-}
-
 /// Reads the end of [`Keys::index_entry`], after the index's prefix: the sortable value and the record.
 pub fn read_index_suffix(suffix: &[u8], space: u32, branch: u32) -> Option<(Vec<u8>, OwnedId)> {
     let (value, rest) = take_bytes(suffix)?;
@@ -76,6 +71,7 @@ pub fn read_counts_key(key: &[u8]) -> Option<(String, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::sortable;
 
     fn id<'name>(group: Option<&'name str>, name: &'name str) -> ThingId<'name> {
         ThingId { bucket: 5, space: 1, branch: 2, group, name }

@@ -22,10 +22,8 @@ pub enum OwnedOf {
 /// Something that ends with a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owned {
-    /// Its claim on a record.
-    Claim(OwnedId),
-    /// A record that lives as long as the session.
-    Life(OwnedId),
+    /// Something of a thing.
+    Thing(OwnedOf, OwnedId),
     /// A user's machine has seen the session.
     Member {
         /// The space.
@@ -147,12 +145,12 @@ pub fn read_owned_suffix(suffix: &[u8]) -> Option<(u16, Owned)> {
     let (branch, rest) = rest.split_first_chunk::<4>()?;
     let (group, name, rest) = take_group_and_name(rest)?;
     let id = OwnedId { space, branch: u32::from_be_bytes(*branch), group, name };
-    let owned = match *kind {
-        CLAIM => Owned::Claim(id),
-        LIFE => Owned::Life(id),
+    let of = match *kind {
+        CLAIM => OwnedOf::Claim,
+        LIFE => OwnedOf::Life,
         _ => return None,
     };
-    rest.is_empty().then_some((bucket, owned))
+    rest.is_empty().then_some((bucket, Owned::Thing(of, id)))
 }
 
 #[cfg(test)]
@@ -170,9 +168,9 @@ mod tests {
         let claim = keys.owned(258, OwnedOf::Claim, &record);
         let id = OwnedId::from(&record);
         assert_eq!(hex(&claim), start.clone() + "010000000100000002" + "0068690000");
-        assert_eq!(read_owned_suffix(&claim[prefix.len()..]), Some((5, Owned::Claim(id.clone()))));
+        assert_eq!(read_owned_suffix(&claim[prefix.len()..]), Some((5, Owned::Thing(OwnedOf::Claim, id.clone()))));
         let life = keys.owned(258, OwnedOf::Life, &record);
-        assert_eq!(read_owned_suffix(&life[prefix.len()..]), Some((5, Owned::Life(id))));
+        assert_eq!(read_owned_suffix(&life[prefix.len()..]), Some((5, Owned::Thing(OwnedOf::Life, id))));
         let hosted = HostedId { bucket: 5, space: 1, machine: 256, group: "g" };
         let member = keys.member(258, &hosted);
         assert_eq!(hex(&member), start + "03000000010100" + "670000");

@@ -1,13 +1,12 @@
 //! Sending: puts a message among those that wait, and takes out what was published.
 
 use contract::limits::MESSAGE_DEPTH_MAX;
-use contract::records::sweep_message;
 use contract::{RefusalReason, Rejection};
 use kv::Writer;
 use session::Halt;
 
 use super::Stored;
-use crate::catalogue::{Catalogue, Declared};
+use crate::catalogue::Catalogue;
 use crate::command::{Body, Op};
 use crate::context::Applying;
 use crate::counts::{MessageCounts, decode_messages};
@@ -30,7 +29,7 @@ pub(crate) fn send(
     Ok(checked)
 }
 
-fn put(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Send<'_>) {
+pub(crate) fn put(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Send<'_>) {
     let ordinal = applying.next_ordinal();
     let now_us = applying.call.stamp.wall_us;
     let commit = applying.call.commit;
@@ -97,34 +96,6 @@ pub(crate) fn put_waiting(
             applying.change_due(DueClock::Wall, bucket, suffix, writer.as_slice(), true);
         }
     }
-}
-
-/// Why the sweeper sends a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sweep {
-    Rescued,
-    Exhausted,
-}
-
-/// Sends the message that a type asks for when a record is rescued or its attempts are used up. Nobody is there who could be
-/// refused, so it is sent however many wait: one for an attempt of a record, and records are bounded.
-pub(crate) fn sweep(
-    applying: &mut Applying<'_>,
-    record: &ThingId<'_>,
-    declared: &Declared,
-    sweep: Sweep,
-    attempt: u64,
-) {
-    let (topic, reason) = match sweep {
-        Sweep::Rescued => (&declared.definition.rescued_to, "rescued"),
-        Sweep::Exhausted => (&declared.definition.exhausted_to, "exhausted"),
-    };
-    let Some(topic) = topic else {
-        return;
-    };
-    let payload = sweep_message(record.group, record.name, attempt, reason);
-    let message = Send { target: Target::Topic { topic, payload: payload.as_bytes() }, after_us: None };
-    put(applying, record, &message);
 }
 
 /// Forgets published messages.

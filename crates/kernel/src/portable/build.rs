@@ -21,11 +21,8 @@ use crate::machine::Contracts;
 use crate::outbox::Stored;
 use crate::outbox::command::Target;
 use crate::outbox::send;
-use crate::records::portable::put_floor;
-use crate::records::write;
 use crate::sessions::brought::Hosted;
 use crate::sessions::owned;
-use crate::{cells, records, runs};
 
 /// Rows staged before they are written to the store.
 const STAGED_ROWS_MAX: usize = 16 << 10;
@@ -40,24 +37,24 @@ pub struct Builder<'store> {
 }
 
 macro_rules! building {
-    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident })*) => {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
         /// The things whose parts are being put.
         #[derive(Default)]
         struct Begun {
-            $($folder: <$folder::contract::$contract as Portable>::Begun,)*
+            $($folder: <crate::$folder::contract::$contract as Portable>::Begun,)*
         }
 
         impl Begun {
             /// An item follows: what was begun by another contract must be complete.
             fn end_others(&mut self, item: &Item<'_>) -> Result<(), BuildError> {
                 $(if !matches!(item, Item::$kind(_)) {
-                    $folder::contract::$contract::end(&mut self.$folder)?;
+                    crate::$folder::contract::$contract::end(&mut self.$folder)?;
                 })*
                 Ok(())
             }
 
             fn end(&mut self) -> Result<(), BuildError> {
-                $($folder::contract::$contract::end(&mut self.$folder)?;)*
+                $(crate::$folder::contract::$contract::end(&mut self.$folder)?;)*
                 Ok(())
             }
         }
@@ -67,7 +64,7 @@ macro_rules! building {
             fn put_item(&mut self, item: &Item<'_>) -> Result<(), BuildError> {
                 let Self { shard, begun } = self;
                 match item {
-                    $(Item::$kind(item) => $folder::contract::$contract::put(shard, &mut begun.$folder, item),)*
+                    $(Item::$kind(item) => crate::$folder::contract::$contract::put(shard, &mut begun.$folder, item),)*
                     other => self.put_other(other),
                 }
             }
@@ -112,10 +109,7 @@ impl<'store> Builder<'store> {
     fn put_other(&mut self, item: &Item<'_>) -> Result<(), BuildError> {
         let shard = &mut self.shard;
         match item {
-            Item::Bucket { bucket, version, attempt, commit } => {
-                let floor = write::Floor { version: *version, attempt: *attempt, commit: shard.changed_by(*commit) };
-                put_floor(shard, *bucket, floor)
-            }
+            Item::Bucket(bucket) => shard.check_bucket(*bucket),
             Item::Message { due_us, commit, ordinal, message } => self.message(*due_us, *commit, *ordinal, message),
             Item::MachineState { space, machine, group, key, value } => {
                 let mut whole = shard.keys.hosted(&shard.hosted(*space, *machine, group)?);
@@ -130,7 +124,7 @@ impl<'store> Builder<'store> {
                 shard.sessions.insert(*session);
                 Ok(())
             }
-            Item::Cell(_) | Item::Record(_) | Item::Run(_) => unreachable!("contracts put their own"),
+            _ => unreachable!("contracts put their own"),
         }
     }
 

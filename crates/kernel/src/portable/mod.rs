@@ -21,64 +21,57 @@ pub use build::Builder;
 pub use new_shard::BuildError;
 pub use walk::walk;
 
-use crate::cells::item::CellItem;
+use crate::contracts::with_contracts;
 use crate::outbox::Stored;
-use crate::records::item::RecordItem;
-use crate::runs::item::RunItem;
 
-/// One thing. Those of a bucket follow its [`Bucket`](Item::Bucket).
-#[derive(Clone, Debug, PartialEq)]
-pub enum Item<'row> {
-    /// The start of a bucket, with the counters from which its records without rows continue.
-    Bucket {
-        /// Its number.
-        bucket: u16,
-        /// The highest version of such a record.
-        version: u64,
-        /// The highest attempt.
-        attempt: u64,
-        /// The last command that changed one of them; 0 if that is not known.
-        commit: u64,
-    },
-    /// Of a cell.
-    Cell(CellItem<'row>),
-    /// Of a record.
-    Record(RecordItem<'row>),
-    /// Of a run.
-    Run(RunItem<'row>),
-    /// A message that waits.
-    Message {
-        /// When it is due; none if it waits to be published.
-        due_us: Option<u64>,
-        /// The command that sent it, or that released it when it was due.
-        commit: u64,
-        /// Its place among that command's messages.
-        ordinal: u32,
-        /// The message.
-        message: Stored<'row>,
-    },
-    /// A row of a user's machine.
-    MachineState {
-        /// The space.
-        space: u32,
-        /// The machine.
-        machine: u16,
-        /// The group.
-        group: &'row str,
-        /// The machine's own key.
-        key: &'row [u8],
-        /// The value.
-        value: &'row [u8],
-    },
-    /// A user's machine has seen a session.
-    MachineMember {
-        /// The session.
-        session: u64,
-        /// The space.
-        space: u32,
-        /// The machine.
-        machine: u16,
-        /// The group.
-        group: &'row str,
-    },
+macro_rules! items {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
+        /// One thing, or a part of one.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Item<'row> {
+            $(
+                #[doc = concat!("Of the contract `", stringify!($folder), "`.")]
+                $kind(crate::$folder::item::$item<'row>),
+            )*
+            /// The start of a bucket: what follows is in it, up to the next.
+            Bucket(u16),
+            /// A message that waits.
+            Message {
+                /// When it is due; none if it waits to be published.
+                due_us: Option<u64>,
+                /// The command that sent it, or that released it when it was due.
+                commit: u64,
+                /// Its place among that command's messages.
+                ordinal: u32,
+                /// The message.
+                message: Stored<'row>,
+            },
+            /// A row of a user's machine.
+            MachineState {
+                /// The space.
+                space: u32,
+                /// The machine.
+                machine: u16,
+                /// The group.
+                group: &'row str,
+                /// The machine's own key.
+                key: &'row [u8],
+                /// The value.
+                value: &'row [u8],
+            },
+            /// A user's machine has seen a session.
+            MachineMember {
+                /// The session.
+                session: u64,
+                /// The space.
+                space: u32,
+                /// The machine.
+                machine: u16,
+                /// The group.
+                group: &'row str,
+            },
+        }
+    };
 }
+
+with_contracts!(items);

@@ -5,6 +5,8 @@ use session::Halt;
 use super::new_shard::{BuildError, NewShard};
 use super::walking::Walking;
 use crate::catalogue::{BranchId, SpaceId};
+use crate::keys::due::DueOf;
+use crate::keys::things::OwnedId;
 
 /// A contract whose things are exported and imported.
 pub(crate) trait Portable {
@@ -12,6 +14,16 @@ pub(crate) trait Portable {
     type Item<'row>;
     /// A thing whose parts are being put.
     type Begun: Default;
+
+    /// Passes on what it has of a bucket that is in no branch.
+    fn walk_bucket<E: From<Halt>>(_walk: &mut Walking<'_, E>, _bucket: u16) -> Result<(), E> {
+        Ok(())
+    }
+
+    /// Passes on what is due on a thing, if nothing else says so.
+    fn walk_due<E: From<Halt>>(_walk: &mut Walking<'_, E>, _of: DueOf, _id: &OwnedId, _at_us: u64) -> Result<(), E> {
+        Ok(())
+    }
 
     /// Passes the things of a branch in a bucket on.
     fn walk<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E>;

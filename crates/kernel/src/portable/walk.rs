@@ -18,10 +18,8 @@ use crate::keys::Keys;
 use crate::keys::due::{Due, DueClock, DueOf, read_due_suffix};
 use crate::keys::messages::read_publish_key;
 use crate::keys::sessions::{Owned, read_hosted_key, read_owned_suffix};
+use crate::keys::things::OwnedId;
 use crate::outbox::Stored;
-use crate::records::write::decode_floor;
-use crate::runs::item::RunItem;
-use crate::{cells, records, runs};
 
 /// Passes every thing of a view, or of one space, to `take`. Deleted branches are left out. Returns the damaged ranges
 /// that it met: things in them are missing.
@@ -41,10 +39,8 @@ pub fn walk<E: From<Halt>>(
 }
 
 fn bucket<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E> {
-    let floor = walk.floor(&walk.keys.record_floor(bucket))?;
-    let floor = floor.map(|row| decode_floor(&row)).transpose()?.unwrap_or_default();
-    let (version, attempt, commit) = (floor.version, floor.attempt, floor.commit);
-    (walk.take)(&Item::Bucket { bucket, version, attempt, commit })?;
+    (walk.take)(&Item::Bucket(bucket))?;
+    outside_branches(walk, bucket)?;
     let (catalogue, only) = (walk.catalogue, walk.only);
     for (space, found) in catalogue.spaces().filter(|(space, _)| only.is_none_or(|only| only == *space)) {
         for (branch, _) in found.branches().filter(|(_, branch)| !branch.deleted) {
@@ -57,7 +53,24 @@ fn bucket<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E
 }
 
 macro_rules! walks {
-    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident })*) => {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
+        /// What the contracts have of a bucket that is in no branch.
+        fn outside_branches<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E> {
+            $(crate::$folder::contract::$contract::walk_bucket(walk, bucket)?;)*
+            Ok(())
+        }
+
+        /// What is due on things that no thing mentions.
+        fn due_things<E: From<Halt>>(
+            walk: &mut Walking<'_, E>,
+            of: DueOf,
+            id: &OwnedId,
+            at_us: u64,
+        ) -> Result<(), E> {
+            $(crate::$folder::contract::$contract::walk_due(walk, of, id, at_us)?;)*
+            Ok(())
+        }
+
         /// The things of every contract.
         fn things<E: From<Halt>>(
             walk: &mut Walking<'_, E>,
@@ -65,7 +78,7 @@ macro_rules! walks {
             space: SpaceId,
             branch: BranchId,
         ) -> Result<(), E> {
-            $($folder::contract::$contract::walk(walk, bucket, space, branch)?;)*
+            $(crate::$folder::contract::$contract::walk(walk, bucket, space, branch)?;)*
             Ok(())
         }
     };
@@ -73,17 +86,15 @@ macro_rules! walks {
 
 with_contracts!(walks);
 
-/// Scheduled things that no record mentions.
+/// Scheduled work that no thing mentions.
 fn due<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E> {
     let prefix = walk.keys.due_prefix(DueClock::Wall, bucket);
     walk.rows(&KeyRange::prefix(&prefix), |walk, key, row| {
         let (at_us, due) = read_due_suffix(&key[prefix.len()..]).ok_or_else(|| foreign("what is due"))?;
         match due {
             Due::Send { commit, ordinal } => message(walk, Some(at_us), commit, ordinal, row),
-            Due::Thing(DueOf::Run, run) if walk.is_live(&run) => {
-                (walk.take)(&Item::Run(RunItem::Removal { run: &run, at_us }))
-            }
-            _ => Ok(()),
+            Due::Thing(of, id) if walk.is_live(&id) => due_things(walk, of, &id, at_us),
+            Due::Thing(..) | Due::Session(_) => Ok(()),
         }
     })
 }

@@ -11,6 +11,7 @@ use session::Halt;
 use super::patch::{no_such_record, write_fields};
 use super::row::Row;
 use super::state::{By, check_fence, extend as extend_lease, give_back, hold, move_to, wrong_state};
+use super::sweep::{Sweep, sweep};
 use super::write::{open, remove, store, successor};
 use crate::answer::{ClaimedOutcome, OpOutcome};
 use crate::catalogue::Declared;
@@ -19,7 +20,6 @@ use crate::changes::Reason;
 use crate::context::Applying;
 use crate::contract::Outcome;
 use crate::keys::ThingId;
-use crate::outbox::send::{self, Sweep};
 use crate::records::command::FieldPatch;
 
 /// Takes a record for a worker.
@@ -183,7 +183,7 @@ fn end_attempt(
             return Ok(Err(rejection));
         }
         let version = store(applying, record, before, after, Reason::Exhausted)?;
-        send::sweep(applying, record, declared, Sweep::Exhausted, attempt);
+        sweep(applying, record, declared, Sweep::Exhausted, attempt);
         return Ok(Ok(OpOutcome::Exhausted { version }));
     }
     let pause_us = micros(declared.definition.backoff.after(after.numbers.failures.into()));
@@ -191,7 +191,7 @@ fn end_attempt(
     after.numbers.state = FIRST_STATE;
     let version = store(applying, record, before, after, reason)?;
     if reason != Reason::Failed {
-        send::sweep(applying, record, declared, Sweep::Rescued, attempt);
+        sweep(applying, record, declared, Sweep::Rescued, attempt);
     }
     Ok(Ok(OpOutcome::Retried { version, pause_us }))
 }

@@ -100,7 +100,7 @@ fn next_ready(applying: &mut Applying<'_>, queue: QueueId<'_>, corrections: &mut
         // Down to a record, as long as every lane on the way stands where the first row of its queue is.
         loop {
             match ready {
-                Ready::Record(id) => return Ok(Next::Record(bucket, id, name == queue.name)),
+                Ready::Thing(id) => return Ok(Next::Record(bucket, id, name == queue.name)),
                 Ready::Queue(rest) => name.push_str(&rest),
             }
             let below = QueueId { name: &name, ..queue };

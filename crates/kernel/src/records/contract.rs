@@ -1,20 +1,26 @@
 //! Records as one of the contracts.
 
-use contract::Rejection;
+use contract::{RecordRejection, Rejection};
 use kv::KeyRange;
 use session::Halt;
 
 use super::command::{RecordAct, RecordGuard, TtlArgument};
 use super::patch::no_such_record;
 use super::queue::ALL_QUEUES;
-use super::{attempt, due, erase, guard, patch, write};
+use super::row::decode_numbers;
+use super::trim::RecordTrim;
+use super::{attempt, due, erase, fence, guard, owned, patch, trim, write};
 use crate::answer::OpOutcome;
+use crate::catalogue::{Catalogue, FilledType};
 use crate::changes::Reason;
+use crate::command::trim_step::TrimStep;
 use crate::context::Applying;
-use crate::contract::{Contract, DueWork, Outcome};
+use crate::contract::{Contract, DueWork, Outcome, OwnedThing};
 use crate::keys::due::DueOf;
+use crate::keys::sessions::OwnedOf;
 use crate::keys::{Keys, Kind, ThingId};
 use crate::transact::scope::Scope;
+use crate::trim::finding::Finding;
 
 /// Records.
 pub(crate) struct Records;
@@ -22,10 +28,14 @@ pub(crate) struct Records;
 impl Contract for Records {
     type Act<'bytes> = RecordAct<'bytes>;
     type Guard<'bytes> = RecordGuard<'bytes>;
+    type Rejection = RecordRejection;
+    type Trim = RecordTrim;
 
     const ROWS: &'static [Kind] = &[Kind::Record, Kind::Ready];
 
     const DUE: &'static [DueOf] = &[DueOf::Expiry, DueOf::Ready, DueOf::Lease];
+
+    const OWNED: &'static [OwnedOf] = &[OwnedOf::Claim, OwnedOf::Life];
 
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, record: &ThingId<'_>, act: &RecordAct<'_>) -> Outcome {
         // Whether the transaction belongs to the live attempt of this record.
@@ -45,6 +55,50 @@ impl Contract for Records {
             RecordAct::Complete { attempt, fields } => attempt::complete(applying, record, *attempt, fields),
             RecordAct::Fail { attempt, fields } => attempt::fail(applying, record, *attempt, fields),
         }
+    }
+
+    fn check_scope(applying: &mut Applying<'_>, scope: &Scope<'_>) -> Result<Result<(), Rejection>, Halt> {
+        fence::check_fence(applying, scope)
+    }
+
+    fn conflict(
+        applying: &Applying<'_>,
+        scope: &Scope<'_>,
+        rejection: &RecordRejection,
+    ) -> Result<Option<String>, Halt> {
+        let (RecordRejection::Conflict { record, .. }
+        | RecordRejection::FieldConflict { record, .. }
+        | RecordRejection::Fenced { record, .. }) = rejection
+        else {
+            return Ok(None);
+        };
+        let Ok(record) = scope.thing(record) else {
+            return Ok(Some(String::new()));
+        };
+        let row = applying.state.get(&applying.keys.record(&record))?;
+        let number = row.map(|row| decode_numbers(&row)).transpose()?.map_or(0, |numbers| numbers.record_type);
+        let declared = applying.catalogue.record_type(scope.space, number);
+        Ok(Some(declared.map(|declared| declared.definition.name.clone()).unwrap_or_default()))
+    }
+
+    fn trim(applying: &mut Applying<'_>, step: &RecordTrim) -> Result<Option<FilledType>, Halt> {
+        trim::apply(applying, step)
+    }
+
+    fn find_in_bucket(finding: &mut Finding<'_>, bucket: u16) -> Result<(), Halt> {
+        trim::find_deleted(finding, bucket)
+    }
+
+    fn find_in_shard(finding: &mut Finding<'_>) -> Result<(), Halt> {
+        trim::find_empty_lanes(finding)
+    }
+
+    fn find_in_catalogue(catalogue: &Catalogue) -> Vec<TrimStep> {
+        trim::find_unfilled(catalogue)
+    }
+
+    fn give_back(applying: &mut Applying<'_>, ended: &OwnedThing<'_>) -> Result<(), Halt> {
+        owned::give_back(applying, ended)
     }
 
     fn check(

@@ -6,18 +6,29 @@
 use contract::Rejection;
 use contract::records::Counts;
 use contract::records::types::StateKind;
-use kv::{Order, View};
+use kv::{Key, Order, View};
 use session::Halt;
 
-use super::queue::queue_of;
+use super::contract::Records;
+use super::queue::{above, queue_of};
 use super::row::decode_numbers;
 use crate::catalogue::Catalogue;
 use crate::catalogue::types::Declared;
-use crate::counts::decode;
+use crate::counts::{CountKey, Counting, decode};
 use crate::keys::queues::QueueId;
 use crate::keys::records::read_counts_key;
 use crate::keys::{Keys, Kind};
 use crate::names::{InGroup, Listing, Things};
+
+impl Counting for Records {
+    fn count_row(keys: &Keys, count: &CountKey) -> Option<Key> {
+        Some(keys.counts(count.space, count.branch, &count.queue, count.record_type))
+    }
+
+    fn counted_above(queue: &str) -> Option<&str> {
+        above(queue)
+    }
+}
 
 /// The number of records of each type and state, of a queue and all queues below it.
 pub fn count_states(view: &dyn View, keys: &Keys, catalogue: &Catalogue, queue: QueueId<'_>) -> Result<Counts, Halt> {

@@ -13,7 +13,7 @@ use super::row::Row;
 use crate::catalogue::Declared;
 use crate::context::Applying;
 use crate::keys::ThingId;
-use crate::keys::records::sortable;
+use crate::keys::sortable;
 
 /// An index does not distinguish text and bytes beyond this length; the record itself decides.
 pub const INDEXED_BYTES_MAX: usize = 256;

@@ -5,7 +5,7 @@
 use kv::Key;
 use session::Halt;
 
-use super::lanes::{Lane, Lanes, first_entry, queue_above, read_row, staged_lanes};
+use super::lanes::{Lane, Lanes, first_entry, first_suffix, queue_above, read_row, staged_lanes};
 use super::queue::queue_of;
 use crate::context::Applying;
 use crate::keys::queues::{QueueId, ReadyPlace};
@@ -16,10 +16,16 @@ impl Applying<'_> {
     /// The first row of a queue. With damage, by the lanes alone: a window meets it earlier or later, depending on what it
     /// has read before, and a replay must meet it where it was met first.
     pub(crate) fn first_ready(&mut self, queue: QueueId<'_>) -> Result<Option<Entry>, Halt> {
-        match self.expects_damage {
-            true => first_entry(self.state, &self.keys, queue),
-            false => self.windows.first_ready(self.state, &self.keys, queue),
+        if self.expects_damage || !self.windows.is_busy(queue) {
+            return first_entry(self.state, &self.keys, queue);
         }
+        if !self.windows.has_queue(queue) {
+            // Where there is no lane, or one to nothing, there is nothing of the queue.
+            let lanes = staged_lanes(self.state, &self.keys, queue)?;
+            let begins = lanes.iter().filter_map(|(bucket, lane)| Some((bucket, lane.begins?)));
+            self.windows.begin_queue(queue, begins);
+        }
+        self.windows.first_ready(self.state, &self.keys, queue)
     }
 
     /// A record can be claimed from now on: it gets a row in its queue, with lanes that lead there.
@@ -88,7 +94,13 @@ impl Applying<'_> {
     /// Says where the rows of a queue begin in a bucket, and leaves it where it stands in the queue above.
     pub(crate) fn note_beginning(&mut self, bucket: u16, queue: QueueId<'_>) -> Result<(), Halt> {
         let (lanes, lane) = self.lanes_in(bucket, queue)?;
-        let first = self.windows.first_ready_in(self.state, &self.keys, queue, bucket, lane.begins)?;
+        let first = match lane.begins {
+            None => None,
+            Some(_) if self.windows.has_queue(queue) => {
+                self.windows.first_ready_in(self.state, &self.keys, queue, bucket)?
+            }
+            Some(begins) => first_suffix(self.state, &self.keys, bucket, queue, begins)?,
+        };
         let begins = first.map(|suffix| read_row(&suffix, queue)).transpose()?.map(|(place, _)| place);
         if lane.begins != begins {
             self.put_lanes(queue, lanes.with(bucket, Some(Lane { begins, ..lane })));

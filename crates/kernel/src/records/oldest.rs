@@ -184,7 +184,7 @@ impl Reading<'_> {
             }
             let (_, ready) = read_row(&row.suffix, self.queue(&row.queue))?;
             let child = match ready {
-                Ready::Record(id) => return Ok(First::Found(row.place.ready_us, row.bucket, id)),
+                Ready::Thing(id) => return Ok(First::Found(row.place.ready_us, row.bucket, id)),
                 Ready::Queue(rest) => row.queue.clone() + &rest,
             };
             if !part.alone {

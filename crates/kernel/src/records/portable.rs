@@ -7,9 +7,10 @@ use session::Halt;
 use super::contract::Records;
 use super::item::RecordItem;
 use super::row::{Content, NO_STATE, Row, read_value};
-use super::write;
+use super::write::{self, decode_floor};
 use crate::catalogue::{BranchId, SpaceId};
 use crate::keys::Kind;
+use crate::keys::things::OwnedId;
 use crate::portable::Item;
 use crate::portable::new_shard::{BuildError, NewShard};
 use crate::portable::part::Portable;
@@ -18,6 +19,13 @@ use crate::portable::walking::{Walking, id_of};
 impl Portable for Records {
     type Item<'row> = RecordItem<'row>;
     type Begun = ();
+
+    fn walk_bucket<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E> {
+        let floor = walk.floor(&walk.keys.record_floor(bucket))?;
+        let floor = floor.map(|row| decode_floor(&row)).transpose()?.unwrap_or_default();
+        let write::Floor { version, attempt, commit } = floor;
+        (walk.take)(&Item::Record(RecordItem::Floor { bucket, version, attempt, commit }))
+    }
 
     fn walk<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
         walk.things(Kind::Record, bucket, space, branch, |walk, key, row| {
@@ -42,28 +50,18 @@ impl Portable for Records {
                     field.content = Content::Inline(value);
                 }
             }
-            (walk.take)(&Item::Record(RecordItem { record: &record, row }))
+            (walk.take)(&Item::Record(RecordItem::Record { record: &record, row }))
         })
     }
 
     fn put(shard: &mut NewShard<'_>, (): &mut (), item: &RecordItem<'_>) -> Result<(), BuildError> {
-        let RecordItem { record, row } = item;
-        let id = shard.place(record)?;
-        shard.absent(&shard.keys.record(&id), "record", &record.name)?;
-        let numbers = row.numbers;
-        let declared = shard.contracts.catalogue.record_type(id.space, numbers.record_type);
-        let states = declared.map_or(0, |declared| declared.definition.states.len());
-        let stated = if declared.is_some() { usize::from(numbers.state) < states } else { numbers.state == NO_STATE };
-        if !stated || (numbers.is_held() && declared.is_none()) {
-            let message = format!("record {:?} is in a state that its type does not have", record.name);
-            return Err(BuildError::Refused(message));
+        match item {
+            RecordItem::Floor { bucket, version, attempt, commit } => {
+                let floor = write::Floor { version: *version, attempt: *attempt, commit: shard.changed_by(*commit) };
+                put_floor(shard, *bucket, floor)
+            }
+            RecordItem::Record { record, row } => put_record(shard, record, row),
         }
-        if !row.fields.is_sorted_by(|one, other| one.name < other.name) {
-            return Err(BuildError::Refused(format!("the fields of record {:?} are out of order", record.name)));
-        }
-        shard.sessions.extend([numbers.holder_session, numbers.life_session].iter().filter(|session| **session != 0));
-        shard.staged_bytes += row.fields.iter().map(|field| field.content.len()).sum::<usize>();
-        shard.applying(|applying| write::put_whole(applying, &id, row.clone()))
     }
 
     fn end((): &mut ()) -> Result<(), BuildError> {
@@ -71,8 +69,27 @@ impl Portable for Records {
     }
 }
 
+fn put_record(shard: &mut NewShard<'_>, record: &OwnedId, row: &Row<'_>) -> Result<(), BuildError> {
+    let id = shard.place(record)?;
+    shard.absent(&shard.keys.record(&id), "record", &record.name)?;
+    let numbers = row.numbers;
+    let declared = shard.contracts.catalogue.record_type(id.space, numbers.record_type);
+    let states = declared.map_or(0, |declared| declared.definition.states.len());
+    let stated = if declared.is_some() { usize::from(numbers.state) < states } else { numbers.state == NO_STATE };
+    if !stated || (numbers.is_held() && declared.is_none()) {
+        let message = format!("record {:?} is in a state that its type does not have", record.name);
+        return Err(BuildError::Refused(message));
+    }
+    if !row.fields.is_sorted_by(|one, other| one.name < other.name) {
+        return Err(BuildError::Refused(format!("the fields of record {:?} are out of order", record.name)));
+    }
+    shard.sessions.extend([numbers.holder_session, numbers.life_session].iter().filter(|session| **session != 0));
+    shard.staged_bytes += row.fields.iter().map(|field| field.content.len()).sum::<usize>();
+    shard.applying(|applying| write::put_whole(applying, &id, row.clone()))
+}
+
 /// Puts the counters from which the records of a bucket without rows continue.
-pub(crate) fn put_floor(shard: &mut NewShard<'_>, bucket: u16, floor: write::Floor) -> Result<(), BuildError> {
+fn put_floor(shard: &mut NewShard<'_>, bucket: u16, floor: write::Floor) -> Result<(), BuildError> {
     shard.check_bucket(bucket)?;
     if (floor.version, floor.attempt) != (0, 0) {
         shard.state.put_encoded(shard.keys.record_floor(bucket), |writer| floor.encode(writer));

@@ -9,6 +9,7 @@ use kv::{Bytes, Writer};
 use session::Halt;
 
 use super::index;
+use super::owned;
 use super::queue::queue_of;
 use super::row::{Content, INLINE_BYTES_MAX, NO_STATE, Row, decode_numbers};
 use crate::catalogue::Declared;
@@ -19,7 +20,6 @@ use crate::keys::due::{DueClock, DueOf};
 use crate::keys::queues::ReadyPlace;
 use crate::keys::{Kind, ThingId};
 use crate::names;
-use crate::sessions::owned;
 use crate::value::ValueRef;
 
 /// A record about to be read or changed by a command.

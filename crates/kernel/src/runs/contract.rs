@@ -7,6 +7,8 @@ use session::Halt;
 use super::append::{append, read_head};
 use super::command::{RunAct, RunGuard};
 use super::life;
+use super::trim::RunTrim;
+use crate::catalogue::FilledType;
 use crate::context::Applying;
 use crate::contract::{Contract, DueWork, Outcome};
 use crate::keys::due::DueOf;
@@ -19,11 +21,13 @@ pub(crate) struct Runs;
 impl Contract for Runs {
     type Act<'bytes> = RunAct<'bytes>;
     type Guard<'bytes> = RunGuard<'bytes>;
+    type Rejection = RunRejection;
+    type Trim = RunTrim;
 
     const ROWS: &'static [Kind] =
         &[Kind::Run, Kind::RunEvent, Kind::RunKey, Kind::RunEventId, Kind::RunIndex, Kind::RunStep];
 
-    const DUE: &'static [DueOf] = &[DueOf::Run];
+    const DUE: &'static [DueOf] = &[DueOf::Removal];
 
     fn act(applying: &mut Applying<'_>, _: &Scope<'_>, run: &ThingId<'_>, act: &RunAct<'_>) -> Outcome {
         match act {
@@ -32,6 +36,21 @@ impl Contract for Runs {
             RunAct::Delete => life::delete(applying, run),
             RunAct::Fork { from, at } => life::fork(applying, run, from, *at),
         }
+    }
+
+    fn conflict(applying: &Applying<'_>, scope: &Scope<'_>, rejection: &RunRejection) -> Result<Option<String>, Halt> {
+        let RunRejection::SequenceConflict { run, .. } = rejection else {
+            return Ok(None);
+        };
+        let head = match scope.thing(run) {
+            Ok(run) => read_head(applying, &run)?,
+            Err(_) => None,
+        };
+        Ok(Some(head.map(|head| head.run_type).unwrap_or_default()))
+    }
+
+    fn trim(_: &mut Applying<'_>, step: &RunTrim) -> Result<Option<FilledType>, Halt> {
+        match *step {}
     }
 
     fn check(

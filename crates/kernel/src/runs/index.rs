@@ -6,14 +6,23 @@
 //! Touches: `RunIndex` rows, and the index of names. Keeps: L4 (every existing run has one entry, with its status and
 //! type, at or before its last event) and K8 (an existing run of a named group is in the index of names).
 
+use kv::Key;
+
+use super::contract::Runs;
 use super::row::RunHead;
 use crate::context::Applying;
-use crate::counts::{CountOf, Counted};
-use crate::keys::{Kind, ThingId};
+use crate::counts::{CountKey, CountOf, Counted, Counting};
+use crate::keys::{Keys, Kind, ThingId};
 use crate::names;
 
 /// How far an entry may be before its run's last event.
 pub const INDEX_LAG_US_MAX: u64 = 60 * 1_000_000;
+
+impl Counting for Runs {
+    fn count_row(keys: &Keys, count: &CountKey) -> Option<Key> {
+        Some(keys.run_counts(count.space, count.branch, &count.queue))
+    }
+}
 
 /// Brings the index and the counts up to date with a run's head.
 pub(crate) fn update(applying: &mut Applying<'_>, run: &ThingId<'_>, before: Option<&RunHead>, after: &mut RunHead) {

@@ -61,7 +61,7 @@ pub(crate) fn delete(applying: &mut Applying<'_>, run: &ThingId<'_>) -> Outcome 
     let (seq, shared) = (before.last_seq, before.forks > 0);
     store_head(applying, run, Some(&before), after, Reason::Deleted);
     if !shared {
-        applying.put_due(DueClock::Wall, applying.call.stamp.wall_us, DueOf::Run, run);
+        applying.put_due(DueClock::Wall, applying.call.stamp.wall_us, DueOf::Removal, run);
     }
     Ok(Ok(OpOutcome::Written(seq)))
 }
@@ -82,7 +82,7 @@ pub(crate) fn remove_some(applying: &mut Applying<'_>, run: &ThingId<'_>, at_us:
     if !done {
         return Ok(());
     }
-    applying.delete_due(DueClock::Wall, at_us, DueOf::Run, run);
+    applying.delete_due(DueClock::Wall, at_us, DueOf::Removal, run);
     let gone = || Halt::Inconsistent(format!("L2: the head of the deleted run {:?} is gone", run.name));
     let Some((name, _)) = read_head(applying, run)?.ok_or_else(gone)?.parent else {
         return Ok(());
@@ -91,7 +91,7 @@ pub(crate) fn remove_some(applying: &mut Applying<'_>, run: &ThingId<'_>, at_us:
     let mut head = read_head(applying, &parent)?.ok_or_else(gone)?;
     head.forks = head.forks.checked_sub(1).ok_or_else(|| Halt::Inconsistent("L2: fewer than no forks".into()))?;
     if head.deleted && head.forks == 0 {
-        applying.put_due(DueClock::Wall, applying.call.stamp.wall_us, DueOf::Run, &parent);
+        applying.put_due(DueClock::Wall, applying.call.stamp.wall_us, DueOf::Removal, &parent);
     }
     let key = applying.keys.run(&parent);
     applying.state.put_encoded(key, |writer| head.encode(writer));

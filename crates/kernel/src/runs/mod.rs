@@ -18,6 +18,8 @@ pub mod list;
 mod portable;
 pub(crate) mod project;
 pub mod read;
+pub(crate) mod rejection;
 pub mod row;
 #[cfg(test)]
 mod tests;
+pub mod trim;

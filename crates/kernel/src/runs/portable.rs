@@ -54,6 +54,13 @@ impl Portable for Runs {
         })
     }
 
+    fn walk_due<E: From<Halt>>(walk: &mut Walking<'_, E>, of: DueOf, run: &OwnedId, at_us: u64) -> Result<(), E> {
+        match of {
+            DueOf::Removal => (walk.take)(&Item::Run(RunItem::Removal { run, at_us })),
+            _ => Ok(()),
+        }
+    }
+
     fn put(shard: &mut NewShard<'_>, begun: &mut Self::Begun, item: &RunItem<'_>) -> Result<(), BuildError> {
         match item {
             RunItem::Head { run, head } => {
@@ -71,7 +78,7 @@ impl Portable for Runs {
                 Self::end(begun)?;
                 let id = shard.place(run)?;
                 shard.applying(|applying| {
-                    applying.put_due(DueClock::Wall, *at_us, DueOf::Run, &id);
+                    applying.put_due(DueClock::Wall, *at_us, DueOf::Removal, &id);
                     Ok(())
                 })
             }

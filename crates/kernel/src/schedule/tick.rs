@@ -15,7 +15,6 @@ use crate::contracts::with_contracts;
 use crate::keys::due::{Due, DueClock, read_due_suffix};
 use crate::outbox::deliver::deliver;
 use crate::sessions::give_back::give_back;
-use crate::{cells, records, runs};
 
 /// Does due work.
 pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
@@ -74,12 +73,12 @@ fn step(
 }
 
 macro_rules! dispatch {
-    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident })*) => {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
         /// Does what is due on a thing, as its contract does it.
         fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
             match work.of {
-                $(of if $folder::contract::$contract::DUE.contains(&of) => {
-                    $folder::contract::$contract::when_due(applying, work)
+                $(of if crate::$folder::contract::$contract::DUE.contains(&of) => {
+                    crate::$folder::contract::$contract::when_due(applying, work)
                 })*
                 of => Err(Halt::Inconsistent(format!("no contract does what is due: {of:?}"))),
             }
@@ -95,8 +94,8 @@ mod tests {
     use crate::keys::due::DueOf;
 
     macro_rules! lists {
-        ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident })*) => {
-            [$($folder::contract::$contract::DUE),*]
+        ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
+            [$(crate::$folder::contract::$contract::DUE),*]
         };
     }
 

@@ -12,7 +12,6 @@ use super::window::{Entry, Window};
 use crate::keys::Keys;
 use crate::keys::due::DueClock;
 use crate::keys::queues::{QueueId, ReadyPlace};
-use crate::records::lanes::{first_entry, first_suffix, staged_lanes};
 
 /// Queues whose low ends are kept in memory: at least half as many, those that were claimed from last.
 const QUEUES_MAX: usize = 2_048;
@@ -161,58 +160,43 @@ impl Windows {
         }
     }
 
-    /// The first row of a queue.
+    /// Whether the low end of a queue is in memory, or should be. Notes that it was asked for.
+    pub(crate) fn is_busy(&mut self, queue: QueueId<'_>) -> bool {
+        self.ready.is_busy(&queue.into())
+    }
+
+    /// Whether the low end of a queue is in memory.
+    pub(crate) fn has_queue(&mut self, queue: QueueId<'_>) -> bool {
+        self.ready.get_mut(&queue.into()).is_some()
+    }
+
+    /// Keeps the low end of a queue in memory, given where its rows begin in each bucket that has any.
+    pub(crate) fn begin_queue(&mut self, queue: QueueId<'_>, begins: impl Iterator<Item = (u16, ReadyPlace)>) {
+        let window = self.ready.open(&queue.into());
+        window.begin(begins.map(|(bucket, place)| (bucket, Keys::ready_place_suffix(place))));
+    }
+
+    /// The first row of a queue whose low end is in memory.
     pub(crate) fn first_ready(
         &mut self,
         state: &Staging,
         keys: &Keys,
         queue: QueueId<'_>,
     ) -> Result<Option<Entry>, Halt> {
-        let id = queue.into();
-        if !self.ready.is_busy(&id) {
-            return first_entry(state, keys, queue);
-        }
-        let window = self.opened(state, keys, queue, &id)?;
+        let window = self.ready.open(&queue.into());
         Ok(window.first(state, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
     }
 
-    /// The first row of a queue in a bucket, whose rows begin at or after a place, if there are any.
+    /// The first row in a bucket of a queue whose low end is in memory.
     pub(crate) fn first_ready_in(
         &mut self,
         state: &Staging,
         keys: &Keys,
         queue: QueueId<'_>,
         bucket: u16,
-        begins: Option<ReadyPlace>,
     ) -> Result<Option<Key>, Halt> {
-        match (self.ready.get_mut(&queue.into()), begins) {
-            (_, None) => Ok(None),
-            (Some(window), _) => {
-                Ok(window.first_in(state, bucket, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
-            }
-            (None, Some(begins)) => first_suffix(state, keys, bucket, queue, begins),
-        }
-    }
-
-    fn opened(
-        &mut self,
-        state: &Staging,
-        keys: &Keys,
-        queue: QueueId<'_>,
-        id: &ReadyQueue,
-    ) -> Result<&mut Window, Halt> {
-        // Read before the window is there: a window that has not begun would say that nothing is ready.
-        let lanes = match self.ready.get_mut(id) {
-            Some(_) => None,
-            None => Some(staged_lanes(state, keys, queue)?),
-        };
-        let window = self.ready.open(id);
-        if let Some(lanes) = lanes {
-            // Where there is no lane, or one to nothing, there is nothing of the queue.
-            let begins = lanes.iter().filter_map(|(bucket, lane)| Some((bucket, lane.begins?)));
-            window.begin(begins.map(|(bucket, place)| (bucket, Keys::ready_place_suffix(place))));
-        }
-        Ok(window)
+        let Some(window) = self.ready.get_mut(&queue.into()) else { return Ok(None) };
+        Ok(window.first_in(state, bucket, |bucket| whole(keys.ready_prefix(bucket, queue)))?.cloned())
     }
 
     /// The first thing that will be due by a clock.

@@ -14,7 +14,7 @@ use contract::{Limits, Retention};
 
 use super::Stage;
 use super::words::{duration, number, option, parts, time_us};
-use crate::catalogue::CatalogueChange;
+use crate::catalogue::{CatalogueChange, TypeDeclaration};
 use crate::command::Body;
 
 impl Stage {
@@ -40,7 +40,7 @@ impl Stage {
             ["limit", name, max] => CatalogueChange::SetLimits(limits(self.kernel.catalogue().limits, name, max)),
             ["declare", name, "for", prefix, options @ ..] => {
                 let record_type = Box::new(record_type(name, options));
-                CatalogueChange::DeclareType { space, prefix: (*prefix).to_owned(), record_type }
+                CatalogueChange::DeclareType(TypeDeclaration { space, prefix: (*prefix).to_owned(), record_type })
             }
             other => panic!("what does {other:?} mean?"),
         };

@@ -3,16 +3,17 @@
 use kv::{Key, KeyRange, Order};
 
 use super::Stage;
+use crate::keys::cells::read_cell_key;
 use crate::keys::due::DueClock;
 use crate::keys::names::is_name_in_group;
-use crate::keys::{CellKey, GENERATION_BYTES, Kind};
+use crate::keys::{GENERATION_BYTES, Kind};
 use crate::records::queue::ALL_QUEUES;
 
 impl Stage {
     /// How many rows cells have: newest versions and older ones.
     pub(super) fn rows(&self) -> String {
         let keys = self.all_keys();
-        let heads = keys.iter().filter(|key| CellKey::decode(key).is_some()).count();
+        let heads = keys.iter().filter(|key| read_cell_key(key).is_some()).count();
         let names = count_kind(&keys, Kind::CellHead, is_name_in_group);
         let all = count_kind(&keys, Kind::CellHead, |_| true);
         assert_eq!(heads + names, all, "a row among cells is a cell or a name");

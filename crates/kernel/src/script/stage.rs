@@ -11,7 +11,8 @@ use crate::answer::Answer;
 use crate::command::Body;
 use crate::entry::EntryHeader;
 use crate::keys::ThingId;
-use crate::trim::{TrimStep, find_due};
+use crate::records::trim::RecordTrim;
+use crate::trim::find_due;
 use crate::{Buckets, Kernel, Keys, NextDue, image};
 
 pub(crate) struct Stage {
@@ -194,7 +195,7 @@ impl Stage {
         let space = self.space;
         let declared = |stage: &Self| stage.kernel.catalogue().space(space).unwrap().types.named(name).unwrap().clone();
         let record_type = declared(self).id;
-        self.propose(&Body::Trim(vec![TrimStep::FillIndexes { space, record_type }]));
+        self.propose(&Body::Trim(vec![RecordTrim::FillIndexes { space, record_type }.into()]));
         let declared = declared(self);
         format!("{} of {}", declared.filled, declared.definition.indexes.len())
     }

@@ -7,13 +7,12 @@ use session::Halt;
 
 use super::hosted;
 use super::owned::FIRST_BUCKET;
-use crate::changes::Reason;
 use crate::context::Applying;
+use crate::contract::{Contract, OwnedThing};
+use crate::contracts::with_contracts;
 use crate::keys::Keys;
 use crate::keys::due::DueClock;
 use crate::keys::sessions::{Owned, read_owned_suffix};
-use crate::records::row::Row;
-use crate::records::{attempt, write};
 
 /// Releasing one thing counts as this many steps of a tick: it reads and writes as much as that many other steps, and
 /// others wait meanwhile.
@@ -57,22 +56,22 @@ fn end(applying: &mut Applying<'_>, bucket: u16, session: u64, owned: &Owned) ->
         Owned::Member { space, machine, group } => {
             hosted::expired(applying, bucket, session, (*space, *machine, group))
         }
-        Owned::Claim(id) | Owned::Life(id) => {
-            let record = id.in_bucket(bucket);
-            let row = applying.state.get(&applying.keys.record(&record))?;
-            let row = row.ok_or_else(|| Halt::Inconsistent(format!("E6: session {session} owns {id:?}, not there")))?;
-            let row = Row::decode(&row)?;
-            if !applying.is_live(id) {
-                return write::erase(applying, &record, &row);
-            }
-            if matches!(owned, Owned::Claim(_)) {
-                attempt::rescue(applying, &record, &row, Reason::SessionEnded)
-            } else {
-                // One whose own time was over before did not end with its session.
-                let expired = row.numbers.expired_at(applying.call.stamp.wall_us);
-                let reason = if expired { Reason::Expired } else { Reason::SessionEnded };
-                write::remove(applying, &record, &row, reason).map(|_| ())
-            }
-        }
+        Owned::Thing(of, id) => give_back_thing(applying, &OwnedThing { session, of: *of, id, bucket }),
     }
 }
+
+macro_rules! dispatch {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
+        /// Ends something of a thing, as its contract does it.
+        fn give_back_thing(applying: &mut Applying<'_>, ended: &OwnedThing<'_>) -> Result<(), Halt> {
+            match ended.of {
+                $(of if crate::$folder::contract::$contract::OWNED.contains(&of) => {
+                    crate::$folder::contract::$contract::give_back(applying, ended)
+                })*
+                of => Err(Halt::Inconsistent(format!("E6: no contract has what a session owned: {of:?}"))),
+            }
+        }
+    };
+}
+
+with_contracts!(dispatch);

@@ -10,30 +10,8 @@
 use session::SessionEvent;
 
 use crate::context::Applying;
+use crate::keys::Keys;
 use crate::keys::due::DueClock;
-use crate::keys::sessions::OwnedOf;
-use crate::keys::{Keys, ThingId};
-use crate::records::row::Numbers;
-
-/// Updates the index for a written record.
-pub(crate) fn update(applying: &mut Applying<'_>, record: &ThingId<'_>, before: &Numbers, after: &Numbers) {
-    let claims = (OwnedOf::Claim, before.holder_session, after.holder_session);
-    let lives = (OwnedOf::Life, before.life_session, after.life_session);
-    for (of, before, after) in [claims, lives] {
-        if before == after {
-            continue;
-        }
-        if before != 0 {
-            let key = applying.keys.owned(before, of, record);
-            applying.state.delete(key);
-        }
-        if after != 0 {
-            let key = applying.keys.owned(after, of, record);
-            applying.state.put(key, b"".as_slice());
-            applying.owned = true;
-        }
-    }
-}
 
 /// A session has ended: schedules the release of what it owns.
 pub(crate) fn begin_to_give_back(applying: &mut Applying<'_>, event: &SessionEvent<'_>) {

@@ -8,15 +8,14 @@ use crate::context::Applying;
 use crate::contract::{Contract, delete_some};
 use crate::contracts::with_contracts;
 use crate::keys::{Keys, Kind};
-use crate::{cells, records, runs};
 
 macro_rules! erasing {
-    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident })*) => {
+    ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
         /// Every kind of row that things have in a bucket of a branch.
-        const ROWS: &[&[Kind]] = &[$($folder::contract::$contract::ROWS),*];
+        const ROWS: &[&[Kind]] = &[$(crate::$folder::contract::$contract::ROWS),*];
 
         /// Those that [`erase_some`] removes.
-        const ERASED: &[&[Kind]] = &[$($folder::contract::$contract::ERASED),*];
+        const ERASED: &[&[Kind]] = &[$(crate::$folder::contract::$contract::ERASED),*];
 
         /// Removes some things of a deleted branch in a bucket.
         pub(super) fn erase_some(
@@ -26,19 +25,19 @@ macro_rules! erasing {
             branch: u32,
         ) -> Result<(), Halt> {
             if is_deleted(applying.catalogue, space, branch) {
-                $($folder::contract::$contract::erase_some(applying, bucket, space, branch)?;)*
+                $(crate::$folder::contract::$contract::erase_some(applying, bucket, space, branch)?;)*
             }
             Ok(())
         }
 
         /// The rows of the shard that belong to a branch.
         fn shard_rows(keys: &Keys, space: u32, branch: u32) -> Vec<KeyRange> {
-            [$($folder::contract::$contract::shard_rows(keys, space, branch)),*].concat()
+            [$(crate::$folder::contract::$contract::shard_rows(keys, space, branch)),*].concat()
         }
 
         /// The rows of a branch in a bucket that outlive its things.
         fn floors(keys: &Keys, bucket: u16, space: u32, branch: u32) -> impl Iterator<Item = Key> {
-            [$($folder::contract::$contract::floor(keys, bucket, space, branch)),*].into_iter().flatten()
+            [$(crate::$folder::contract::$contract::floor(keys, bucket, space, branch)),*].into_iter().flatten()
         }
     };
 }

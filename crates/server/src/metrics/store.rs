@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use statehouse::counters::OTHER_TYPES;
 use statehouse::sessions::EndedSessions;
-use statehouse::{ConflictOn, Counters, DamageEffect, Overview, Statehouse, Status};
+use statehouse::{Counters, DamageEffect, Overview, Statehouse, Status};
 
 use super::Metrics;
 use super::labels::TYPE_VALUES_MAX;
@@ -61,12 +61,7 @@ fn work_done(metrics: &Metrics, counters: &Counters, scrape: &mut Scrape) {
         scrape.whole(&CLAIMS, &[&record_type], count);
     }
     let mut conflicts: BTreeMap<(&str, String), u64> = BTreeMap::new();
-    for ((on, type_name), count) in &counters.conflicts {
-        let contract = match on {
-            ConflictOn::Cells => "cells",
-            ConflictOn::Records => "records",
-            ConflictOn::Runs => "runs",
-        };
+    for ((contract, type_name), count) in &counters.conflicts {
         *conflicts.entry((contract, metrics.types.shown(type_name))).or_default() += count;
     }
     for ((contract, type_name), count) in conflicts {

@@ -2,8 +2,11 @@
 
 mod after_prefix;
 mod commit;
+pub(crate) mod export;
 mod handles;
+pub(crate) mod import;
 mod retention;
+pub mod seed;
 mod transaction;
 mod watch;
 

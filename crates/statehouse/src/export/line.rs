@@ -12,43 +12,43 @@ pub(crate) const BYTES: &str = "$b64";
 pub(crate) const JSON: &str = "$json";
 
 /// A JSON object under construction.
-pub(super) struct Line {
+pub(crate) struct Line {
     bytes: Vec<u8>,
 }
 
 impl Line {
     /// A line of a kind.
-    pub(super) fn new(kind: &str) -> Self {
+    pub(crate) fn new(kind: &str) -> Self {
         let mut line = Self { bytes: Vec::with_capacity(256) };
         line.bytes.push(b'{');
         line.text("kind", kind)
     }
 
     /// An object inside a line.
-    pub(super) fn object() -> Self {
+    pub(crate) fn object() -> Self {
         Self { bytes: vec![b'{'] }
     }
 
-    pub(super) fn text(mut self, name: &str, text: &str) -> Self {
+    pub(crate) fn text(mut self, name: &str, text: &str) -> Self {
         self.name(name);
         push_text(&mut self.bytes, text);
         self
     }
 
-    pub(super) fn number(mut self, name: &str, number: impl Into<u64>) -> Self {
+    pub(crate) fn number(mut self, name: &str, number: impl Into<u64>) -> Self {
         self.name(name);
         self.bytes.extend_from_slice(number.into().to_string().as_bytes());
         self
     }
 
-    pub(super) fn boolean(mut self, name: &str, boolean: bool) -> Self {
+    pub(crate) fn boolean(mut self, name: &str, boolean: bool) -> Self {
         self.name(name);
         self.bytes.extend_from_slice(if boolean { b"true" } else { b"false" });
         self
     }
 
     /// A text, if there is one.
-    pub(super) fn text_if(self, name: &str, text: Option<&str>) -> Self {
+    pub(crate) fn text_if(self, name: &str, text: Option<&str>) -> Self {
         match text {
             Some(text) => self.text(name, text),
             None => self,
@@ -56,7 +56,7 @@ impl Line {
     }
 
     /// A number, if there is one.
-    pub(super) fn number_if(self, name: &str, number: Option<u64>) -> Self {
+    pub(crate) fn number_if(self, name: &str, number: Option<u64>) -> Self {
         match number {
             Some(number) => self.number(name, number),
             None => self,
@@ -64,24 +64,24 @@ impl Line {
     }
 
     /// A number, unless it is 0.
-    pub(super) fn number_unless_zero(self, name: &str, number: impl Into<u64>) -> Self {
+    pub(crate) fn number_unless_zero(self, name: &str, number: impl Into<u64>) -> Self {
         self.number_if(name, Some(number.into()).filter(|number| *number != 0))
     }
 
     /// `true`, if it is.
-    pub(super) fn flag(self, name: &str, set: bool) -> Self {
+    pub(crate) fn flag(self, name: &str, set: bool) -> Self {
         if set { self.boolean(name, true) } else { self }
     }
 
     /// A member that is an object itself.
-    pub(super) fn nested(mut self, name: &str, object: Line) -> Self {
+    pub(crate) fn nested(mut self, name: &str, object: Line) -> Self {
         self.name(name);
         self.bytes.extend_from_slice(&object.finish());
         self
     }
 
     /// A member that is a list of objects.
-    pub(super) fn list(mut self, name: &str, objects: impl Iterator<Item = Line>) -> Self {
+    pub(crate) fn list(mut self, name: &str, objects: impl Iterator<Item = Line>) -> Self {
         self.name(name);
         self.bytes.push(b'[');
         for (place, object) in objects.enumerate() {
@@ -95,7 +95,7 @@ impl Line {
     }
 
     /// A member that is a list of texts.
-    pub(super) fn texts<'text>(mut self, name: &str, texts: impl Iterator<Item = &'text str>) -> Self {
+    pub(crate) fn texts<'text>(mut self, name: &str, texts: impl Iterator<Item = &'text str>) -> Self {
         self.name(name);
         self.bytes.push(b'[');
         for (place, text) in texts.enumerate() {
@@ -109,7 +109,7 @@ impl Line {
     }
 
     /// A value, in a form that shows its kind.
-    pub(super) fn value(mut self, name: &str, value: &Value) -> Self {
+    pub(crate) fn value(mut self, name: &str, value: &Value) -> Self {
         match value {
             Value::Null => {
                 self.name(name);
@@ -130,12 +130,12 @@ impl Line {
     }
 
     /// JSON, as the text that it is.
-    pub(super) fn json(self, name: &str, text: &str) -> Self {
+    pub(crate) fn json(self, name: &str, text: &str) -> Self {
         self.nested(name, Line::object().text(JSON, text))
     }
 
     /// JSON, if there is any.
-    pub(super) fn json_if(self, name: &str, text: Option<&str>) -> Self {
+    pub(crate) fn json_if(self, name: &str, text: Option<&str>) -> Self {
         match text {
             Some(text) => self.json(name, text),
             None => self,
@@ -143,11 +143,11 @@ impl Line {
     }
 
     /// Bytes.
-    pub(super) fn octets(self, name: &str, bytes: &[u8]) -> Self {
+    pub(crate) fn octets(self, name: &str, bytes: &[u8]) -> Self {
         self.nested(name, Line::object().text(BYTES, &STANDARD.encode(bytes)))
     }
 
-    pub(super) fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         self.bytes.push(b'}');
         self.bytes
     }

@@ -7,8 +7,8 @@
 //! Keeps: the lines contain versions, commits, histories, times, attempts and idempotency keys, and are all that is
 //! needed to build a store that continues from there ([`import`](crate::import)). The same state gives the same bytes.
 
-mod line;
-mod lines;
+pub(crate) mod line;
+pub(crate) mod lines;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -164,8 +164,8 @@ impl Source<'_> {
         written.put(kinds::HEADER, lines::header(self.release, space, &applied, catalogue))?;
         for (number, found) in catalogue.spaces().filter(|(number, _)| only.is_none_or(|only| only == *number)) {
             written.put(kinds::SPACE, lines::space(number, found))?;
-            for declared in found.types.iter() {
-                written.put(kinds::TYPE, lines::record_type(found, declared))?;
+            for (kind, line) in lines::declared(found) {
+                written.put(kind, line)?;
             }
         }
         for (number, version) in catalogue.machines() {
@@ -173,11 +173,13 @@ impl Source<'_> {
         }
         let total = u64::from(catalogue.buckets.count());
         let missing = portable::walk(self.view, &keys(), catalogue, only, &mut |item| {
-            if let portable::Item::Bucket { bucket, .. } = item {
+            if let portable::Item::Bucket(bucket) = item {
                 on_progress(Progress { done: (*bucket).into(), total: Some(total) });
             }
-            let (kind, line) = lines::item(catalogue, &applied, item)?;
-            written.put(kind, line)
+            match lines::item(catalogue, &applied, item)? {
+                Some((kind, line)) => written.put(kind, line),
+                None => Ok(()),
+            }
         })?;
         on_progress(Progress { done: total, total: Some(total) });
         let missing = missing.iter().map(|range| describe_range(range, catalogue)).collect();

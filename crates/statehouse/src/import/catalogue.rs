@@ -1,10 +1,6 @@
 //! The first lines of an export: the header, and the catalogue.
 
-use std::time::Duration;
-
-use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind};
 use contract::{Limits, Retention};
-use kernel::catalogue::Declared;
 use kernel::catalogue::assemble::Numbers;
 use kernel::{Applied, Buckets, Catalogue};
 use session::Stamp;
@@ -90,50 +86,4 @@ pub(super) fn space(catalogue: &mut Catalogue, line: Object<'_>) -> Result<(), W
         catalogue.put_branch(number, branch.number("number")?, branch.text("name")?)?;
     }
     Ok(())
-}
-
-/// Adds a record type.
-pub(super) fn record_type(catalogue: &mut Catalogue, line: Object<'_>) -> Result<(), Wrong> {
-    let space = catalogue.space_named(line.text("space")?).map_err(|rejection| rejection.to_string())?;
-    let mut states = Vec::new();
-    for state in line.objects("states")? {
-        let kind = match state.text("kind")? {
-            "ready" => StateKind::Ready,
-            "held" => StateKind::Held,
-            "terminal" => StateKind::Terminal,
-            other => return Err(format!("unknown kind of state {other:?}")),
-        };
-        states.push(State { name: state.text("name")?.to_owned(), kind });
-    }
-    let mut indexes = Vec::new();
-    for index in line.objects("indexes")? {
-        let kind = match index.text("kind")? {
-            "bytes" => IndexKind::Bytes,
-            "unsigned" => IndexKind::Unsigned,
-            "signed" => IndexKind::Signed,
-            "text" => IndexKind::Text,
-            "time" => IndexKind::Time,
-            other => return Err(format!("unknown kind of index {other:?}")),
-        };
-        indexes.push((index.text("field")?.to_owned(), kind));
-    }
-    let duration = |name: &str| line.number(name).map(Duration::from_micros);
-    let definition = RecordType {
-        name: line.text("name")?.to_owned(),
-        state_field: line.text("state_field")?.to_owned(),
-        states,
-        completed: line.text("completed")?.to_owned(),
-        failed: line.text("failed")?.to_owned(),
-        indexes,
-        default_ttl: line.number_if("default_ttl_us")?.map(Duration::from_micros),
-        terminal_ttl: line.number_if("terminal_ttl_us")?.map(Duration::from_micros),
-        lease: duration("lease_us")?,
-        attempts_max: line.number("attempts_max")?,
-        backoff: Backoff { first: duration("backoff_first_us")?, max: duration("backoff_max_us")? },
-        ready_order: line.string_if("ready_order")?.map_or(ReadyOrder::Oldest, ReadyOrder::Field),
-        rescued_to: line.string_if("rescued_to")?,
-        exhausted_to: line.string_if("exhausted_to")?,
-    };
-    let declared = Declared::filled(line.number("number")?, definition, line.texts("prefixes")?);
-    Ok(catalogue.put_type(space, declared)?)
 }

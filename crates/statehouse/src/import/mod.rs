@@ -5,8 +5,8 @@
 //! leaves anything behind on failure.
 
 mod catalogue;
-mod items;
-mod object;
+pub(crate) mod items;
+pub(crate) mod object;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
@@ -74,16 +74,17 @@ fn fill(
     let mut line = loop {
         let line = lines.next()?;
         let object = line.object()?;
-        let put = match line.kind() {
-            kinds::SPACE => catalogue::space(&mut catalogue, object),
-            kinds::TYPE => catalogue::record_type(&mut catalogue, object),
+        let is_put = match line.kind() {
+            kinds::SPACE => catalogue::space(&mut catalogue, object).map(|()| true),
             kinds::MACHINE => object.number("number").and_then(|number| {
                 catalogue.put_machine(number, object.number("version")?);
-                Ok(())
+                Ok(true)
             }),
-            _ => break line,
+            kind => items::declare(&mut catalogue, kind, object),
         };
-        put.map_err(|wrong| line.wrong(&wrong))?;
+        if !is_put.map_err(|wrong| line.wrong(&wrong))? {
+            break line;
+        }
     };
     catalogue.complete().map_err(|wrong| line.wrong(wrong))?;
     let buckets = catalogue.buckets;

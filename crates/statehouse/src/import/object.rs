@@ -8,14 +8,14 @@ use serde_json::{Map, Value as JsonValue};
 use crate::export::{BYTES, JSON};
 
 /// What is wrong with a line, without its number.
-pub(super) type Wrong = String;
+pub(crate) type Wrong = String;
 
 /// A JSON object.
 #[derive(Clone, Copy)]
-pub(super) struct Object<'line>(pub(super) &'line Map<String, JsonValue>);
+pub(crate) struct Object<'line>(pub(crate) &'line Map<String, JsonValue>);
 
 impl<'line> Object<'line> {
-    pub(super) fn of(value: &'line JsonValue) -> Result<Self, Wrong> {
+    pub(crate) fn of(value: &'line JsonValue) -> Result<Self, Wrong> {
         value.as_object().map(Object).ok_or_else(|| "it is not a JSON object".to_owned())
     }
 
@@ -23,50 +23,50 @@ impl<'line> Object<'line> {
         self.0.get(name).ok_or_else(|| format!("it has no member {name:?}"))
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    pub(super) fn text(&self, name: &str) -> Result<&'line str, Wrong> {
+    pub(crate) fn text(&self, name: &str) -> Result<&'line str, Wrong> {
         self.member(name)?.as_str().ok_or_else(|| format!("{name:?} is not text"))
     }
 
-    pub(super) fn text_if(&self, name: &str) -> Result<Option<&'line str>, Wrong> {
+    pub(crate) fn text_if(&self, name: &str) -> Result<Option<&'line str>, Wrong> {
         self.has(name).then(|| self.text(name)).transpose()
     }
 
-    pub(super) fn string_if(&self, name: &str) -> Result<Option<String>, Wrong> {
+    pub(crate) fn string_if(&self, name: &str) -> Result<Option<String>, Wrong> {
         Ok(self.text_if(name)?.map(str::to_owned))
     }
 
-    pub(super) fn number<N: TryFrom<u64>>(&self, name: &str) -> Result<N, Wrong> {
+    pub(crate) fn number<N: TryFrom<u64>>(&self, name: &str) -> Result<N, Wrong> {
         let number = self.member(name)?.as_u64().ok_or_else(|| format!("{name:?} is not a whole number"))?;
         N::try_from(number).map_err(|_| format!("{name:?} is {number}, which is too large"))
     }
 
-    pub(super) fn number_if(&self, name: &str) -> Result<Option<u64>, Wrong> {
+    pub(crate) fn number_if(&self, name: &str) -> Result<Option<u64>, Wrong> {
         self.has(name).then(|| self.number(name)).transpose()
     }
 
     /// A number, which is omitted where it is 0.
-    pub(super) fn number_or_zero<N: TryFrom<u64> + Default>(&self, name: &str) -> Result<N, Wrong> {
+    pub(crate) fn number_or_zero<N: TryFrom<u64> + Default>(&self, name: &str) -> Result<N, Wrong> {
         if self.has(name) { self.number(name) } else { Ok(N::default()) }
     }
 
-    pub(super) fn boolean(&self, name: &str) -> Result<bool, Wrong> {
+    pub(crate) fn boolean(&self, name: &str) -> Result<bool, Wrong> {
         self.member(name)?.as_bool().ok_or_else(|| format!("{name:?} is neither true nor false"))
     }
 
     /// A boolean, which is omitted where it is false.
-    pub(super) fn flag(&self, name: &str) -> Result<bool, Wrong> {
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Wrong> {
         if self.has(name) { self.boolean(name) } else { Ok(false) }
     }
 
-    pub(super) fn object(&self, name: &str) -> Result<Object<'line>, Wrong> {
+    pub(crate) fn object(&self, name: &str) -> Result<Object<'line>, Wrong> {
         Object::of(self.member(name)?).map_err(|wrong| format!("{name:?}: {wrong}"))
     }
 
-    pub(super) fn object_if(&self, name: &str) -> Result<Option<Object<'line>>, Wrong> {
+    pub(crate) fn object_if(&self, name: &str) -> Result<Option<Object<'line>>, Wrong> {
         self.has(name).then(|| self.object(name)).transpose()
     }
 
@@ -74,11 +74,11 @@ impl<'line> Object<'line> {
         self.member(name)?.as_array().map(Vec::as_slice).ok_or_else(|| format!("{name:?} is not a list"))
     }
 
-    pub(super) fn objects(&self, name: &str) -> Result<Vec<Object<'line>>, Wrong> {
+    pub(crate) fn objects(&self, name: &str) -> Result<Vec<Object<'line>>, Wrong> {
         self.list(name)?.iter().map(|entry| Object::of(entry).map_err(|wrong| format!("{name:?}: {wrong}"))).collect()
     }
 
-    pub(super) fn texts(&self, name: &str) -> Result<Vec<String>, Wrong> {
+    pub(crate) fn texts(&self, name: &str) -> Result<Vec<String>, Wrong> {
         let text = |entry: &JsonValue| entry.as_str().map(str::to_owned);
         self.list(name)?
             .iter()
@@ -87,24 +87,24 @@ impl<'line> Object<'line> {
     }
 
     /// A list of JSON texts.
-    pub(super) fn json_texts(&self, name: &str) -> Result<Vec<Json>, Wrong> {
+    pub(crate) fn json_texts(&self, name: &str) -> Result<Vec<Json>, Wrong> {
         self.texts(name)?.into_iter().map(|text| checked(name, text)).collect()
     }
 
     /// JSON as its original text.
-    pub(super) fn json(&self, name: &str) -> Result<Json, Wrong> {
+    pub(crate) fn json(&self, name: &str) -> Result<Json, Wrong> {
         checked(name, self.object(name)?.text(JSON)?.to_owned())
     }
 
-    pub(super) fn json_if(&self, name: &str) -> Result<Option<Json>, Wrong> {
+    pub(crate) fn json_if(&self, name: &str) -> Result<Option<Json>, Wrong> {
         self.has(name).then(|| self.json(name)).transpose()
     }
 
-    pub(super) fn octets(&self, name: &str) -> Result<Vec<u8>, Wrong> {
+    pub(crate) fn octets(&self, name: &str) -> Result<Vec<u8>, Wrong> {
         decoded(name, self.object(name)?.text(BYTES)?)
     }
 
-    pub(super) fn value(&self, name: &str) -> Result<Value, Wrong> {
+    pub(crate) fn value(&self, name: &str) -> Result<Value, Wrong> {
         Ok(match self.member(name)? {
             JsonValue::Null => Value::Null,
             JsonValue::Bool(boolean) => Value::Boolean(*boolean),

@@ -2,7 +2,9 @@
 
 mod attempts;
 mod commit;
+pub(crate) mod export;
 mod handles;
+pub(crate) mod import;
 mod portable;
 mod reads;
 mod transaction;

@@ -3,6 +3,7 @@
 use contract::Error;
 use contract::records::types::RecordType;
 use kernel::CatalogueChange;
+use kernel::catalogue::TypeDeclaration;
 
 use crate::house::{Space, change};
 
@@ -14,7 +15,10 @@ impl Space {
         let (_, catalogue) = self.scope.shard.view()?;
         let space = catalogue.space_named(&self.scope.space)?;
         let record_type = Box::new(record_type);
-        change(&self.scope.shard, CatalogueChange::DeclareType { space, prefix: prefix.to_owned(), record_type })?;
+        change(
+            &self.scope.shard,
+            CatalogueChange::DeclareType(TypeDeclaration { space, prefix: prefix.to_owned(), record_type }),
+        )?;
         // It fills new indexes.
         self.scope.shard.wake_walker();
         Ok(())

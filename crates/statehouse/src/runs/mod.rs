@@ -1,9 +1,11 @@
 //! Runs: the handle on append-only logs of events, and each of its operations.
 
 mod commit;
+pub(crate) mod export;
 pub(crate) mod feed_looks;
 pub(crate) mod findings;
 mod handles;
+pub(crate) mod import;
 mod life;
 mod list;
 mod model;

@@ -1,7 +1,8 @@
 //! Draws what operators and the walk do: branches that come and go with everything in them, and history that is given up.
 
 use contract::Retention;
-use kernel::keys::CellKey;
+use kernel::CellTrim;
+use kernel::keys::things::ThingKey;
 use kernel::trim::TrimStep;
 use kernel::{Body, CatalogueChange};
 use testkit::random::Random;
@@ -58,14 +59,14 @@ fn trim_cells(random: &mut Random, reference: &Reference) -> Drawn {
     let mut steps = Vec::new();
     while !ids.is_empty() && steps.len() < 10 {
         let key = key(reference, random.choose(&ids));
-        steps.push(if random.one_in(2) { TrimStep::Cell(key) } else { TrimStep::ForgetCell(key) });
+        steps.push(if random.one_in(2) { CellTrim::Due(key).into() } else { CellTrim::Forget(key).into() });
     }
     Drawn::plain(&Body::Trim(steps))
 }
 
-fn key(reference: &Reference, id: &Id) -> CellKey {
+fn key(reference: &Reference, id: &Id) -> ThingKey {
     let bucket = reference.bucket(id);
-    CellKey { bucket, space: id.space, branch: id.branch, group: id.group.clone(), name: id.name.clone() }
+    ThingKey { bucket, space: id.space, branch: id.branch, group: id.group.clone(), name: id.name.clone() }
 }
 
 /// Removes what is in a deleted branch: from one bucket, or all of it with the branch itself. Each step is repeated until
@@ -85,13 +86,13 @@ pub(crate) fn erase_from(reference: &Reference, (space, branch): (u32, u32), onl
     let mut steps = Vec::new();
     for bucket in 0..reference.buckets.count() {
         if only.is_none_or(|only| only == u64::from(bucket)) {
-            steps.extend(std::iter::repeat_n(TrimStep::Records { bucket, space, branch }, repeats));
+            steps.extend(std::iter::repeat_n(TrimStep::Erase { bucket, space, branch }, repeats));
         }
     }
     if only.is_none() {
         for (id, cell) in reference.cells.iter().filter(|(id, _)| here(id)) {
             let repeats = 1 + cell.writes.len() / ROWS_PER_STEP;
-            steps.extend(std::iter::repeat_n(TrimStep::Cell(key(reference, id)), repeats));
+            steps.extend(std::iter::repeat_n(CellTrim::Due(key(reference, id)).into(), repeats));
         }
         steps.extend(std::iter::repeat_n(TrimStep::Branch { space, branch }, repeats));
     }

@@ -3,7 +3,9 @@
 mod acts;
 
 use contract::Limits;
-use kernel::keys::CellKey;
+use kernel::RecordTrim;
+use kernel::catalogue::TypeDeclaration;
+use kernel::keys::things::ThingKey;
 use kernel::trim::TrimStep;
 use kernel::{
     Body, CatalogueChange, CellAct, CellGuard, ClaimNext, Fence, Guard, Op, RecordGuard, RunGuard, Send, Target,
@@ -79,15 +81,15 @@ impl<'draw> Generator<'draw> {
         let (space, branch, _) = self.focus.place(self.random, self.reference);
         let queue = self.focus.queue(self.random).to_owned();
         let bucket = self.random.pick(&[0, 0, 1, 5]);
-        Drawn::plain(&Body::Trim(vec![TrimStep::Lanes { space, branch, queue, bucket }]))
+        Drawn::plain(&Body::Trim(vec![RecordTrim::Lanes { space, branch, queue, bucket }.into()]))
     }
 
     /// As the walk does while space is short, but of any name.
     fn forget(&mut self) -> Drawn {
         let id = self.target();
         let bucket = self.reference.bucket(&id);
-        let record = CellKey { bucket, space: id.space, branch: id.branch, group: id.group, name: id.name };
-        Drawn::plain(&Body::Trim(vec![TrimStep::ForgetRecord(record)]))
+        let record = ThingKey { bucket, space: id.space, branch: id.branch, group: id.group, name: id.name };
+        Drawn::plain(&Body::Trim(vec![RecordTrim::Forget(record).into()]))
     }
 
     /// As a broker does: the first few of a bucket, sometimes again.
@@ -127,7 +129,7 @@ impl<'draw> Generator<'draw> {
         let random = &mut self.random;
         record_type.indexes.retain(|index| known.contains(index) || random.one_in(3));
         let record_type = Box::new(record_type);
-        let change = CatalogueChange::DeclareType { space, prefix: prefix.to_owned(), record_type };
+        let change = CatalogueChange::DeclareType(TypeDeclaration { space, prefix: prefix.to_owned(), record_type });
         Drawn::plain(&Body::Catalogue(change))
     }
 
@@ -352,5 +354,5 @@ pub(crate) fn time_passed(random: &mut Random, limits: &Limits) -> (Option<u64>,
 
 /// So many steps that the indexes of a type are filled after them, however many records there are.
 pub(crate) fn filled(space: u32, record_type: u32) -> Vec<TrimStep> {
-    vec![TrimStep::FillIndexes { space, record_type }; FILLING_STEPS]
+    vec![RecordTrim::FillIndexes { space, record_type }.into(); FILLING_STEPS]
 }

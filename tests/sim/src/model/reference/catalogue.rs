@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::records::types::{RecordType, TASK_PREFIX};
 use contract::{Rejection, Retention};
+use kernel::catalogue::TypeDeclaration;
 use kernel::{CatalogueChange, OpOutcome};
 
-use super::{Declared, Outcome, Reference};
+use super::{ANY_REASON, Declared, Outcome, Reference};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
@@ -109,10 +110,15 @@ impl Reference {
             CatalogueChange::SetRetention { space, retention } => {
                 self.spaces.get_mut(space).ok_or_else(|| missing(space))?.retention = *retention;
             }
-            CatalogueChange::DeclareType { space, prefix, record_type } => {
+            CatalogueChange::DeclareType(TypeDeclaration { space, prefix, record_type }) => {
                 let types = &mut self.spaces.get_mut(space).ok_or_else(|| missing(space))?.types;
                 let known = types.iter().position(|declared| declared.definition.name == record_type.name);
                 let number = known.unwrap_or(types.len());
+                // Drawn as an addition, it can be executed after another that added more.
+                if known.is_some_and(|known| takes_away(&types[known].definition, record_type)) {
+                    let what = format!("type {:?}", record_type.name);
+                    return Err(Rejection::InvalidDeclaration { what, reason: ANY_REASON });
+                }
                 if known.is_none() {
                     let definition = (**record_type).clone();
                     types.push(Declared { filled: definition.indexes.clone(), definition, prefixes: Vec::new() });
@@ -147,4 +153,12 @@ impl Reference {
         }
         longest.map(|(_, declared)| declared.clone())
     }
+}
+
+/// Whether a declaration has less than the one before, or something else in its place.
+fn takes_away(before: &RecordType, after: &RecordType) -> bool {
+    let lacks_state = before.states.iter().enumerate().any(|(number, state)| after.states.get(number) != Some(state));
+    let lacks_index = before.indexes.iter().any(|index| !after.indexes.contains(index));
+    let another = (&before.state_field, &before.ready_order) != (&after.state_field, &after.ready_order);
+    lacks_state || lacks_index || another
 }

@@ -1,29 +1,33 @@
 //! Steps of the walk: history that is given up, what was deleted, and the remains of deleted branches.
 
-use kernel::keys::CellKey;
+use kernel::keys::things::ThingKey;
 use kernel::trim::TrimStep;
+use kernel::{CellTrim, RecordTrim};
 
 use super::{Id, Reference};
 
 impl Reference {
     pub(super) fn trim(&mut self, step: &TrimStep) {
-        let id = |key: &CellKey| Id::new(key.space, key.branch, key.group.as_deref(), &key.name);
+        let id = |key: &ThingKey| Id::new(key.space, key.branch, key.group.as_deref(), &key.name);
         match step {
-            TrimStep::Lanes { space, branch, queue, bucket } => self.trim_lanes(*space, *branch, queue, *bucket),
-            TrimStep::ForgetRecord(key) => {
+            TrimStep::Record(RecordTrim::Lanes { space, branch, queue, bucket }) => {
+                self.trim_lanes(*space, *branch, queue, *bucket)
+            }
+            TrimStep::Record(RecordTrim::Forget(key)) => {
                 let id = id(key);
                 if self.records.get(&id).is_some_and(|kept| kept.live.is_none()) {
                     self.forget(&id);
                 }
             }
-            TrimStep::ForgetCell(key) => self.forget_cell(&id(key)),
-            TrimStep::Cell(key) => match self.is_live(key.space, key.branch) {
+            TrimStep::Cell(CellTrim::Forget(key)) => self.forget_cell(&id(key)),
+            TrimStep::Cell(CellTrim::Due(key)) => match self.is_live(key.space, key.branch) {
                 true => self.give_up(&id(key)),
                 false => self.remove_some_of_cell(&id(key)),
             },
-            TrimStep::Records { bucket, space, branch } => self.erase_things(*bucket, (*space, *branch)),
+            TrimStep::Erase { bucket, space, branch } => self.erase_things(*bucket, (*space, *branch)),
             TrimStep::Branch { space, branch } => self.forget_branch((*space, *branch)),
-            TrimStep::FillIndexes { space, record_type } => self.fill_indexes(*space, *record_type),
+            TrimStep::Record(RecordTrim::FillIndexes { space, record_type }) => self.fill_indexes(*space, *record_type),
+            TrimStep::Run(step) => match *step {},
         }
     }
 

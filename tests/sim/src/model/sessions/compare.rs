@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kernel::keys::sessions::{HostedId, Owned, read_owned_suffix};
+use kernel::keys::sessions::{HostedId, Owned, OwnedOf, read_owned_suffix};
 use kv::{KeyRange, Order, View};
 use session::{UserMachine, pushes, row, status};
 
@@ -78,8 +78,8 @@ fn owned(instance: &Instance, view: &dyn View, reference: &Reference) -> Result<
         let (session, suffix) = key[prefix.len()..].split_first_chunk::<8>().ok_or("a short key of what is owned")?;
         let (bucket, owned) = read_owned_suffix(suffix).ok_or("a foreign key of what is owned")?;
         let (owns, id) = match owned {
-            Owned::Claim(id) => (Owns::Claim, id),
-            Owned::Life(id) => (Owns::Life, id),
+            Owned::Thing(OwnedOf::Claim, id) => (Owns::Claim, id),
+            Owned::Thing(OwnedOf::Life, id) => (Owns::Life, id),
             Owned::Member { space, group, .. } => {
                 found.insert((u64::from_be_bytes(*session), (bucket, Owns::Member, Id::new(space, 0, None, &group))));
                 continue;

@@ -1,6 +1,7 @@
 //! The beginning of a stretch: spaces, branches, types, limits that are small enough to be met, and records in many queues.
 
 use contract::{Limits, Retention};
+use kernel::catalogue::TypeDeclaration;
 use kernel::{Body, CatalogueChange, Op, RecordAct, Transact, TtlArgument};
 use session::UserMachine;
 
@@ -38,7 +39,7 @@ impl Stretch<'_> {
                 let random = &mut self.random;
                 record_type.indexes.retain(|_| !random.one_in(4));
                 let (prefix, record_type) = (prefix.to_owned(), Box::new(record_type));
-                changes.push(CatalogueChange::DeclareType { space, prefix, record_type });
+                changes.push(CatalogueChange::DeclareType(TypeDeclaration { space, prefix, record_type }));
             }
         }
         // Often a minute ends while the stretch lasts, and entries of `updated_at` move.

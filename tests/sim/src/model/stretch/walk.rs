@@ -2,6 +2,7 @@
 //! order, and a whole walk leaves nothing that is due.
 
 use kernel::Body;
+use kernel::RecordTrim;
 use kernel::trim::{TRIM_STEPS_MAX, TrimStep, find_due};
 
 use super::Stretch;
@@ -34,7 +35,8 @@ impl Stretch<'_> {
         let (steps, next) = self.find_due(self.walk_after.clone(), heads_max, forgets)?;
         self.walk_after = next;
         // Those that fill indexes are not cut into pieces here: see the reference.
-        self.due.extend(steps.into_iter().filter(|step| !matches!(step, TrimStep::FillIndexes { .. })));
+        self.due
+            .extend(steps.into_iter().filter(|step| !matches!(step, TrimStep::Record(RecordTrim::FillIndexes { .. }))));
         self.due.truncate(TRIM_STEPS_MAX);
         Ok(())
     }
@@ -62,10 +64,11 @@ impl Stretch<'_> {
                 if !steps.is_empty() {
                     found = true;
                     self.pass_time();
-                    let (filling, steps): (Vec<_>, Vec<_>) =
-                        steps.into_iter().partition(|step| matches!(step, TrimStep::FillIndexes { .. }));
+                    let (filling, steps): (Vec<_>, Vec<_>) = steps
+                        .into_iter()
+                        .partition(|step| matches!(step, TrimStep::Record(RecordTrim::FillIndexes { .. })));
                     for step in filling.into_iter().take(1) {
-                        let TrimStep::FillIndexes { space, record_type } = step else { continue };
+                        let TrimStep::Record(RecordTrim::FillIndexes { space, record_type }) = step else { continue };
                         self.apply(vec![Drawn::plain(&Body::Trim(filled(space, record_type)))])?;
                     }
                     self.apply(vec![Drawn::plain(&Body::Trim(steps))])?;
