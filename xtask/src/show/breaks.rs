@@ -46,8 +46,8 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.the-fence-holds-for-one-operation",
         TRANSACT,
-        "if let Err(rejection) = check_fence(applying, &scope)? {",
-        "if let (Err(rejection), ..2) = (check_fence(applying, &scope)?, transact.ops.len()) {",
+        "if let Err(rejection) = check_scope(applying, &scope)? {",
+        "if let (Err(rejection), ..2) = (check_scope(applying, &scope)?, transact.ops.len()) {",
     ),
     of(
         "breaks.a-run-may-be-ahead-of-its-guard",
@@ -168,7 +168,7 @@ pub(super) const BREAKS: &[Part] = &[
     ),
     of(
         "breaks.a-session-leaves-its-claims",
-        "crates/kernel/src/sessions/owned.rs",
+        "crates/kernel/src/records/owned.rs",
         "            applying.owned = true;\n",
         "",
     ),
