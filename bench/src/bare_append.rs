@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use journal::{EntryFiles, SegmentFiles, SegmentOptions};
+use journal::{EntryLog, SegmentFiles, SegmentOptions};
 
 const ID: u64 = 0x62_6172_6500;
 const SHARD: u64 = 1;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bench::resources::{cpu_seconds, directory_bytes};
 use hdrhistogram::Histogram;
-use journal::{EntryFiles, SegmentFiles, SegmentOptions};
+use journal::{SegmentFiles, SegmentOptions};
 use testkit::arguments::Arguments;
 use testkit::report::Report;
 

@@ -4,6 +4,9 @@ use std::io;
 
 use rustix::io::Errno;
 
+use crate::frame::ShardId;
+use crate::log::Position;
+
 /// Why a journal cannot continue, or cannot be opened. Only [`NoSpace`](Self::NoSpace) can be retried in place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -38,6 +41,29 @@ pub enum JournalError {
         /// The reason given by the system.
         reason: String,
     },
+    /// Somebody else has appended to the shard since: whoever wanted to does not own it any more.
+    #[error(
+        "the journal of shard {shard} has another entry behind {after}: it has a new owner{}",
+        if *.unknown { ", and whether an entry was appended before is not known" } else { "; nothing was appended" }
+    )]
+    Deposed {
+        /// The shard.
+        shard: ShardId,
+        /// What the entry was to be behind.
+        after: Position,
+        /// Whether the entry may be in the log.
+        unknown: bool,
+    },
+    /// The log ends before an entry that it had called durable.
+    #[error("the journal of shard {shard} has lost its end: entry {acknowledged} was durable, and it ends at {found}")]
+    TailLost {
+        /// The shard.
+        shard: ShardId,
+        /// What was durable.
+        acknowledged: Position,
+        /// The last entry that is there.
+        found: Position,
+    },
     /// Somebody else has the directory open.
     #[error("the journal in {path} is open elsewhere")]
     Locked {
@@ -47,6 +73,15 @@ pub enum JournalError {
 }
 
 impl JournalError {
+    /// Whether an entry whose append failed like this may be in the log nevertheless (J7).
+    pub fn may_be_appended(&self) -> bool {
+        match self {
+            Self::Deposed { unknown, .. } => *unknown,
+            Self::NoSpace { .. } | Self::Poisoned { .. } | Self::TailLost { .. } | Self::Locked { .. } => false,
+            Self::Io { .. } | Self::Damaged { .. } => true,
+        }
+    }
+
     pub(crate) fn io(action: &'static str, reason: impl ToString) -> Self {
         Self::Io { action, reason: reason.to_string() }
     }

@@ -1,22 +1,23 @@
 //! Durable order: commands in, one synced entry out.
 //!
 //! - [`frame`]: the bytes of an entry, `docs/formats/journal.md`.
-//! - [`files`]: the interface between what orders entries and what stores them on disk.
+//! - [`log`]: the interface between what orders entries and what keeps them. [`memory`]: a log in memory.
 //! - [`segments`]: that seam on segments: one set of files for all shards of a node.
 //! - [`disk`]: the file system below, so that tests can fail, record or lose each call.
 //! - [`durations`]: how long things took. `meter`: how the journal is doing.
 //! - [`local`]: the journal of one process: a bounded queue, a writer thread, one sync per batch.
 //!
-//! Payloads are opaque here. Touches: one directory. Keeps: J1 to J5 of `ARCHITECTURE.md`. Never: retries a failed
+//! Payloads are opaque here. Touches: one directory. Keeps: J1 to J7 of `ARCHITECTURE.md`. Never: retries a failed
 //! sync, or truncates what is known to be durable.
 
 mod batch;
 pub mod disk;
 pub mod durations;
 mod error;
-pub mod files;
 pub mod frame;
 pub mod local;
+pub mod log;
+pub mod memory;
 mod meter;
 mod queue;
 mod segment;
@@ -28,8 +29,8 @@ mod watermark;
 pub use disk::{Disk, DiskDirectory, DiskFile, RealDisk};
 pub use durations::Durations;
 pub use error::JournalError;
-pub use files::{EntryFiles, Verified};
 pub use frame::{Entry, ShardId};
 pub use local::{Consumer, LocalJournal, LocalOptions, QueueFull, Queued};
+pub use log::{Append, Ends, EntryLog, Position, Verified};
 pub use meter::JournalMeter;
 pub use segments::{SegmentFiles, SegmentOptions};

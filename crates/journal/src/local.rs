@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::error::JournalError;
-use crate::files::EntryFiles;
 use crate::frame::ShardId;
+use crate::log::{Append, EntryLog, Position};
 use crate::meter::{JournalMeter, Meter, now};
 use crate::queue::{Queue, Work};
 
@@ -124,19 +124,23 @@ pub struct LocalJournal<C: Queued> {
 }
 
 impl<C: Queued> LocalJournal<C> {
-    /// Starts the writer thread for one shard.
+    /// Starts the writer thread for one shard, which appends behind its last entry, in a term.
     pub fn start(
-        files: Arc<dyn EntryFiles>,
+        log: Arc<dyn EntryLog>,
         shard: ShardId,
+        term: u64,
         options: &LocalOptions,
         consumer: impl Consumer<C>,
     ) -> Result<Self, JournalError> {
         let queue = Arc::new(Queue::new(options));
         let failure = Arc::new(Mutex::new(None));
-        let meter = Arc::new(Meter::new(files.last_index(shard).unwrap_or(0)));
+        let ends = log.ends(shard)?;
+        let meter = Arc::new(Meter::new(ends.first_kept.map_or(0, |_| ends.last.index)));
         let writer = Writer {
-            files,
+            log,
             shard,
+            term,
+            last: ends.last,
             options: options.clone(),
             queue: queue.clone(),
             failure: failure.clone(),
@@ -195,12 +199,12 @@ impl<C: Queued> Drop for LocalJournal<C> {
     }
 }
 
-/// The term of unreplicated entries.
-const LOCAL_TERM: u64 = 1;
-
 struct Writer<C: Queued, K> {
-    files: Arc<dyn EntryFiles>,
+    log: Arc<dyn EntryLog>,
     shard: ShardId,
+    term: u64,
+    /// The last entry.
+    last: Position,
     options: LocalOptions,
     queue: Arc<Queue<C>>,
     failure: Arc<Mutex<Option<JournalError>>>,
@@ -231,18 +235,18 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
             match self.queue.next(patience) {
                 Work::Append(commands) => {
                     self.append(commands)?;
-                    put_off_without_room(self.files.upkeep())?;
+                    put_off_without_room(self.log.upkeep())?;
                     watermark_stale = true;
                 }
                 Work::Cut(first_kept) => {
-                    watermark_stale |= put_off_without_room(self.files.cut(self.shard, first_kept))?;
+                    watermark_stale |= put_off_without_room(self.log.cut(self.shard, first_kept))?;
                     self.check_size();
                 }
                 Work::Nothing => {}
-                Work::Close => return put_off_without_room(self.files.sync_watermark()).map(|_| ()),
+                Work::Close => return put_off_without_room(self.log.settle()).map(|_| ()),
             }
             if watermark_stale && watermark_written.elapsed() >= self.options.watermark_age_max {
-                watermark_stale = put_off_without_room(self.files.sync_watermark())?;
+                watermark_stale = put_off_without_room(self.log.settle())?;
                 watermark_written = now();
                 self.check_size();
             }
@@ -252,10 +256,13 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
     fn append(&mut self, commands: Vec<C>) -> Result<(), JournalError> {
         let payload = self.consumer.seal(&commands);
         let began = now();
-        match self.files.append(self.shard, LOCAL_TERM, &[&payload]) {
-            Ok(index) => {
-                self.meter.synced(index, began.elapsed());
-                self.consumer.committed(index, payload, commands);
+        let entry = Append { shard: self.shard, after: self.last, term: self.term, payload: &payload };
+        let appended = self.log.append_behind(&[entry]).pop().expect("an answer for each entry");
+        match appended {
+            Ok(position) => {
+                self.last = position;
+                self.meter.synced(position.index, began.elapsed());
+                self.consumer.committed(position.index, payload, commands);
                 self.check_size();
                 Ok(())
             }
@@ -265,16 +272,14 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
                 Ok(())
             }
             Err(error) => {
-                // A journal that had stopped already has not written anything.
-                let written = !matches!(error, JournalError::Poisoned { .. });
-                self.consumer.lost(commands, written, &error);
+                self.consumer.lost(commands, error.may_be_appended(), &error);
                 Err(error)
             }
         }
     }
 
     fn check_size(&self) {
-        let bytes = self.files.kept_bytes();
+        let bytes = self.log.kept_bytes();
         self.queue.files_full((bytes > self.options.files_bytes_max).then_some(bytes));
     }
 }

@@ -7,6 +7,7 @@
 //! Touches: `segments/` and the watermark files in the journal's directory. Keeps: J1 to J4. Never: writes a batch
 //! before the one before it is durable, or anything at all after a sync, or a write for which there was room, failed.
 
+mod log;
 mod open;
 mod read;
 mod sizes;
@@ -19,14 +20,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{Disk, RealDisk};
 use crate::error::JournalError;
-use crate::files::{EntryFiles, Verified};
-use crate::frame::{Entry, Place, ShardId};
+use crate::frame::{Place, ShardId};
+use crate::log::{Position, check_behind};
 use crate::segment::Segment;
 use crate::shard_index::{SEGMENTS_BEHIND_MAX, ShardIndex};
 use crate::watermark::{Known, Watermark};
 
 use sizes::PublishedSizes;
-use spares::SPARES_MAX;
 
 /// Sizes of the files.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl SegmentOptions {
     }
 }
 
-/// [`EntryFiles`] in segments.
+/// An [`EntryLog`](crate::EntryLog) in segments.
 pub struct SegmentFiles<D: Disk = RealDisk> {
     disk: Arc<D>,
     /// `segments/`, and the handle that locks and syncs it.
@@ -201,19 +201,35 @@ impl<D: Disk> State<D> {
     }
 }
 
-impl<D: Disk> EntryFiles for SegmentFiles<D> {
-    fn append(&self, shard: ShardId, term: u64, payloads: &[&[u8]]) -> Result<u64, JournalError> {
+impl<D: Disk> SegmentFiles<D> {
+    /// Appends payloads after the last entry of `shard`, durably, and returns the index of the first.
+    pub fn append(&self, shard: ShardId, term: u64, payloads: &[&[u8]]) -> Result<u64, JournalError> {
+        let last = self.append_after(None, shard, term, payloads)?;
+        Ok(last.index + 1 - payloads.len() as u64)
+    }
+
+    /// The same, if `after` is the last entry. Returns where the last one is.
+    fn append_after(
+        &self,
+        after: Option<Position>,
+        shard: ShardId,
+        term: u64,
+        payloads: &[&[u8]],
+    ) -> Result<Position, JournalError> {
         let mut state = self.lock();
         let state = &mut *state;
         let index = state.shards.get(&shard);
-        let last = index.map_or(0, |index| index.last_index);
+        let found = index.map_or(Position::START, ShardIndex::last);
+        if let Some(after) = after {
+            check_behind(shard, after, found)?;
+        }
+        let last = found.index;
         let first_index = last + 1;
         if payloads.is_empty() {
-            return Ok(first_index);
+            return Ok(found);
         }
         let has_entries = index.is_some_and(ShardIndex::has_entries);
-        let (durable, mut previous_hash) =
-            (if has_entries { last } else { 0 }, index.map_or(0, |index| index.last_hash));
+        let (durable, mut previous_hash) = (if has_entries { last } else { 0 }, found.hash);
         state.refuse_if_failed()?;
         self.do_upkeep(state)?;
         if !has_entries {
@@ -239,84 +255,21 @@ impl<D: Disk> EntryFiles for SegmentFiles<D> {
         let index = state.shard(shard);
         index.add(place, header.last_index());
         index.last_hash = previous_hash;
+        let appended = index.last();
         let oldest = index.oldest().filter(|_| !index.rests());
         state.include(oldest);
         self.sizes.publish(state);
-        Ok(first_index)
+        Ok(appended)
     }
 
-    fn read(&self, shard: ShardId, first: u64, bytes_max: usize) -> Result<Vec<Entry>, JournalError> {
-        self.read_entries(shard, first, bytes_max)
-    }
-
-    fn first_index(&self, shard: ShardId) -> Option<u64> {
+    /// The first kept entry of a shard.
+    pub fn first_index(&self, shard: ShardId) -> Option<u64> {
         self.lock().shards.get(&shard)?.mark().map(|mark| mark.first_kept)
     }
 
-    fn last_index(&self, shard: ShardId) -> Option<u64> {
+    /// The last entry of a shard.
+    pub fn last_index(&self, shard: ShardId) -> Option<u64> {
         self.lock().shards.get(&shard)?.mark().map(|mark| mark.last)
-    }
-
-    fn start_after(&self, shard: ShardId, index: u64) -> Result<(), JournalError> {
-        let mut state = self.lock();
-        if state.shards.get(&shard).is_some_and(ShardIndex::has_entries) {
-            let what = "cannot set the start of a shard that already has entries";
-            return Err(JournalError::damaged(format!("shard {shard}"), what));
-        }
-        state.shards.insert(shard, ShardIndex::starting_after(index));
-        Ok(())
-    }
-
-    fn cut(&self, shard: ShardId, first_kept: u64) -> Result<(), JournalError> {
-        let mut state = self.lock();
-        let state = &mut *state;
-        // The last entry stays: it holds the shard's place, and the hash that the next entry refers to.
-        match state.shards.get(&shard).and_then(ShardIndex::mark) {
-            Some(mark) if first_kept.min(mark.last) > mark.first_kept => {}
-            _ => return Ok(()),
-        }
-        state.refuse_if_failed()?;
-        state.shard(shard).cut(first_kept);
-        self.find_first_kept(state, shard);
-        self.move_laggard(state)?;
-        let written = self.write_watermark(state);
-        state.find_kept_from();
-        self.sizes.publish(state);
-        written
-    }
-
-    fn upkeep(&self) -> Result<(), JournalError> {
-        let mut state = self.lock();
-        state.refuse_if_failed()?;
-        self.do_upkeep(&mut state)?;
-        self.prepare_spare(&mut state)?;
-        self.sizes.publish(&state);
-        Ok(())
-    }
-
-    fn keep_spares(&self, keep: bool) -> Result<(), JournalError> {
-        let mut state = self.lock();
-        state.refuse_if_failed()?;
-        state.spares_max = if keep { SPARES_MAX } else { 1 };
-        self.remove_spares(&mut state);
-        self.sizes.publish(&state);
-        Ok(())
-    }
-
-    fn bytes(&self) -> u64 {
-        self.sizes.files_bytes()
-    }
-
-    fn kept_bytes(&self) -> u64 {
-        self.sizes.kept_bytes()
-    }
-
-    fn sync_watermark(&self) -> Result<(), JournalError> {
-        self.write_watermark(&mut self.lock())
-    }
-
-    fn verify(&self) -> Result<Verified, JournalError> {
-        self.verify_all()
     }
 }
 

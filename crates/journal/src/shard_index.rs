@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use crate::log::Position;
 use crate::watermark::Mark;
 
 /// A segment has a place of a shard about every so many bytes.
@@ -32,9 +33,14 @@ pub(crate) struct ShardIndex {
 }
 
 impl ShardIndex {
-    /// A shard without entries, whose first one will follow `index`.
-    pub(crate) fn starting_after(index: u64) -> Self {
-        Self { last_index: index, ..Self::default() }
+    /// A shard without entries, whose first one will be behind `at`.
+    pub(crate) fn starting_after(at: Position) -> Self {
+        Self { last_index: at.index, last_hash: at.hash, ..Self::default() }
+    }
+
+    /// The last entry, or what the first one will be behind.
+    pub(crate) fn last(&self) -> Position {
+        Position { index: self.last_index, hash: self.last_hash }
     }
 
     pub(crate) fn has_entries(&self) -> bool {

@@ -7,7 +7,7 @@ mod small_journal;
 
 use std::fs;
 
-use statehouse_journal::EntryFiles;
+use statehouse_journal::EntryLog;
 
 use read_back::{file_names, payloads, read_all};
 use small_journal::{create, open};
@@ -195,7 +195,7 @@ fn a_segment_that_is_read_is_not_used_again() {
         while !writer.is_finished() {
             let first = files.first_index(1).unwrap();
             match files.read(1, first, usize::MAX) {
-                Ok(entries) => assert!(entries.iter().all(|entry| entry.payload == payload)),
+                Ok(entries) => assert!(entries.iter().all(|(entry, _)| entry.payload == payload)),
                 Err(error) => assert!(error.to_string().contains("was given up"), "{error}"),
             }
         }

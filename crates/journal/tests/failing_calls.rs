@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use failing_disk::{Call, EIO, EMFILE, ENOSPC, FailingDisk, Plan};
-use statehouse_journal::{EntryFiles, JournalError, SegmentFiles, SegmentOptions};
+use statehouse_journal::{Disk, EntryLog, JournalError, SegmentFiles, SegmentOptions};
 
 const ID: u64 = 81;
 const SHARDS: [u64; 2] = [1, 2];
@@ -31,7 +31,7 @@ struct Promised {
 }
 
 impl Promised {
-    fn check(&self, files: &impl EntryFiles, at: &str) {
+    fn check(&self, files: &SegmentFiles<impl Disk>, at: &str) {
         for (position, shard) in SHARDS.into_iter().enumerate() {
             let last = files.last_index(shard).unwrap_or(0);
             let range = self.acknowledged[position]..=self.attempted[position];
@@ -41,7 +41,7 @@ impl Promised {
             for index in first..=last {
                 // The call that fails may be this one.
                 let read = files.read(shard, index, 0).or_else(|_| files.read(shard, index, 0)).unwrap();
-                assert_eq!(read[0].payload, payload(shard, index), "{at}");
+                assert_eq!(read[0].0.payload, payload(shard, index), "{at}");
             }
         }
     }
@@ -166,7 +166,7 @@ impl Run<'_> {
                 files = None;
             }
             if round % 3 == 0 {
-                self.attempt(&mut files, |_, files| files.sync_watermark());
+                self.attempt(&mut files, |_, files| files.settle());
             }
         }
     }
@@ -231,7 +231,7 @@ fn a_full_disk_is_survived() {
         assert!(matches!(error, JournalError::NoSpace { .. }), "{error}");
         assert!(last > 8, "what was reserved was used: {last}");
         // The watermark needs no space, and reads none.
-        files.sync_watermark().unwrap();
+        files.settle().unwrap();
         files.verify().unwrap();
         assert!(matches!(files.append(1, 1, &[&payload(1, last + 1)]), Err(JournalError::NoSpace { .. })));
         drop(files);
@@ -278,7 +278,7 @@ fn a_write_without_space_is_refused_and_leaves_nothing_to_be_read() {
             let files = SegmentFiles::open_on(disk, directory.path(), ID, &options()).unwrap();
             assert_eq!(files.last_index(1), Some(last), "{at}");
             let entries = files.read(1, 1, usize::MAX).unwrap();
-            assert!(entries.iter().all(|entry| !entry.payload.contains(&7)), "{at}");
+            assert!(entries.iter().all(|(entry, _)| !entry.payload.contains(&7)), "{at}");
             assert_eq!(files.append(1, 1, &[b"after"]), Ok(last + 1), "{at}");
             files.verify().unwrap();
         }
@@ -305,7 +305,7 @@ fn a_watermark_without_space_is_written_later() {
             assert!(matches!(error, JournalError::NoSpace { .. }), "{error}");
             assert_eq!(files.bytes(), before, "nothing is freed while a file may still name it");
             attempts += 1;
-            attempt = files.sync_watermark();
+            attempt = files.settle();
         }
         assert_eq!(attempts, failures);
         assert!(files.bytes() < before, "{failures} failures");

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use failing_disk::{Call, EIO, ENOSPC, FailingDisk, Plan};
 use statehouse_journal::{
-    Consumer, EntryFiles, JournalError, LocalJournal, LocalOptions, QueueFull, Queued, SegmentFiles, SegmentOptions,
+    Consumer, EntryLog, JournalError, LocalJournal, LocalOptions, QueueFull, Queued, SegmentFiles, SegmentOptions,
 };
 
 const ID: u64 = 78;
@@ -85,14 +85,14 @@ fn recovered(directory: &Path) -> Vec<u64> {
     files.verify().unwrap();
     let entries = files.read(SHARD, 1, usize::MAX).unwrap();
     let number = |payload: &[u8]| u64::from_le_bytes(payload.try_into().unwrap());
-    entries.iter().map(|entry| number(&entry.payload)).collect()
+    entries.iter().map(|(entry, _)| number(&entry.payload)).collect()
 }
 
 fn run_until_failure(directory: &Path, fail_after: u64, count: u64) -> (Vec<Heard>, u64, Arc<Plan>, u64) {
     let (disk, plan) = FailingDisk::new();
     let files = SegmentFiles::create_on(disk, directory, ID, &small()).unwrap();
     let heard = Listener::default();
-    let journal = LocalJournal::start(Arc::new(files), SHARD, &LocalOptions::default(), heard.clone()).unwrap();
+    let journal = LocalJournal::start(Arc::new(files), SHARD, 1, &LocalOptions::default(), heard.clone()).unwrap();
     plan.fail(Some(Call::Sync), fail_after - 1, count, EIO);
     let taken = submit_until_closed(&journal, &heard);
     let syncs = plan.syncs();
@@ -172,7 +172,7 @@ fn every_shard_of_a_journal_that_failed_is_refused() {
     let poisoned = |result| assert!(matches!(result, Err(JournalError::Poisoned { .. })));
     poisoned(files.append(1, 1, &[b"never"]).map(|_| ()));
     poisoned(files.append(2, 1, &[b"never"]).map(|_| ()));
-    poisoned(files.sync_watermark());
+    poisoned(files.settle());
     // Durable entries can still be read.
     assert_eq!(files.read(2, 1, 1000).unwrap().len(), 1);
     assert_eq!(files.last_index(1), Some(1), "what failed is not shown");
@@ -211,7 +211,7 @@ fn a_full_disk_refuses_commands_and_does_not_stop_the_journal() {
     let (disk, plan) = FailingDisk::new();
     let files = SegmentFiles::create_on(disk, directory.path(), ID, &small()).unwrap();
     let heard = Listener::default();
-    let journal = LocalJournal::start(Arc::new(files), SHARD, &LocalOptions::default(), heard.clone()).unwrap();
+    let journal = LocalJournal::start(Arc::new(files), SHARD, 1, &LocalOptions::default(), heard.clone()).unwrap();
     let heard_of = |number: u64| {
         journal.submit(Number(number)).map_err(|(_, full)| full).unwrap();
         loop {

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use statehouse_journal::{EntryFiles, SegmentFiles, SegmentOptions, Verified};
+use statehouse_journal::{EntryLog, Position, SegmentFiles, SegmentOptions, Verified};
 
 const ID: u64 = 0x6a6f_7572_6e61_6c31;
 
@@ -28,7 +28,7 @@ fn payload(shard: u64, index: u64) -> Vec<u8> {
 /// Every third entry is written together with the one after it.
 fn write_entries(files: &SegmentFiles) {
     for (shard, started_after, last, _) in SHARDS {
-        files.start_after(shard, started_after).unwrap();
+        files.start_after(shard, Position::without_hash(started_after)).unwrap();
         let mut index = started_after + 1;
         while index <= last {
             let together = if index % 3 == 0 && index < last { 2 } else { 1 };
@@ -49,7 +49,7 @@ fn check_entries(files: &SegmentFiles) {
         assert_eq!((files.first_index(shard), files.last_index(shard)), (Some(first_kept), Some(last)));
         let entries = files.read(shard, first_kept, usize::MAX).unwrap();
         assert_eq!(entries.len() as u64, last - first_kept + 1);
-        for (index, entry) in (first_kept..).zip(&entries) {
+        for (index, (entry, _)) in (first_kept..).zip(&entries) {
             assert_eq!((entry.shard, entry.index, entry.term), (shard, index, 1 + shard));
             assert_eq!(entry.payload, payload(shard, index));
             assert!(entry.durable < index && (entry.durable > started_after || entry.durable == 0));
@@ -78,7 +78,7 @@ fn format_2_opens_with_exactly_its_entries() {
     assert_eq!(files.append(2, 3, &[b"goes on"]), Ok(513));
     drop(files);
     let files = SegmentFiles::open(directory.path(), ID, &options()).unwrap();
-    assert_eq!(files.read(2, 513, 0).unwrap()[0].payload, b"goes on");
+    assert_eq!(files.read(2, 513, 0).unwrap()[0].0.payload, b"goes on");
 }
 
 /// How the fixture was created. A new format gets its own directory; this one is never created again.

@@ -8,7 +8,7 @@ mod file_contents;
 use std::fs;
 use std::path::Path;
 
-use statehouse_journal::{EntryFiles, JournalError, SegmentFiles, SegmentOptions};
+use statehouse_journal::{EntryLog, JournalError, SegmentFiles, SegmentOptions};
 
 use file_contents::contents;
 
@@ -36,7 +36,7 @@ fn no_flipped_byte_is_missed() {
         append(1, 2);
     }
     files.upkeep().unwrap();
-    files.sync_watermark().unwrap();
+    files.settle().unwrap();
     let durable = [1, 2].map(|shard| files.last_index(shard).unwrap());
     append(2, 2);
     append(1, 1);
@@ -84,7 +84,7 @@ fn no_flipped_byte_is_missed() {
                 shorter.extend((opened < last[position]).then_some(shard));
                 for index in first[position]..=opened {
                     match files.read(shard, index, 0) {
-                        Ok(read) => assert_eq!(read[0].payload, payload(shard, index), "{at}"),
+                        Ok(read) => assert_eq!(read[0].0.payload, payload(shard, index), "{at}"),
                         Err(_) => damaged = true,
                     }
                 }

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use statehouse_journal::{Disk, DiskFile, EntryFiles, JournalError, RealDisk, SegmentFiles, SegmentOptions};
+use statehouse_journal::{Disk, DiskFile, EntryLog, JournalError, RealDisk, SegmentFiles, SegmentOptions};
 use tempfile::TempDir;
 
 const ID: u64 = 17;
@@ -88,7 +88,7 @@ fn check(files: &SegmentFiles, first: u64, last: u64) {
     assert_eq!((files.first_index(1), files.last_index(1)), (Some(first), Some(last)));
     let entries = files.read(1, first, usize::MAX).unwrap();
     assert_eq!(entries.len() as u64, last - first + 1);
-    assert!((first..).zip(entries).all(|(index, entry)| entry.payload == payload(index)));
+    assert!((first..).zip(entries).all(|(index, (entry, _))| entry.payload == payload(index)));
     files.verify().unwrap();
 }
 
@@ -116,7 +116,7 @@ fn a_full_disk_is_survived(kind: &str) {
     assert_eq!(append_until_full(&files, last), last);
     check(&files, 1, last);
     // Neither the watermark nor opening needs a single byte.
-    files.sync_watermark().unwrap();
+    files.settle().unwrap();
     drop(files);
     for _ in 0..2 {
         let files = open(&journal);

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use statehouse_journal::{
-    Consumer, EntryFiles, JournalError, LocalJournal, LocalOptions, QueueFull, Queued, SegmentFiles, SegmentOptions,
+    Consumer, EntryLog, JournalError, LocalJournal, LocalOptions, QueueFull, Queued, SegmentFiles, SegmentOptions,
 };
 
 const ID: u64 = 79;
@@ -88,7 +88,7 @@ fn fixture() -> Fixture {
 impl Fixture {
     fn start(&self, options: &LocalOptions) -> LocalJournal<Command> {
         let consumer = Listener { committed: self.committed.clone(), gate: None };
-        LocalJournal::start(self.files.clone(), SHARD, options, consumer).unwrap()
+        LocalJournal::start(self.files.clone(), SHARD, 1, options, consumer).unwrap()
     }
 
     /// A journal whose writer blocks in each `seal` until it is released.
@@ -96,7 +96,7 @@ impl Fixture {
         let (entered_send, entered) = channel();
         let (leave, leave_receive) = channel();
         let consumer = Listener { committed: self.committed.clone(), gate: Some((entered_send, leave_receive)) };
-        let journal = LocalJournal::start(self.files.clone(), SHARD, options, consumer).unwrap();
+        let journal = LocalJournal::start(self.files.clone(), SHARD, 1, options, consumer).unwrap();
         (journal, entered, leave)
     }
 }
@@ -141,7 +141,7 @@ fn every_command_is_committed_once_in_the_order_of_its_thread_and_in_batches() {
     let files = SegmentFiles::open(directory.path(), ID, &options()).unwrap();
     assert_eq!(files.last_index(SHARD), Some(entry_count));
     let mut next = BTreeMap::<u64, u64>::new();
-    for entry in files.read(SHARD, 1, usize::MAX).unwrap() {
+    for (entry, _) in files.read(SHARD, 1, usize::MAX).unwrap() {
         for (thread, number) in unseal(&entry.payload) {
             assert_eq!(number, *next.entry(thread).or_default());
             next.insert(thread, number + 1);
@@ -238,7 +238,7 @@ fn a_consumer_that_panics_closes_the_journal() {
         fn lost(&mut self, _: Vec<Command>, _: bool, _: &JournalError) {}
     }
     let fixture = fixture();
-    let journal = LocalJournal::start(fixture.files.clone(), SHARD, &LocalOptions::default(), Panics).unwrap();
+    let journal = LocalJournal::start(fixture.files.clone(), SHARD, 1, &LocalOptions::default(), Panics).unwrap();
     let refused = eventually(|| journal.submit(command(0, 0)).err());
     assert_eq!(refused.1, QueueFull::Closed);
 }

@@ -7,7 +7,7 @@ mod file_contents;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use statehouse_journal::{EntryFiles, JournalError, SegmentFiles, SegmentOptions};
+use statehouse_journal::{EntryLog, JournalError, Position, SegmentFiles, SegmentOptions};
 use tempfile::TempDir;
 
 use file_contents::contents;
@@ -79,7 +79,7 @@ fn assert_refused(directory: &Path, because: &str) {
 
 fn last_payload(files: &SegmentFiles, shard: u64) -> Vec<u8> {
     let last = files.last_index(shard).unwrap();
-    files.read(shard, last, 0).unwrap()[0].payload.clone()
+    files.read(shard, last, 0).unwrap()[0].0.payload.clone()
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn damage_at_or_below_the_watermark_is_refused() {
         let directory = killed(|files| {
             files.append(1, 1, &[b"payload-one"]).unwrap();
             files.append(1, 1, &[b"payload-two"]).unwrap();
-            files.sync_watermark().unwrap();
+            files.settle().unwrap();
         });
         damage(directory.path(), b"payload-two");
         assert_refused(directory.path(), "entry 2 of shard 1 was durable, but the readable entries end at 1");
@@ -101,7 +101,7 @@ fn damage_in_the_last_batch_above_the_watermark_is_taken_for_a_torn_tail() {
     for damage in [rot, rot_batch_header] {
         let directory = killed(|files| {
             files.append(1, 1, &[b"payload-one"]).unwrap();
-            files.sync_watermark().unwrap();
+            files.settle().unwrap();
             files.append(1, 1, &[b"payload-two"]).unwrap();
         });
         damage(directory.path(), b"payload-two");
@@ -128,7 +128,7 @@ fn a_batch_of_another_shard_behind_the_damage_proves_that_it_is_rot() {
     let directory = killed(|files| {
         files.append(1, 1, &[b"payload-one"]).unwrap();
         files.append(2, 1, &[b"payload-two"]).unwrap();
-        files.sync_watermark().unwrap();
+        files.settle().unwrap();
         files.append(1, 1, &[b"payload-bad"]).unwrap();
         files.append(2, 1, &[b"payload-six"]).unwrap();
     });
@@ -166,7 +166,7 @@ fn damage_over_two_batches_is_found_by_what_a_later_entry_calls_durable() {
 fn what_an_open_has_shown_is_not_a_tail_later() {
     let directory = killed(|files| {
         files.append(1, 1, &[b"payload-one"]).unwrap();
-        files.sync_watermark().unwrap();
+        files.settle().unwrap();
         files.append(1, 1, &[b"payload-two"]).unwrap();
     });
     drop(open(directory.path()).unwrap());
@@ -202,7 +202,7 @@ fn a_torn_tail_is_given_up_before_the_next_file_begins() {
         assert_eq!(files.append(1, 1, &[b"payload-six"]), Ok(3));
         drop(files);
         let files = open(directory.path()).unwrap();
-        assert_eq!(files.read(1, 2, 0).unwrap()[0].payload, next);
+        assert_eq!(files.read(1, 2, 0).unwrap()[0].0.payload, next);
         assert_eq!(last_payload(&files, 1), b"payload-six");
         files.verify().unwrap();
     }
@@ -221,7 +221,7 @@ fn rot_amid_the_entries_is_named_when_it_is_read() {
         assert!(matches!(error, Some(JournalError::Damaged { .. })), "{error:?}");
     }
     assert!(files.read(1, 2, 0).is_err());
-    assert_eq!(files.read(1, 3, 0).unwrap()[0].payload, b"payload-six");
+    assert_eq!(files.read(1, 3, 0).unwrap()[0].0.payload, b"payload-six");
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn a_damaged_file_header_before_entries_is_refused() {
 fn one_damaged_watermark_file_is_replaced_and_two_are_refused() {
     let directory = killed(|files| {
         files.append(1, 1, &[b"payload-one"]).unwrap();
-        files.sync_watermark().unwrap();
+        files.settle().unwrap();
     });
     let damage = |name: &str| {
         let path = directory.path().join(name);
@@ -300,7 +300,7 @@ fn one_damaged_watermark_file_is_replaced_and_two_are_refused() {
 fn a_torn_first_batch_of_a_shard_that_starts_after_an_image_is_a_tail() {
     let directory = killed(|files| {
         files.append(1, 1, &[b"payload-one"]).unwrap();
-        files.start_after(2, 1000).unwrap();
+        files.start_after(2, Position::without_hash(1000)).unwrap();
         files.append(2, 1, &[b"payload-two", b"payload-bad"]).unwrap();
     });
     rot(directory.path(), b"payload-bad");

@@ -7,7 +7,7 @@ mod small_journal;
 use std::fs;
 use std::path::Path;
 
-use statehouse_journal::{EntryFiles, SegmentFiles, SegmentOptions};
+use statehouse_journal::{EntryLog, SegmentFiles, SegmentOptions};
 
 use small_journal::{create, open};
 

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use contract::{Error, Failure, FailureKind};
-use journal::{EntryFiles, LocalJournal, SegmentFiles};
+use journal::{Ends, EntryLog, LocalJournal, Position, SegmentFiles};
 use kernel::{Buckets, Catalogue, Kernel};
 use kv::{Overlay, Readable, Store, View};
 use session::Halt;
@@ -47,6 +47,9 @@ use crate::timer::Agenda;
 /// The one shard of a library's directory.
 const SHARD: journal::ShardId = 1;
 
+/// The term of entries that nobody else could append.
+const LOCAL_TERM: u64 = 1;
+
 /// Entries that wait between the journal and the apply loop. While one waits, the next one grows: a longer queue
 /// would only make more and smaller entries (measured at 256 callers: 14 commands an entry with 16 here).
 const APPLY_QUEUE_ENTRIES: usize = 1;
@@ -59,7 +62,7 @@ pub(crate) struct Shard {
     pub(crate) shared: Arc<Shared>,
     pub(crate) access: Access,
     pub(crate) quarantine: Arc<Quarantine>,
-    files: Arc<dyn EntryFiles>,
+    log: Arc<dyn EntryLog>,
     apply: Mutex<Option<JoinHandle<()>>>,
     background: Mutex<Option<Background>>,
     pub(crate) waiters: Arc<Waiters>,
@@ -162,7 +165,7 @@ impl Shard {
         files: SegmentFiles,
         options: &Options,
     ) -> Result<Arc<Self>, Error> {
-        let files: Arc<dyn EntryFiles> = Arc::new(files);
+        let log: Arc<dyn EntryLog> = Arc::new(files);
         let tree = Arc::new(tree);
         ensure_copies(&tree, directory.identity().buckets)?;
         let quarantine = Arc::new(Quarantine::open(directory.path(), directory.identity().id)?);
@@ -198,7 +201,7 @@ impl Shard {
         };
         let began_us = options.clock.monotonic_us();
         store.accept_unflushed(true);
-        let replayed = replay(&*files, &mut apply_loop, &options.opening.clone().unwrap_or_default())?;
+        let replayed = replay(&*log, &mut apply_loop, &options.opening.clone().unwrap_or_default())?;
         store.accept_unflushed(false);
         let took = Duration::from_micros(options.clock.monotonic_us().saturating_sub(began_us));
         shared.meters.opened(apply_loop.kernel.applied().index, replayed, took);
@@ -217,7 +220,7 @@ impl Shard {
         keeper.load(&Readable(&*store.view().map_err(|error| from_kv(&error))?), time.now())?;
         let (sender, entries) = sync_channel::<DurableEntry>(APPLY_QUEUE_ENTRIES);
         let proposer = Proposer { time: time.clone(), apply: sender };
-        let journal = LocalJournal::start(files.clone(), SHARD, &options.journal, proposer)
+        let journal = LocalJournal::start(log.clone(), SHARD, LOCAL_TERM, &options.journal, proposer)
             .map_err(|error| from_journal(&error))?;
         let journal = Arc::new(journal);
         let disk = Arc::new(Disk::new(directory.path().to_owned(), needed_bytes(options), options.disk_reserve));
@@ -234,7 +237,7 @@ impl Shard {
             shared,
             access: access.clone(),
             quarantine,
-            files,
+            log,
             apply: Mutex::new(Some(apply)),
             background: Mutex::new(None),
             waiters,
@@ -246,7 +249,7 @@ impl Shard {
             directory,
         });
         register_machines(&access, options)?;
-        let space = SpaceKeeper { access: access.clone(), files: shard.files.clone(), applied_at_open };
+        let space = SpaceKeeper { access: access.clone(), log: shard.log.clone(), applied_at_open };
         let background = Background::start(&access, options, agenda, outbox, keeper, space)?;
         *shard.background.lock().unwrap_or_else(PoisonError::into_inner) = Some(background);
         Ok(shard)
@@ -293,11 +296,11 @@ impl Shard {
 
     /// Reads the whole journal and checks it.
     pub(crate) fn verify_journal(&self) -> Result<journal::Verified, Error> {
-        self.files.verify().map_err(|error| from_journal(&error))
+        self.log.verify().map_err(|error| from_journal(&error))
     }
 
     pub(crate) fn journal_bytes(&self) -> u64 {
-        self.files.bytes()
+        self.log.bytes()
     }
 
     pub(crate) fn store_bytes(&self) -> u64 {
@@ -376,13 +379,14 @@ fn fill(
 }
 
 /// Applies the entries that the store does not have yet. Returns how many.
-fn replay(files: &dyn EntryFiles, apply_loop: &mut ApplyLoop, opening: &Opening) -> Result<u64, Error> {
+fn replay(log: &dyn EntryLog, apply_loop: &mut ApplyLoop, opening: &Opening) -> Result<u64, Error> {
     let applied = apply_loop.kernel.applied().index;
-    let Some(last) = files.last_index(SHARD) else {
-        files.start_after(SHARD, applied).map_err(|error| from_journal(&error))?;
+    let Ends { first_kept, last: Position { index: last, .. } } =
+        log.ends(SHARD).map_err(|error| from_journal(&error))?;
+    let Some(first) = first_kept else {
+        log.start_after(SHARD, Position::without_hash(applied)).map_err(|error| from_journal(&error))?;
         return Ok(0);
     };
-    let first = files.first_index(SHARD).unwrap_or(last);
     if last < applied || first > applied + 1 {
         return Err(inconsistent(format!(
             "the store has applied entry {applied}, but the journal holds entries {first} to {last}"
@@ -391,8 +395,8 @@ fn replay(files: &dyn EntryFiles, apply_loop: &mut ApplyLoop, opening: &Opening)
     let mut next = applied + 1;
     opening.begin(last - applied);
     while next <= last {
-        let entries = files.read(SHARD, next, REPLAY_CHUNK_BYTES).map_err(|error| from_journal(&error))?;
-        for entry in entries {
+        let entries = log.read(SHARD, next, REPLAY_CHUNK_BYTES).map_err(|error| from_journal(&error))?;
+        for (entry, _) in entries {
             apply_loop.apply_or_fail(entry.index, &entry.payload)?;
             next = entry.index + 1;
             opening.at(entry.index - applied);

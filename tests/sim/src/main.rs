@@ -6,6 +6,7 @@
 mod backups;
 mod directories;
 mod edge;
+mod entry_log;
 mod flips;
 mod fuzz;
 mod hostile;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         "model" => model::cells::run(&arguments),
         "mixed-model" => model::mixed::run(&arguments),
         "monitoring" => monitoring::run(&arguments),
+        "entry-log" => entry_log::run(&arguments),
         "power-journal" => power_journal::run(&arguments),
         "power-store" => power_store::run(&arguments),
         "pressure-faults" => pressure::run_faults(&arguments),

@@ -3,6 +3,7 @@
 //! - [`arguments`], [`report`]: the command line and the result lines of the programs that test and measure.
 //! - [`cells`]: the contract of cells.
 //! - [`commands`]: every command of `statehouse`, with exit codes and golden tables.
+//! - [`entry_log`]: the duties of `journal::EntryLog`.
 //! - [`http`]: a client of the HTTP API, with the contracts' traits on top.
 //! - [`kv`]: the duties of `kv::Store` and `kv::View`.
 //! - [`pages`]: the documentation, run as a reader would.
@@ -17,6 +18,7 @@
 pub mod arguments;
 pub mod cells;
 pub mod commands;
+pub mod entry_log;
 pub mod http;
 pub mod kv;
 pub mod pages;

@@ -36,6 +36,16 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Correctness,
         },
         Item {
+            name: "log",
+            shows: "what every log of entries must do, on files and on one that delays, forgets and does not answer; eight appenders fight for a shard",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "entry-log",
+                small: "entry-log --ops 20000 --rounds 2000",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
             name: "waits",
             shows: "nobody sleeps through an answer, a change, a push or a turn, in any order of events of small models",
             work: Work::Programs(&[Program { cargo: LOOM, full: "--test loom", small: "--test loom" }]),

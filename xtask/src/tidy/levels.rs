@@ -23,16 +23,22 @@ const LEVELS: &[(&str, Sees)] = &[
     ("statehouse-contract", Sees::Only(&[])),
     ("statehouse-kv", Sees::Only(&[])),
     ("statehouse-waiting", Sees::Only(&[])),
+    ("statehouse-journal", Sees::Only(&["statehouse-kv"])),
     ("statehouse-wire", Sees::Only(&["statehouse-contract"])),
     ("statehouse-client", Sees::Only(&["statehouse-contract", "statehouse-wire"])),
     (
         "statehouse-testkit",
-        Sees::Only(&["statehouse-contract", "statehouse-kv", "statehouse-wire", "statehouse-client"]),
+        Sees::Only(&[
+            "statehouse-contract",
+            "statehouse-kv",
+            "statehouse-journal",
+            "statehouse-wire",
+            "statehouse-client",
+        ]),
     ),
     ("statehouse-session", Sees::Only(&["statehouse-kv"])),
     ("statehouse-kernel", Sees::Only(&["statehouse-contract", "statehouse-kv", "statehouse-session"])),
     ("statehouse-storage", Sees::Only(&["statehouse-kv"])),
-    ("statehouse-journal", Sees::Only(&["statehouse-kv"])),
     (
         "statehouse",
         Sees::Only(&[

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use crate::batch::{BATCH_HEADER_BYTES, SEGMENT_HEADER_BYTES, aligned};
 use crate::disk::Disk;
 use crate::error::JournalError;
-use crate::files::Verified;
 use crate::frame::{Entry, Frame, ShardId};
+use crate::log::{Position, Verified};
 use crate::segment::{Segment, Window, cannot_read, path_of};
 use crate::shard_index::BatchPlace;
 use crate::watermark::Mark;
@@ -29,7 +29,7 @@ impl<D: Disk> SegmentFiles<D> {
         shard: ShardId,
         first: u64,
         bytes_max: usize,
-    ) -> Result<Vec<Entry>, JournalError> {
+    ) -> Result<Vec<(Entry, Position)>, JournalError> {
         let mut reading = Reading { entries: Vec::new(), bytes_left: bytes_max, previous_hash: None, next: first };
         while let Some(found) = self.find(shard, reading.next)? {
             let before = reading.next;
@@ -133,7 +133,7 @@ impl<D: Disk> SegmentFiles<D> {
         let found = Found { segment: segment.clone(), place, last_index: index };
         let mut reading = Reading { entries: Vec::new(), bytes_left: 0, previous_hash: None, next: index };
         self.read_from(&found, shard, &mut reading)?;
-        let entry = reading.entries.pop();
+        let entry = reading.entries.pop().map(|(entry, _)| entry);
         entry.ok_or_else(|| JournalError::damaged(format!("shard {shard}, entry {index}"), "the entry is missing"))
     }
 
@@ -214,7 +214,7 @@ impl<D: Disk> SegmentFiles<D> {
 
 /// What was read so far.
 struct Reading {
-    entries: Vec<Entry>,
+    entries: Vec<(Entry, Position)>,
     bytes_left: usize,
     previous_hash: Option<u64>,
     next: u64,
@@ -229,7 +229,7 @@ impl Reading {
         self.bytes_left = self.bytes_left.saturating_sub(frame.bytes);
         self.previous_hash = Some(frame.hash);
         self.next = frame.place.index + 1;
-        self.entries.push(frame.entry());
+        self.entries.push((frame.entry(), Position { index: frame.place.index, hash: frame.hash }));
         true
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use statehouse_journal::{Entry, EntryFiles, SegmentFiles};
+use statehouse_journal::{Entry, EntryLog, SegmentFiles};
 
 use super::small_journal::ID;
 
@@ -16,11 +16,12 @@ pub fn read_all(files: &SegmentFiles, shard: u64) -> Vec<Entry> {
         if read.is_empty() {
             return entries;
         }
-        for entry in read {
+        for (entry, position) in read {
             assert_eq!(entry.index, next);
             if let Some(previous) = entries.last() {
                 assert_eq!(entry.previous_hash, previous.encode(ID).1);
             }
+            assert_eq!((position.index, position.hash), (next, entry.encode(ID).1));
             next += 1;
             entries.push(entry);
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::Error;
-use journal::EntryFiles;
+use journal::EntryLog;
 use storage::SpaceState;
 
 use crate::access::Access;
@@ -43,7 +43,7 @@ const JOURNAL_BYTES_MIN: u64 = 64 << 10;
 /// What the thread works on.
 pub(crate) struct SpaceKeeper {
     pub(crate) access: Access,
-    pub(crate) files: Arc<dyn EntryFiles>,
+    pub(crate) log: Arc<dyn EntryLog>,
     /// The applied index when the store was opened: its batches count from there.
     pub(crate) applied_at_open: u64,
 }
@@ -81,7 +81,7 @@ impl SpaceKeeper {
             self.access.journal.cut(first_kept);
         }
         let flush_every = if is_short { LOOKS_PER_FLUSH } else { LOOKS_PER_FLUSH_AT_LEAST };
-        let is_worth_it = is_short || self.files.kept_bytes() >= JOURNAL_BYTES_MIN;
+        let is_worth_it = is_short || self.log.kept_bytes() >= JOURNAL_BYTES_MIN;
         if state.looks_since_flush >= flush_every && is_worth_it && !self.access.store.is_flushing() {
             state.looks_since_flush = 0;
             self.access.store.start_flush();
@@ -116,7 +116,7 @@ impl SpaceKeeper {
     }
 
     fn tell_the_journal(&self, is_short: bool) {
-        if let Err(error) = self.files.keep_spares(!is_short) {
+        if let Err(error) = self.log.keep_spares(!is_short) {
             tracing::warn!(%error, "the journal's spare files stay as they are");
         }
     }

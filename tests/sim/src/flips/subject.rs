@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use journal::{EntryFiles, SegmentFiles, SegmentOptions, ShardId};
+use journal::{EntryLog, SegmentFiles, SegmentOptions, ShardId};
 use testkit::random::Random;
 
 use super::layout::{Files, Layout};
@@ -44,7 +44,7 @@ impl Subject {
         }
         // A roll writes the watermark, so this goes on until there was none since.
         loop {
-            files.sync_watermark().expect("a watermark");
+            files.settle().expect("a watermark");
             let rolled = file_count(directory);
             for _ in 0..1 + random.below(6) {
                 append(&files, &mut payloads, &mut random, 2, 200);
@@ -56,7 +56,7 @@ impl Subject {
         // The last thing that was written: entries above the watermark, the watermark, or a cut.
         match random.below(5) {
             0 => files.cut(1, files.last_index(1).unwrap_or(1)).expect("a cut"),
-            1 => files.sync_watermark().expect("a watermark"),
+            1 => files.settle().expect("a watermark"),
             _ => {}
         }
         let span = |shard| Some((shard, (files.first_index(shard)?, files.last_index(shard)?)));

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use journal::{EntryFiles, SegmentFiles};
+use journal::{EntryLog, SegmentFiles};
 use testkit::random::Random;
 
 use super::layout::{Kind, Region};
@@ -121,7 +121,7 @@ impl<'a> Flip<'a> {
                     Err(_) if damaged => next += 1,
                     Err(error) => return Err(format!("verified, but not readable: {error}")),
                     Ok(entries) => {
-                        for entry in entries {
+                        for (entry, _) in entries {
                             if self.subject.payloads.get(&(*shard, next)) != Some(&entry.payload) {
                                 return Err(format!("shard {shard} entry {next} is a wrong one"));
                             }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use journal::{EntryFiles, ShardId};
+use journal::{Disk, EntryLog, SegmentFiles, ShardId};
 
 use super::operation::Note;
 
@@ -87,7 +87,7 @@ impl Promises {
     }
 
     /// Compares an opened journal with what was promised; says what is broken.
-    pub(crate) fn check(&self, files: &dyn EntryFiles) -> Result<(), String> {
+    pub(crate) fn check(&self, files: &SegmentFiles<impl Disk>) -> Result<(), String> {
         let mut entry_count = 0;
         for (id, shard) in &self.shards {
             let said = |what: String| format!("shard {id}: {what}");
@@ -101,14 +101,14 @@ impl Promises {
     }
 
     /// The last entry of each shard that has one, as an opened journal shows it.
-    pub(crate) fn seen(&self, files: &dyn EntryFiles) -> Vec<(ShardId, u64)> {
+    pub(crate) fn seen(&self, files: &SegmentFiles<impl Disk>) -> Vec<(ShardId, u64)> {
         let last = |(id, shard): (&ShardId, &Shard)| (*id, files.last_index(*id).unwrap_or(shard.started_after));
         self.shards.iter().map(last).collect()
     }
 }
 
 impl Shard {
-    fn check(&self, id: ShardId, files: &dyn EntryFiles) -> Result<u64, String> {
+    fn check(&self, id: ShardId, files: &SegmentFiles<impl Disk>) -> Result<u64, String> {
         let last = files.last_index(id).unwrap_or(self.started_after);
         if last < self.acknowledged {
             return Err(format!("lost: entry {} was acknowledged, the last is {last}", self.acknowledged));
@@ -125,7 +125,7 @@ impl Shard {
         let mut next = first;
         while next <= last {
             let read = files.read(id, next, READ_BYTES);
-            for entry in read.map_err(|error| format!("lost: entry {next}: {error}"))? {
+            for (entry, _) in read.map_err(|error| format!("lost: entry {next}: {error}"))? {
                 let expected = self.payloads.get(&next);
                 if entry.index != next || expected.is_none_or(|payload| **payload != entry.payload) {
                     return Err(format!("entry {next} is not the one that was appended"));

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use journal::{EntryFiles, JournalError, SegmentFiles, SegmentOptions, ShardId};
+use journal::{EntryLog, JournalError, Position, SegmentFiles, SegmentOptions, ShardId};
 use testkit::random::Random;
 
 use super::operation::{Note, Operation};
@@ -59,7 +59,7 @@ impl Workload<'_> {
                     drop(files);
                     files = self.open()?;
                 }
-                1 => files.sync_watermark().map_err(describe)?,
+                1 => files.settle().map_err(describe)?,
                 2 => self.cut(&files)?,
                 3 => self.cut_all(&files)?,
                 4 => {
@@ -97,7 +97,7 @@ impl Workload<'_> {
         self.note(Note::Opened { shards });
         for (shard, promised) in &self.promises.shards {
             if files.last_index(*shard).is_none() {
-                files.start_after(*shard, promised.started_after).map_err(describe)?;
+                files.start_after(*shard, Position::without_hash(promised.started_after)).map_err(describe)?;
             }
         }
         Ok(files)

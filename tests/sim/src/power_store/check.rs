@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::Path;
 
-use journal::{EntryFiles, SegmentFiles};
+use journal::{EntryLog, SegmentFiles};
 use kernel::{Applied, Kernel};
 use kv::Store;
 use statehouse::{Cells, HistoryPage, ListPage, Statehouse};

@@ -1,0 +1,130 @@
+//! The interface between what orders entries (an owner of a shard, perhaps one of several that want to be) and what keeps
+//! them: files on a disk, or a service that others append to as well.
+
+use std::fmt;
+
+use crate::error::JournalError;
+use crate::frame::{Entry, ShardId};
+
+/// Where an entry is in its shard, and that it is this one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// Counts the entries of a shard, from 1.
+    pub index: u64,
+    /// The hash of the entry, which covers the hash of the one before it, and so all of them.
+    pub hash: u64,
+}
+
+impl Position {
+    /// Before the first entry.
+    pub const START: Self = Self { index: 0, hash: 0 };
+
+    /// An entry whose hash is not known: the next one refers to none.
+    pub const fn without_hash(index: u64) -> Self {
+        Self { index, hash: 0 }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({:016x})", self.index, self.hash)
+    }
+}
+
+/// An entry to append.
+#[derive(Clone, Copy, Debug)]
+pub struct Append<'payload> {
+    /// The shard that it belongs to.
+    pub shard: ShardId,
+    /// The last entry, as far as the appender knows.
+    pub after: Position,
+    /// The term of the appender.
+    pub term: u64,
+    /// The payload.
+    pub payload: &'payload [u8],
+}
+
+/// The entries that a log has of a shard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// The first kept entry; none if there is none.
+    pub first_kept: Option<u64>,
+    /// The last entry, or what the first one will be behind.
+    pub last: Position,
+}
+
+/// Keeps the entries of many shards.
+///
+/// # Duties
+/// - J1: an entry whose [`append_behind`](Self::append_behind) succeeded survives whatever the log is made for.
+/// - J2: [`read`](Self::read) returns what was appended, or an error: never other bytes, never fewer entries.
+/// - J3: opening never loses what was durable. A log that is not alone in that says [`JournalError::TailLost`].
+/// - J4: after a failed write or sync nothing more is appended.
+/// - J6: an entry is appended only behind the entry that [`Append::after`] names, and at most one entry is ever behind it.
+/// - J7: when an append fails, the entry is not in the log and never will be, unless the error
+///   [may have written it](JournalError::may_be_appended).
+/// - Without room for an append, [`JournalError::NoSpace`] is returned and the next one is tried. What
+///   [`cut`](Self::cut), [`upkeep`](Self::upkeep) and [`settle`](Self::settle) have no room for is done by the next of
+///   them.
+pub trait EntryLog: Send + Sync {
+    /// Appends entries, durably, each behind the one that it names, and returns where each is. Of one shard there is one
+    /// entry in a call.
+    fn append_behind(&self, entries: &[Append<'_>]) -> Vec<Result<Position, JournalError>>;
+
+    /// The entries of `shard` from `first` on with their places: at least one if it exists, then as many as fit into
+    /// `bytes_max`.
+    fn read(&self, shard: ShardId, first: u64, bytes_max: usize) -> Result<Vec<(Entry, Position)>, JournalError>;
+
+    /// The first and the last entry of a shard.
+    fn ends(&self, shard: ShardId) -> Result<Ends, JournalError>;
+
+    /// Sets where a shard without entries starts: after an image, entries continue after what it covers. Holds until the
+    /// log is closed, or until the first append.
+    fn start_after(&self, shard: ShardId, at: Position) -> Result<(), JournalError>;
+
+    /// Discards the entries of `shard` before `first_kept`. The last entry is always kept.
+    fn cut(&self, shard: ShardId, first_kept: u64) -> Result<(), JournalError>;
+
+    /// Does what an append leaves to be done after it was answered, such as making room for the ones to come.
+    fn upkeep(&self) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    /// Whether space that no entry needs any more is kept for the next ones, or given back because it is needed elsewhere.
+    fn keep_spares(&self, _keep: bool) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    /// The bytes of everything, with the room that is reserved for more entries. Waits for nobody.
+    fn bytes(&self) -> u64;
+
+    /// The bytes from the oldest entry that [`cut`](Self::cut) can discard to the newest. The last entry of a shard alone
+    /// counts for nothing: it always stays. Waits for nobody.
+    fn kept_bytes(&self) -> u64;
+
+    /// Makes durable, beside the entries, which of them are known to be durable.
+    fn settle(&self) -> Result<(), JournalError>;
+
+    /// Reads and checks every kept entry of every shard.
+    fn verify(&self) -> Result<Verified, JournalError>;
+}
+
+/// The result of [`EntryLog::verify`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// The number of entries read.
+    pub entries: u64,
+    /// Their payload in bytes.
+    pub payload_bytes: u64,
+}
+
+/// An entry is appended behind the last one, or not at all (J6).
+pub(crate) fn check_behind(shard: ShardId, after: Position, found: Position) -> Result<(), JournalError> {
+    if after.index > found.index {
+        return Err(JournalError::TailLost { shard, acknowledged: after, found });
+    }
+    if after != found {
+        return Err(JournalError::Deposed { shard, after, unknown: false });
+    }
+    Ok(())
+}

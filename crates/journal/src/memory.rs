@@ -1,0 +1,221 @@
+//! A log in memory, shared by everybody who has a clone of it, as a service would be: it can delay its answers, lose an
+//! answer, and forget its end. It shows what a node does then; nothing in it survives the process.
+//!
+//! Keeps: J2, J6 and J7. Never: writes a file.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::error::JournalError;
+use crate::frame::{Entry, ShardId};
+use crate::log::{Append, Ends, EntryLog, Position, Verified, check_behind};
+
+/// What a [`MemoryLog`] does now and then.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct MemoryHabits {
+    /// Of so many appends, one is not answered: the appender learns that somebody else owns the shard, or that the
+    /// outcome is not known, and every other one of them is in the log. 0: never.
+    pub unanswered_one_in: u64,
+    /// How long an append takes.
+    pub delay: Duration,
+}
+
+impl MemoryHabits {
+    /// Sets [`unanswered_one_in`](Self::unanswered_one_in).
+    pub fn unanswered_one_in(mut self, appends: u64) -> Self {
+        self.unanswered_one_in = appends;
+        self
+    }
+
+    /// Sets [`delay`](Self::delay).
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+}
+
+/// A log in memory.
+///
+/// ```
+/// # use statehouse_journal as journal;
+/// use journal::memory::MemoryLog;
+/// use journal::{Append, EntryLog, JournalError, Position};
+///
+/// let log = MemoryLog::default();
+/// let first = Append { shard: 1, after: Position::START, term: 1, payload: b"one" };
+/// let position = log.append_behind(&[first]).remove(0)?;
+/// assert_eq!(position.index, 1);
+/// // At most one entry is ever behind another (J6).
+/// let refused = log.append_behind(&[Append { payload: b"another", ..first }]).remove(0);
+/// assert!(matches!(refused, Err(JournalError::Deposed { unknown: false, .. })));
+/// # Ok::<(), JournalError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct MemoryLog {
+    state: Arc<Mutex<State>>,
+    habits: MemoryHabits,
+}
+
+#[derive(Default)]
+struct State {
+    shards: BTreeMap<ShardId, Shard>,
+    appends: u64,
+}
+
+#[derive(Default)]
+struct Shard {
+    /// What the first entry is behind.
+    start: Position,
+    entries: VecDeque<(Entry, Position)>,
+}
+
+impl Shard {
+    fn last(&self) -> Position {
+        self.entries.back().map_or(self.start, |(_, position)| *position)
+    }
+
+    fn first_kept(&self) -> Option<u64> {
+        self.entries.front().map(|(entry, _)| entry.index)
+    }
+
+    fn kept_bytes(&self) -> u64 {
+        // The last one always stays.
+        let bytes: usize = self.entries.iter().map(|(entry, _)| entry.payload.len()).sum();
+        if self.entries.len() > 1 { bytes as u64 } else { 0 }
+    }
+}
+
+impl MemoryLog {
+    /// An empty log with habits.
+    pub fn with_habits(habits: MemoryHabits) -> Self {
+        Self { state: Arc::default(), habits }
+    }
+
+    /// Forgets the last entries of a shard, although they were durable.
+    pub fn forget(&self, shard: ShardId, entries: usize) {
+        if let Some(shard) = self.lock().shards.get_mut(&shard) {
+            let left = shard.entries.len().saturating_sub(entries);
+            if let Some((first, _)) = shard.entries.front().filter(|_| left == 0) {
+                shard.start = Position { index: first.index - 1, hash: first.previous_hash };
+            }
+            shard.entries.truncate(left);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append(&self, append: &Append<'_>) -> Result<Position, JournalError> {
+        let Append { shard, after, term, payload } = *append;
+        let mut state = self.lock();
+        state.appends += 1;
+        let appends = state.appends;
+        let found = state.shards.entry(shard).or_default();
+        check_behind(shard, after, found.last())?;
+        let answers = self.habits.unanswered_one_in == 0 || !appends.is_multiple_of(self.habits.unanswered_one_in);
+        let unknown = JournalError::Deposed { shard, after, unknown: true };
+        if !answers && (appends / self.habits.unanswered_one_in).is_multiple_of(2) {
+            return Err(unknown);
+        }
+        let index = after.index + 1;
+        let durable = found.first_kept().map_or(0, |_| after.index);
+        let entry = Entry { index, shard, term, durable, previous_hash: after.hash, payload: payload.to_vec() };
+        let position = Position { index, hash: entry.encode(0).1 };
+        found.entries.push_back((entry, position));
+        if answers { Ok(position) } else { Err(unknown) }
+    }
+}
+
+impl EntryLog for MemoryLog {
+    fn append_behind(&self, entries: &[Append<'_>]) -> Vec<Result<Position, JournalError>> {
+        if !self.habits.delay.is_zero() {
+            std::thread::sleep(self.habits.delay);
+        }
+        entries.iter().map(|entry| self.append(entry)).collect()
+    }
+
+    fn read(&self, shard: ShardId, first: u64, bytes_max: usize) -> Result<Vec<(Entry, Position)>, JournalError> {
+        let state = self.lock();
+        let Some(found) = state.shards.get(&shard) else { return Ok(Vec::new()) };
+        let Some(first_kept) = found.first_kept().filter(|_| first <= found.last().index) else {
+            return Ok(Vec::new());
+        };
+        let Some(skipped) = first.checked_sub(first_kept) else {
+            let what = format!("the entry was given up; entries are kept from {first_kept} on");
+            return Err(JournalError::damaged(format!("shard {shard}, entry {first}"), what));
+        };
+        let (mut read, mut bytes) = (Vec::new(), 0);
+        for (entry, position) in found.entries.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX)) {
+            bytes += entry.payload.len();
+            if !read.is_empty() && bytes > bytes_max {
+                break;
+            }
+            read.push((entry.clone(), *position));
+        }
+        Ok(read)
+    }
+
+    fn ends(&self, shard: ShardId) -> Result<Ends, JournalError> {
+        let state = self.lock();
+        Ok(state
+            .shards
+            .get(&shard)
+            .map_or(Ends::default(), |shard| Ends { first_kept: shard.first_kept(), last: shard.last() }))
+    }
+
+    fn start_after(&self, shard: ShardId, at: Position) -> Result<(), JournalError> {
+        let mut state = self.lock();
+        let found = state.shards.entry(shard).or_default();
+        if !found.entries.is_empty() {
+            let what = "cannot set the start of a shard that already has entries";
+            return Err(JournalError::damaged(format!("shard {shard}"), what));
+        }
+        found.start = at;
+        Ok(())
+    }
+
+    fn cut(&self, shard: ShardId, first_kept: u64) -> Result<(), JournalError> {
+        if let Some(found) = self.lock().shards.get_mut(&shard) {
+            while found.entries.len() > 1 && found.first_kept().is_some_and(|first| first < first_kept) {
+                found.entries.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.lock().shards.values().flat_map(|shard| &shard.entries).map(|(entry, _)| entry.payload.len() as u64).sum()
+    }
+
+    fn kept_bytes(&self) -> u64 {
+        self.lock().shards.values().map(Shard::kept_bytes).sum()
+    }
+
+    fn settle(&self) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    fn verify(&self) -> Result<Verified, JournalError> {
+        let state = self.lock();
+        let mut verified = Verified::default();
+        for (shard, found) in &state.shards {
+            let mut before = None;
+            for (entry, position) in &found.entries {
+                let follows = before.is_none_or(|before: Position| {
+                    (before.index + 1, before.hash) == (entry.index, entry.previous_hash)
+                });
+                if !follows || entry.encode(0).1 != position.hash {
+                    let place = format!("shard {shard}, entry {}", entry.index);
+                    return Err(JournalError::damaged(place, "it does not follow the previous entry"));
+                }
+                before = Some(*position);
+                verified.entries += 1;
+                verified.payload_bytes += entry.payload.len() as u64;
+            }
+        }
+        Ok(verified)
+    }
+}

@@ -1,0 +1,224 @@
+//! Random operations on a log.
+
+use std::sync::Arc;
+
+use journal::{Append, EntryLog, JournalError, Position};
+
+use super::Subject;
+use super::shard::Shard;
+use crate::random::Random;
+
+/// Shards that are appended to.
+const SHARDS: u64 = 4;
+/// The first shard that starts after an image.
+const STARTED: u64 = 100;
+const PAYLOAD_BYTES_MAX: u64 = 200;
+/// So many operations for each time that the log is opened again.
+const REOPENED_ONE_IN: u64 = 2_000;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Checked {
+    /// Operations.
+    pub operations: u64,
+    /// Entries that were appended.
+    pub appended: u64,
+    /// Appends behind another entry than the last, all refused.
+    pub refused: u64,
+    /// Appends of which the log did not say whether they succeeded.
+    pub unknown: u64,
+    /// How often the log lost its end, and said so.
+    pub lost: u64,
+    /// How often it was opened again.
+    pub reopened: u64,
+}
+
+struct Driver<'subject> {
+    subject: &'subject mut dyn Subject,
+    random: Random,
+    shards: Vec<Shard>,
+    started: u64,
+    checked: Checked,
+}
+
+/// Does random operations, and compares each with what it must do.
+///
+/// # Panics
+/// If the log breaks a duty.
+pub fn check(subject: &mut dyn Subject, seed: u64, operations: u64) -> Checked {
+    let shards = (1..=SHARDS).map(|id| Shard::new(id, Position::START)).collect();
+    let mut driver = Driver { subject, random: Random::new(seed), shards, started: 0, checked: Checked::default() };
+    while driver.checked.operations < operations {
+        driver.checked.operations += 1;
+        driver.operation();
+    }
+    driver.reopen();
+    driver.checked
+}
+
+impl Driver<'_> {
+    fn operation(&mut self) {
+        if self.random.one_in(REOPENED_ONE_IN) {
+            return self.reopen();
+        }
+        let log = self.subject.log();
+        let chosen = self.random.index(self.shards.len());
+        match self.random.below(100) {
+            0..45 => self.append(&log),
+            45..55 => self.append_elsewhere(&log, chosen),
+            55..80 => self.read(&log, chosen),
+            80..88 => self.shards[chosen].check_ends(&*log),
+            88..94 => self.cut(&log, chosen),
+            94..95 => self.verify(&log),
+            95..96 => log.settle().expect("settled"),
+            96..97 => log.upkeep().expect("upkeep"),
+            97..98 => self.start(&log),
+            _ => self.forget(&log, chosen),
+        }
+    }
+
+    fn payload(&mut self) -> Vec<u8> {
+        let length = self.random.below(PAYLOAD_BYTES_MAX);
+        self.random.bytes(usize::try_from(length).expect("short"))
+    }
+
+    /// Appends to one shard, or to several in one call.
+    fn append(&mut self, log: &Arc<dyn EntryLog>) {
+        let count = if self.random.one_in(4) { 1 + self.random.index(self.shards.len()) } else { 1 };
+        let first = self.random.index(self.shards.len());
+        let chosen: Vec<usize> = (0..count).map(|number| (first + number) % self.shards.len()).collect();
+        let term = 1 + self.checked.operations / 1_000;
+        let payloads: Vec<Vec<u8>> = chosen.iter().map(|_| self.payload()).collect();
+        let appends: Vec<Append<'_>> = chosen
+            .iter()
+            .zip(&payloads)
+            .map(|(shard, payload)| {
+                let shard = &self.shards[*shard];
+                Append { shard: shard.id(), after: shard.last(), term, payload }
+            })
+            .collect();
+        let answers = log.append_behind(&appends);
+        assert_eq!(answers.len(), chosen.len(), "each entry has its answer");
+        for ((chosen, answer), payload) in chosen.into_iter().zip(answers).zip(payloads) {
+            let shard = &mut self.shards[chosen];
+            match answer {
+                Ok(position) => {
+                    shard.appended(position, term, payload);
+                    self.checked.appended += 1;
+                }
+                Err(error @ JournalError::Deposed { unknown: true, .. }) => {
+                    assert!(error.may_be_appended());
+                    self.checked.unknown += 1;
+                    self.checked.appended += u64::from(shard.perhaps_appended(&**log, term, payload));
+                }
+                Err(error) => panic!("J6: shard {} behind its last entry: {error}", shard.id()),
+            }
+        }
+    }
+
+    /// Appends behind something that is not the last entry.
+    fn append_elsewhere(&mut self, log: &Arc<dyn EntryLog>, chosen: usize) {
+        let shard = &self.shards[chosen];
+        let last = shard.last();
+        let after = match self.random.below(3) {
+            0 => Position { hash: last.hash ^ (1 << self.random.below(64)), ..last },
+            1 => Position { index: last.index + 1 + self.random.below(3), hash: self.random.next() },
+            _ => match shard.before_last(self.random.index(1 << 20)) {
+                Some(earlier) => earlier,
+                None => return,
+            },
+        };
+        let append = Append { shard: shard.id(), after, term: 1, payload: b"never" };
+        let answer = log.append_behind(&[append]).remove(0);
+        match answer {
+            Err(JournalError::TailLost { .. }) if after.index > last.index => {}
+            Err(JournalError::Deposed { unknown: false, .. }) if after.index <= last.index => {}
+            other => panic!("J6: shard {} behind {after}, its last entry is {last}: {other:?}", shard.id()),
+        }
+        shard.check_ends(&**log);
+        self.checked.refused += 1;
+    }
+
+    fn read(&mut self, log: &Arc<dyn EntryLog>, chosen: usize) {
+        let shard = &self.shards[chosen];
+        let (first_kept, last) = (shard.first_kept().unwrap_or(1), shard.last().index);
+        let from = first_kept.saturating_sub(2).max(1);
+        let first = from + self.random.below((last + 3).saturating_sub(from).max(1));
+        let bytes_max = match self.random.below(4) {
+            0 => 0,
+            1 => usize::MAX,
+            _ => usize::try_from(self.random.below(2_000)).expect("few"),
+        };
+        shard.check_read(&**log, first, bytes_max);
+    }
+
+    fn cut(&mut self, log: &Arc<dyn EntryLog>, chosen: usize) {
+        let shard = &mut self.shards[chosen];
+        let Some(first_kept) = shard.first_kept() else { return };
+        let to = first_kept + self.random.below(shard.last().index + 3 - first_kept);
+        log.cut(shard.id(), to).expect("a cut");
+        shard.cut(to);
+        shard.check_ends(&**log);
+    }
+
+    fn verify(&mut self, log: &Arc<dyn EntryLog>) {
+        let kept: usize = self.shards.iter().map(Shard::kept).sum();
+        assert_eq!(log.verify().expect("a sound log").entries, kept as u64, "J2: the entries that were verified");
+    }
+
+    /// A new shard begins after an image.
+    fn start(&mut self, log: &Arc<dyn EntryLog>) {
+        if self.started >= SHARDS {
+            return;
+        }
+        let id = STARTED + self.started;
+        self.started += 1;
+        let at = Position { index: 1 + self.random.below(1 << 40), hash: self.random.next() };
+        log.start_after(id, at).expect("a start");
+        let mut shard = Shard::new(id, at);
+        shard.check_ends(&**log);
+        let payload = self.payload();
+        let answer = log.append_behind(&[Append { shard: id, after: at, term: 1, payload: &payload }]).remove(0);
+        match answer {
+            Ok(position) => shard.appended(position, 1, payload),
+            Err(JournalError::Deposed { unknown: true, .. }) => {
+                if !shard.perhaps_appended(&**log, 1, payload) {
+                    // The start of a shard without entries is known to nobody later.
+                    return;
+                }
+            }
+            Err(error) => panic!("J6: the first entry behind an image: {error}"),
+        }
+        assert!(log.start_after(id, at).is_err(), "a shard with entries has begun");
+        self.checked.appended += 1;
+        self.shards.push(shard);
+    }
+
+    /// The log loses its end: whoever appends behind what is gone is told, and goes on from what is there.
+    fn forget(&mut self, log: &Arc<dyn EntryLog>, chosen: usize) {
+        let shard = &mut self.shards[chosen];
+        let Some(most) = shard.kept().checked_sub(1).filter(|most| *most > 0) else { return };
+        let entries = 1 + self.random.index(most.min(5));
+        let acknowledged = shard.last();
+        if !self.subject.forget(shard.id(), entries) {
+            return;
+        }
+        shard.forget(entries);
+        let found = shard.last();
+        let append = Append { shard: shard.id(), after: acknowledged, term: 1, payload: b"never" };
+        let answer = log.append_behind(&[append]).remove(0);
+        let lost = JournalError::TailLost { shard: shard.id(), acknowledged, found };
+        assert_eq!(answer, Err(lost), "J3: a log that forgets says so");
+        self.checked.lost += 1;
+    }
+
+    fn reopen(&mut self) {
+        self.subject.reopen();
+        let log = self.subject.log();
+        for shard in &self.shards {
+            shard.check_reopened(&*log);
+            shard.check_ends(&*log);
+        }
+        self.checked.reopened += 1;
+    }
+}

@@ -1,0 +1,30 @@
+//! The suite of `journal::EntryLog`: duties J2, J3, J6 and J7, under random operations and under appenders that fight for a
+//! shard. J1 is more than one process can see: programs that kill it and that cut the power show it.
+//!
+//! - [`check`]: random operations on several shards, each compared with what it must do.
+//! - [`fight`]: many appenders that all want to append to one shard.
+
+mod driver;
+mod fight;
+mod shard;
+
+use std::sync::Arc;
+
+use journal::{EntryLog, ShardId};
+
+pub use driver::{Checked, check};
+pub use fight::{Fought, fight};
+
+/// A log under test.
+pub trait Subject {
+    /// The log, as it is open now.
+    fn log(&self) -> Arc<dyn EntryLog>;
+
+    /// Closes the log and opens it again. Nobody holds it.
+    fn reopen(&mut self);
+
+    /// Makes the log forget the last entries of a shard, although they were durable; false if it never does.
+    fn forget(&self, _shard: ShardId, _entries: usize) -> bool {
+        false
+    }
+}

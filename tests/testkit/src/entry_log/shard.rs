@@ -1,0 +1,126 @@
+//! What a log must have of a shard.
+
+use std::collections::VecDeque;
+
+use journal::{Ends, Entry, EntryLog, JournalError, Position, ShardId};
+
+/// An entry that was appended.
+struct Appended {
+    position: Position,
+    term: u64,
+    payload: Vec<u8>,
+}
+
+/// A shard as it must be.
+pub(super) struct Shard {
+    id: ShardId,
+    /// What the first entry is behind.
+    start: Position,
+    /// From the first kept entry on.
+    entries: VecDeque<Appended>,
+}
+
+impl Shard {
+    pub(super) fn new(id: ShardId, start: Position) -> Self {
+        Self { id, start, entries: VecDeque::new() }
+    }
+
+    pub(super) fn id(&self) -> ShardId {
+        self.id
+    }
+
+    pub(super) fn last(&self) -> Position {
+        self.entries.back().map_or(self.start, |entry| entry.position)
+    }
+
+    pub(super) fn first_kept(&self) -> Option<u64> {
+        self.entries.front().map(|entry| entry.position.index)
+    }
+
+    pub(super) fn kept(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The place of a kept entry before the last; none if there is only one.
+    pub(super) fn before_last(&self, chosen: usize) -> Option<Position> {
+        let earlier = self.entries.len().checked_sub(1).filter(|earlier| *earlier > 0)?;
+        Some(self.entries[chosen % earlier].position)
+    }
+
+    /// An append said that it succeeded.
+    pub(super) fn appended(&mut self, position: Position, term: u64, payload: Vec<u8>) {
+        assert_eq!(position.index, self.last().index + 1, "J6: an entry of shard {} is behind the last", self.id);
+        self.entries.push_back(Appended { position, term, payload });
+    }
+
+    /// Nobody knows whether an entry was appended: the log does, and must stay with it.
+    pub(super) fn perhaps_appended(&mut self, log: &dyn EntryLog, term: u64, payload: Vec<u8>) -> bool {
+        let last = log.ends(self.id).expect("the ends of a shard").last;
+        if last == self.last() {
+            return false;
+        }
+        self.appended(last, term, payload);
+        self.check_read(log, last.index, 0);
+        true
+    }
+
+    pub(super) fn cut(&mut self, first_kept: u64) {
+        while self.entries.len() > 1 && self.first_kept().is_some_and(|first| first < first_kept) {
+            self.entries.pop_front();
+        }
+    }
+
+    pub(super) fn forget(&mut self, entries: usize) {
+        let left = self.entries.len().saturating_sub(entries);
+        assert!(left > 0, "an entry stays, as a place to go on from");
+        self.entries.truncate(left);
+    }
+
+    pub(super) fn check_ends(&self, log: &dyn EntryLog) {
+        let expected = Ends { first_kept: self.first_kept(), last: self.last() };
+        assert_eq!(log.ends(self.id).expect("the ends of a shard"), expected, "J2: the ends of shard {}", self.id);
+    }
+
+    /// After the log was opened again, what was given up may be there again; nothing else may differ (J3).
+    pub(super) fn check_reopened(&self, log: &dyn EntryLog) {
+        let found = log.ends(self.id).expect("the ends of a shard");
+        assert_eq!(found.last, self.last(), "J3: the last entry of shard {} after opening again", self.id);
+        assert!(found.first_kept <= self.first_kept(), "J3: the first entry of shard {} after opening again", self.id);
+        if let Some(first_kept) = self.first_kept() {
+            log.cut(self.id, first_kept).expect("a cut");
+        }
+    }
+
+    /// Reads from an entry on, and compares.
+    pub(super) fn check_read(&self, log: &dyn EntryLog, first: u64, bytes_max: usize) {
+        let at = format!("J2: entries of shard {} from {first} on, {bytes_max} bytes", self.id);
+        let read = log.read(self.id, first, bytes_max);
+        let Some(first_kept) = self.first_kept().filter(|_| first <= self.last().index) else {
+            assert_eq!(read, Ok(Vec::new()), "{at}");
+            return;
+        };
+        let Some(skipped) = first.checked_sub(first_kept) else {
+            assert!(
+                matches!(read, Err(JournalError::Damaged { .. })),
+                "{at}: what was given up is not nothing: {read:?}"
+            );
+            return;
+        };
+        let read = read.unwrap_or_else(|error| panic!("{at}: {error}"));
+        assert!(!read.is_empty(), "{at}: at least one");
+        let skipped = usize::try_from(skipped).expect("few");
+        for (kept, (entry, position)) in self.entries.iter().skip(skipped).zip(&read) {
+            assert_eq!((*position, entry.index), (kept.position, kept.position.index), "{at}");
+            assert_eq!((entry.shard, entry.term, &entry.payload), (self.id, kept.term, &kept.payload), "{at}");
+        }
+        assert!(read.len() <= self.entries.len() - skipped, "{at}: {} entries too many", read.len());
+        for pair in read.windows(2) {
+            let (before, after): (&Position, &Entry) = (&pair[0].1, &pair[1].0);
+            assert_eq!(after.previous_hash, before.hash, "{at}: each has the hash of the one before");
+        }
+        let is_whole = read.len() == self.entries.len() - skipped;
+        let bytes: usize = read.iter().map(|(entry, _)| entry.payload.len()).sum();
+        assert!(is_whole || bytes_max < usize::MAX, "{at}: fewer than there are");
+        assert!(read.len() == 1 || bytes <= bytes_max, "{at}: {bytes} bytes");
+    }
+}
