@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use statehouse_client::records::fields;
-use statehouse_client::wire::claims::Claim;
 use statehouse_client::wire::records::PutRecord;
+use statehouse_client::wire::records::claims::Claim;
 use statehouse_client::wire::values::DurationText;
 use statehouse_client::{Client, Error};
 

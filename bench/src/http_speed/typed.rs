@@ -9,7 +9,7 @@ use testkit::http::{Client, ClientOptions};
 use testkit::random::Random;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
-use wire::claims::Claim;
+use wire::records::claims::Claim;
 use wire::values::DurationText;
 
 use super::CELLS;

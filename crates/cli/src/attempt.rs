@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use client::Call;
 use statehouse::shell::Suggested;
-use wire::claims::Claim;
+use wire::records::claims::Claim;
 use wire::records::{CompleteAttempt, ExtendAttempt, FailAttempt, ReleaseAttempt, StepAttempt};
 use wire::routes::{
     RECORDS_CLAIM, RECORDS_COMPLETE, RECORDS_EXTEND, RECORDS_FAIL, RECORDS_RELEASE, RECORDS_STEP, Route,

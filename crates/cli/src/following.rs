@@ -75,7 +75,7 @@ impl Follow {
             let query = ReadChanges {
                 prefix: Some(prefix.to_owned()),
                 from,
-                follow: Some(wire::runs::Follow::Wait(DurationText(wait))),
+                follow: Some(wire::follow::Follow::Wait(DurationText(wait))),
                 ..ReadChanges::default()
             };
             let page = following.ask(connection.call(CHANGES_READ, &[]).query(&query).waiting(Some(wait))).await?;

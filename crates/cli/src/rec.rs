@@ -5,11 +5,11 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Value as JsonValue, json};
 use statehouse::records::{Filter, Ttl};
-use wire::records::{CountRecords, PatchRecord, PutRecord, ReadRecord, ScanRecords, Where};
+use wire::records::{CountRecords, PatchRecord, PutRecord, ReadRecord, ScanRecords, TtlText, Where};
 use wire::routes::{
     RECORDS_COUNTS, RECORDS_DELETE, RECORDS_PATCH, RECORDS_PUT, RECORDS_READ, RECORDS_SCAN, TYPES_LIST,
 };
-use wire::values::{Members, TtlText};
+use wire::values::Members;
 
 use crate::attempt;
 use crate::connection::{Ask, Connection};

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use statehouse::shell::Suggested;
-use wire::catalogue::DeclareType;
+use wire::records::types::DeclareType;
 use wire::routes::{TYPES_DECLARE, TYPES_LIST};
 
 use crate::connection::{Ask, Connection};

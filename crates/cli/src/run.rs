@@ -339,7 +339,7 @@ async fn tail(
         let query = ReadEvents {
             after: Some(after),
             limit: Some(left.min(PAGE)),
-            follow: wait.map(|wait| wire::runs::Follow::Wait(DurationText(wait))),
+            follow: wait.map(|wait| wire::follow::Follow::Wait(DurationText(wait))),
         };
         let found = following.ask(connection.call(RUNS_EVENTS, &[run]).query(&query).waiting(wait)).await?;
         let events = found["events"].as_array().map(Vec::as_slice).unwrap_or_default();

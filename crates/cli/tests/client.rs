@@ -13,8 +13,8 @@ use hyper::Request;
 use hyper::body::Bytes;
 use statehouse::Statehouse;
 use tokio::task::JoinHandle;
-use wire::claims::Claim;
 use wire::records::PutRecord;
+use wire::records::claims::Claim;
 use wire::runs::ReadEvents;
 use wire::transactions::Transaction;
 

@@ -1,12 +1,9 @@
-//! Spaces, branches, record types and limits.
+//! Spaces, branches and limits. The calls about record types are with the records.
 
-use wire::catalogue::{
-    BranchList, BranchMade, DeclareType, LimitsAnswer, Retention, SetRetention, ShownType, SpaceList, SpaceMade,
-    TypeList,
-};
+use wire::catalogue::{BranchList, BranchMade, LimitsAnswer, Retention, SetRetention, SpaceList, SpaceMade};
 use wire::routes::{
     BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, LIMITS_READ, Route, SPACES_CREATE, SPACES_LIST, SPACES_RETENTION,
-    SPACES_SET_RETENTION, TYPES_DECLARE, TYPES_LIST,
+    SPACES_SET_RETENTION,
 };
 
 use crate::call::Call;
@@ -29,7 +26,7 @@ impl Client {
 }
 
 impl Catalogue<'_> {
-    fn call(&self, route: Route, parts: &[&str]) -> Call {
+    pub(crate) fn call(&self, route: Route, parts: &[&str]) -> Call {
         self.client.call(route, parts)
     }
 
@@ -67,17 +64,6 @@ impl Catalogue<'_> {
     /// Deletes a branch.
     pub async fn delete_branch(&self, branch: &str) -> Result<Reply, Error> {
         self.call(BRANCHES_DELETE, &[branch]).send().await
-    }
-
-    /// The record types of the client's space.
-    pub async fn types(&self) -> Result<TypeList, Error> {
-        self.call(TYPES_LIST, &[]).read().await
-    }
-
-    /// Declares a type for the records with a name prefix.
-    pub async fn declare_type(&self, prefix: &str, declared: &DeclareType) -> Result<ShownType, Error> {
-        let call = self.call(TYPES_DECLARE, &[prefix]).json(declared);
-        call.repeatable().read().await
     }
 
     /// The limits in force.

@@ -1,11 +1,10 @@
 //! Cells: named values with versions.
 
 use contract::{Expected, HistoryPage, Value};
-use wire::cells::{
-    Cell, CellHistory, CellList, CellRead, Deleted, InitialisedCell, ListCells, MomentText, ReadCell, View, Written,
-};
+use wire::cells::{Cell, CellHistory, CellList, CellRead, InitialisedCell, ListCells, MomentText, ReadCell, View};
 use wire::routes::{CELLS_DELETE, CELLS_INIT, CELLS_LIST, CELLS_READ, CELLS_WRITE};
 use wire::values::UserJson;
+use wire::written::{Deleted, Written};
 
 use crate::call::Call;
 use crate::client::Client;

@@ -1,8 +1,8 @@
 //! The change feed: what every commit changed.
 
 use wire::changes::{ChangesAnswer, ReadChanges};
+use wire::follow::Follow;
 use wire::routes::CHANGES_READ;
-use wire::runs::Follow;
 use wire::values::FeedCursor;
 
 use crate::client::Client;

@@ -13,7 +13,7 @@
 //! executed once. Jobs claimed through a client are released when the client is gone.
 //!
 //! ```no_run
-//! use statehouse_client::{Client, wire::claims::Claim};
+//! use statehouse_client::{Client, wire::records::claims::Claim};
 //!
 //! # async fn work() -> Result<(), statehouse_client::Error> {
 //! let client = Client::connect("http://127.0.0.1:7420")?;

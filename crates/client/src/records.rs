@@ -1,19 +1,21 @@
-//! Records, and the attempts that work on them.
+//! Records, their types, and the attempts that work on them.
 
 use contract::{Expected, Value};
-use wire::cells::{Deleted, Written};
-use wire::claims::{Claim, ClaimAnswer, ClaimedRecord};
+use wire::records::claims::{Claim, ClaimAnswer, ClaimedRecord};
+use wire::records::types::{DeclareType, ShownType, TypeList};
 use wire::records::{
-    CompleteToken, CountRecords, ExtendToken, FailToken, FailedAttempt, PatchRecord, Patched, PutRecord, ReadRecord,
-    Record, RecordCounts, RecordPage, ReleaseToken, ScanRecords, StepToken,
+    AttemptToken, CompleteToken, CountRecords, ExtendToken, FailToken, FailedAttempt, PatchRecord, Patched, PutRecord,
+    ReadRecord, Record, RecordCounts, RecordPage, ReleaseToken, ScanRecords, StepToken,
 };
 use wire::routes::{
     ATTEMPTS_COMPLETE, ATTEMPTS_EXTEND, ATTEMPTS_FAIL, ATTEMPTS_RELEASE, ATTEMPTS_STEP, RECORDS_CLAIM, RECORDS_COUNTS,
-    RECORDS_DELETE, RECORDS_PATCH, RECORDS_PUT, RECORDS_READ, RECORDS_SCAN, Route,
+    RECORDS_DELETE, RECORDS_PATCH, RECORDS_PUT, RECORDS_READ, RECORDS_SCAN, Route, TYPES_DECLARE, TYPES_LIST,
 };
-use wire::values::{AttemptToken, DurationText, Members, UserJson};
+use wire::values::{DurationText, Members, UserJson};
+use wire::written::{Deleted, Written};
 
 use crate::call::Call;
+use crate::catalogue::Catalogue;
 use crate::client::Client;
 use crate::error::Error;
 
@@ -27,6 +29,19 @@ impl Client {
     /// The records here.
     pub fn records(&self) -> Records<'_> {
         Records { client: self }
+    }
+}
+
+impl Catalogue<'_> {
+    /// The record types of the client's space.
+    pub async fn types(&self) -> Result<TypeList, Error> {
+        self.call(TYPES_LIST, &[]).read().await
+    }
+
+    /// Declares a type for the records with a name prefix.
+    pub async fn declare_type(&self, prefix: &str, declared: &DeclareType) -> Result<ShownType, Error> {
+        let call = self.call(TYPES_DECLARE, &[prefix]).json(declared);
+        call.repeatable().read().await
     }
 }
 

@@ -1,9 +1,10 @@
 //! Runs: append-only histories with a projection.
 
+use wire::follow::Follow;
 use wire::routes::{RUNS_APPEND, RUNS_CLOSE, RUNS_DELETE, RUNS_EVENTS, RUNS_FORK, RUNS_LIST, RUNS_SNAPSHOT, Route};
 use wire::runs::{
-    AppendAnswer, AppendEvents, Appended, Events, Follow, Fork, ListRuns, NewEvents, ReadEvents, ReadSnapshot,
-    RunPosition, RunsPage, SnapshotText,
+    AppendAnswer, AppendEvents, Appended, Events, Fork, ListRuns, NewEvents, ReadEvents, ReadSnapshot, RunPosition,
+    RunsPage, SnapshotText,
 };
 use wire::values::JsonText;
 

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value as JsonValue, json};
 
 use crate::reader::read_as_first_of;
-use crate::schema::{Described, Schemas, object, words};
+use crate::schema::{Described, Schemas, left_out, object, words};
 use crate::values::{PageCursor, UserJson};
 
 object! {
@@ -82,16 +82,6 @@ object! {
         cursor: Option<PageCursor>,
     }
 
-    /// The result of a write.
-    answer Written {
-        /// The name of the thing written.
-        name: String,
-        /// Its version.
-        version: u64,
-        /// The commit.
-        commit: u64,
-    }
-
     /// A cell that now exists.
     answer InitialisedCell {
         /// Its name.
@@ -101,14 +91,11 @@ object! {
         /// Whether this request created it; an existing cell is left unchanged.
         created: bool,
     }
+}
 
-    /// The result of a deletion.
-    answer Deleted {
-        /// The name of the deleted thing.
-        name: String,
-        /// The version of the deletion.
-        version: u64,
-    }
+left_out! {
+    ListCells { prefix, cursor, limit }
+    ReadCell { at, view, before, limit }
 }
 
 words! {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value as JsonValue, json};
 
+use crate::follow::Follow;
 use crate::reader::read_as_first_of;
-use crate::runs::Follow;
-use crate::schema::{Described, Schemas, object, words};
+use crate::schema::{Described, Schemas, left_out, object, words};
 use crate::values::FeedCursor;
 
 object! {
@@ -61,6 +61,10 @@ object! {
         /// The range that the feed still covers.
         gap: GapBounds,
     }
+}
+
+left_out! {
+    ReadChanges { prefix, from, limit, follow }
 }
 
 words! {

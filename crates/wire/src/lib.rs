@@ -1,9 +1,8 @@
 //! The HTTP API of Statehouse: a type for every body, query and answer, and every route by name.
 //!
 //! - [`routes`]: method, path and name of every route. Servers and clients spell them only here.
-//! - [`cells`], [`state`], [`records`], [`claims`], [`transactions`], [`runs`], [`sessions`], [`changes`],
-//!   [`catalogue`], [`operations`]: one file per contract.
-//! - [`forms`]: requests with every optional member left out.
+//! - [`cells`], [`state`], [`records`], [`runs`], [`transactions`], [`sessions`], [`changes`], [`catalogue`],
+//!   [`operations`]: one file or folder per contract. [`written`], [`follow`]: what several of them share.
 //! - [`values`]: user JSON and durations. [`opaque`]: text that clients keep and send back.
 //! - [`reader`], [`query`]: decode bytes into these types. [`error`]: which member was refused, and why.
 //! - [`schema`]: the types as JSON Schema.
@@ -16,9 +15,8 @@
 pub mod catalogue;
 pub mod cells;
 pub mod changes;
-pub mod claims;
 pub mod error;
-pub mod forms;
+pub mod follow;
 pub mod guards;
 pub mod opaque;
 pub mod operations;
@@ -33,6 +31,7 @@ pub mod sessions;
 pub mod state;
 pub mod transactions;
 pub mod values;
+pub mod written;
 
 pub use error::{DecodeError, Reason};
 pub use reader::{from_json, from_json_text};

@@ -1,4 +1,5 @@
-//! Text that clients keep and send back unchanged: sessions, cursors, and tokens of attempts.
+//! Text that clients keep and send back unchanged: sessions and cursors. `opaque!` makes
+//! further ones.
 //!
 //! Keeps: one thing has one text; any other spelling is refused.
 
@@ -6,12 +7,6 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::de::{self, Deserialize, Deserializer, Visitor};
-use serde::ser::{Serialize, Serializer};
-use serde_json::{Value as JsonValue, json};
-
-use crate::schema::{Described, Schemas};
-
 /// A session: clients keep it, and send it back unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
@@ -70,51 +65,27 @@ impl fmt::Display for PageCursor {
     }
 }
 
-/// The attempt of a claim: workers keep it, and send it back unchanged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttemptToken {
-    /// The record's group, or none if it has none.
-    pub group: Option<String>,
-    /// The record.
-    pub record: String,
-    /// The attempt.
-    pub attempt: u64,
-}
-
-impl AttemptToken {
-    /// Reads what a server issued.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (group, record, attempt) = contract::records::parse_token(text)?;
-        Some(Self { group, record, attempt })
-    }
-}
-
-impl fmt::Display for AttemptToken {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&contract::records::token(self.group.as_deref(), &self.record, self.attempt))
-    }
-}
-
+/// Makes a type with `parse` and `Display` one that is read, written and described as its text.
 macro_rules! opaque {
     ($($type:ident: $what:literal, $pattern:literal),* $(,)?) => {$(
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
 
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Reading;
 
-                impl Visitor<'_> for Reading {
+                impl serde::de::Visitor<'_> for Reading {
                     type Value = $type;
 
-                    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         formatter.write_str(concat!("a ", $what, " issued by a server"))
                     }
 
-                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
                         $type::parse(text).ok_or_else(|| {
                             E::custom(format!(concat!("{:?} is not a ", $what, " issued by a server"), text))
                         })
@@ -125,9 +96,9 @@ macro_rules! opaque {
             }
         }
 
-        impl Described for $type {
-            fn schema(_: &mut Schemas) -> JsonValue {
-                json!({
+        impl $crate::schema::Described for $type {
+            fn schema(_: &mut $crate::schema::Schemas) -> serde_json::Value {
+                serde_json::json!({
                     "type": "string",
                     "pattern": $pattern,
                     "description": concat!("A ", $what, ": keep it, and send it back unchanged"),
@@ -137,9 +108,10 @@ macro_rules! opaque {
     )*};
 }
 
+pub(crate) use opaque;
+
 opaque! {
     SessionId: "session", "^s-(0|[1-9][0-9]{0,18})$",
     FeedCursor: "cursor", "^c-(0|[1-9][0-9]{0,18})$",
     PageCursor: "cursor", "^[A-Za-z0-9_-]*$",
-    AttemptToken: "token", "^[^#]+#([^#]+#)?[0-9]{1,19}$",
 }

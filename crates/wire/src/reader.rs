@@ -21,7 +21,7 @@ pub(crate) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 ///
 /// ```
 /// use statehouse_wire::from_json;
-/// use statehouse_wire::claims::Claim;
+/// use statehouse_wire::records::claims::Claim;
 /// let claim: Claim = from_json(br#"{"prefix": "jobs."}"#)?;
 /// assert_eq!(claim.prefix.as_deref(), Some("jobs."));
 /// let refused = from_json::<Claim>(br#"{"prefx": "jobs."}"#).expect_err("misspelt");

@@ -1,7 +1,7 @@
 //! The types of this crate as JSON Schema, from which the server builds its OpenAPI document.
 //!
 //! Every type implements [`Described`]; `object!` and `words!` generate a type together with its description, so that
-//! they cannot differ.
+//! they cannot differ. `left_out!` generates requests without their optional members.
 
 use std::collections::BTreeMap;
 
@@ -220,4 +220,16 @@ macro_rules! words {
     )*};
 }
 
-pub(crate) use {object, words};
+/// Generates requests with every optional member left out, so that a caller sets only what it needs: `Claim { worker:
+/// Some("w1".into()), ..Claim::of_queue("jobs.") }`.
+macro_rules! left_out {
+    ($($type:ident { $($member:ident),* $(,)? })*) => {$(
+        impl Default for $type {
+            fn default() -> Self {
+                Self { $($member: None),* }
+            }
+        }
+    )*};
+}
+
+pub(crate) use {left_out, object, words};

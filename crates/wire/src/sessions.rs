@@ -1,6 +1,6 @@
 //! Requests and answers of the routes for sessions and pushes.
 
-use crate::schema::{object, words};
+use crate::schema::{left_out, object, words};
 use crate::values::{DurationText, Members, Payload, SessionId};
 
 object! {
@@ -147,6 +147,12 @@ object! {
         /// The pushes.
         pushes: Vec<RetriedPush>,
     }
+}
+
+left_out! {
+    OpenSession { timeout, capabilities }
+    ListSessions { after, limit }
+    ReadPushes { wait, limit, follow }
 }
 
 words! {

@@ -10,9 +10,10 @@ use serde_json::{Value as JsonValue, json};
 use crate::error::{DecodeError, pass};
 use crate::guards::Guard;
 use crate::reader::{from_json_text, from_tagged_json, read_as_first_of};
+use crate::records::TtlText;
 use crate::runs::Appended;
 use crate::schema::{Described, Member, Schemas, object};
-use crate::values::{DurationText, JsonText, Members, Payload, SessionId, TtlText, UserJson};
+use crate::values::{DurationText, JsonText, Members, Payload, SessionId, UserJson};
 
 object! {
     /// Operations of any contract in one commit, all or nothing.
@@ -187,6 +188,13 @@ object! {
         commit: u64,
         /// The result of each operation.
         done: Vec<Done>,
+    }
+}
+
+impl Transaction {
+    /// Operations without conditions.
+    pub fn of(operations: Vec<Operation>) -> Self {
+        Self { guards: None, fence: None, operations }
     }
 }
 

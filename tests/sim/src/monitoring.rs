@@ -12,8 +12,8 @@ use testkit::http::{Client, Request, block_on};
 use testkit::report::Report;
 use testkit::server_process::{Launch, binary};
 
-use wire::claims::Claim;
 use wire::records::PutRecord;
+use wire::records::claims::Claim;
 use wire::runs::{AppendEvents, NewEvents};
 use wire::sessions::OpenSession;
 use wire::values::{JsonText, Members, UserJson};

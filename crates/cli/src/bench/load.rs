@@ -7,7 +7,7 @@ use client::Client;
 use client::records::fields;
 use hdrhistogram::Histogram;
 use statehouse::Value;
-use wire::claims::Claim;
+use wire::records::claims::Claim;
 use wire::records::{PutRecord, ScanRecords};
 use wire::routes::{RUNS_DELETE, SERVER_LIVE};
 

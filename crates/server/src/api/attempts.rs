@@ -5,13 +5,13 @@
 
 use contract::time::millis;
 use statehouse::records::{Claimed, Retry};
-use wire::cells::Written;
 use wire::query::NoQuery;
 use wire::records::{
-    CompleteAttempt, CompleteToken, ExtendAttempt, ExtendToken, FailAttempt, FailToken, FailedAttempt, ReleaseAttempt,
-    ReleaseToken, StepAttempt, StepToken,
+    AttemptToken, CompleteAttempt, CompleteToken, ExtendAttempt, ExtendToken, FailAttempt, FailToken, FailedAttempt,
+    ReleaseAttempt, ReleaseToken, StepAttempt, StepToken,
 };
-use wire::values::{AttemptToken, DurationText, Members, UserJson};
+use wire::values::{DurationText, Members, UserJson};
+use wire::written::Written;
 
 use super::records::fields;
 use super::scope::Handles;

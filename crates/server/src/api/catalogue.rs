@@ -5,12 +5,10 @@ use std::time::Duration;
 use contract::Retention as StoredRetention;
 use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind};
 use contract::time::millis;
-use wire::catalogue::{
-    BranchList, BranchMade, DeclareType, IndexKindText, LimitsAnswer, Retention, SetRetention, ShownBackoff, ShownType,
-    SpaceList, SpaceMade, StateKindText, StateText, TypeList,
-};
+use wire::catalogue::{BranchList, BranchMade, LimitsAnswer, Retention, SetRetention, SpaceList, SpaceMade};
 use wire::operations::{NoBody, Nothing};
 use wire::query::NoQuery;
+use wire::records::types::{DeclareType, IndexKindText, ShownBackoff, ShownType, StateKindText, StateText, TypeList};
 use wire::values::DurationText;
 
 use super::{Answered, Call, Refusal, Reply};

@@ -4,12 +4,11 @@ use contract::time::iso;
 use contract::{
     AsOf, CellRejection, Error, Expected, HistoryPage, ListPage, NameInGroup, Rejection, Swapped, Value, Versioned,
 };
-use wire::cells::{
-    Cell, CellHistory, CellList, CellRead, CellVersion, Deleted, InitialisedCell, ListCells, ReadCell, Written,
-};
+use wire::cells::{Cell, CellHistory, CellList, CellRead, CellVersion, InitialisedCell, ListCells, ReadCell};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::values::{PageCursor, UserJson};
+use wire::written::{Deleted, Written};
 
 use super::transactions::version_of;
 use super::{Answered, Call, Refusal, Reply, page_limit};

@@ -1,8 +1,8 @@
 //! Claims: the next jobs of a prefix, or one record by name, optionally waiting for one.
 
 use statehouse::records::ClaimOptions;
-use wire::claims::{Claim, ClaimAnswer};
 use wire::query::NoQuery;
+use wire::records::claims::{Claim, ClaimAnswer};
 
 use super::{Answered, Call, Refusal, Reply, record_forms, refuse_zero};
 use crate::Server;

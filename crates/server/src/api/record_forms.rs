@@ -4,7 +4,7 @@
 use contract::NameInGroup;
 use contract::time::{iso, millis};
 use statehouse::records::{Claimed, Holder as StoredHolder, Record as StoredRecord};
-use wire::claims::ClaimedRecord;
+use wire::records::claims::ClaimedRecord;
 use wire::records::{Holder, Record};
 use wire::values::{Members, SessionId, UserJson};
 

@@ -3,14 +3,14 @@
 use contract::{Error, Expected, NameInGroup, RecordRejection, Rejection, Value};
 use statehouse::records::{FieldSwapped, Filter, Put, ScanOptions, Ttl};
 use statehouse::{Commit, Done};
-use wire::cells::{Deleted, Written};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::records::{
     CountRecords, PatchRecord, Patched, PutRecord, ReadRecord, Record, RecordCounts, RecordPage, ScanRecords,
-    StateCount,
+    StateCount, TtlText,
 };
-use wire::values::{Members, PageCursor, TtlText, UserJson};
+use wire::values::{Members, PageCursor, UserJson};
+use wire::written::{Deleted, Written};
 
 use super::transactions::version_of;
 use super::{Answered, Call, Refusal, Reply, page_limit, record_forms};

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use axum::http::Method;
+use wire::follow::Follow;
 use wire::routes::{
     ATTEMPTS_COMPLETE, ATTEMPTS_EXTEND, ATTEMPTS_FAIL, ATTEMPTS_RELEASE, ATTEMPTS_STEP, BACKUP_CREATE, BACKUP_VERIFIED,
     BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, CELLS_DELETE, CELLS_INIT, CELLS_LIST, CELLS_READ, CELLS_WRITE,
@@ -14,7 +15,6 @@ use wire::routes::{
     SESSIONS_LIST, SESSIONS_OPEN, SESSIONS_PUSHES, SESSIONS_READ, SESSIONS_REQUEST, SPACES_CREATE, SPACES_LIST,
     SPACES_RETENTION, SPACES_SET_RETENTION, STATE_COMMAND, TRANSACTIONS_COMMIT, TYPES_DECLARE, TYPES_LIST,
 };
-use wire::runs::Follow;
 
 use super::entry::{Asked, Entry, entry, waiting};
 use crate::metrics::Operation;
@@ -139,7 +139,7 @@ fn records() -> Vec<Entry> {
         waiting(
             RECORDS_CLAIM,
             "Claims the next ready records, and optionally waits for one",
-            |_, claim: &wire::claims::Claim| Asked { wait: claim.wait.map(|wait| wait.0), stream: false },
+            |_, claim: &wire::records::claims::Claim| Asked { wait: claim.wait.map(|wait| wait.0), stream: false },
             api::claims::claim,
         )
         .write()

@@ -4,8 +4,8 @@ use contract::limits::JSON_DEPTH_MAX;
 
 use super::*;
 use crate::Reason;
-use crate::claims::Claim;
 use crate::records::PutRecord;
+use crate::records::claims::Claim;
 use crate::transactions::Transaction;
 
 fn refused<'de, T: Deserialize<'de>>(text: &'de str) -> String {

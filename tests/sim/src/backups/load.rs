@@ -12,10 +12,10 @@ use contract::records::Ttl;
 use serde_json::json;
 use testkit::http::block_on;
 use testkit::random::Random;
-use wire::claims::Claim;
-use wire::records::PutRecord;
+use wire::records::claims::Claim;
+use wire::records::{PutRecord, TtlText};
 use wire::runs::{AppendEvents, NewEvents};
-use wire::values::{DurationText, JsonText, TtlText};
+use wire::values::{DurationText, JsonText};
 
 const CLIENTS: u64 = 4;
 /// Names of each kind; few, so that there are histories.

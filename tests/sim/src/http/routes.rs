@@ -13,15 +13,16 @@ use serde_json::{Value as JsonValue, json};
 use statehouse::sessions::UserMachine;
 use testkit::http::routes::{Called, Route};
 use testkit::http::{Client, Request, Response, block_on};
-use wire::catalogue::{DeclareType, SetRetention};
+use wire::catalogue::SetRetention;
 use wire::cells::ListCells;
 use wire::changes::{ChangesAnswer, ReadChanges};
-use wire::claims::{Claim, ClaimedRecord};
-use wire::records::{PatchRecord, PutRecord, ScanRecords, Where};
+use wire::records::claims::{Claim, ClaimedRecord};
+use wire::records::types::DeclareType;
+use wire::records::{PatchRecord, PutRecord, ScanRecords, TtlText, Where};
 use wire::runs::{Fork, ListRuns, ReadEvents, StatusText};
 use wire::sessions::{ListSessions, OpenSession, ReadPushes, RetryPushes, WaitingPushes};
 use wire::transactions::{Done, Transaction};
-use wire::values::{DurationText, Members, SessionId, TtlText};
+use wire::values::{DurationText, Members, SessionId};
 
 use super::tally_machine::TallyMachine;
 

@@ -34,7 +34,7 @@ fn past(version: CellVersion) -> PastVersion {
     PastVersion::new(version.version, kept, version.commit, micros(&version.updated_at))
 }
 
-fn written(written: wire::cells::Written) -> Written {
+fn written(written: wire::written::Written) -> Written {
     Written { version: written.version, commit: written.commit }
 }
 

@@ -12,9 +12,9 @@ use contract::records::Ttl;
 use contract::records::state_store::{PortableRecord, PortableScan, ScanFilter, StateStore, by_pages};
 use contract::records::types::{CREATED_AT, TIMEOUT_AT, UPDATED_AT, WORKER};
 use contract::{Error, RecordRejection, Rejection, Value, WantedKind};
-use wire::catalogue::{IndexKindText, ShownType};
-use wire::records::{PatchRecord, PutRecord, Record, ScanRecords};
-use wire::values::{Members, TtlText, UserJson};
+use wire::records::types::{IndexKindText, ShownType};
+use wire::records::{PatchRecord, PutRecord, Record, ScanRecords, TtlText};
+use wire::values::{Members, UserJson};
 
 use super::client::block_on;
 use super::refusals::error;

@@ -7,7 +7,7 @@ use client::{Client, ClientOptions, Error, Outcome, Value};
 use serde_json::json;
 use testkit::http::block_on;
 use testkit::random::Random;
-use wire::claims::Claim;
+use wire::records::claims::Claim;
 use wire::records::{PatchRecord, PutRecord};
 use wire::values::{DurationText, Members};
 

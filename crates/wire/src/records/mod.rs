@@ -1,4 +1,12 @@
 //! Requests and answers of the routes for records and attempts.
+//!
+//! - [`claims`]: what a worker claims. [`types`]: the types of records.
+//! - `token`, `ttl`: the attempt of a claim and the time to live, as text.
+
+pub mod claims;
+mod token;
+mod ttl;
+pub mod types;
 
 use std::fmt;
 
@@ -9,8 +17,10 @@ use serde_json::{Value as JsonValue, json};
 
 use crate::error::{DecodeError, pass};
 use crate::reader::from_json_text;
-use crate::schema::{Described, Schemas, object};
-use crate::values::{AttemptToken, DurationText, JsonText, Members, PageCursor, SessionId, TtlText, UserJson};
+use crate::schema::{Described, Schemas, left_out, object};
+use crate::values::{DurationText, JsonText, Members, PageCursor, SessionId, UserJson};
+pub use token::AttemptToken;
+pub use ttl::TtlText;
 
 object! {
     /// Replaces a record.
@@ -227,6 +237,20 @@ object! {
         retry_in_ms: Option<u64>,
         /// Whether its attempts are used up.
         exhausted: bool,
+    }
+}
+
+left_out! {
+    PatchRecord { set, unset, incr, expect, ttl }
+    ReadRecord { field }
+    ScanRecords { prefix, filter, record_type, limit, cursor }
+    CountRecords { prefix }
+}
+
+impl PutRecord {
+    /// A record with these fields, of the type declared for its name.
+    pub fn of(fields: Members<UserJson>) -> Self {
+        Self { fields, record_type: None, ttl: None }
     }
 }
 

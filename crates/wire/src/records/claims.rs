@@ -1,7 +1,7 @@
 //! Claims: `records.claim`.
 
-use crate::records::Holder;
-use crate::schema::object;
+use super::Holder;
+use crate::schema::{left_out, object};
 use crate::values::{DurationText, Members, UserJson};
 
 object! {
@@ -61,5 +61,21 @@ object! {
     answer ClaimAnswer {
         /// The records; empty if none was ready.
         claimed: Vec<ClaimedRecord>,
+    }
+}
+
+left_out! {
+    Claim { prefix, name, n, worker, lease, wait }
+}
+
+impl Claim {
+    /// Claims the next record of the queues with a prefix; `""` means all queues.
+    pub fn of_queue(prefix: impl Into<String>) -> Self {
+        Self { prefix: Some(prefix.into()), ..Self::default() }
+    }
+
+    /// Claims the record with this name.
+    pub fn of_record(name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..Self::default() }
     }
 }
