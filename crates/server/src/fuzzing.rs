@@ -2,13 +2,15 @@
 //!
 //! Keeps: each function decodes like a route, and panics if the decoded value does not round-trip.
 
+use std::fmt::Debug;
+
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, Request};
 use axum::response::IntoResponse;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use statehouse::Statehouse;
 use tower::ServiceExt;
-use wire::records::PutRecord;
-use wire::transactions::Transaction;
 use wire::values::{DurationText, UserJson};
 
 use crate::http::dispatch::Routed;
@@ -45,13 +47,13 @@ pub fn value(bytes: &[u8]) -> Read {
     }
 }
 
-/// A body that is an object with fields.
-pub fn object(bytes: &[u8]) -> Read {
-    match wire::from_json::<PutRecord>(bytes) {
-        Ok(put) => {
-            let text = serde_json::to_string(&put).expect("JSON");
-            let again = wire::from_json_text::<PutRecord>(&text).expect("what was written is read");
-            assert_eq!(again, put, "fields come back as they were");
+/// A body of a type of the wire; it is decoded, and nothing is done with it.
+pub fn body<T: DeserializeOwned + Serialize + PartialEq + Debug>(bytes: &[u8]) -> Read {
+    match wire::from_json::<T>(bytes) {
+        Ok(body) => {
+            let text = serde_json::to_string(&body).expect("JSON");
+            let again = wire::from_json_text::<T>(&text).expect("what was written is read");
+            assert_eq!(again, body, "a body comes back as it was");
             Read::Decoded
         }
         Err(error) => refused(Problem::refused_body(error)),
@@ -95,19 +97,6 @@ impl Decoders {
             }
         }
         read
-    }
-
-    /// A transaction; it is decoded, not committed.
-    pub fn transaction(&self, bytes: &[u8]) -> Read {
-        match wire::from_json::<Transaction>(bytes) {
-            Ok(transaction) => {
-                let text = serde_json::to_string(&transaction).expect("JSON");
-                let again = wire::from_json_text::<Transaction>(&text).expect("what was written is read");
-                assert_eq!(again, transaction, "a transaction comes back as it was");
-                Read::Decoded
-            }
-            Err(error) => refused(Problem::refused_body(error)),
-        }
     }
 
     /// A complete reading request, through its route to its answer.

@@ -10,13 +10,12 @@ use std::sync::atomic::Ordering;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use contract::runs::RUNS_CONTRACT_VERSION;
 use serde_json::json;
-use wire::operations::{ContractVersions, NoBody, Probe, Version};
+use wire::operations::{NoBody, Probe, Version};
 use wire::query::NoQuery;
 
 use crate::Server;
-use crate::api::{Answered, Call, Refusal, Reply};
+use crate::api::{Answered, Call, Refusal, Reply, contract_versions};
 use crate::http::encode::json_body;
 
 /// A condition of a probe, whether it holds, and why.
@@ -49,10 +48,7 @@ pub(crate) async fn started(server: Server, call: Call<Probe, NoBody>) -> Result
 
 /// The release, and the version of each contract.
 pub(crate) async fn version(_: Server, _: Call<NoQuery, NoBody>) -> Answered<Version> {
-    Ok(Reply::new(Version {
-        statehouse: env!("CARGO_PKG_VERSION").to_owned(),
-        contracts: ContractVersions { runs: RUNS_CONTRACT_VERSION.to_owned() },
-    }))
+    Ok(Reply::new(Version { statehouse: env!("CARGO_PKG_VERSION").to_owned(), contracts: contract_versions() }))
 }
 
 /// Whether the server can serve reads and writes now.

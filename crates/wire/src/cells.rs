@@ -1,4 +1,4 @@
-//! Requests and answers of the routes for cells.
+//! Requests and answers of the routes for cells, and operations on cells.
 
 use std::fmt;
 
@@ -9,6 +9,7 @@ use serde_json::{Value as JsonValue, json};
 
 use crate::reader::read_as_first_of;
 use crate::schema::{Described, Schemas, left_out, object, words};
+use crate::transactions::operation::operations;
 use crate::values::{PageCursor, UserJson};
 
 object! {
@@ -90,6 +91,50 @@ object! {
         version: u64,
         /// Whether this request created it; an existing cell is left unchanged.
         created: bool,
+    }
+}
+
+object! {
+    /// Writes a cell.
+    request CellSet {
+        /// The cell.
+        name: String,
+        /// Its value.
+        value: UserJson,
+    }
+
+    /// Creates a cell if it does not exist.
+    request CellInit {
+        /// The cell.
+        name: String,
+        /// Its value.
+        value: UserJson,
+    }
+
+    /// Deletes a cell.
+    request CellDelete {
+        /// The cell.
+        name: String,
+    }
+
+    /// The cells of the group from a name on.
+    request CellRange {
+        /// The first name.
+        from: String,
+        /// The name before which they end; without it they go to the last.
+        before: Option<String>,
+    }
+}
+
+operations! {
+    /// An operation on a cell, in a transaction.
+    CellOperation {
+        /// Writes a cell.
+        Set(CellSet) = "cell.set",
+        /// Creates a cell if it does not exist.
+        Init(CellInit) = "cell.init",
+        /// Deletes a cell.
+        Delete(CellDelete) = "cell.delete",
     }
 }
 

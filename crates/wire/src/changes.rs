@@ -1,7 +1,9 @@
 //! The change feed: `changes.get`.
 
+use contract::Reason;
 use serde_json::{Value as JsonValue, json};
 
+use crate::contracts::SubjectText;
 use crate::follow::Follow;
 use crate::reader::read_as_first_of;
 use crate::schema::{Described, Schemas, left_out, object, words};
@@ -68,20 +70,6 @@ left_out! {
 }
 
 words! {
-    /// The kind of thing that changed.
-    SubjectText {
-        /// A cell.
-        Cell = "cell",
-        /// A record.
-        Record = "record",
-        /// A message.
-        Message = "message",
-        /// A run.
-        Run = "run",
-        /// Something newer than this release.
-        Other = "other",
-    }
-
     /// The reason for a change.
     ReasonText {
         /// It was written.
@@ -110,6 +98,26 @@ words! {
         Failed = "failed",
         /// Something newer than this release.
         Other = "other",
+    }
+}
+
+impl From<Reason> for ReasonText {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Written => ReasonText::Written,
+            Reason::Deleted => ReasonText::Deleted,
+            Reason::Expired => ReasonText::Expired,
+            Reason::Claimed => ReasonText::Claimed,
+            Reason::Released => ReasonText::Released,
+            Reason::Rescued => ReasonText::Rescued,
+            Reason::Finished => ReasonText::Finished,
+            Reason::Exhausted => ReasonText::Exhausted,
+            Reason::Delivered => ReasonText::Delivered,
+            Reason::Refused => ReasonText::Refused,
+            Reason::SessionEnded => ReasonText::SessionEnded,
+            Reason::Failed => ReasonText::Failed,
+            _ => ReasonText::Other,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! - [`routes`]: method, path and name of every route. Servers and clients spell them only here.
 //! - [`cells`], [`state`], [`records`], [`runs`], [`transactions`], [`sessions`], [`changes`], [`catalogue`],
 //!   [`operations`]: one file or folder per contract. [`written`], [`follow`]: what several of them share.
+//! - [`contracts`]: the lists that each contract is in.
 //! - [`values`]: user JSON and durations. [`opaque`]: text that clients keep and send back.
 //! - [`reader`], [`query`]: decode bytes into these types. [`error`]: which member was refused, and why.
 //! - [`schema`]: the types as JSON Schema.
@@ -15,9 +16,9 @@
 pub mod catalogue;
 pub mod cells;
 pub mod changes;
+pub mod contracts;
 pub mod error;
 pub mod follow;
-pub mod guards;
 pub mod opaque;
 pub mod operations;
 pub mod query;

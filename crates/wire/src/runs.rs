@@ -1,4 +1,4 @@
-//! Requests and answers of the routes for runs. Events are passed on as the text that was sent.
+//! Requests and answers of the routes for runs, and operations on runs. Events are passed on as the text that was sent.
 
 use serde::de::{self, Deserialize, Deserializer};
 use serde::{Serialize, Serializer};
@@ -9,6 +9,7 @@ use crate::error::pass;
 use crate::follow::Follow;
 use crate::reader::{from_json_text, read_as_first_of};
 use crate::schema::{Described, Schemas, left_out, object, words};
+use crate::transactions::operation::operations;
 use crate::values::{DurationText, JsonText, PageCursor};
 
 object! {
@@ -123,11 +124,46 @@ object! {
     }
 }
 
+object! {
+    /// Appends an event to a run.
+    request RunAppend {
+        /// The run.
+        run: String,
+        /// The event.
+        event: JsonText,
+        /// The expected last sequence of the run.
+        expect: Option<u64>,
+        /// The kind of the run, if this append creates it.
+        "type" run_type: Option<String>,
+    }
+}
+
+operations! {
+    /// An operation on a run, in a transaction.
+    RunOperation {
+        /// Appends an event to a run.
+        Append(RunAppend) = "run.append",
+    }
+}
+
 left_out! {
     ListRuns { prefix, status, run_type, stalled, limit, cursor }
     ReadEvents { after, limit, follow }
     AppendEvents { run_type, strict }
     ReadSnapshot { project }
+}
+
+impl From<contract::runs::AppendResult> for Appended {
+    /// Without the stored event.
+    fn from(result: contract::runs::AppendResult) -> Self {
+        Self {
+            run_seq: result.run_seq,
+            idempotent: result.idempotent,
+            persisted: result.persisted,
+            payload_mismatch: result.payload_mismatch,
+            event: None,
+        }
+    }
 }
 
 words! {

@@ -13,6 +13,8 @@ use testkit::arguments::Arguments;
 use testkit::random::Random;
 use testkit::report::Report;
 use tokio::runtime::Runtime;
+use wire::records::PutRecord;
+use wire::transactions::Transaction;
 
 use crate::edge::documents::Documents;
 
@@ -156,10 +158,10 @@ impl Fuzzer {
         let (runtime, decoders) = (&self.runtime, &self.decoders);
         let read = catch_unwind(AssertUnwindSafe(|| match target {
             "value" => fuzzing::value(&input),
-            "object" => fuzzing::object(&input),
+            "object" => fuzzing::body::<PutRecord>(&input),
             "duration" => fuzzing::duration(&input),
             "place" => runtime.block_on(decoders.place(&input)),
-            "transaction" => decoders.transaction(&input),
+            "transaction" => fuzzing::body::<Transaction>(&input),
             "route" => runtime.block_on(decoders.route(&input)),
             _ => runtime.block_on(decoders.name(&String::from_utf8_lossy(&input))),
         }));

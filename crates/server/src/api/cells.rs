@@ -4,18 +4,65 @@ use contract::time::iso;
 use contract::{
     AsOf, CellRejection, Error, Expected, HistoryPage, ListPage, NameInGroup, Rejection, Swapped, Value, Versioned,
 };
-use wire::cells::{Cell, CellHistory, CellList, CellRead, CellVersion, InitialisedCell, ListCells, ReadCell};
+use statehouse::{Cells, Commit, Space};
+use wire::cells::{
+    Cell, CellHistory, CellList, CellOperation, CellRange, CellRead, CellVersion, InitialisedCell, ListCells, ReadCell,
+};
+use wire::contracts::GuardMembers;
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::values::{PageCursor, UserJson};
 use wire::written::{Deleted, Written};
 
-use super::transactions::version_of;
+use super::scope::Handles;
+use super::transactions::{CommitBuilder, version_of};
 use super::{Answered, Call, Refusal, Reply, page_limit};
 use crate::Server;
 
 /// The default number of cells or versions in a page.
 const PAGE_ROWS: usize = 100;
+
+impl Handles {
+    /// The cells of the scope.
+    pub(crate) fn cells(&self) -> Cells {
+        self.of(|group| group.cells(), Space::cells)
+    }
+}
+
+/// Adds an operation on a cell to a commit.
+pub(crate) fn add_operation(builder: &mut CommitBuilder<'_>, operation: CellOperation) {
+    builder.change(|commit| match operation {
+        CellOperation::Set(of) => commit.set_cell(&of.name, of.value.0),
+        CellOperation::Init(of) => commit.init_cell(&of.name, of.value.0),
+        CellOperation::Delete(of) => commit.delete_cell(&of.name),
+    });
+}
+
+/// Adds the conditions on a cell, or on a range of cells.
+pub(crate) fn add_guard(mut commit: Commit, guard: &GuardMembers) -> Commit {
+    if let (Some(CellRange { from, before }), Some(since)) = (&guard.cells, guard.unchanged_since) {
+        commit = commit.if_cells_unchanged_since(from, before.as_deref(), since);
+    }
+    let Some(cell) = &guard.cell else {
+        return commit;
+    };
+    if guard.absent == Some(true) {
+        commit = commit.if_cell_absent(cell);
+    }
+    if guard.exists == Some(true) {
+        commit = commit.if_cell_exists(cell);
+    }
+    if let Some(version) = guard.version {
+        commit = commit.if_cell_version(cell, version);
+    }
+    if let Some(version) = guard.version_below {
+        commit = commit.if_cell_version_below(cell, version);
+    }
+    if let Some(since) = guard.unchanged_since {
+        commit = commit.if_cell_unchanged_since(cell, since);
+    }
+    commit
+}
 
 fn cell(name: NameInGroup, found: Versioned) -> Cell {
     let Versioned { value, version, commit, updated_at, .. } = found;

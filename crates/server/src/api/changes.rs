@@ -1,9 +1,9 @@
 //! The change feed: one page at a time, optionally waiting for one, or as a stream.
 
 use contract::time::iso;
-use contract::{Change as StoredChange, Error, Followed as StoredFollowed, Reason, Subject};
+use contract::{Change as StoredChange, Error, Followed as StoredFollowed};
 use statehouse::Changes;
-use wire::changes::{Change, ChangeGap, ChangePage, ChangesAnswer, GapBounds, ReadChanges, ReasonText, SubjectText};
+use wire::changes::{Change, ChangeGap, ChangePage, ChangesAnswer, GapBounds, ReadChanges};
 use wire::operations::NoBody;
 use wire::values::FeedCursor;
 
@@ -123,28 +123,8 @@ fn shown(change: StoredChange) -> Change {
     Change {
         commit: change.commit,
         at: iso(change.updated_at),
-        kind: match change.subject {
-            Subject::Cell => SubjectText::Cell,
-            Subject::Record => SubjectText::Record,
-            Subject::Message => SubjectText::Message,
-            Subject::Run => SubjectText::Run,
-            _ => SubjectText::Other,
-        },
-        reason: match change.reason {
-            Reason::Written => ReasonText::Written,
-            Reason::Deleted => ReasonText::Deleted,
-            Reason::Expired => ReasonText::Expired,
-            Reason::Claimed => ReasonText::Claimed,
-            Reason::Released => ReasonText::Released,
-            Reason::Rescued => ReasonText::Rescued,
-            Reason::Finished => ReasonText::Finished,
-            Reason::Exhausted => ReasonText::Exhausted,
-            Reason::Delivered => ReasonText::Delivered,
-            Reason::Refused => ReasonText::Refused,
-            Reason::SessionEnded => ReasonText::SessionEnded,
-            Reason::Failed => ReasonText::Failed,
-            _ => ReasonText::Other,
-        },
+        kind: change.subject.into(),
+        reason: change.reason.into(),
         group: change.group,
         name: change.name,
         version: change.version,

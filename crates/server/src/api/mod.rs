@@ -1,4 +1,5 @@
-//! The behaviour of each call, from a decoded request to an answer that is yet to be encoded. One file per contract.
+//! The behaviour of each call, from a decoded request to an answer that is yet to be encoded. One file or folder per
+//! contract; the functions here are the lists that each contract is in.
 //!
 //! [`Call`]: the request, and its scope. [`Reply`]: the answer. [`Refusal`]: why not.
 //!
@@ -7,13 +8,11 @@
 //!
 //! Never: depends on HTTP. `http` decides which headers and status express all this.
 
-pub(crate) mod attempts;
+mod call;
 pub(crate) mod catalogue;
 pub(crate) mod cells;
 pub(crate) mod changes;
-pub(crate) mod claims;
 pub(crate) mod machines;
-pub(crate) mod record_forms;
 pub(crate) mod records;
 pub(crate) mod runs;
 pub(crate) mod scope;
@@ -21,155 +20,41 @@ pub(crate) mod sessions;
 pub(crate) mod state;
 pub(crate) mod transactions;
 
-use std::time::Duration;
+use serde_json::Value as JsonValue;
+use statehouse::{Commit, Overview};
+use wire::contracts::{GuardMembers, Operation};
+use wire::operations::ContractVersions;
 
-use axum::body::Bytes;
-use contract::{Error, Expected, RefusalReason, Rejection};
-
+pub(crate) use call::{
+    Answered, Call, RawBytes, Refusal, Reply, duration_or_ms, page_limit, refuse_limit_of_stream, refuse_zero,
+};
 pub(crate) use scope::RequestScope;
+use transactions::{CommitBuilder, Parts};
 
-use crate::Server;
-use crate::page_memory::PagePermit;
-
-/// A decoded request.
-pub(crate) struct Call<Q, B> {
-    /// Its scope.
-    pub(crate) scope: RequestScope,
-    /// The name in the path; empty if there is none.
-    pub(crate) name: String,
-    /// Its query.
-    pub(crate) query: Q,
-    /// Its body.
-    pub(crate) body: B,
-    /// Its precondition.
-    pub(crate) expected: Option<Expected>,
-    /// The idempotency key of an append.
-    pub(crate) key: Option<String>,
-    /// How long to wait if there is nothing to return; zero for no wait.
-    pub(crate) wait: Duration,
-    /// Whether to answer with a stream.
-    pub(crate) stream: bool,
-    /// Where a stream resumes.
-    pub(crate) last_event: Option<String>,
-    /// The media types that the caller accepts.
-    pub(crate) takes: Option<String>,
+/// Adds an operation to a commit. Returns the operations of the commit that it became.
+fn add_operation(builder: &mut CommitBuilder<'_>, operation: Operation) -> Result<Parts, Refusal> {
+    match operation {
+        Operation::Cell(operation) => cells::add_operation(builder, operation),
+        Operation::Record(operation) => return records::operations::add_operation(builder, operation),
+        Operation::Run(operation) => runs::add_operation(builder, operation)?,
+        Operation::Message(operation) => builder.send(operation)?,
+    }
+    Ok(Parts::ONE)
 }
 
-/// Bytes that only a user's machine reads or writes.
-pub(crate) struct RawBytes(pub(crate) Bytes);
-
-/// An answer.
-#[derive(Debug)]
-pub(crate) struct Reply<A> {
-    pub(crate) body: A,
-    /// The version of the thing read or written.
-    pub(crate) version: Option<u64>,
-    /// Whether this call created it.
-    pub(crate) created: bool,
-    /// Whether the answer was stored by an earlier sending of the request.
-    pub(crate) replayed: bool,
-    /// The memory of a page, held until it is written.
-    pub(crate) page: Option<PagePermit>,
+/// Adds all conditions of a guard to a commit. A guard is about one thing.
+fn add_guard(commit: Commit, guard: GuardMembers) -> Commit {
+    let commit = cells::add_guard(commit, &guard);
+    let commit = runs::add_guard(commit, &guard);
+    records::operations::add_guard(commit, guard)
 }
 
-impl<A> Reply<A> {
-    pub(crate) fn new(body: A) -> Self {
-        Self { body, version: None, created: false, replayed: false, page: None }
-    }
-
-    /// A page with its reserved memory.
-    pub(crate) fn page(body: A, memory: PagePermit) -> Self {
-        Self { page: Some(memory), ..Self::new(body) }
-    }
-
-    pub(crate) fn version(mut self, version: u64) -> Self {
-        self.version = Some(version);
-        self
-    }
-
-    pub(crate) fn created(mut self, created: bool) -> Self {
-        self.created = created;
-        self
-    }
-
-    pub(crate) fn replayed(mut self, replayed: bool) -> Self {
-        self.replayed = replayed;
-        self
-    }
+/// The version of each contract that has one.
+pub(crate) fn contract_versions() -> ContractVersions {
+    ContractVersions { runs: runs::VERSION.to_owned() }
 }
 
-/// The result of a call.
-pub(crate) type Answered<A> = Result<Reply<A>, Refusal>;
-
-/// Why a call did not succeed.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    /// The store rejected it, or failed.
-    Store(Error),
-    /// The store rejected it, because the precondition failed.
-    Unexpected(Error),
-    /// There is nothing with this name.
-    NotFound { what: &'static str, name: String },
-    /// The past of a cell that is no longer kept.
-    HistoryGone { cell: String, oldest: u64 },
-    /// The request contradicts itself.
-    Invalid { member: Option<&'static str>, detail: String },
-    /// A bug in the server.
-    Internal(&'static str),
-    /// There is not enough memory for the answer.
-    NoMemory { max: usize, bytes: usize },
-}
-
-impl Refusal {
-    /// The request contradicts itself in one member.
-    pub(crate) fn invalid(member: &'static str, detail: impl Into<String>) -> Self {
-        Refusal::Invalid { member: Some(member), detail: detail.into() }
-    }
-
-    pub(crate) fn not_found(what: &'static str, name: impl Into<String>) -> Self {
-        Refusal::NotFound { what, name: name.into() }
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Refusal::Store(error)
-    }
-}
-
-impl Server {
-    /// Refuses what would send messages to a broker, if there is none: they would wait forever.
-    pub(crate) fn expect_broker(&self, what: impl FnOnce() -> String) -> Result<(), Refusal> {
-        match self.house.has_broker() {
-            true => Ok(()),
-            false => {
-                let reason = RefusalReason::NoBroker;
-                Err(Refusal::Store(Rejection::InvalidDeclaration { what: what(), reason }.into()))
-            }
-        }
-    }
-}
-
-/// The number of rows in a page. An empty page would read as the end of the list.
-pub(crate) fn page_limit(asked: Option<u64>, default: usize) -> Result<usize, Refusal> {
-    refuse_zero("limit", asked)?;
-    Ok(asked.map_or(default, |asked| usize::try_from(asked).unwrap_or(usize::MAX)))
-}
-
-/// Asking for nothing is a mistake.
-pub(crate) fn refuse_zero(member: &'static str, asked: Option<u64>) -> Result<(), Refusal> {
-    match asked {
-        Some(0) => Err(Refusal::invalid(member, format!("{member} is 0; ask for at least 1"))),
-        _ => Ok(()),
-    }
-}
-
-/// A stream has no pages, so it refuses the size of one.
-pub(crate) fn refuse_limit_of_stream(asked: Option<u64>) -> Result<(), Refusal> {
-    match asked {
-        None => Ok(()),
-        Some(_) => {
-            Err(Refusal::invalid("limit", "limit is the size of a page, but a stream has no pages; leave it out"))
-        }
-    }
+/// The members of the status page about each contract.
+pub(crate) fn contract_status(overview: &Overview) -> impl Iterator<Item = (&'static str, JsonValue)> {
+    records::status(overview).into_iter().chain(runs::status(overview))
 }

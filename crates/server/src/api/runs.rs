@@ -1,18 +1,23 @@
 //! Runs: append, read, follow, project, list, close, fork, delete. Events are passed on as the text that was sent.
 
 use contract::object_text::ObjectText;
-use contract::runs::AppendResult;
-use contract::time::iso;
+use contract::runs::RUNS_CONTRACT_VERSION;
+use contract::time::{iso, millis};
 use contract::{Error, Expected, Rejection, RunRejection, names};
+use serde_json::{Value as JsonValue, json};
 use statehouse::runs::{AppendOptions, FETCH_LIMIT, NewEvent, RunList, StoredEvent, Tail};
+use statehouse::{Commit, Overview, Runs, Space};
+use wire::contracts::GuardMembers;
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::runs::{
     AppendAnswer, AppendEvents, Appended, AppendedAll, EventText, Events, Fork, ListRuns, ListedRun, NewEvents,
-    ReadEvents, ReadSnapshot, RunPosition, RunsPage, SnapshotText,
+    ReadEvents, ReadSnapshot, RunOperation, RunPosition, RunsPage, SnapshotText,
 };
 use wire::values::{JsonText, PageCursor};
 
+use super::scope::Handles;
+use super::transactions::CommitBuilder;
 use super::{Answered, Call, Refusal, Reply, page_limit, refuse_limit_of_stream};
 use crate::Server;
 use crate::stream::{Followed, Sent, Source};
@@ -22,6 +27,46 @@ const EVENTS_AT_ONCE: usize = 1;
 
 /// The default number of runs in a page.
 const PAGE_ROWS: usize = 100;
+
+/// The version of the contract.
+pub(crate) const VERSION: &str = RUNS_CONTRACT_VERSION;
+
+impl Handles {
+    /// The runs of the scope.
+    pub(crate) fn runs(&self) -> Runs {
+        self.of(|group| group.runs(), Space::runs)
+    }
+}
+
+/// Adds an operation on a run to a commit.
+pub(crate) fn add_operation(builder: &mut CommitBuilder<'_>, operation: RunOperation) -> Result<(), Refusal> {
+    let RunOperation::Append(of) = operation;
+    let event = event_of(&of.run, &of.event.0, None)?;
+    let mut options = AppendOptions::run_type(of.run_type.unwrap_or_default());
+    if let Some(last) = of.expect {
+        options = options.expecting(last);
+    }
+    builder.change(|commit| commit.append(&of.run, &event, options));
+    Ok(())
+}
+
+/// Adds the condition on a run.
+pub(crate) fn add_guard(commit: Commit, guard: &GuardMembers) -> Commit {
+    match (&guard.run, guard.last) {
+        (Some(run), Some(last)) => commit.if_run_last(run, last),
+        _ => commit,
+    }
+}
+
+/// The members of the status page about runs.
+pub(crate) fn status(overview: &Overview) -> [(&'static str, JsonValue); 2] {
+    let counts = overview.runs.iter();
+    let counts =
+        counts.map(|((run_type, status), count)| json!({ "type": run_type, "status": status.name(), "count": count }));
+    let lags = overview.projectors.iter();
+    let lags = lags.map(|lag| json!({ "projector": lag.name, "lag_ms": millis(lag.lag) }));
+    [("runs", counts.collect()), ("projectors", lags.collect())]
+}
 
 pub(crate) async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Result<Followed<Events>, Refusal> {
     let Call { scope, name: run, query, wait, stream, last_event, .. } = call;
@@ -63,7 +108,7 @@ fn not_an_id() -> Refusal {
 }
 
 /// Refuses a run that does not exist, instead of returning no events.
-fn exists(runs: &statehouse::Runs, run: &str) -> Result<(), Error> {
+fn exists(runs: &Runs, run: &str) -> Result<(), Error> {
     match runs.snapshot(run)? {
         Some(_) => Ok(()),
         None => Err(Rejection::Run(RunRejection::NoSuchRun { run: run.to_owned() }).into()),
@@ -129,7 +174,7 @@ pub(crate) async fn append(server: Server, call: Call<AppendEvents, NewEvents>) 
                 fetched.events.first().map(event_text)
             }
         };
-        shown.push(appended(result, stored));
+        shown.push(Appended { event: stored, ..result.into() });
     }
     let answer = match (one, shown.pop()) {
         (true, Some(result)) => AppendAnswer::One(result),
@@ -141,17 +186,6 @@ pub(crate) async fn append(server: Server, call: Call<AppendEvents, NewEvents>) 
     Ok(Reply::new(answer).replayed(handles.replayed()))
 }
 
-/// The result of an append.
-pub(crate) fn appended(result: AppendResult, event: Option<EventText>) -> Appended {
-    Appended {
-        run_seq: result.run_seq,
-        idempotent: result.idempotent,
-        persisted: result.persisted,
-        payload_mismatch: result.payload_mismatch,
-        event,
-    }
-}
-
 /// The idempotency key of an event, if it has one.
 #[derive(serde::Deserialize)]
 struct EventHead {
@@ -160,7 +194,7 @@ struct EventHead {
 }
 
 /// An event as sent, with the key that the call supplies for it.
-pub(crate) fn event_of(run: &str, text: &str, key: Option<&str>) -> Result<NewEvent, Refusal> {
+fn event_of(run: &str, text: &str, key: Option<&str>) -> Result<NewEvent, Refusal> {
     let no_object = |_| {
         let reason = "it is not a JSON object".into();
         Error::from(Rejection::Run(RunRejection::InvalidEvent { what: "event".into(), reason }))

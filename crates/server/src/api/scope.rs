@@ -1,7 +1,7 @@
-//! The scope of a request: its space, branch and group, and its session.
+//! The scope of a request: its space, branch and group, and its session. Each contract adds its own handle to [`Handles`].
 
 use contract::catalogue::DEFAULT_SPACE;
-use statehouse::{Cells, Records, Runs, Space, Statehouse};
+use statehouse::{Group, Space, Statehouse};
 
 /// The scope of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,24 +45,11 @@ impl RequestScope {
 }
 
 impl Handles {
-    pub(crate) fn cells(&self) -> Cells {
+    /// What the scope has of one contract: of the group, or of the whole space.
+    pub(crate) fn of<T>(&self, in_group: impl FnOnce(Group) -> T, in_space: impl FnOnce(&Space) -> T) -> T {
         match &self.group {
-            Some(group) => self.space.group(group).cells(),
-            None => self.space.cells(),
-        }
-    }
-
-    pub(crate) fn records(&self) -> Records {
-        match &self.group {
-            Some(group) => self.space.group(group).records(),
-            None => self.space.records(),
-        }
-    }
-
-    pub(crate) fn runs(&self) -> Runs {
-        match &self.group {
-            Some(group) => self.space.group(group).runs(),
-            None => self.space.runs(),
+            Some(group) => in_group(self.space.group(group)),
+            None => in_space(&self.space),
         }
     }
 

@@ -140,7 +140,7 @@ fn records() -> Vec<Entry> {
             RECORDS_CLAIM,
             "Claims the next ready records, and optionally waits for one",
             |_, claim: &wire::records::claims::Claim| Asked { wait: claim.wait.map(|wait| wait.0), stream: false },
-            api::claims::claim,
+            api::records::claims::claim,
         )
         .write()
         .prefer_wait(),
@@ -150,7 +150,7 @@ fn records() -> Vec<Entry> {
 }
 
 fn attempts() -> Vec<Entry> {
-    use api::attempts::*;
+    use api::records::attempts::*;
     vec![
         entry(RECORDS_STEP, "Writes fields, if the attempt is still live", step).write(),
         entry(RECORDS_EXTEND, "Extends the lease of a record", extend).write(),
@@ -228,8 +228,7 @@ fn sessions() -> Vec<Entry> {
 
 fn catalogue() -> Vec<Entry> {
     use api::catalogue::{
-        branches, create_branch, create_space, declare_type, delete_branch, limits, retention, set_retention, spaces,
-        types,
+        branches, create_branch, create_space, delete_branch, limits, retention, set_retention, spaces,
     };
     vec![
         entry(SPACES_LIST, "Lists the spaces", spaces),
@@ -239,8 +238,8 @@ fn catalogue() -> Vec<Entry> {
         entry(BRANCHES_LIST, "Lists the branches of a space", branches),
         entry(BRANCHES_CREATE, "Creates an empty branch", create_branch).operate().statuses(&[201]),
         entry(BRANCHES_DELETE, "Deletes a branch", delete_branch).operate(),
-        entry(TYPES_LIST, "Lists the record types of a space", types),
-        entry(TYPES_DECLARE, "Declares the type of records with a name prefix", declare_type).operate(),
+        entry(TYPES_LIST, "Lists the record types of a space", api::records::types::list),
+        entry(TYPES_DECLARE, "Declares the type of records with a name prefix", api::records::types::declare).operate(),
         entry(LIMITS_READ, "Reads the limits in force", limits),
     ]
 }

@@ -14,13 +14,12 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use contract::time::millis;
 use serde_json::{Value as JsonValue, json};
-use statehouse::runs::ProjectorLag;
 use statehouse::{Counters, DiskSpace, FoundDamage, Overview, ScrubProgress, StoreWait};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 
 use crate::Server;
-use crate::api::{Call, Refusal};
+use crate::api::{Call, Refusal, contract_status};
 use crate::health::is_ready;
 use crate::http::encode::json_body;
 use problems::{Severity, Trouble};
@@ -111,24 +110,10 @@ fn damage(damage: &FoundDamage) -> JsonValue {
     })
 }
 
-fn projector(lag: &ProjectorLag) -> JsonValue {
-    json!({ "projector": lag.name, "lag_ms": millis(lag.lag) })
-}
-
 fn json(now: &Now) -> JsonValue {
     let Now { counters, overview, status, .. } = now;
-    let records: Vec<_> = overview
-        .records
-        .iter()
-        .map(|((record_type, state), count)| json!({ "type": record_type, "state": state, "count": count }))
-        .collect();
-    let runs: Vec<_> = overview
-        .runs
-        .iter()
-        .map(|((run_type, status), count)| json!({ "type": run_type, "status": status.name(), "count": count }))
-        .collect();
     let sessions = overview.sessions;
-    json!({
+    let mut members = json!({
         "status": now.word(),
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_ms": millis(now.uptime),
@@ -150,16 +135,16 @@ fn json(now: &Now) -> JsonValue {
         "memory_bytes": status.map(|status| status.memory_bytes),
         "runs_verified": status.map(|status| status.runs_verified),
         "run_differences": status.map(|status| status.run_differences),
-        "records": records,
-        "runs": runs,
         "sessions": {
             "pending": sessions.pending,
             "connected": sessions.connected,
             "disconnected": sessions.disconnected,
             "push_backlog": sessions.pushes_waiting,
         },
-        "projectors": overview.projectors.iter().map(projector).collect::<Vec<_>>(),
-        "claimers_waiting": overview.claimers_waiting,
         "messages_waiting": { "group": overview.messages.due, "publish": overview.messages.publish },
-    })
+    });
+    for (name, member) in contract_status(overview) {
+        members[name] = member;
+    }
+    members
 }

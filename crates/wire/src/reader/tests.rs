@@ -133,8 +133,8 @@ fn tests_of_a_scan_have_two_or_three_parts() {
 #[test]
 fn an_answer_of_several_forms_keeps_what_users_wrote() {
     use crate::cells::CellRead;
+    use crate::contracts::Done;
     use crate::runs::AppendAnswer;
-    use crate::transactions::Done;
 
     fn comes_back<T: serde::Serialize + serde::de::DeserializeOwned>(text: &str) -> T {
         // As a client reads it, by `serde_json`.

@@ -1,9 +1,10 @@
 //! Requests and answers of the routes for records and attempts.
 //!
-//! - [`claims`]: what a worker claims. [`types`]: the types of records.
+//! - [`claims`]: what a worker claims. [`types`]: the types of records. [`operations`]: in transactions.
 //! - `token`, `ttl`: the attempt of a claim and the time to live, as text.
 
 pub mod claims;
+pub mod operations;
 mod token;
 mod ttl;
 pub mod types;

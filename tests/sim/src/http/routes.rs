@@ -16,12 +16,13 @@ use testkit::http::{Client, Request, Response, block_on};
 use wire::catalogue::SetRetention;
 use wire::cells::ListCells;
 use wire::changes::{ChangesAnswer, ReadChanges};
+use wire::contracts::Done;
 use wire::records::claims::{Claim, ClaimedRecord};
 use wire::records::types::DeclareType;
 use wire::records::{PatchRecord, PutRecord, ScanRecords, TtlText, Where};
 use wire::runs::{Fork, ListRuns, ReadEvents, StatusText};
 use wire::sessions::{ListSessions, OpenSession, ReadPushes, RetryPushes, WaitingPushes};
-use wire::transactions::{Done, Transaction};
+use wire::transactions::Transaction;
 use wire::values::{DurationText, Members, SessionId};
 
 use super::tally_machine::TallyMachine;

@@ -1,4 +1,4 @@
-//! The conditions of a transaction.
+//! The conditions of a transaction, and how they are read.
 //!
 //! Keeps: every member of a guard is honoured or refused; none is skipped. Every condition that the store knows has one.
 
@@ -7,137 +7,22 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value as JsonValue;
 use serde_json::value::RawValue;
 
+use crate::contracts::{GUARDED, GuardMembers};
 use crate::error::{DecodeError, pass};
 use crate::reader::from_json_text;
-use crate::schema::{Described, Schemas, object};
-use crate::values::UserJson;
+use crate::schema::{Described, Schemas};
 
-object! {
-    /// The cells of the group from a name on.
-    request CellRange {
-        /// The first name.
-        from: String,
-        /// The name before which they end; without it they go to the last.
-        before: Option<String>,
-    }
-
-    /// The conditions on a cell, on a range of cells, on a record or on a run. All of them must hold.
-    request GuardMembers {
-        /// The cell.
-        cell: Option<String>,
-        /// The range of cells.
-        cells: Option<CellRange>,
-        /// The record.
-        record: Option<String>,
-        /// The run.
-        run: Option<String>,
-        /// The version of the cell or the record.
-        version: Option<u64>,
-        /// The cell is at a lower version, or does not exist.
-        version_below: Option<u64>,
-        /// `true`: it does not exist.
-        absent: Option<bool>,
-        /// `true`: it exists.
-        exists: Option<bool>,
-        /// No commit after this one has written it; of a range, written any of it.
-        unchanged_since: Option<u64>,
-        /// The states that the record may be in.
-        state_in: Option<Vec<String>>,
-        /// The record's attempt, live or not.
-        attempt: Option<u64>,
-        /// A field of the record.
-        field: Option<String>,
-        /// The expected value of the field; null expects that it does not exist.
-        is: Option<UserJson>,
-        /// The sequence of the run's last event; 0 expects that there was never such a run. A deleted run is refused.
-        last: Option<u64>,
-    }
-}
-
-/// The conditions on a cell, on a range of cells, on a record or on a run; see [`GuardMembers`].
+/// The conditions on one thing; see [`GuardMembers`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard(pub GuardMembers);
-
-impl GuardMembers {
-    /// The conditions that are set, by name.
-    fn conditions(&self) -> Vec<&'static str> {
-        let all = [
-            ("version", self.version.is_some()),
-            ("version_below", self.version_below.is_some()),
-            ("absent", self.absent.is_some()),
-            ("exists", self.exists.is_some()),
-            ("unchanged_since", self.unchanged_since.is_some()),
-            ("state_in", self.state_in.is_some()),
-            ("attempt", self.attempt.is_some()),
-            ("field", self.field.is_some()),
-            ("last", self.last.is_some()),
-        ];
-        all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
-    }
-}
-
-/// The conditions of each thing that a guard can be about.
-const CONDITIONS: [(&str, &[&str]); 4] = [
-    ("cell", &["version", "version_below", "absent", "exists", "unchanged_since"]),
-    ("cells", &["unchanged_since"]),
-    ("record", &["version", "absent", "exists", "unchanged_since", "state_in", "attempt", "field"]),
-    ("run", &["last"]),
-];
 
 /// What can hold of something that does not exist.
 const OF_WHAT_IS_ABSENT: [&str; 2] = ["absent", "unchanged_since"];
 
 impl Serialize for Guard {
-    /// Only the members that are set: `is` belongs to a field, and is null where the field must not exist.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let GuardMembers {
-            cell,
-            cells,
-            record,
-            run,
-            version,
-            version_below,
-            absent,
-            exists,
-            unchanged_since,
-            state_in,
-            attempt,
-            field,
-            is,
-            last,
-        } = &self.0;
         let mut map = serializer.serialize_map(None)?;
-        for (name, text) in [("cell", cell), ("record", record), ("run", run), ("field", field)] {
-            if let Some(text) = text {
-                map.serialize_entry(name, text)?;
-            }
-        }
-        if let Some(cells) = cells {
-            map.serialize_entry("cells", cells)?;
-        }
-        if field.is_some() {
-            map.serialize_entry("is", is)?;
-        }
-        let numbers = [
-            ("version", version),
-            ("version_below", version_below),
-            ("unchanged_since", unchanged_since),
-            ("attempt", attempt),
-            ("last", last),
-        ];
-        for (name, number) in numbers {
-            if let Some(number) = number {
-                map.serialize_entry(name, number)?;
-            }
-        }
-        for (name, flag) in [("absent", absent), ("exists", exists)] {
-            if let Some(flag) = flag {
-                map.serialize_entry(name, flag)?;
-            }
-        }
-        if let Some(states) = state_in {
-            map.serialize_entry("state_in", states)?;
-        }
+        self.0.write_members(&mut map)?;
         map.end()
     }
 }
@@ -153,20 +38,20 @@ fn guard(raw: &str) -> Result<Guard, DecodeError> {
     let members: GuardMembers = from_json_text(raw)?;
     let MemberNames(names) = from_json_text(raw)?;
     let wrong = |reason: String| Err(DecodeError::wrong_value(reason));
-    let about = [members.cell.is_some(), members.cells.is_some(), members.record.is_some(), members.run.is_some()];
-    let mut about = CONDITIONS.iter().zip(about).filter(|(_, is_set)| *is_set).map(|(conditions, _)| conditions);
-    let Some((what, possible)) = about.next() else {
-        return wrong("a guard names a cell, cells, a record or a run".into());
+    let things = GUARDED.map(|(_, name, _)| name);
+    let mut about = GUARDED.iter().zip(members.things()).filter(|(_, is_set)| *is_set).map(|(thing, _)| thing);
+    let Some((what, _, possible)) = about.next() else {
+        return wrong(format!("a guard names {}", listed(&things, "or")));
     };
     if about.next().is_some() {
-        return wrong("a guard names one of a cell, cells, a record and a run".into());
+        return wrong(format!("a guard names one of {}", listed(&things, "and")));
     }
     let conditions = members.conditions();
     if let Some(other) = conditions.iter().find(|name| !possible.contains(name)) {
-        return wrong(format!("{other} is no condition of {what}, which has {}", one_of(possible)));
+        return wrong(format!("{other} is no condition of {what}, which has {}", listed(possible, "or")));
     }
     if conditions.is_empty() {
-        return wrong(format!("a guard of {what} has {}", one_of(possible)));
+        return wrong(format!("a guard of {what} has {}", listed(possible, "or")));
     }
     for (name, flag) in [("absent", members.absent), ("exists", members.exists)] {
         if flag == Some(false) {
@@ -188,10 +73,10 @@ fn guard(raw: &str) -> Result<Guard, DecodeError> {
     }
 }
 
-/// The names as a choice: `a, b or c`.
-fn one_of(names: &[&str]) -> String {
+/// The names as a list: `a, b or c`.
+fn listed(names: &[&str], word: &str) -> String {
     match names {
-        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        [rest @ .., last] if !rest.is_empty() => format!("{} {word} {last}", rest.join(", ")),
         names => names.concat(),
     }
 }
@@ -258,10 +143,10 @@ mod tests {
             let members = MEMBERS.iter().enumerate().filter(|(place, _)| chosen & 1 << place != 0);
             let (names, texts): (Vec<&str>, Vec<&str>) = members.map(|(_, member)| *member).unzip();
             let raw = format!("{{{}}}", texts.join(","));
-            let about: Vec<_> = CONDITIONS.iter().filter(|(what, _)| names.contains(what)).collect();
+            let about: Vec<_> = GUARDED.iter().filter(|(what, ..)| names.contains(what)).collect();
             let conditions = &names[about.len().min(names.len())..];
             let fits = match about[..] {
-                [(_, possible)] => !conditions.is_empty() && conditions.iter().all(|name| possible.contains(name)),
+                [(_, _, possible)] => !conditions.is_empty() && conditions.iter().all(|name| possible.contains(name)),
                 _ => false,
             };
             let is_absent = names.contains(&"absent");

@@ -1,8 +1,18 @@
-//! Records: read, put, patch, delete, scan, count. `attempts` has the calls of an attempt.
+//! Records: read, put, patch, delete, scan, count.
+//!
+//! - [`attempts`]: the calls of an attempt. [`claims`]: how it begins. [`types`]: record types.
+//! - [`operations`]: operations and conditions in a transaction. `forms`: records as answers.
+
+pub(crate) mod attempts;
+pub(crate) mod claims;
+mod forms;
+pub(crate) mod operations;
+pub(crate) mod types;
 
 use contract::{Error, Expected, NameInGroup, RecordRejection, Rejection, Value};
+use serde_json::{Value as JsonValue, json};
 use statehouse::records::{FieldSwapped, Filter, Put, ScanOptions, Ttl};
-use statehouse::{Commit, Done};
+use statehouse::{Commit, Done, Overview, Records, Space};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::records::{
@@ -12,12 +22,28 @@ use wire::records::{
 use wire::values::{Members, PageCursor, UserJson};
 use wire::written::{Deleted, Written};
 
+use super::scope::Handles;
 use super::transactions::version_of;
-use super::{Answered, Call, Refusal, Reply, page_limit, record_forms};
+use super::{Answered, Call, Refusal, Reply, page_limit};
 use crate::Server;
 
 /// The default number of records in a page.
 const PAGE_ROWS: usize = 100;
+
+impl Handles {
+    /// The records of the scope.
+    pub(crate) fn records(&self) -> Records {
+        self.of(|group| group.records(), Space::records)
+    }
+}
+
+/// The members of the status page about records.
+pub(crate) fn status(overview: &Overview) -> [(&'static str, JsonValue); 2] {
+    let counts = overview.records.iter();
+    let counts =
+        counts.map(|((record_type, state), count)| json!({ "type": record_type, "state": state, "count": count }));
+    [("records", counts.collect()), ("claimers_waiting", overview.claimers_waiting.into())]
+}
 
 pub(crate) async fn read(server: Server, call: Call<ReadRecord, NoBody>) -> Answered<Record> {
     let records = call.scope.open(&server.house).records();
@@ -29,7 +55,7 @@ pub(crate) async fn read(server: Server, call: Call<ReadRecord, NoBody>) -> Answ
         None => Err(Refusal::not_found("record", call.name)),
         Some(record) => {
             let version = record.version;
-            Ok(Reply::new(record_forms::record(NameInGroup::new(call.name, None), record)).version(version))
+            Ok(Reply::new(forms::record(NameInGroup::new(call.name, None), record)).version(version))
         }
     }
 }
@@ -174,7 +200,7 @@ pub(crate) async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Ans
     options.cursor = query.cursor.map(|cursor| cursor.0);
     let memory = server.reserve_page().await?;
     let found = server.call(move |house| scope.open(house).records().scan(&prefix, &filter, &options)).await?;
-    let records = found.records.into_iter().map(|(name, record)| record_forms::record(name, record)).collect();
+    let records = found.records.into_iter().map(|(name, record)| forms::record(name, record)).collect();
     let cursor = found.cursor.map(PageCursor);
     Ok(Reply::page(RecordPage { records, cursor, looked_at: found.looked_at as u64 }, memory))
 }

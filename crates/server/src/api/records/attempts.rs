@@ -13,10 +13,10 @@ use wire::records::{
 use wire::values::{DurationText, Members, UserJson};
 use wire::written::Written;
 
-use super::records::fields;
-use super::scope::Handles;
-use super::{Answered, Call, Reply, RequestScope};
+use super::fields;
 use crate::Server;
+use crate::api::scope::Handles;
+use crate::api::{Answered, Call, Reply, RequestScope};
 
 /// An attempt of a record.
 struct Attempt {

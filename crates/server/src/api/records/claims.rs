@@ -4,8 +4,9 @@ use statehouse::records::ClaimOptions;
 use wire::query::NoQuery;
 use wire::records::claims::{Claim, ClaimAnswer};
 
-use super::{Answered, Call, Refusal, Reply, record_forms, refuse_zero};
+use super::forms;
 use crate::Server;
+use crate::api::{Answered, Call, Refusal, Reply, refuse_zero};
 
 pub(crate) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answered<ClaimAnswer> {
     let Call { scope, body, wait, .. } = call;
@@ -45,6 +46,6 @@ pub(crate) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answere
         }
         (None, Some(prefix)) => records.claim_next_until(&prefix, body.n.unwrap_or(1), &options, time_over).await?,
     };
-    let claimed = claimed.into_iter().map(record_forms::claimed).collect();
+    let claimed = claimed.into_iter().map(forms::claimed).collect();
     Ok(Reply::new(ClaimAnswer { claimed }).replayed(handles.replayed()))
 }

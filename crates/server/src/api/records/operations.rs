@@ -1,0 +1,121 @@
+//! Records in a transaction: operations on them, conditions on them, and the attempt that fences all of it.
+
+use statehouse::records::Claimed;
+use statehouse::{Commit, Done as StoredDone};
+use wire::contracts::{Done, GuardMembers};
+use wire::records::PatchRecord;
+use wire::records::operations::{RecordOperation, RecordPatch};
+use wire::transactions::WrittenOperation;
+
+use super::{counted_values, fields, patched, put_options};
+use crate::api::Refusal;
+use crate::api::transactions::{CommitBuilder, Parts, version_of};
+
+impl CommitBuilder<'_> {
+    /// Fences the commit by an attempt. A commit has one fence.
+    pub(crate) fn fence_by(&mut self, record: String, attempt: u64) -> Result<(), Refusal> {
+        match &self.fence {
+            Some(fence) if *fence == (record.clone(), attempt) => Ok(()),
+            Some((other, _)) => {
+                let detail = format!("a transaction is fenced by one attempt: this one by {other:?} and by {record:?}");
+                Err(Refusal::invalid("fence", detail))
+            }
+            None => {
+                let claimed = self.claimed(&record, attempt);
+                self.change(|commit| commit.fence(&claimed));
+                self.fence = Some((record, attempt));
+                Ok(())
+            }
+        }
+    }
+
+    fn claimed(&self, record: &str, attempt: u64) -> Claimed {
+        Claimed::of_attempt(record, Some(self.group), attempt)
+    }
+}
+
+/// Adds an operation on a record to a commit. Returns the operations of the commit that it became.
+pub(crate) fn add_operation(builder: &mut CommitBuilder<'_>, operation: RecordOperation) -> Result<Parts, Refusal> {
+    match operation {
+        RecordOperation::Put(of) => {
+            let put = put_options(of.record_type, of.ttl);
+            builder.change(|commit| commit.put_record(&of.name, fields(of.fields), put));
+        }
+        RecordOperation::Patch(of) => return add_patch(builder, of),
+        RecordOperation::Increment(of) => {
+            builder.change(|commit| commit.increment(&of.name, &of.field, of.by.unwrap_or(1)));
+        }
+        RecordOperation::Step(of) => {
+            if of.fields.is_empty() {
+                return Err(Refusal::invalid("fields", "fields is empty; a step writes at least one field"));
+            }
+            builder.fence_by(of.name.clone(), of.attempt)?;
+            let patches = fields(of.fields).map(|(field, value)| (field, Some(value)));
+            builder.change(|commit| commit.set_fields(&of.name, patches));
+        }
+        RecordOperation::Release(of) => {
+            let claimed = builder.claimed(&of.name, of.attempt);
+            builder.change(|commit| commit.release(&claimed));
+        }
+        RecordOperation::Complete(of) => {
+            let claimed = builder.claimed(&of.name, of.attempt);
+            builder.change(|commit| commit.complete(&claimed, fields(of.fields.unwrap_or_default())));
+        }
+        RecordOperation::Fail(of) => {
+            let claimed = builder.claimed(&of.name, of.attempt);
+            builder.change(|commit| commit.fail(&claimed, of.error.as_deref().unwrap_or_default()));
+        }
+        RecordOperation::Delete(of) => builder.change(|commit| commit.delete_record(&of.name)),
+    }
+    Ok(Parts::ONE)
+}
+
+/// A patch becomes an operation for each incremented field, one for the written and removed fields, and one for its time
+/// to live. Their results are shown as one.
+fn add_patch(builder: &mut CommitBuilder<'_>, of: RecordPatch) -> Result<Parts, Refusal> {
+    let patch = PatchRecord { set: of.set, unset: of.unset, incr: of.incr, expect: of.expect, ttl: of.ttl };
+    let writes = patch.set.as_ref().is_some_and(|set| !set.is_empty())
+        || patch.unset.as_ref().is_some_and(|unset| !unset.is_empty());
+    let touches = patch.ttl.is_some();
+    let counted = builder.try_change(|commit| patched(commit, &of.name, patch))?;
+    let count = counted.len() + usize::from(writes) + usize::from(touches);
+    let shown = move |done: &[StoredDone]| {
+        Done::Written(WrittenOperation {
+            version: version_of(done).unwrap_or_default(),
+            existing: None,
+            value: None,
+            values: Some(counted_values(counted, done)).filter(|values| !values.is_empty()),
+        })
+    };
+    Ok(Parts { count, shown: Some(Box::new(shown)) })
+}
+
+/// Adds the conditions on a record.
+pub(crate) fn add_guard(mut commit: Commit, guard: GuardMembers) -> Commit {
+    let Some(record) = &guard.record else {
+        return commit;
+    };
+    if guard.absent == Some(true) {
+        commit = commit.if_record_absent(record);
+    }
+    if guard.exists == Some(true) {
+        commit = commit.if_record_exists(record);
+    }
+    if let Some(since) = guard.unchanged_since {
+        commit = commit.if_record_unchanged_since(record, since);
+    }
+    if let Some(attempt) = guard.attempt {
+        commit = commit.if_record_attempt(record, attempt);
+    }
+    if let Some(version) = guard.version {
+        commit = commit.if_record_version(record, version);
+    }
+    if let Some(states) = &guard.state_in {
+        let states: Vec<_> = states.iter().map(String::as_str).collect();
+        commit = commit.if_state_in(record, &states);
+    }
+    if let Some(field) = &guard.field {
+        commit = commit.if_field(record, field, guard.is.map(|is| is.0));
+    }
+    commit
+}

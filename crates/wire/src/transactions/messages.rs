@@ -1,0 +1,60 @@
+//! Operations of a transaction that send something: to a topic, to a session, to another group.
+
+use super::Fence;
+use super::guards::Guard;
+use super::operation::operations;
+use crate::contracts::Operation;
+use crate::schema::object;
+use crate::values::{DurationText, Payload, SessionId};
+
+object! {
+    /// Sends a message to a topic.
+    request Publish {
+        /// The topic.
+        topic: String,
+        /// The message.
+        payload: Payload,
+        /// The delay.
+        after: Option<DurationText>,
+    }
+
+    /// Pushes to a session.
+    request Push {
+        /// The session.
+        session: SessionId,
+        /// The message.
+        payload: Payload,
+    }
+
+    /// Sends a transaction to another group.
+    request Send {
+        /// The group.
+        group: String,
+        /// The delay.
+        after: Option<DurationText>,
+        /// The conditions, checked when it is applied.
+        "if" guards: Option<Vec<Guard>>,
+        /// The attempt that must be live when it is applied.
+        fence: Option<Fence>,
+        /// The operations.
+        "do" operations: Vec<Operation>,
+    }
+
+    /// A message or a push was sent.
+    answer Sent {
+        /// Always `true`.
+        sent: bool,
+    }
+}
+
+operations! {
+    /// An operation that sends something.
+    MessageOperation {
+        /// Sends a message to a topic.
+        Publish(Publish) = "publish",
+        /// Pushes to a session.
+        Push(Push) = "push",
+        /// Sends a transaction to another group.
+        Send(Send) = "send",
+    }
+}
