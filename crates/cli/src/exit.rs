@@ -58,29 +58,29 @@ enum Next {
     /// In words.
     Say(&'static str),
     /// A command.
-    Run(&'static str, &'static [&'static str]),
+    Command(&'static str, &'static [&'static str]),
     /// A command with a name, taken from this member of the problem.
-    RunWith(&'static str, &'static [&'static str], &'static str),
+    CommandWith(&'static str, &'static [&'static str], &'static str),
 }
 
 /// The next step of each code that has its own. All others have a page that explains them.
 const NEXT: &[(&str, Next)] = &[
-    ("SH-1003", Next::RunWith("read the cell again, then decide again", &["cell", "get"], "cell")),
-    ("SH-1005", Next::Run("list the spaces", &["space", "ls"])),
-    ("SH-1006", Next::Run("list the branches", &["branch", "ls"])),
-    ("SH-1014", Next::Run("list the types", &["rec", "type"])),
-    ("SH-1015", Next::RunWith("see why", &["why", "job"], "record")),
-    ("SH-1017", Next::RunWith("read the record again, then decide again", &["rec", "get"], "record")),
-    ("SH-1019", Next::RunWith("read the record again, then decide again", &["rec", "get"], "record")),
-    ("SH-1032", Next::Run("check whether the server runs another version", &["version"])),
+    ("SH-1003", Next::CommandWith("read the cell again, then decide again", &["cell", "get"], "cell")),
+    ("SH-1005", Next::Command("list the spaces", &["space", "ls"])),
+    ("SH-1006", Next::Command("list the branches", &["branch", "ls"])),
+    ("SH-1014", Next::Command("list the types", &["rec", "type"])),
+    ("SH-1015", Next::CommandWith("see why", &["why", "job"], "record")),
+    ("SH-1017", Next::CommandWith("read the record again, then decide again", &["rec", "get"], "record")),
+    ("SH-1019", Next::CommandWith("read the record again, then decide again", &["rec", "get"], "record")),
+    ("SH-1032", Next::Command("check whether the server runs another version", &["version"])),
     ("SH-1060", Next::Say("use the server's address or localhost, or add the name to its setting server.hosts")),
     ("SH-2001", Next::Say("try again in a second")),
     ("SH-2020", Next::Say("talk to the process that has it open (--url), or stop it first")),
     ("SH-2022", Next::Say("the server is starting; try again in a moment")),
-    ("SH-2023", Next::Run("see what is damaged", &["status"])),
-    ("SH-3003", Next::RunWith("continue from there", &["run", "tail"], "run")),
-    ("SH-4002", Next::RunWith("stop working on it; see who has it", &["why", "job"], "record")),
-    ("SH-5004", Next::Run("list the sessions", &["session", "ls"])),
+    ("SH-2023", Next::Command("see what is damaged", &["status"])),
+    ("SH-3003", Next::CommandWith("continue from there", &["run", "tail"], "run")),
+    ("SH-4002", Next::CommandWith("stop working on it; see who has it", &["why", "job"], "record")),
+    ("SH-5004", Next::Command("list the sessions", &["session", "ls"])),
 ];
 
 /// The next step after a refusal, and its command.
@@ -89,8 +89,8 @@ fn next_of(code: &str, problem: &JsonValue) -> (String, Option<Suggested>) {
     let found = NEXT.iter().find(|(known, _)| *known == code).map(|(_, next)| next);
     match found {
         Some(Next::Say(next)) => return ((*next).to_owned(), None),
-        Some(Next::Run(next, words)) => return ((*next).to_owned(), Some(command(words))),
-        Some(Next::RunWith(next, words, member)) => {
+        Some(Next::Command(next, words)) => return ((*next).to_owned(), Some(command(words))),
+        Some(Next::CommandWith(next, words, member)) => {
             if let Some(name) = problem[*member].as_str() {
                 return ((*next).to_owned(), Some(command(words).name(name)));
             }

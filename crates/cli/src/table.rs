@@ -2,7 +2,7 @@
 //!
 //! Keeps: a row takes one line without control characters, whatever it holds. Never: is meant for programs; they use `-o json`.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment as Alignment, Table, presets};
 use jiff::Timestamp;
 use serde_json::Value as JsonValue;
 pub(crate) use statehouse::terminal::one_line;
@@ -128,7 +128,7 @@ pub(crate) fn rows(rows: &[JsonValue], columns: &[Column], columns_max: Option<u
         if let Some(shown) = table.column_mut(place) {
             shown.set_padding((0, GAP));
             if numbers {
-                shown.set_cell_alignment(CellAlignment::Right);
+                shown.set_cell_alignment(Alignment::Right);
             }
         }
     }
