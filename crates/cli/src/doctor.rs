@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value as JsonValue, json};
-use statehouse::runs::RunList;
 use statehouse::shell::Suggested;
 use statehouse::{DamageEffect, FoundDamage, Statehouse, export, import, owner_only};
 
@@ -20,6 +19,7 @@ use crate::checks::{Checked, number};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::run;
 use crate::table::size;
 
 /// Examine a directory without changing it: journal, store, runs. Exits with 7 if something is wrong.
@@ -45,8 +45,6 @@ pub(crate) struct Doctor {
 
 /// Bytes to copy at a time.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Runs to replay in each branch.
-const RUNS_MAX: usize = 1_000;
 
 impl Doctor {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
@@ -208,7 +206,7 @@ fn copy_all(from: &Path, to: &Path, files: &[(PathBuf, u64)], bytes: u64) -> Res
     Ok(())
 }
 
-const RESTORE: &str = "leave the directory as it is, and restore a backup elsewhere";
+pub(crate) const RESTORE: &str = "leave the directory as it is, and restore a backup elsewhere";
 
 const SALVAGE: &str = "restore a backup elsewhere, or keep everything else: `statehouse doctor DIR --salvage NEW_DIR`";
 
@@ -240,17 +238,7 @@ fn examine(copy: &Path, checked: &mut Vec<Checked>, found: &mut JsonValue) {
         let said = format!("{} at byte {}: {}; nothing is lost", damage.file, damage.offset, damage.reason);
         checked.push(Checked::new("damage", false, said).next("check the disk, and copy the data to another one"));
     }
-    checked.push(match replay_runs(&house) {
-        Ok((replayed, differing, all)) if differing.is_empty() => {
-            Checked::new("runs", true, format!("{replayed} of {all} replayed, all match their projections"))
-                .measured(number(replayed), "runs")
-        }
-        Ok((_, differing, _)) => {
-            Checked::new("runs", false, format!("the projections of {} differ from their events", differing.join(", ")))
-                .next("keep the directory and report this defect")
-        }
-        Err(error) => Checked::new("runs", false, error.to_string()).next(RESTORE),
-    });
+    checked.push(run::replay::check(&house));
     if let Ok(status) = house.status() {
         found["commit"] = status.commit.into();
         found["applied_index"] = status.applied_index.into();
@@ -259,28 +247,4 @@ fn examine(copy: &Path, checked: &mut Vec<Checked>, found: &mut JsonValue) {
     }
     found["spaces"] = house.spaces().unwrap_or_default().into();
     let _ = house.close();
-}
-
-/// The number of replayed runs, the names of those that differ, and the number of all runs.
-fn replay_runs(house: &Statehouse) -> Result<(u64, Vec<String>, u64), statehouse::Error> {
-    let (mut replayed, mut differing, mut all) = (0, Vec::new(), 0);
-    for space in house.spaces()? {
-        let space = house.space(&space);
-        for branch in space.branches()? {
-            let branch = space.branch(&branch);
-            all += branch.runs().counts()?.values().sum::<u64>();
-            let list = RunList::default().limit(RUNS_MAX);
-            for run in branch.runs().list(&list)?.runs {
-                let runs = match &run.group {
-                    Some(group) => branch.group(group).runs(),
-                    None => branch.runs(),
-                };
-                if runs.verify(&run.name)?.difference.is_some() {
-                    differing.push(run.name);
-                }
-                replayed += 1;
-            }
-        }
-    }
-    Ok((replayed, differing, all))
 }

@@ -8,7 +8,6 @@ use std::io::Read;
 
 use serde::de::DeserializeOwned;
 use serde::de::value::StrDeserializer;
-use statehouse::records::Test;
 use statehouse::{InvalidJson, Value, object_text};
 use wire::DecodeError;
 use wire::values::{Members, UserJson};
@@ -113,44 +112,8 @@ pub(crate) fn one_field(given: &str, as_text: bool) -> Result<(String, UserJson)
     Ok((name.to_owned(), value(given, as_text)?))
 }
 
-/// A comparison with a value.
-type MakeTest = fn(Value) -> Test;
-
-/// Tests of a scan: `FIELD=VALUE`, `!=`, `<`, `<=`, `>`, `>=`, `FIELD in A,B`, `FIELD not in A,B`, `FIELD exists`.
-pub(crate) fn test(given: &str) -> Result<(String, Test), Failure> {
-    let one = |given: &str| value(given.trim(), false).map(|value| value.0);
-    let list = |given: &str| given.split(',').map(one).collect::<Result<Vec<_>, _>>();
-    let named = |field: &str, test: Test| Ok((field.trim().to_owned(), test));
-    if let Some(field) = given.strip_suffix(" exists") {
-        return named(field, Test::Exists);
-    }
-    if let Some((field, values)) = given.split_once(" not in ") {
-        return named(field, Test::NotIn(list(values)?));
-    }
-    if let Some((field, values)) = given.split_once(" in ") {
-        return named(field, Test::In(list(values)?));
-    }
-    let operator = given.find(['=', '!', '<', '>']).filter(|place| *place > 0);
-    let Some(place) = operator else {
-        return Err(Failure::usage(format!(
-            "{given:?} is not a test; write FIELD=VALUE, FIELD>=VALUE or FIELD exists"
-        )));
-    };
-    let (field, rest) = given.split_at(place);
-    let tests: [(&str, MakeTest); 6] =
-        [("!=", Test::Ne), ("<=", Test::Lte), (">=", Test::Gte), ("<", Test::Lt), (">", Test::Gt), ("=", Test::Eq)];
-    let Some((test, given)) = tests.iter().find_map(|(sign, test)| Some((test, rest.strip_prefix(sign)?))) else {
-        return Err(Failure::usage(format!("{given:?} is not a test; only != starts with !")));
-    };
-    if given.starts_with('=') {
-        return Err(Failure::usage(format!("{rest:?} is not a comparison; write {field}=VALUE")));
-    }
-    named(field, test(one(given)?))
-}
-
 #[cfg(test)]
 mod tests {
-    use wire::records::Where;
     use wire::runs::StatusText;
 
     use super::*;
@@ -185,21 +148,6 @@ mod tests {
         assert_eq!(serde_json::to_string(&members).expect("JSON"), "{\"b\":[1.0, 1.0],\"a\":{\"x\":1,\"x\":2}}");
         assert!(fields(&["{\"a\":1,\"\\u0061\":2}".to_owned()], false).is_err());
         assert!(fields(&["{".to_owned()], false).is_err());
-    }
-
-    #[test]
-    fn tests_have_signs_and_words() {
-        assert!(test("state==failed").is_err(), "it would look for =failed");
-        let tested = |text| {
-            let filter = statehouse::records::Filter { tests: vec![test(text).expect("a test")] };
-            serde_json::to_value(Where(filter)).expect("text").as_str().map(str::to_owned).expect("text")
-        };
-        assert_eq!(tested("state=pending"), r#"[["state","eq","pending"]]"#);
-        assert_eq!(tested("n >= 5"), r#"[["n","gte",5]]"#);
-        assert_eq!(tested("n!=1e400"), r#"[["n","ne",1e400]]"#);
-        assert_eq!(tested("state in a,b"), r#"[["state","in",["a","b"]]]"#);
-        assert_eq!(tested("worker exists"), r#"[["worker","exists"]]"#);
-        assert!(test("state").is_err() && test("=5").is_err() && test("a!5").is_err());
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! alike (`reach.rs`). It prints its results in one of four formats (`output.rs`) and ends with one of eight exit codes (`exit.rs`).
 //! Never: prompts unless a person is there to answer.
 
-mod attempt;
 mod backup;
 mod bench;
 mod branch;
@@ -30,8 +29,7 @@ mod paint;
 mod progress;
 mod raw_json;
 mod reach;
-mod rec;
-mod record_type;
+mod record;
 mod repeating;
 mod run;
 mod scopes;
@@ -86,7 +84,7 @@ enum Command {
     Dev(serve::Dev),
     Serve(serve::Serve),
     Cell(cell::Cell),
-    Rec(rec::Rec),
+    Rec(record::Rec),
     Run(run::Run),
     Session(session::Session),
     Txn(txn::Txn),

@@ -24,15 +24,8 @@ const LISTED_MAX: usize = 15;
 
 /// The files outside of the contracts' folders that name a contract.
 const LISTED: &[&str] = &[
-    "crates/cli/src/attempt.rs",
-    "crates/cli/src/bench/load.rs",
-    "crates/cli/src/doctor.rs",
-    "crates/cli/src/given.rs",
     "crates/cli/src/main.rs",
-    "crates/cli/src/rec.rs",
-    "crates/cli/src/record_type.rs",
     "crates/cli/src/why/mod.rs",
-    "crates/cli/src/why/session.rs",
     "crates/client/src/lib.rs",
     "crates/contract/src/changes.rs",
     "crates/contract/src/error.rs",

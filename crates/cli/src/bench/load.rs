@@ -4,11 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use client::Client;
-use client::records::fields;
 use hdrhistogram::Histogram;
 use statehouse::Value;
-use wire::records::claims::Claim;
-use wire::records::{PutRecord, ScanRecords};
 use wire::routes::{RUNS_DELETE, SERVER_LIVE};
 
 use crate::checks::number;
@@ -16,6 +13,8 @@ use crate::connection::{Ask, Connection};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::reach::Reach;
+use crate::record;
+use crate::record::bench::Held;
 
 /// Cells to read and write.
 const CELLS: u64 = 256;
@@ -165,40 +164,17 @@ impl Load {
                 client.runs().append(&self.run_name(ticket), event, None).await?;
                 Ok(())
             }
-            (Work::Claim, _) => self.job(client, caller, ticket, held).await,
+            (Work::Claim, _) => record::bench::next(client, &format!("{}{caller}.", self.jobs()), ticket, held).await,
         }
-    }
-
-    /// A job's life in three operations: put, claim, complete.
-    async fn job(&self, client: &Client, caller: u64, ticket: u64, held: &mut Option<Held>) -> Result<(), Failure> {
-        let (prefix, records) = (format!("{}{}.{caller}.", self.prefix, self.mark), client.records());
-        match held.take() {
-            None => {
-                let name = format!("{prefix}{ticket}");
-                let put = PutRecord {
-                    record_type: Some("task".to_owned()),
-                    ..PutRecord::of(fields([("ticket", whole(ticket))]))
-                };
-                records.put(&name, &put, None).await?;
-                *held = Some(Held::Put { name });
-            }
-            Some(Held::Put { name }) => {
-                let claim =
-                    Claim { n: Some(1), worker: Some("statehouse-bench".to_owned()), ..Claim::of_queue(prefix) };
-                let claimed = records.claim(&claim).await?.into_iter().next();
-                let claimed =
-                    claimed.ok_or_else(|| Failure::other(format!("{name} was put but could not be claimed")))?;
-                *held = Some(Held::Claimed { token: claimed.token });
-            }
-            Some(Held::Claimed { token }) => {
-                records.complete(&token, [("result", "measured")]).await?;
-            }
-        }
-        Ok(())
     }
 
     fn cell(&self, ticket: u64) -> String {
         format!("{}{}", self.prefix, ticket % CELLS)
+    }
+
+    /// The prefix of the load's jobs.
+    fn jobs(&self) -> String {
+        format!("{}{}.", self.prefix, self.mark)
     }
 
     fn run_name(&self, ticket: u64) -> String {
@@ -228,39 +204,15 @@ impl Load {
             }
         }
         if self.work == Work::Claim {
-            self.delete_jobs(connection.client()).await?;
+            record::bench::delete(connection.client(), self.jobs()).await?;
         }
         Ok(())
-    }
-
-    async fn delete_jobs(&self, client: &Client) -> Result<(), Failure> {
-        let prefix = Some(format!("{}{}.", self.prefix, self.mark));
-        let query = ScanRecords { prefix, limit: Some(1_000), ..ScanRecords::default() };
-        loop {
-            let page = client.records().scan(&query).await?;
-            for record in &page.records {
-                client.records().delete(&record.name, None).await?;
-            }
-            if page.records.is_empty() {
-                return Ok(());
-            }
-        }
     }
 }
 
 /// The value for a cell.
 fn written(ticket: u64) -> Result<Value, Failure> {
     Value::json(format!("{{\"ticket\":{ticket}}}")).map_err(|error| Failure::other(error.to_string()))
-}
-
-fn whole(ticket: u64) -> i64 {
-    i64::try_from(ticket).unwrap_or(i64::MAX)
-}
-
-/// A job that a caller has put or claimed.
-enum Held {
-    Put { name: String },
-    Claimed { token: String },
 }
 
 /// The schedule of the operations.

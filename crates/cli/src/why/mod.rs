@@ -1,19 +1,15 @@
 //! `why`: who holds a record, run or session, since when, what it waits for, and what happens next.
 //!
-//! Combines what the API reports: the record, its type, the change feed, the session, the run. Keeps: states only what was read, and
+//! Combines what the API reports; `record` and `run` explain their own things with what is here. Keeps: states only what was read, and
 //! says when the change feed no longer keeps the rest.
 
-mod job;
-mod run;
 mod session;
 
 use clap::{Args, Subcommand};
 use client::{Call, Client};
 use serde_json::{Value as JsonValue, json};
 use wire::changes::ReadChanges;
-use wire::records::ScanRecords;
-use wire::routes::{CHANGES_READ, RECORDS_SCAN, RUNS_LIST};
-use wire::runs::ListRuns;
+use wire::routes::CHANGES_READ;
 use wire::values::{FeedCursor, PageCursor};
 
 use crate::connection::{Ask, Connection};
@@ -21,6 +17,7 @@ use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::Reach;
 use crate::table::{self, Column, Style, column, paragraph, plain};
+use crate::{record, run};
 
 /// Explain the state of a job, a run or a session, and what happens next.
 ///
@@ -71,22 +68,23 @@ enum What {
 }
 
 /// The explanation.
-struct Reasons {
+pub(crate) struct Reasons {
     /// What it is now, and since when.
-    now: String,
+    pub(crate) now: String,
     /// What it waits for.
-    waits_for: String,
+    pub(crate) waits_for: String,
     /// What happens next.
-    next: String,
+    pub(crate) next: String,
     /// All of the above as data, with its sources.
-    found: JsonValue,
+    pub(crate) found: JsonValue,
     /// What happened to it, oldest first.
-    history: Vec<JsonValue>,
-    columns: &'static [Column],
+    pub(crate) history: Vec<JsonValue>,
+    pub(crate) columns: &'static [Column],
 }
 
 /// How a change is shown here.
-const CHANGES: &[Column] = &[column("WHEN", "at", Style::Ago), plain("WHAT", "reason"), plain("VERSION", "version")];
+pub(crate) const CHANGES: &[Column] =
+    &[column("WHEN", "at", Style::Ago), plain("WHAT", "reason"), plain("VERSION", "version")];
 
 /// Changes to show.
 const SHOWN_MAX: usize = 10;
@@ -97,30 +95,8 @@ impl Why {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         self.reach.run(async |connection| {
             let reasons = match &self.what {
-                What::Job { name } => {
-                    let page = |cursor| {
-                        let query = ScanRecords { prefix: Some(name.clone()), cursor, ..ScanRecords::default() };
-                        connection.call(RECORDS_SCAN, &[]).query(&query)
-                    };
-                    let things = things(connection, "record", ("records", "name"), page, name).await?;
-                    let mut found = Vec::new();
-                    for thing in &things {
-                        found.push(job::reasons(connection, thing).await?);
-                    }
-                    found
-                }
-                What::Run { name } => {
-                    let page = |cursor| {
-                        let query = ListRuns { prefix: Some(name.clone()), cursor, ..ListRuns::default() };
-                        connection.call(RUNS_LIST, &[]).query(&query)
-                    };
-                    let things = things(connection, "run", ("runs", "runId"), page, name).await?;
-                    let mut found = Vec::new();
-                    for thing in &things {
-                        found.push(run::reasons(connection, thing).await?);
-                    }
-                    found
-                }
+                What::Job { name } => record::why::explain(connection, name).await?,
+                What::Run { name } => run::why::explain(connection, name).await?,
                 What::Session { name } => vec![session::reasons(connection, name).await?],
             };
             show(reasons, &output)
@@ -180,15 +156,15 @@ impl Reasons {
 }
 
 /// The record or run to explain.
-struct Thing<'why> {
-    name: &'why str,
+pub(crate) struct Thing<'why> {
+    pub(crate) name: &'why str,
     /// Its group; none if the group is its own name.
-    group: Option<String>,
+    pub(crate) group: Option<String>,
 }
 
 impl Thing<'_> {
     /// A client in the thing's group.
-    fn client(&self, connection: &Connection) -> Client {
+    pub(crate) fn client(&self, connection: &Connection) -> Client {
         match &self.group {
             Some(group) => connection.client().group(group),
             None => connection.client().clone(),
@@ -196,7 +172,7 @@ impl Thing<'_> {
     }
 
     /// The name for people.
-    fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         match &self.group {
             None => table::one_line(self.name),
             Some(group) => format!("{} in group {}", table::one_line(self.name), table::one_line(group)),
@@ -204,13 +180,13 @@ impl Thing<'_> {
     }
 
     /// Whether a change is of this thing.
-    fn is_of(&self, change: &JsonValue) -> bool {
+    pub(crate) fn is_of(&self, change: &JsonValue) -> bool {
         change["name"] == self.name && change["group"].as_str() == self.group.as_deref()
     }
 }
 
 /// Everything with the name, in the requested group or in all groups.
-async fn things<'why>(
+pub(crate) async fn things<'why>(
     connection: &Connection,
     kind: &str,
     (key, member): (&str, &str),
@@ -237,7 +213,7 @@ async fn things<'why>(
 }
 
 /// The changes of everything with a name, oldest first, and whether they are complete.
-async fn changes(
+pub(crate) async fn changes(
     connection: &Connection,
     kind: &str,
     is_of: impl Fn(&JsonValue) -> bool,
@@ -267,19 +243,19 @@ async fn changes(
 }
 
 /// The last change for one of these reasons.
-fn last_of<'found>(history: &'found [JsonValue], reasons: &[&str]) -> Option<&'found JsonValue> {
+pub(crate) fn last_of<'found>(history: &'found [JsonValue], reasons: &[&str]) -> Option<&'found JsonValue> {
     history.iter().rev().find(|change| reasons.iter().any(|reason| change["reason"] == *reason))
 }
 
 /// The time of a change, for people.
-fn when(change: Option<&JsonValue>) -> String {
+pub(crate) fn when(change: Option<&JsonValue>) -> String {
     match change.and_then(|change| change["at"].as_str()) {
         Some(at) => table::ago(at),
         None => "at an unknown time".to_owned(),
     }
 }
 
-fn not_there(kind: &str, name: &str, history: &[JsonValue]) -> Failure {
+pub(crate) fn not_there(kind: &str, name: &str, history: &[JsonValue]) -> Failure {
     let gone = last_of(history, &["deleted", "expired", "session_ended"]);
     let detail = match gone {
         Some(change) => {
@@ -295,14 +271,14 @@ fn not_there(kind: &str, name: &str, history: &[JsonValue]) -> Failure {
     Failure::new(crate::exit::Exit::NotFound, detail).next("check the name, --group, --space and --branch")
 }
 
-fn named(worker: &JsonValue) -> String {
+pub(crate) fn named(worker: &JsonValue) -> String {
     match worker.as_str() {
         Some(worker) if !worker.is_empty() => table::one_line(worker),
         _ => "an unnamed worker".to_owned(),
     }
 }
 
-fn with(found: &JsonValue, kind: &str) -> JsonValue {
+pub(crate) fn with(found: &JsonValue, kind: &str) -> JsonValue {
     let mut found = found.clone();
     found["kind"] = json!(kind);
     found

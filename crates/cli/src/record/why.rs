@@ -1,14 +1,28 @@
 //! Explains the state of a job.
 
 use serde_json::{Value as JsonValue, json};
-use wire::routes::{RECORDS_READ, SESSIONS_READ, TYPES_LIST};
+use wire::records::ScanRecords;
+use wire::routes::{RECORDS_READ, RECORDS_SCAN, SESSIONS_READ, TYPES_LIST};
 
-use super::{CHANGES, Reasons, Thing, changes, last_of, named, not_there, when, with};
 use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::table::millis;
+use crate::why::{CHANGES, Reasons, Thing, changes, last_of, named, not_there, things, when, with};
 
-pub(super) async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Result<Reasons, Failure> {
+/// Explains everything with the name, in the requested group or in all groups.
+pub(crate) async fn explain(connection: &Connection, name: &str) -> Result<Vec<Reasons>, Failure> {
+    let page = |cursor| {
+        let query = ScanRecords { prefix: Some(name.to_owned()), cursor, ..ScanRecords::default() };
+        connection.call(RECORDS_SCAN, &[]).query(&query)
+    };
+    let mut found = Vec::new();
+    for thing in things(connection, "record", ("records", "name"), page, name).await? {
+        found.push(reasons(connection, &thing).await?);
+    }
+    Ok(found)
+}
+
+async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Result<Reasons, Failure> {
     let record = thing.client(connection).call(RECORDS_READ, &[thing.name]).ask_if_there().await?;
     let (history, complete) = changes(connection, "record", |change| thing.is_of(change), thing.name).await?;
     let Some(record) = record else {

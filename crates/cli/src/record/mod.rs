@@ -1,4 +1,14 @@
-//! `rec`: records, the state of jobs. The verbs of an attempt are in `attempt.rs`.
+//! `rec`: records, the state of jobs.
+//!
+//! - `attempt`: the verbs of an attempt. `types`: record types. `filter`: the tests of a scan.
+//! - `why`: why a job is in its state. `held`: what a session holds. `bench`: jobs as a load.
+
+mod attempt;
+pub(crate) mod bench;
+mod filter;
+pub(crate) mod held;
+mod types;
+pub(crate) mod why;
 
 use std::time::Duration;
 
@@ -11,7 +21,6 @@ use wire::routes::{
 };
 use wire::values::Members;
 
-use crate::attempt;
 use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::expect_flag::Expect;
@@ -19,7 +28,6 @@ use crate::following::Follow;
 use crate::given;
 use crate::output::{Format, Output};
 use crate::reach::{Reach, duration};
-use crate::record_type;
 use crate::repeating::{Listing, Sure};
 use crate::table::{self, Column, Style, column, plain};
 
@@ -195,7 +203,7 @@ enum Verb {
     ///   statehouse rec type
     ///   statehouse rec type jobs. @task.json
     #[command(verbatim_doc_comment)]
-    Type(record_type::Type),
+    Type(types::Type),
     #[command(flatten)]
     Attempt(attempt::Verb),
 }
@@ -225,7 +233,7 @@ const SCANNED: &[Column] = &[
     column("FIELDS", "fields", Style::Value).spare(),
 ];
 
-pub(crate) const WRITTEN: &[Column] = &[plain("VERSION", "version").raw(), plain("COMMIT", "commit")];
+const WRITTEN: &[Column] = &[plain("VERSION", "version").raw(), plain("COMMIT", "commit")];
 
 const COUNTED: &[Column] = &[plain("TYPE", "type"), plain("STATE", "state"), plain("COUNT", "count").raw()];
 
@@ -277,7 +285,7 @@ impl Verb {
                 output.one(&found, &[plain("FIELD", "field"), plain("VALUE", "value").raw()])
             }
             Verb::Scan { prefix, tests, record_type, cursor, listing } => {
-                let tests: Vec<_> = tests.iter().map(|test| given::test(test)).collect::<Result<_, _>>()?;
+                let tests: Vec<_> = tests.iter().map(|test| filter::test(test)).collect::<Result<_, _>>()?;
                 let query = ScanRecords {
                     prefix: Some(prefix.clone()),
                     filter: (!tests.is_empty()).then_some(Where(Filter { tests })),
@@ -323,7 +331,7 @@ impl Verb {
 }
 
 /// Shows a record, with its fields below.
-pub(crate) fn show(record: &JsonValue, output: &Output) -> Result<(), Failure> {
+fn show(record: &JsonValue, output: &Output) -> Result<(), Failure> {
     if output.format != Format::Table {
         return output.one(record, RECORD);
     }

@@ -1,13 +1,13 @@
 //! Explains the state of a run.
 
 use serde_json::{Value as JsonValue, json};
-use wire::routes::{RUNS_EVENTS, RUNS_SNAPSHOT};
-use wire::runs::ReadEvents;
+use wire::routes::{RUNS_EVENTS, RUNS_LIST, RUNS_SNAPSHOT};
+use wire::runs::{ListRuns, ReadEvents};
 
-use super::{Reasons, Thing, not_there, with};
 use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::table::{Column, Style, ago, column, one_line, plain};
+use crate::why::{Reasons, Thing, not_there, things, with};
 
 const EVENTS: &[Column] = &[
     column("WHEN", "persistedAt", Style::Ago),
@@ -17,7 +17,20 @@ const EVENTS: &[Column] = &[
     plain("ATTEMPT", "logicalAttemptId"),
 ];
 
-pub(super) async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Result<Reasons, Failure> {
+/// Explains everything with the name, in the requested group or in all groups.
+pub(crate) async fn explain(connection: &Connection, name: &str) -> Result<Vec<Reasons>, Failure> {
+    let page = |cursor| {
+        let query = ListRuns { prefix: Some(name.to_owned()), cursor, ..ListRuns::default() };
+        connection.call(RUNS_LIST, &[]).query(&query)
+    };
+    let mut found = Vec::new();
+    for thing in things(connection, "run", ("runs", "runId"), page, name).await? {
+        found.push(reasons(connection, &thing).await?);
+    }
+    Ok(found)
+}
+
+async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Result<Reasons, Failure> {
     let client = thing.client(connection);
     let Some(snapshot) = client.call(RUNS_SNAPSHOT, &[thing.name]).ask_if_there().await? else {
         return Err(not_there("run", thing.name, &[]));

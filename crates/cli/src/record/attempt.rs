@@ -12,12 +12,12 @@ use wire::routes::{
 };
 use wire::values::DurationText;
 
+use super::WRITTEN;
 use crate::connection::{Ask, Connection};
 use crate::exit::{Exit, Failure};
 use crate::given;
 use crate::output::Output;
 use crate::reach::duration;
-use crate::rec::WRITTEN;
 use crate::table::{Column, Style, column, plain};
 
 /// Verbs of `rec` that workers use.

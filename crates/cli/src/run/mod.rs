@@ -1,4 +1,7 @@
-//! `run`: append-only event histories, each with a projection.
+//! `run`: append-only event histories, each with a projection. `why` explains one, `replay` checks those of a directory.
+
+pub(crate) mod replay;
+pub(crate) mod why;
 
 use std::time::{Duration, Instant};
 
