@@ -29,7 +29,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-1044", LIMITS, "SH-1044"),
     ("SH-1045", LIMITS, "SH-1045"),
     ("SH-1046", LIMITS, "SH-1046"),
-    ("SH-1047", LIMITS, "SH-1047"),
+    ("SH-1047", LIMITS_OF_MEMORY, "SH-1047"),
     ("SH-2001", "crates/statehouse/tests/library.rs", "a_full_queue_is_a_named_refusal_and_nothing_else_is_lost"),
     ("SH-2002", "crates/statehouse/tests/library.rs", "a_second_opener_is_refused_by_name_and_a_closed_handle_says_so"),
     // A defect: provoking this code means having found one. Nothing that schemathesis sends does.
@@ -37,7 +37,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-2010", LIMITS, "SH-2010"),
     ("SH-2011", LIMITS, "SH-2011"),
     ("SH-2013", LIMITS_OF_TIME, "SH-2013"),
-    ("SH-2014", LIMITS, "SH-2014"),
+    ("SH-2014", LIMITS_OF_MEMORY, "SH-2014"),
     ("SH-2015", "crates/cli/tests/serving.rs", "SH-2015"),
     ("SH-2016", LIMITS_OF_TIME, "SH-2016"),
     ("SH-2021", "crates/statehouse/src/error.rs", "a_full_disk_is_named_whatever_the_layer_below_says"),
@@ -46,6 +46,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
 ];
 
 const LIMITS: &str = "crates/server/tests/limits.rs";
+const LIMITS_OF_MEMORY: &str = "crates/server/tests/limits_of_memory.rs";
 const LIMITS_OF_TIME: &str = "crates/server/tests/limits_of_time.rs";
 
 /// Codes with their statuses, and the missing ones.
