@@ -4,7 +4,7 @@
 //! - [`problem`]: refusals as `application/problem+json`, all from one error type. [`errors`]: a page for every code.
 //!   [`openapi`]: every call, for tools and for people.
 //! - `http`: the table of routes, decoding requests, encoding answers.
-//! - `api`: what each call does, one file per contract; independent of HTTP.
+//! - `api`: what each call does, one file or folder per contract; independent of HTTP.
 //! - [`stream`]: server-sent events.
 //! - `root`: the page at `/`. `starting`: answers while the directory is being opened. `request_id`: an id for every
 //!   answer.
