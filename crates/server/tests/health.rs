@@ -71,7 +71,7 @@ fn a_store_that_is_gone_is_neither_alive_nor_ready_and_says_so() {
 #[test]
 fn a_journal_at_its_bound_is_not_ready_until_the_store_has_caught_up() {
     let mut options = Options::default();
-    options.journal = options.journal.files_bytes_max(1 << 10);
+    options.journal.files_bytes_max = 1 << 10;
     let (options, holder) = holdable(options);
     let served = served(&options);
     let value = format!("\"{}\"", "x".repeat(2_000));

@@ -8,9 +8,9 @@ use kernel::{Answer, Body, BranchId, Catalogue, SpaceId};
 use kv::View;
 use session::Envelope;
 
-use crate::pending::{Decode, Pending};
-use crate::sessions::requests::{InSession, Request};
-use crate::shard::Shard;
+use node::pending::{Decode, Pending};
+use node::sessions::requests::{InSession, Request};
+use node::shard::Shard;
 
 /// Which branch of which space, by name.
 #[derive(Clone)]

@@ -9,15 +9,15 @@ use std::time::Duration;
 use contract::{Error, Followed, Subject};
 use kernel::changes::{Filter, changes_after};
 use kernel::names::InGroup;
+use node::arrivals::{Listener, Topic};
+use node::error::from_halt;
+use node::shard_keys::keys;
 use waiting::Waited;
 
 use crate::admission::Scope;
-use crate::arrivals::{Listener, Topic};
-use crate::error::from_halt;
 use crate::group::Group;
 use crate::house::{Space, Statehouse};
 use crate::paging::check_page;
-use crate::shard_keys::keys;
 
 /// The changes of a branch, as a feed in commit order.
 ///
@@ -69,7 +69,7 @@ impl Changes {
     /// The current cursor: everything after it has not happened yet.
     pub fn newest(&self) -> Result<u64, Error> {
         let (view, _) = self.scope.shard.view()?;
-        Ok(crate::image::applied(&*view)?.commit)
+        Ok(node::image::applied(&*view)?.commit)
     }
 
     /// A page of changes after the cursor, without waiting. It ends with the command that brings it to `limit` changes.

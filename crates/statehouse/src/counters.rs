@@ -18,14 +18,14 @@ use kernel::records::queue::ALL_QUEUES;
 use kernel::runs::list::{ListedRun, ViewRuns};
 use kernel::runs::read;
 use kv::Readable;
+use node::background::scrub_progress::ScrubProgress;
+use node::error::from_halt;
+use node::sessions::census::LivingSessions;
+use node::shard_keys::keys;
 
-use crate::error::from_halt;
 use crate::house::Statehouse;
-pub use crate::meters::{Claims, Counters, OTHER_TYPES, TYPES_COUNTED_MAX};
 use crate::runs::ProjectorLag;
-use crate::scrub_progress::ScrubProgress;
-use crate::sessions::census::LivingSessions;
-use crate::shard_keys::keys;
+pub use node::meters::{Claims, Counters, OTHER_TYPES, TYPES_COUNTED_MAX};
 
 /// The number of queues examined for their oldest record, and of kinds of runs for their longest idle one. Each costs
 /// as many reads as there are buckets.
@@ -58,15 +58,7 @@ pub struct Overview {
 impl Statehouse {
     /// Activity since the directory was opened. Takes a few short locks, and reads nothing.
     pub fn counters(&self) -> Counters {
-        let mut counters = self.shard.shared.meters.read();
-        let now_us = self.shard.now().wall_us;
-        for claims in counters.claims.values_mut() {
-            claims.last_ago = Duration::from_micros(now_us.saturating_sub(claims.last_us));
-        }
-        counters.sessions_ended = self.shard.keeper.census().1;
-        counters.stamps_ahead = Duration::from_micros(now_us.saturating_sub(self.shard.clock().wall_us()));
-        counters.journal = self.shard.access.journal.meter();
-        counters
+        self.shard.counters()
     }
 
     /// The current content. Reads a row for each queue and type, and some for each queue with something to claim.

@@ -9,17 +9,19 @@ use contract::limits::SCAN_ROWS_MAX;
 use contract::{Error, Limits, names};
 use kernel::outbox::waiting::{WaitingMessage, list_waiting};
 use kernel::{Body, CatalogueChange, MessageCounts};
+use node::backup_times::BackupTimes;
+use node::damage::FoundDamage;
+use node::error::from_halt;
+use node::sessions::requests::Numbers;
+use node::shard::Shard;
+use node::shard_keys::keys;
+use node::space::disk::{DiskReserve, DiskSpace};
+use node::space::waits::StoreWait;
 
 use crate::admission::Scope;
-use crate::backup::times::BackupTimes;
-use crate::error::from_halt;
 use crate::group::Group;
 use crate::options::Options;
 use crate::paging::check_page;
-use crate::sessions::requests::Numbers;
-use crate::shard::Shard;
-use crate::shard_keys::keys;
-use crate::space::disk::{DiskReserve, DiskSpace};
 
 /// An open directory. Clones share it; it closes when the last handle of any kind is dropped.
 ///
@@ -149,7 +151,7 @@ impl Statehouse {
     /// Its current state.
     pub fn status(&self) -> Result<Status, Error> {
         let (view, _) = self.shard.view()?;
-        let applied = crate::image::applied(&*view)?;
+        let applied = node::image::applied(&*view)?;
         Ok(Status {
             commit: applied.commit,
             applied_index: applied.index,
@@ -165,12 +167,34 @@ impl Statehouse {
 
     /// How much of the disk is free, and how much is kept free; none if the system does not tell.
     pub fn disk(&self) -> Option<DiskSpace> {
-        self.shard.access.disk.space(self.shard.clock())
+        self.shard.disk_space()
     }
 
     /// Changes how much of the disk is kept free, until the directory is closed.
     pub fn set_disk_reserve(&self, reserve: Option<DiskReserve>) {
-        self.shard.access.disk.set_reserve(reserve);
+        self.shard.set_disk_reserve(reserve);
+    }
+
+    /// What waits for the disk now, the more urgent first.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// assert_eq!(house.store_waits(), [], "there is space, and the disk works");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn store_waits(&self) -> Vec<StoreWait> {
+        self.shard.store_waits()
+    }
+
+    /// Reads the whole store now, without a pause, to find damage. Returns the number of bytes read.
+    pub fn scrub_now(&self) -> Result<u64, Error> {
+        self.shard.scrub_now()
+    }
+
+    /// Damage found so far, by reads, merges or the scrub, and what was set apart before.
+    pub fn damage(&self) -> Result<Vec<FoundDamage>, Error> {
+        self.shard.damage()
     }
 
     /// Makes everything so far durable in the store, so that nothing is left to replay. Answers are durable without it:
@@ -197,7 +221,7 @@ impl Statehouse {
     /// Writes everything committed so far as one image. Returns the number of rows.
     pub fn write_image(&self, out: &mut dyn std::io::Write) -> Result<u64, Error> {
         let (view, _) = self.shard.view()?;
-        crate::image::write_view(&*view, out)
+        node::image::write_view(&*view, out)
     }
 
     /// Creates a new directory at `path` from an image.
@@ -209,13 +233,6 @@ impl Statehouse {
     /// the directory when the last handle of any kind is dropped.
     pub fn close(&self) -> Result<(), Error> {
         self.shard.close()
-    }
-}
-
-impl Options {
-    /// Opens the directory at `path`, or creates it.
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Statehouse, Error> {
-        Ok(Statehouse { shard: Shard::open(path.as_ref(), self)? })
     }
 }
 

@@ -6,13 +6,13 @@ use std::path::Path;
 use contract::Error;
 use kernel::{Catalogue, image};
 use kv::Store;
+use node::directory::FilledBy;
+use node::error::{from_halt, from_kv};
+use node::image::from_image;
+use node::shard::Shard;
+use node::shard_keys::keys;
 
-use crate::directory::FilledBy;
-use crate::error::{from_halt, from_kv};
-use crate::image::from_image;
 use crate::options::Options;
-use crate::shard::Shard;
-use crate::shard_keys::keys;
 
 pub(crate) fn restore(path: &Path, options: &Options, input: &mut dyn Read) -> Result<(), Error> {
     Shard::create(path, options, FilledBy::Opener, |store: &dyn Store| {

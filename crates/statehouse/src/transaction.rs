@@ -16,12 +16,12 @@ use contract::{Error, Rejection, Subject};
 use kernel::keys::ThingId;
 use kernel::{Body, Catalogue, Draft, Fence, Op, OpOutcome, Transact};
 use kv::View;
+use node::error::from_halt;
+use node::shard_keys::keys;
 use session::Stamp;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::commit::{Committed, OwnGuard, OwnOp, committed, only};
-use crate::error::from_halt;
-use crate::shard_keys::keys;
 use touched::Touched;
 
 /// What a transaction may miss of concurrent changes.
@@ -90,7 +90,7 @@ impl Transaction {
     pub(crate) fn begin(scope: Scope, group: Option<String>, isolation: Isolation) -> Result<Self, Error> {
         let (view, catalogue) = scope.shard.view()?;
         let ids = scope.resolve(&catalogue)?;
-        let applied = crate::image::applied(&*view)?;
+        let applied = node::image::applied(&*view)?;
         let now = scope.shard.now();
         let stamp = Stamp { wall_us: now.wall_us.max(applied.stamp.wall_us + 1), ..now };
         let session = scope.session.as_ref().map(|session| session.session);

@@ -8,7 +8,7 @@ use kernel::image::ImageError;
 use session::Halt;
 use sha2::{Digest, Sha256};
 
-use crate::error::{from_halt, from_kv, stopped};
+use node::error::{from_halt, from_kv, stopped};
 
 /// Why a backup, an export or an import failed.
 #[derive(Debug, thiserror::Error)]
@@ -145,11 +145,11 @@ pub(crate) fn make_or_leave_nothing<T>(
     path: &Path,
     make: impl FnOnce() -> Result<T, TransferError>,
 ) -> Result<T, TransferError> {
-    crate::directory::check_free(path)?;
+    node::directory::check_free(path)?;
     let was_there = path.exists();
     let made = make();
     if made.is_err() {
-        crate::directory::clear_unfinished(path, !was_there)?;
+        node::directory::clear_unfinished(path, !was_there)?;
     }
     made
 }

@@ -117,7 +117,7 @@ fn make_house_v2() {
     }
     let mut options = Options::default().buckets(16);
     // Segments are reserved in full, and a fixture is to be small.
-    options.journal_files = options.journal_files.file_bytes_target(8 << 10);
+    options.journal_files.file_bytes_target = 8 << 10;
     let house = options.open(&path).expect("open");
     for (name, value) in every_kind() {
         house.cells().set(name, value).expect("set");

@@ -40,7 +40,7 @@ const LEVELS: &[(&str, Sees)] = &[
     ("statehouse-kernel", Sees::Only(&["statehouse-contract", "statehouse-kv", "statehouse-session"])),
     ("statehouse-storage", Sees::Only(&["statehouse-kv"])),
     (
-        "statehouse",
+        "statehouse-node",
         Sees::Only(&[
             "statehouse-contract",
             "statehouse-kv",
@@ -49,6 +49,18 @@ const LEVELS: &[(&str, Sees)] = &[
             "statehouse-storage",
             "statehouse-journal",
             "statehouse-waiting",
+        ]),
+    ),
+    (
+        "statehouse",
+        Sees::Only(&[
+            "statehouse-contract",
+            "statehouse-kv",
+            "statehouse-session",
+            "statehouse-kernel",
+            "statehouse-journal",
+            "statehouse-waiting",
+            "statehouse-node",
         ]),
     ),
     ("statehouse-server", Sees::Only(&["statehouse-contract", "statehouse-wire", "statehouse"])),

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::owner_only;
+use node::directory::owner_only;
 
 /// A file being written.
 pub struct WholeFile {

@@ -11,7 +11,6 @@
 
 pub mod file;
 mod manifest;
-pub(crate) mod times;
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -22,17 +21,17 @@ use kernel::keys::GENERATION_BYTES;
 use kernel::keys::readable::describe_range;
 use kernel::{Applied, Catalogue, image};
 use kv::{Gaps, KeyRange, Store, View};
+use node::directory::FilledBy;
+use node::error::{from_halt, from_kv};
+use node::shard::Shard;
+use node::shard_keys::keys;
 
 pub use manifest::{Manifest, MissingRange};
-pub use times::BackupTimes;
+pub use node::backup_times::BackupTimes;
 
-use crate::directory::FilledBy;
-use crate::error::{from_halt, from_kv};
 use crate::export;
 use crate::house::Statehouse;
 use crate::options::Options;
-use crate::shard::Shard;
-use crate::shard_keys::keys;
 use crate::transfer::{HashingReader, HashingWriter, OnProgress, Progress, TransferError, make_or_leave_nothing};
 
 /// A backup that was written or read.
@@ -84,7 +83,7 @@ impl Prepared {
     /// Chooses everything committed so far.
     pub fn new(house: &Statehouse) -> Result<Self, TransferError> {
         let (view, catalogue) = house.shard.view()?;
-        let applied = crate::image::applied(&*view)?;
+        let applied = node::image::applied(&*view)?;
         Ok(Self { view, catalogue, applied, store_id: house.id(), made_us: house.shard.clock().wall_us() })
     }
 
@@ -213,7 +212,7 @@ fn build_again(path: &Path, manifest: &Manifest) -> Result<(), TransferError> {
     };
     let (lines, rebuilt) = (beside(".lines"), beside(".rebuilt"));
     let build = || {
-        let mut out = io::BufWriter::new(crate::owner_only::create_new(&lines)?);
+        let mut out = io::BufWriter::new(node::directory::owner_only::create_new(&lines)?);
         let store = Shard::store_at_rest(path, &Options::default())?;
         let view = store.view().map_err(|error| from_kv(&error))?;
         let gaps = manifest.missing.iter().map(|range| {
@@ -226,11 +225,11 @@ fn build_again(path: &Path, manifest: &Manifest) -> Result<(), TransferError> {
         source.write(None, &mut out, &mut |_| {})?;
         out.flush()?;
         drop((view, store));
-        let mut lines = io::BufReader::new(crate::owner_only::open(&lines)?);
+        let mut lines = io::BufReader::new(node::directory::owner_only::open(&lines)?);
         crate::import::read(&rebuilt, &mut lines, &mut |_| {})?;
         std::fs::remove_dir_all(path)?;
         std::fs::rename(&rebuilt, path)?;
-        crate::owner_only::sync_folder_of(path)?;
+        node::directory::owner_only::sync_folder_of(path)?;
         Ok(())
     };
     let built = build();
@@ -241,7 +240,7 @@ fn build_again(path: &Path, manifest: &Manifest) -> Result<(), TransferError> {
 /// That the state in the store is the one that the manifest speaks of.
 fn check_state(store: &dyn Store, manifest: &Manifest) -> Result<kernel::Buckets, Error> {
     let view = store.view().map_err(|error| from_kv(&error))?;
-    let applied = crate::image::applied(&*view)?;
+    let applied = node::image::applied(&*view)?;
     if (applied.commit, applied.index, applied.hash) != (manifest.commit, manifest.applied_index, manifest.effects_hash)
     {
         let message = format!("the backup has commit {}, but its image has {}", manifest.commit, applied.commit);

@@ -21,13 +21,13 @@ use kernel::keys::ThingId;
 use kernel::names::InGroup;
 use kernel::{Answer, Body, Catalogue, CellAct, Op, OpOutcome, Transact, ValueRef};
 use kv::View;
+use node::error::{from_halt, unexpected_answer};
+use node::pending::Pending;
+use node::shard_keys::keys;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::commit::{outcome, written};
-use crate::error::{from_halt, unexpected_answer};
 use crate::paging::{check_page, listed_groups};
-use crate::pending::Pending;
-use crate::shard_keys::keys;
 use crate::transaction::{Isolation, Transaction};
 
 /// Cells of a branch, or of a group in it. Each call is atomic and durable when it returns.
@@ -85,6 +85,17 @@ impl Cells {
     }
 
     /// [`set`](Self::set), answered later.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// let cells = house.cells();
+    /// let pending: Vec<_> = (0..10).map(|n| cells.set_later("counter", n)).collect(); // all under way at once
+    /// for (expected, answer) in (1..).zip(pending) {
+    ///     assert_eq!(answer.wait()?.version, expected);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn set_later(&self, cell: &str, value: impl Into<Value>) -> Pending<Written> {
         let value = value.into();
         self.propose(cell, Op::Cell(cell, CellAct::Set(ValueRef::from(&value))), written)

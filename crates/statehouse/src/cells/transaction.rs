@@ -7,13 +7,13 @@ use contract::{
 use kernel::OpOutcome;
 use kernel::cells::{ViewCells, get};
 use kernel::names::InGroup;
+use node::error::{from_halt, unexpected_answer};
+use node::shard_keys::keys;
 
 use super::after_prefix::after_prefix;
 use super::commit::{OwnCellGuard, OwnCellOp};
 use super::list_cells;
-use crate::error::{from_halt, unexpected_answer};
 use crate::paging::check_page;
-use crate::shard_keys::keys;
 use crate::transaction::Transaction;
 
 impl Transaction {

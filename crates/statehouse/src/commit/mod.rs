@@ -19,7 +19,7 @@ use self::parts::{OwnPublish, OwnPush, Part};
 pub use self::results::{Committed, Done};
 pub(crate) use self::results::{append_result, committed, only, outcome, written};
 use crate::admission::Scope;
-use crate::pending::Pending;
+use node::pending::Pending;
 
 /// Operations of one commit in one group, all or nothing; created by [`Group::commit`](crate::Group::commit).
 ///

@@ -6,7 +6,7 @@ use contract::runs::AppendResult;
 use contract::{Error, Written};
 use kernel::{Answer, OpOutcome};
 
-use crate::error::unexpected_answer;
+use node::error::unexpected_answer;
 
 /// A committed transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

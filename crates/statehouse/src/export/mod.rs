@@ -17,15 +17,15 @@ use std::path::Path;
 use kernel::keys::readable::describe_range;
 use kernel::{Applied, Catalogue, portable};
 use kv::View;
+use node::apply::copies::load_catalogue;
+use node::error::from_kv;
+use node::shard::Shard;
+use node::shard_keys::keys;
 
 pub(crate) use line::{BYTES, JSON};
 
-use crate::copies::load_catalogue;
-use crate::error::from_kv;
 use crate::house::Statehouse;
 use crate::options::Options;
-use crate::shard::Shard;
-use crate::shard_keys::keys;
 use crate::transfer::{HashingWriter, OnProgress, Progress, TransferError, hex};
 use line::Line;
 
@@ -112,7 +112,7 @@ impl Prepared {
         if let Some(space) = space {
             catalogue.space_named(space).map_err(contract::Error::from)?;
         }
-        let commit = crate::image::applied(&*view)?.commit;
+        let commit = node::image::applied(&*view)?.commit;
         Ok(Self { view, catalogue, space: space.map(str::to_owned), commit })
     }
 
@@ -158,7 +158,7 @@ impl Source<'_> {
         on_progress: OnProgress<'_>,
     ) -> Result<Exported, TransferError> {
         let catalogue = self.catalogue;
-        let applied: Applied = crate::image::applied(self.view)?;
+        let applied: Applied = node::image::applied(self.view)?;
         let only = space.map(|space| catalogue.space_named(space)).transpose().map_err(contract::Error::from)?;
         let mut written = Lines { out: HashingWriter::new(out), counts: BTreeMap::new() };
         written.put(kinds::HEADER, lines::header(self.release, space, &applied, catalogue))?;

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use crate::owner_only;
+use node::directory::owner_only;
 
 use super::{Message, MessageNumber, Publish, PublishError};
 
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     fn message<'message>(payload: &'message [u8], commit: u64) -> Message<'message> {
-        Message { topic: "t", payload, source: "s", number: MessageNumber { commit, ordinal: 0 } }
+        Message::new("t", payload, "s", MessageNumber { commit, ordinal: 0 })
     }
 
     #[test]

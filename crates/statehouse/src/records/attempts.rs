@@ -16,15 +16,15 @@ use kernel::records::get::whole_record;
 use kernel::records::lanes::may_be_ready;
 use kernel::records::queue::{SEPARATORS, depth, queue_of};
 use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
+use node::arrivals::Topic;
+use node::error::{from_halt, unexpected_answer};
+use node::pending::{Decode, Pending};
+use node::sessions::requests::InSession;
+use node::shard_keys::keys;
 use waiting::{Waited, Wanted, block_on};
 
 use super::{Records, borrowed, owned, owned_patches};
-use crate::arrivals::Topic;
 use crate::commit::{outcome, written};
-use crate::error::{from_halt, unexpected_answer};
-use crate::pending::{Decode, Pending};
-use crate::sessions::requests::InSession;
-use crate::shard_keys::keys;
 
 /// Options of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

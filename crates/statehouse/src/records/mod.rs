@@ -18,6 +18,8 @@ use contract::limits::FIELD_NAME_BYTES_MAX;
 use contract::{Deleted, Error, RecordRejection, Rejection, Value, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::{Answer, Body, Catalogue, Fence, Op, OpOutcome, RecordAct, Transact, TtlArgument, ValueRef};
+use node::error::unexpected_answer;
+use node::pending::{Decode, Pending};
 
 pub use attempts::ClaimOptions;
 pub use contract::records::filter::{Filter, Test};
@@ -31,8 +33,6 @@ pub use transaction::TransactionRecords;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::commit::{outcome, written};
-use crate::error::unexpected_answer;
-use crate::pending::{Decode, Pending};
 
 /// Records of a branch, or of a group in it. Each call is atomic and durable when it returns.
 ///

@@ -12,13 +12,13 @@ use kernel::records::counts::{count_group, count_states};
 use kernel::records::get::ViewRecords;
 use kernel::records::scan::Scan;
 use kv::View;
+use node::error::from_halt;
+use node::shard_keys::keys;
 use session::{Halt, Stamp};
 
 use super::attempts::check_queue_prefix;
 use super::{Records, check_fields};
-use crate::error::from_halt;
 use crate::paging::{check_page, listed_groups};
-use crate::shard_keys::keys;
 
 /// Which page of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]

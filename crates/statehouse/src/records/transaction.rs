@@ -5,13 +5,13 @@ use contract::{Error, Subject, Value};
 use kernel::OpOutcome;
 use kernel::keys::ThingId;
 use kernel::records::get::ViewRecords;
+use node::error::{from_halt, unexpected_answer};
+use node::shard_keys::keys;
 use session::Halt;
 
 use super::attempts::retry;
 use super::commit::{OwnRecordGuard, OwnRecordOp};
 use super::{Ttl, check_fields, owned, owned_patches};
-use crate::error::{from_halt, unexpected_answer};
-use crate::shard_keys::keys;
 use crate::transaction::Transaction;
 
 /// The records of a transaction's group, with its own writes. Made by [`Transaction::records`].

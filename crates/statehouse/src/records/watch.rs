@@ -36,7 +36,7 @@ impl Records {
     pub fn watch(&self, prefix: &str) -> Result<Watch<Record>, Error> {
         listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;
-        let cursor = crate::image::applied(&*view)?.commit;
+        let cursor = node::image::applied(&*view)?.commit;
         let now = self.scope.shard.now();
         let (group, prefix) = (self.group.clone(), prefix.to_owned());
         let changes = self.changes().with_prefix(&prefix);

@@ -2,11 +2,11 @@
 
 use contract::Error;
 use kernel::{Answer, Op, OpOutcome, RunAct};
+use node::error::unexpected_answer;
+use node::pending::Pending;
 
 use super::Runs;
 use crate::commit::outcome;
-use crate::error::unexpected_answer;
-use crate::pending::Pending;
 
 impl Runs {
     /// Closes a run to further events. Repeated appends are still answered. Returns its last sequence.

@@ -10,11 +10,11 @@ use kernel::catalogue::types::micros;
 use kernel::names::InGroup;
 use kernel::runs::list::{ListedRuns, RunFilter, RunPage, ViewRuns};
 use kernel::runs::read;
+use node::error::from_halt;
+use node::shard_keys::keys;
 
 use super::Runs;
-use crate::error::from_halt;
 use crate::paging::{check_page, listed_groups};
-use crate::shard_keys::keys;
 
 /// Names read at a time.
 const NAMES_AT_ONCE: usize = 1_000;

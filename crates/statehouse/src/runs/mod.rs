@@ -2,8 +2,6 @@
 
 mod commit;
 pub(crate) mod export;
-pub(crate) mod feed_looks;
-pub(crate) mod findings;
 mod handles;
 pub(crate) mod import;
 mod life;
@@ -12,16 +10,15 @@ mod model;
 mod projector;
 mod projector_lag;
 mod reads;
-mod replay;
 mod tail;
 mod transaction;
-pub(crate) mod verifier;
 
 use std::sync::Arc;
 
 use contract::limits::RUN_TYPE_BYTES_MAX;
 use contract::{Error, Rejection, RunRejection, names};
 use kernel::{Answer, Append, Body, Catalogue, Duplicates, EventRef, Op, RunAct, Transact};
+use node::pending::Pending;
 
 pub use contract::runs::{
     AppendResult, FETCH_LIMIT, Fetched, IdempotencyKey, NewEvent, RunSnapshot, RunStateStore, RunStatus, StepError,
@@ -29,15 +26,14 @@ pub use contract::runs::{
 };
 pub use kernel::runs::list::{ListedRun, ListedRuns};
 pub use list::RunList;
+pub use node::runs::replay::Verified;
 pub use projector::{LAG_HIGH, LAG_STALE, Projection, ProjectionStatus, Projector, ProjectorAlert, Reduce};
 pub use projector_lag::{PROJECTORS_MEASURED_MAX, ProjectorLag};
-pub use replay::Verified;
 pub use tail::Tail;
 pub use transaction::TransactionRuns;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::commit::append_result;
-use crate::pending::Pending;
 
 /// Runs of a branch, or of a group in it. Each call is atomic and durable when it returns.
 ///

@@ -10,12 +10,12 @@ use contract::records::filter::Filter as RecordFilter;
 use contract::{Error, Followed, Subject, Value};
 use kernel::changes::{Filter, changes_after};
 use kernel::names::InGroup;
+use node::error::from_halt;
+use node::shard_keys::keys;
 
 use super::projector::{CURSOR, CURSORS};
-use crate::error::from_halt;
 use crate::house::Statehouse;
 use crate::records::ScanOptions;
-use crate::shard_keys::keys;
 
 /// Projectors whose lag is measured, the first ones by name.
 pub const PROJECTORS_MEASURED_MAX: usize = 64;

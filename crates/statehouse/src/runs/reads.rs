@@ -9,12 +9,12 @@ use kernel::keys::ThingId;
 use kernel::runs::read;
 use kernel::runs::row::RunHead;
 use kv::View;
+use node::error::from_halt;
+use node::runs::replay::{Verified, fetch, replay, verify};
+use node::shard_keys::keys;
 
 use super::Runs;
-use super::replay::{Verified, fetch, replay, verify};
-use crate::error::from_halt;
 use crate::paging::check_page;
-use crate::shard_keys::keys;
 
 /// A view with the place that names are in.
 struct InView {

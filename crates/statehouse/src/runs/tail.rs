@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use contract::runs::Fetched;
 use contract::{Error, Rejection, RunRejection, Subject};
+use node::arrivals::Topic;
 use waiting::Waited;
 
 use super::Runs;
-use crate::arrivals::Topic;
 
 /// A reader of a run, by a cursor. A run that does not exist yet is waited for. Waiting with a cursor beyond the run's end
 /// is refused with [`RunRejection::SequenceConflict`]: it is from another history, and what comes next would be missed.

@@ -4,13 +4,13 @@ use contract::runs::{AppendResult, Fetched, NewEvent, RunSnapshot};
 use contract::{Error, Rejection, RunRejection, Subject, names};
 use kernel::runs::read;
 use kernel::runs::row::RunHead;
+use node::error::from_halt;
+use node::shard_keys::keys;
 
 use super::AppendOptions;
 use super::commit::{OwnAppend, OwnRunGuard};
 use crate::commit::append_result;
-use crate::error::from_halt;
 use crate::paging::check_page;
-use crate::shard_keys::keys;
 use crate::transaction::Transaction;
 
 /// The runs of a transaction's group, with its own events. Made by [`Transaction::runs`].

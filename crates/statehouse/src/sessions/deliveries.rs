@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use ::session::PendingPush;
 use contract::{ChangesPage, Error, Followed, Rejection, SessionRejection};
+use node::arrivals::Listener;
+use node::error::from_halt;
+use node::sessions::keeper::LifeState;
+use node::shard::Shard;
+use node::shard_keys::keys;
 use waiting::{Bell, Rung};
 
-use super::keeper::LifeState;
-use crate::arrivals::Listener;
 use crate::changes::{Changes, unchanged_before};
-use crate::error::from_halt;
-use crate::shard::Shard;
-use crate::shard_keys::keys;
 
 /// Pushes read at a time.
 const PUSHES_AT_ONCE: usize = 64;

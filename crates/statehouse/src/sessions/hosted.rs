@@ -9,13 +9,13 @@ use contract::{Error, Rejection, SessionRejection, names};
 use kernel::sessions::brought::hosted_id;
 use kernel::{Answer, HostedCommand, OpOutcome};
 use kv::{View, Writer};
+use node::error::{from_halt, unexpected_answer};
+use node::pending::{Decode, Pending};
+use node::shard_keys::keys;
 
 use super::portable::PortableSessions;
 use crate::admission::Scope;
-use crate::error::{from_halt, unexpected_answer};
 use crate::house::{Space, Statehouse};
-use crate::pending::{Decode, Pending};
-use crate::shard_keys::keys;
 
 /// A machine supplied by [`Options::machine`](crate::Options::machine).
 pub struct MachineHandle<M> {

@@ -5,14 +5,9 @@
 //! - [`Deliveries`]: pushes to a session, and changes it subscribed to.
 //! - [`MachineHandle`]: commands to a machine supplied by [`Options::machine`](crate::Options::machine).
 
-pub(crate) mod census;
 mod deliveries;
-pub(crate) mod expirer;
 pub(crate) mod hosted;
-pub(crate) mod keeper;
 mod portable;
-pub(crate) mod register;
-pub(crate) mod requests;
 mod session;
 
 use std::sync::Arc;
@@ -23,26 +18,26 @@ use contract::catalogue::MAIN_BRANCH;
 use contract::limits::{CAPABILITY_BYTES_MAX, SESSION_TIMEOUT_MAX, SESSION_TIMEOUT_MIN};
 use contract::{Error, RefusalReason, Rejection, SessionRejection};
 use kernel::catalogue::types::micros;
+use node::error::{from_halt, unexpected_answer};
+use node::pending::Pending;
+use node::sessions::requests::{InSession, Numbers};
+use node::shard::Shard;
+use node::shard_keys::keys;
 
 pub use ::kv::{DecodeError, KvError, Reader, Writer};
 pub use ::session::user::machine_id;
 pub use ::session::{Command, NewSession, Pushes, Refused, SessionStatus, UserCall, UserMachine, UserState, UserView};
-pub use census::{EndedSessions, LivingSessions};
 pub use contract::sessions::{PushedRequest, SessionStore};
 pub use deliveries::{Deliveries, Delivery, SubscriptionId};
 pub use hosted::{MachineGroup, MachineHandle};
-pub use keeper::LifeState;
+pub use node::sessions::census::{EndedSessions, LivingSessions};
+pub use node::sessions::keeper::LifeState;
 pub use portable::PortableSessions;
 pub use session::Session;
 
-use self::requests::{InSession, Numbers};
 use crate::admission::Scope;
-use crate::error::{from_halt, unexpected_answer};
 use crate::house::{Space, Statehouse};
 use crate::paging::check_page;
-use crate::pending::Pending;
-use crate::shard::Shard;
-use crate::shard_keys::keys;
 
 /// Options of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]

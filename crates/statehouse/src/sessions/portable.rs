@@ -6,9 +6,9 @@ use std::time::Duration;
 use ::session::UserMachine;
 use contract::Error;
 use contract::sessions::{PushedRequest, SessionStore};
+use node::sessions::requests::{InSession, Numbers};
 
 use super::hosted::{response_bytes, submit};
-use super::requests::{InSession, Numbers};
 use super::{SessionOptions, Sessions};
 use crate::admission::Scope;
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use ::session::UserMachine;
 use contract::Error;
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+use node::sessions::requests::{InSession, Numbers, Requests};
+use node::shard::Shard;
 
 use super::Sessions;
 use super::deliveries::Deliveries;
 use super::hosted::MachineHandle;
-use super::requests::{InSession, Numbers, Requests};
 use crate::admission::Scope;
 use crate::group::Group;
 use crate::house::Space;
-use crate::shard::Shard;
 
 /// A session, as its client holds it. Everything done through it is executed once and always gets the same answer; its
 /// claims, and records it puts with [`Ttl::WithSession`](crate::records::Ttl), end with it.

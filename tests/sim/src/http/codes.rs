@@ -40,7 +40,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-2014", LIMITS_OF_MEMORY, "SH-2014"),
     ("SH-2015", "crates/cli/tests/serving.rs", "SH-2015"),
     ("SH-2016", LIMITS_OF_TIME, "SH-2016"),
-    ("SH-2021", "crates/statehouse/src/error.rs", "a_full_disk_is_named_whatever_the_layer_below_says"),
+    ("SH-2021", "crates/node/src/error.rs", "a_full_disk_is_named_whatever_the_layer_below_says"),
     ("SH-2022", "crates/cli/tests/operator.rs", "SH-2022"),
     ("SH-2023", "crates/statehouse/tests/damage.rs", "SH-2023"),
 ];

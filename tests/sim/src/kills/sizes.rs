@@ -49,9 +49,9 @@ impl Sizes {
     pub(super) fn options(self) -> Options {
         let mut options = Options::default().buckets(8).replay_bytes_max(self.replay_bytes);
         let table_bytes = usize::try_from(self.table_bytes).expect("it fits");
-        options.overlay = options.overlay.table_bytes_max(table_bytes);
-        options.journal_files = options.journal_files.file_bytes_target(self.file_bytes);
-        options.storage = options.storage.cache_bytes_max(4 << 20);
+        options.overlay.table_bytes_max = table_bytes;
+        options.journal_files.file_bytes_target = self.file_bytes;
+        options.storage.cache_bytes_max = 4 << 20;
         options
     }
 }

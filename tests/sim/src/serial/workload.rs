@@ -20,7 +20,7 @@ pub(super) fn run(seed: u64, length: Duration, isolation: Isolation) -> Result<R
     let directory = tempfile::tempdir().map_err(text)?;
     let mut options = Options::default().replay_bytes_max(1 << 20);
     // Small tables, so that reads also come from flushed ones.
-    options.overlay = options.overlay.table_bytes_max(1 << 20);
+    options.overlay.table_bytes_max = 1 << 20;
     let house = options.open(directory.path().join("house")).map_err(text)?;
     house.space(statehouse::DEFAULT_SPACE).set_retention(Retention::ALL).map_err(text)?;
     let answered = AtomicU64::new(0);

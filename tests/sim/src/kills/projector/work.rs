@@ -27,7 +27,7 @@ pub(super) type Sum = fn(&str, Option<Vec<u8>>, &[StoredEvent]) -> Vec<u8>;
 /// Tables are small, so that kills meet flushes.
 pub(super) fn open(directory: &std::path::Path) -> Result<Statehouse, Error> {
     let mut options = Options::default().buckets(8).replay_bytes_max(2 << 20);
-    options.overlay = options.overlay.table_bytes_max(300_000);
+    options.overlay.table_bytes_max = 300_000;
     options.open(directory)
 }
 

@@ -28,9 +28,9 @@ pub(super) fn options(random: &mut Random, clock: &Arc<ManualClock>) -> Options 
         .replay_bytes_max(*random.choose(&[2_000, 20_000, 1 << 30]))
         // By itself it would walk at times that no seed decides.
         .retention_walk_every(Duration::from_secs(100 * 24 * 60 * 60));
-    options.overlay = options.overlay.table_bytes_max(*random.choose(&[5_000, 50_000, 1 << 30]));
-    options.journal_files = options.journal_files.file_bytes_target(*random.choose(&[4_096, 65_536, 32 << 20]));
-    options.storage = options.storage.cache_bytes_max(1 << 20);
+    options.overlay.table_bytes_max = *random.choose(&[5_000, 50_000, 1 << 30]);
+    options.journal_files.file_bytes_target = *random.choose(&[4_096, 65_536, 32 << 20]);
+    options.storage.cache_bytes_max = 1 << 20;
     options
 }
 

@@ -1,0 +1,64 @@
+//! Turns commands that wait for the journal into entries, and hands durable entries to the apply loop.
+//!
+//! Runs on the journal's writer thread. Keeps: J5, by sending entries on in the order they were written.
+
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use contract::{Error, Failure, FailureKind};
+use journal::{Consumer, JournalError, Queued};
+use kernel::EntryHeader;
+
+use crate::clock::Time;
+use crate::error::from_journal;
+use crate::pending::Responder;
+
+/// A command that waits for the journal.
+pub struct Submission {
+    pub(crate) envelope: Vec<u8>,
+    pub(crate) responder: Responder,
+}
+
+impl Queued for Submission {
+    fn bytes(&self) -> usize {
+        self.envelope.len()
+    }
+}
+
+/// A durable entry, with those who wait for the answers to its commands.
+pub(crate) struct DurableEntry {
+    pub(crate) index: u64,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) responders: Vec<Responder>,
+}
+
+pub(crate) struct Proposer {
+    pub(crate) time: Arc<Time>,
+    pub(crate) apply: SyncSender<DurableEntry>,
+}
+
+impl Consumer<Submission> for Proposer {
+    fn seal(&mut self, commands: &[Submission]) -> Vec<u8> {
+        let header = EntryHeader::new(self.time.stamp());
+        header.encode(commands.iter().map(|command| command.envelope.as_slice()))
+    }
+
+    fn committed(&mut self, index: u64, payload: Vec<u8>, commands: Vec<Submission>) {
+        let responders = commands.into_iter().map(|command| command.responder).collect();
+        // If the apply loop has stopped, the responders are dropped and report that the outcome is unknown: the entry
+        // is durable and will be applied when the directory is next opened.
+        let _ = self.apply.send(DurableEntry { index, payload, responders });
+    }
+
+    fn lost(&mut self, commands: Vec<Submission>, written: bool, error: &JournalError) {
+        for command in commands {
+            let message = error.to_string();
+            let failure: Error = match (written, error) {
+                (true, _) => Failure::unknown(FailureKind::Stopped, message).into(),
+                (false, JournalError::NoSpace { .. }) => from_journal(error),
+                (false, _) => Failure::not_applied(FailureKind::Stopped, message).into(),
+            };
+            command.responder.give(Err(failure));
+        }
+    }
+}

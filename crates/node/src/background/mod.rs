@@ -1,0 +1,71 @@
+//! The background threads of an open shard: they read views, propose commands, and end before the journal does.
+
+mod imager;
+pub mod plans;
+pub(crate) mod repeating;
+pub mod scrub_progress;
+mod scrubber;
+pub(crate) mod timer;
+mod walker;
+
+use std::sync::Arc;
+
+use contract::Error;
+
+use crate::access::Access;
+use crate::background::repeating::Repeating;
+use crate::background::timer::{Agenda, Timer};
+use crate::background::walker::Walker;
+use crate::options::Options;
+use crate::publish::{Outbox, Publisher};
+use crate::runs::verifier;
+use crate::sessions::expirer;
+use crate::sessions::keeper::Keeper;
+use crate::space::keeper::SpaceKeeper;
+
+/// Ends its threads when it is dropped.
+pub(crate) struct Background {
+    /// Before the walker, which it wakes.
+    _space: Repeating,
+    walker: Walker,
+    _publisher: Option<Publisher>,
+    _timer: Timer,
+    _repeating: Vec<Repeating>,
+}
+
+impl Background {
+    pub(crate) fn start(
+        access: &Access,
+        options: &Options,
+        agenda: Arc<Agenda>,
+        outbox: Arc<Outbox>,
+        keeper: Arc<Keeper>,
+        space: SpaceKeeper,
+    ) -> Result<Self, Error> {
+        let broker = options.broker.clone();
+        let publisher = broker.map(|broker| Publisher::start(access.clone(), outbox, broker)).transpose()?;
+        let mut repeating = vec![expirer::start(access.clone(), keeper, options.session_check_every)?];
+        if let Some(every) = options.verify_runs_every {
+            repeating.push(verifier::start(access.clone(), every, access.findings())?);
+        }
+        if let Some(plan) = options.scrub_plan() {
+            repeating.push(scrubber::start(access.clone(), plan)?);
+        }
+        if let Some(plan) = options.images.clone() {
+            repeating.push(imager::start(access.clone(), plan)?);
+        }
+        let walker = Walker::start(access.clone(), options.retention_walk_every)?;
+        Ok(Self {
+            _repeating: repeating,
+            _space: space.start(walker.waker())?,
+            walker,
+            _publisher: publisher,
+            _timer: Timer::start(access.clone(), agenda)?,
+        })
+    }
+
+    /// Looks for history to discard now.
+    pub(crate) fn wake_walker(&self) {
+        self.walker.wake();
+    }
+}

@@ -1,0 +1,8 @@
+//! What a shard does for sessions besides applying their commands: it knows who is alive, ends those who are not, and
+//! numbers the requests of its own clients.
+
+pub mod census;
+pub(crate) mod expirer;
+pub mod keeper;
+pub mod register;
+pub mod requests;
